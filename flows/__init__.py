@@ -1,0 +1,1 @@
+"""The flows put tasks in order and hold nothing else."""

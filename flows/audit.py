@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from prefect import flow
+
+from flows.config import ReleaseFile
+from flows.plan import plan_of
+from tasks.audit import attack_shadows
+
+
+@flow(name="audit")
+def audit(file: ReleaseFile, release_id: str) -> None:
+    """Attacks the shadow draws as an outsider would."""
+    attack_shadows(plan_of(file), release_id)

@@ -1,0 +1,154 @@
+"""`ppdm`: thin commands. Every one imports what it needs when it runs, so that help is quick."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.answers import Answer, give
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Release privacy-perturbed tables: sanitize, attack, gate, publish.",
+)
+key_app = typer.Typer(no_args_is_help=True, help="Back up and restore dataset keys.")
+app.add_typer(key_app, name="key")
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+File = Annotated[Path, typer.Argument(help="A release file.", metavar="FILE")]
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", help="PPDM_HOME; default: $PPDM_HOME or ./.ppdm.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"ppdm {installed('ppdm')}")
+        raise typer.Exit
+
+
+@app.command()
+def check(file: File, json: Json = False) -> None:
+    """Check a release file and its data; write nothing."""
+    from flows.commands import check_file
+
+    give(json, lambda: check_file(file))
+
+
+@app.command()
+def release(
+    file: File,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="All but the door.")] = False,
+    json: Json = False,
+) -> None:
+    """Make, attack and judge a release; publish it if it is approved."""
+    from flows.commands import release_file
+
+    give(json, lambda: release_file(file, dry_run))
+
+
+@app.command()
+def status(home: HomeOption = None, json: Json = False) -> None:
+    """Every run of this home and where it stands."""
+    from flows.commands import list_status
+
+    give(json, lambda: list_status(home))
+
+
+@app.command()
+def show(
+    release_id: Annotated[str, typer.Argument(help="For example wdbc-0003.", metavar="ID")],
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """One release with all its checks."""
+    from flows.commands import show_release
+
+    give(json, lambda: show_release(release_id, home))
+
+
+@app.command()
+def verify(
+    path: Annotated[Path, typer.Argument(help="Folder of a released version.")],
+    json: Json = False,
+) -> None:
+    """Check that a released version is as it left; needs nothing private."""
+    from flows.commands import verify_release
+
+    give(json, lambda: verify_release(path))
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option("--dir", help="Where to work.")] = Path("demo"),
+    json: Json = False,
+) -> None:
+    """Two releases of one table: a rotation that is refused, a noisy one that is published."""
+    from flows.demo import run_demo
+
+    give(json, lambda: run_demo(folder))
+
+
+@key_app.command("backup")
+def key_backup(
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write; keep it off this machine.")],
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """Write a dataset's key to a file."""
+    from flows.commands import backup
+
+    give(json, lambda: backup(dataset, out, home))
+
+
+@key_app.command("restore")
+def key_restore(
+    file: Annotated[Path, typer.Argument(help="A file that `key backup` made.")],
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """Put a backed-up key in place."""
+    from flows.commands import restore
+
+    give(json, lambda: restore(file, home))
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point; a wrong command line is bad input like any other."""
+    import click
+
+    from ppdm_core.errors import BadInput
+
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        code = app(args=arguments, prog_name="ppdm", standalone_mode=False)
+    except click.exceptions.Abort:
+        raise SystemExit(130) from None
+    except click.UsageError as error:
+        complaint = BadInput(error.format_message(), remedy="See: ppdm --help")
+        give("--json" in arguments, failing(complaint))
+    raise SystemExit(code or 0)
+
+
+def failing(error: Exception) -> Callable[[], Answer]:
+    def fail() -> Any:
+        raise error
+
+    return fail
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""What the commands do, as plain functions that return an answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.answers import Answer
+from flows.config import ReleaseFile, check_names, load
+from flows.plan import plan_of
+from flows.progress import shown_progress
+from flows.server import prefect_server, reap_orphans
+from flows.words import checked_text, outcome_text, show_text, status_text
+from ppdm_core.errors import BadInput, MachineTrouble, PpdmError, Refused
+from tasks.plan import Plan, check_plan, say
+from warehouse.home import Home
+
+if TYPE_CHECKING:
+    from prefect import State
+
+    from tasks.summary import Summary
+    from warehouse.store import Store
+
+
+def read_file(path: Path) -> tuple[ReleaseFile, Plan]:
+    """A release file that is right in itself; nothing is written."""
+    from ppdm_core.attacks import ATTACKS
+    from ppdm_core.metrics import METRICS
+    from ppdm_core.sanitizers import SANITIZERS
+
+    file = load(path)
+    try:
+        check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
+        plan = plan_of(file)
+        check_plan(plan)
+    except BadInput as error:
+        raise BadInput(
+            error.message, file=error.file or str(path), column=error.column, remedy=error.remedy
+        ) from None
+    if not Path(plan.source.path).exists():
+        raise BadInput(
+            f"The source {plan.source.path} does not exist.",
+            file=str(path),
+            remedy="Correct 'path' in [source]; relative paths start at the release file.",
+        )
+    return file, plan
+
+
+def check_file(path: Path) -> Answer:
+    from tasks.check import check_source
+
+    _, plan = read_file(path)
+    reap_orphans(Path(plan.home))
+    with shown_progress():
+        facts = check_source(plan)
+    return Answer(checked_text(path, plan, facts), {"file": str(path), **facts})
+
+
+def release_file(path: Path, dry_run: bool) -> Answer:
+    return release_files([path], dry_run)[0]
+
+
+def release_files(paths: Sequence[Path], dry_run: bool) -> list[Answer]:
+    """Releases one after the other against one Prefect server."""
+    files = [read_file(path)[0] for path in paths]
+    home = files[0].home()
+    Home(home).create()
+    reap_orphans(home)
+    with shown_progress(), prefect_server(home, say, meanwhile=import_heavy):
+        return [run_release(file, dry_run) for file in files]
+
+
+def import_heavy() -> None:
+    """The slow imports, while the server starts."""
+    say("starting: Prefect, MLflow, Great Expectations")
+    import great_expectations
+    import mlflow
+
+    import flows.release
+
+    assert great_expectations and mlflow and flows.release
+
+
+def run_release(file: ReleaseFile, dry_run: bool) -> Answer:
+    from flows.release import release
+
+    state = release(file, dry_run=dry_run, return_state=True)
+    summary = own_summary(plan_of(file))
+    if summary is None or summary.run.stage in ("rejected", *UNFINISHED):
+        raise failure_of(state)
+    return outcome(summary)
+
+
+UNFINISHED = ("created", "raw", "validated", "sanitized", "audited", "approved")
+
+
+def own_summary(plan: Plan) -> Summary | None:
+    """The run of this process; the warehouse, not Prefect, knows how it ended."""
+    from tasks.summary import read_summary
+    from warehouse.store import list_runs
+
+    store = plan.store()
+    with store.transaction("summary") as db:
+        runs = [run for run in list_runs(db, plan.dataset) if run.pid == os.getpid()]
+    return read_summary(store, runs[-1].release_id) if runs else None
+
+
+def failure_of(state: State[Any]) -> PpdmError:
+    error = state.result(raise_on_failure=False)
+    while not isinstance(error, PpdmError) and isinstance(error, BaseException):
+        error = error.__cause__ or error.__context__
+    if isinstance(error, PpdmError):
+        return error
+    return MachineTrouble(
+        f"Prefect ended the run as {state.name}.", remedy="Run the same release again."
+    )
+
+
+def outcome(summary: Summary) -> Answer:
+    refused = summary.run.stage == "refused"
+    error = None
+    if refused:
+        failures = summary.verdict.failures if summary.verdict else ()
+        why = failures[0].why if failures else "It was stopped at the door."
+        error = Refused(why, remedy=f"See: ppdm show {summary.run.release_id}")
+    return Answer(
+        outcome_text(summary),
+        {"release": summary.as_dict()},
+        exit_code=3 if refused else 0,
+        error=error,
+    )
+
+
+def open_home(home: Path | None) -> Store:
+    from warehouse.store import Store
+
+    root = home or Path(os.environ.get("PPDM_HOME") or ".ppdm")
+    if not Home(root).database.exists():
+        raise BadInput(
+            f"There is no warehouse in {root}.",
+            file=str(root),
+            remedy="Name it with --home or PPDM_HOME; a release makes one.",
+        )
+    reap_orphans(root)
+    return Store(Home(root.absolute()), say=say)
+
+
+def list_status(home: Path | None) -> Answer:
+    from warehouse.store import list_runs
+
+    store = open_home(home)
+    with shown_progress(), store.transaction("status") as db:
+        runs = list_runs(db)
+    rows = [
+        {"release_id": r.release_id, "stage": r.stage, "started": r.started.isoformat()}
+        for r in runs
+    ]
+    return Answer(status_text(runs), {"runs": rows})
+
+
+def show_release(release_id: str, home: Path | None) -> Answer:
+    from tasks.summary import read_summary
+
+    summary = read_summary(open_home(home), release_id)
+    return Answer(show_text(summary), {"release": summary.as_dict()})
+
+
+def verify_release(path: Path) -> Answer:
+    from warehouse.manifest import verify
+
+    manifest = verify(path)
+    text = f"{manifest['release_id']}: every byte is as it left ({manifest['rows']:,} records)."
+    return Answer(text, {"release_id": manifest["release_id"], "digest": manifest["digest"]})
+
+
+def backup(dataset: str, out: Path, home: Path | None) -> Answer:
+    from tasks.keys import backup_key
+
+    fingerprint = backup_key(open_home(home), dataset, out)
+    text = f"The key of {dataset} ({fingerprint}) is in {out}. Keep that file off this machine."
+    return Answer(text, {"dataset": dataset, "fingerprint": fingerprint})
+
+
+def restore(file: Path, home: Path | None) -> Answer:
+    from tasks.keys import restore_key
+
+    dataset = restore_key(open_home(home), file)
+    return Answer(f"The key of {dataset} is in place.", {"dataset": dataset})

@@ -1,0 +1,219 @@
+"""The release file: one TOML file describes one release.
+
+``load`` reads it. The model is also the parameter of the flows, so that the Prefect UI shows it
+as a form. Whatever is wrong with it becomes one ``BadInput``.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from flows.config_columns import ColumnSpec, Defaults, Section, as_column, check_columns
+from flows.config_errors import first_problem, nearest
+from flows.config_sections import (
+    AttackerSpec,
+    AuditSpec,
+    DatasetSpec,
+    LimitSpec,
+    SanitizerSpec,
+    ScheduleSpec,
+    SinkSpec,
+    SourceSpec,
+)
+from ppdm_core.errors import BadInput
+from ppdm_core.policy import Attacker, Limit, Policy
+from warehouse.columns import Column, Source
+
+AMPLIFICATIONS = ("amplification.record", "amplification.attribute", "amplification.component")
+SCORE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
+
+
+class ReleaseFile(Section):
+    """One release, as its steward declares it."""
+
+    format: Literal[1] = Field(description="Version of this format.")
+    dataset: DatasetSpec = Field(description="What is released, by whom, for whom.")
+    source: SourceSpec = Field(description="Where the private table is.")
+    columns: dict[str, ColumnSpec] = Field(min_length=1, description="Every column of the source.")
+    defaults: Defaults = Field(
+        default_factory=Defaults, description="For features that say nothing themselves."
+    )
+    sanitizer: SanitizerSpec = Field(description="The method and its parameters.")
+    attacker: AttackerSpec = Field(
+        default_factory=AttackerSpec, description="What the outsider is assumed to know."
+    )
+    audit: AuditSpec = Field(description="Which attacks must have run.")
+    limits: dict[str, LimitSpec] = Field(min_length=1, description="Lines that stewards drew.")
+    sink: SinkSpec = Field(default_factory=SinkSpec, description="How the release leaves.")
+    schedule: ScheduleSpec | None = Field(default=None, description="When it is repeated.")
+    base: str = Field(
+        default=".", description="Folder of the release file; filled in when it is read."
+    )
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> ReleaseFile:
+        check_columns(self.columns, self.dataset.record_id)
+        for name, limit in self.limits.items():
+            _check_limit(name, limit)
+        for name in self.audit.required:
+            if self.audit.required.count(name) > 1:
+                raise BadInput(f"The audit requires '{name}' twice.", remedy="Remove one of them.")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """Identity of what is asked for; neither the folder nor the timetable is part of it."""
+        content = self.model_dump(mode="json", exclude={"base", "schedule"})
+        content["columns"] = list(content["columns"].items())  # their order is part of the release
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def column_list(self) -> tuple[Column, ...]:
+        return tuple(as_column(name, spec, self.defaults) for name, spec in self.columns.items())
+
+    def resolve(self, path: str) -> Path:
+        """A path of the release file, absolute."""
+        return Path(os.path.abspath(os.path.join(self.base, path)))
+
+    def source_ref(self) -> Source:
+        given = {"delimiter": self.source.delimiter, "quote": self.source.quote}
+        return Source(
+            kind=self.source.kind,
+            path=str(self.resolve(self.source.path)),
+            table=self.source.table,
+            options={key: value for key, value in given.items() if value is not None},
+        )
+
+    def policy(self) -> Policy:
+        limits = {
+            name: Limit(spec.value, spec.set_by, spec.reason, spec.absolute, tuple(spec.waive))
+            for name, spec in self.limits.items()
+        }
+        return Policy(
+            required=tuple(self.audit.required),
+            limits=limits,
+            attacker=Attacker(**self.attacker.model_dump()),
+            shadow_draws=self.audit.shadow_draws,
+            time_limit=self.audit.time_limit,
+        )
+
+    def home(self) -> Path:
+        """Where keys, warehouse and published releases are."""
+        given = os.environ.get("PPDM_HOME")
+        return Path(given).absolute() if given else self.resolve(".ppdm")
+
+    def sanitizer_parameters(self) -> dict[str, Any]:
+        return copy.deepcopy(self.sanitizer.model_extra or {})
+
+
+MODELS: dict[str, type[BaseModel]] = {
+    "": ReleaseFile,
+    "dataset": DatasetSpec,
+    "source": SourceSpec,
+    "columns": ColumnSpec,
+    "defaults": Defaults,
+    "attacker": AttackerSpec,
+    "audit": AuditSpec,
+    "limits": LimitSpec,
+    "sink": SinkSpec,
+    "schedule": ScheduleSpec,
+}
+
+
+def load(path: str | Path) -> ReleaseFile:
+    """Read and check a release file."""
+    path = Path(path)
+    try:
+        content = _read_toml(path)
+        if "base" in content:
+            raise BadInput("Unknown key 'base' in the release file.", remedy="Remove it.")
+        return ReleaseFile.model_validate({**content, "base": str(path.resolve().parent)})
+    except ValidationError as error:
+        problem = first_problem(error, MODELS)
+    except BadInput as error:
+        problem = error
+    raise BadInput(problem.message, file=str(path), column=problem.column, remedy=problem.remedy)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise BadInput("The release file does not exist.", remedy="Check the path.") from None
+    except OSError as error:
+        raise BadInput(
+            f"The release file cannot be read ({type(error).__name__}).",
+            remedy="Check the path and its permissions.",
+        ) from None
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadInput(
+            f"The release file is not UTF-8: see line {line}.",
+            remedy="Save it with UTF-8 encoding.",
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        line_found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
+        where = f"in line {line_found[1]}" if line_found else "at its end"
+        raise BadInput(
+            f"The release file is not valid TOML: syntax error {where}.",
+            remedy="Correct that line.",
+        ) from None
+
+
+def _check_limit(name: str, limit: LimitSpec) -> None:
+    is_amplification = name.startswith("amplification.")
+    if (is_amplification and name not in AMPLIFICATIONS) or not SCORE.fullmatch(name):
+        raise BadInput(
+            f"Unknown limit '{name}'.",
+            remedy=nearest(name, {*AMPLIFICATIONS, "attack.metric", "metric"}),
+        )
+    if limit.waive and not is_amplification:
+        raise BadInput(
+            f"Limit '{name}' has a 'waive' key, which only amplification limits have.",
+            remedy="Remove 'waive'.",
+        )
+
+
+def check_names(
+    file: ReleaseFile,
+    *,
+    methods: Collection[str],
+    attacks: Collection[str],
+    metrics: Collection[str],
+) -> None:
+    """Every method, attack and metric that the file names must exist."""
+    _check_known("method", file.sanitizer.method, methods)
+    for attack in file.audit.required:
+        _check_known("attack", attack, attacks)
+    for name, limit in file.limits.items():
+        for method in limit.waive:
+            _check_known("method", method, methods)
+        if name in AMPLIFICATIONS:
+            continue
+        attack, _, metric = name.rpartition(".")
+        _check_known("metric", metric, metrics)
+        if not attack:
+            continue
+        _check_known("attack", attack, attacks)
+        if attack not in file.audit.required:
+            raise BadInput(
+                f"The limit '{name}' is on an attack that the audit does not require.",
+                remedy=f"Add '{attack}' to 'required' in [audit].",
+            )
+
+
+def _check_known(kind: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise BadInput(f"Unknown {kind} '{name}'.", remedy=nearest(name, known))

@@ -1,0 +1,157 @@
+"""The sections of a release file, but for its columns."""
+
+from __future__ import annotations
+
+import math
+import re
+import zoneinfo
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+
+from flows.config_columns import Section
+from flows.config_errors import nearest
+from ppdm_core.errors import BadInput
+
+DURATION = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h)")
+SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def _seconds(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    match = DURATION.fullmatch(value.strip())
+    if match is None:
+        raise ValueError('must be a time such as "10 min", "30 s", or a number of seconds')
+    return float(match[1]) * SECONDS[match[2]]
+
+
+class DatasetSpec(Section):
+    """What is released, by whom, for whom."""
+
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9_]{0,39}$",
+        description="Short name: lower-case letters, digits and '_', at most 40.",
+    )
+    owner: str = Field(min_length=1, description="The author of the release; may not approve it.")
+    audience: str = Field(min_length=1, description="Who will receive the release.")
+    record_id: str | None = Field(
+        default=None, description="Column that names a record stably; its role is identifier."
+    )
+    keep_raw: int = Field(default=1, ge=1, description="Runs whose private tables are kept.")
+
+
+class SourceSpec(Section):
+    """Where the private table is."""
+
+    kind: Literal["csv", "parquet", "duckdb"] = Field(description="Format of the source.")
+    path: str = Field(min_length=1, description="File; relative paths start at the release file.")
+    table: str | None = Field(default=None, description="Table of a DuckDB file.")
+    delimiter: str | None = Field(
+        default=None, min_length=1, max_length=1, description="CSV only; sniffed if not given."
+    )
+    quote: str | None = Field(
+        default=None, min_length=1, max_length=1, description="CSV only; sniffed if not given."
+    )
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> SourceSpec:
+        if self.kind == "duckdb" and self.table is None:
+            raise BadInput("A duckdb source needs a table.", remedy="Add 'table' to [source].")
+        misfits = {"table": "duckdb", "delimiter": "csv", "quote": "csv"}
+        for key, kind in misfits.items():
+            if getattr(self, key) is not None and self.kind != kind:
+                raise BadInput(
+                    f"The '{key}' key of [source] is for {kind} sources only.",
+                    remedy=f"Remove '{key}'.",
+                )
+        return self
+
+
+class SanitizerSpec(Section):
+    """The method, and its parameters as further keys; the method itself checks those."""
+
+    model_config = ConfigDict(extra="allow")
+    method: str = Field(description="Name of the sanitizer.")
+
+    @model_validator(mode="after")
+    def _has_plain_parameters(self) -> SanitizerSpec:
+        for key, value in (self.model_extra or {}).items():
+            if not _is_plain(value):
+                raise BadInput(
+                    f"The '{key}' key of [sanitizer] must be a finite number, text, "
+                    "true, false, a list or a table of these.",
+                    remedy=f"Change '{key}'.",
+                )
+        return self
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
+    if isinstance(value, list):
+        return all(_is_plain(each) for each in value)
+    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+class AttackerSpec(Section):
+    """What the outsider is assumed to know."""
+
+    known_records: int = Field(default=0, ge=0, description="Records the attacker knows in full.")
+    sample_share: float = Field(
+        default=0.0, ge=0, lt=1, description="Share of the population the attacker has a sample of."
+    )
+    epsilon: float = Field(
+        default=0.1, gt=0, description="Relative error below which a value counts as breached."
+    )
+
+
+class AuditSpec(Section):
+    """Which attacks must have run before anything is published."""
+
+    required: list[str] = Field(min_length=1, description="Names of the required attacks.")
+    shadow_draws: int = Field(
+        default=3, ge=1, le=20, description="Draws that are attacked in place of the published one."
+    )
+    time_limit: Annotated[float, BeforeValidator(_seconds)] = Field(
+        default=600.0, gt=0, description='Seconds for each attack; "10 min" in a file.'
+    )
+
+
+class LimitSpec(Section):
+    """A line that a steward drew."""
+
+    value: float = Field(description="The limit; its direction comes from the metric.")
+    set_by: str = Field(min_length=1, description="Who set it.")
+    reason: str = Field(min_length=1, description="Why it is there.")
+    absolute: bool = Field(
+        default=False, description="On the value itself, not on its excess over the baseline."
+    )
+    waive: list[str] = Field(
+        default_factory=list,
+        description="Amplification only: methods without a bound that may pass.",
+    )
+
+
+class SinkSpec(Section):
+    """How the release leaves."""
+
+    kind: Literal["parquet"] = Field(default="parquet", description="Format of the release.")
+
+
+class ScheduleSpec(Section):
+    """When the release is repeated."""
+
+    cron: str = Field(pattern=r"^\S+( +\S+){4}$", description="Five cron fields.")
+    timezone: str = Field(default="UTC", description="Name of a time zone, e.g. Europe/Berlin.")
+
+    @model_validator(mode="after")
+    def _knows_the_timezone(self) -> ScheduleSpec:
+        try:
+            zoneinfo.ZoneInfo(self.timezone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            raise BadInput(
+                f"Unknown time zone '{self.timezone}' in [schedule].",
+                remedy=nearest(self.timezone, zoneinfo.available_timezones() | {"UTC"}),
+            ) from None
+        return self

@@ -1,0 +1,97 @@
+"""The product's point in one go: the same table, attacker and limits, two methods."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from flows.answers import Answer
+from flows.commands import release_files
+from ppdm_core.errors import Defect
+from tasks.plan import say
+
+EXAMPLES = ("wdbc_rotation.toml", "wdbc_pca_laplace.toml")
+
+
+def run_demo(folder: Path) -> Answer:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in EXAMPLES:
+        shutil.copyfile(examples_folder() / name, folder / name)
+    write_table(folder / "wdbc.csv")
+    with own_home(folder):
+        rotation, noisy = release_files([folder / name for name in EXAMPLES], dry_run=False)
+    home = folder.absolute() / ".ppdm"
+    text = "\n\n".join(
+        [
+            "Two releases of one table (569 patients, 30 measurements), same attacker and limits.",
+            rotation.text,
+            noisy.text,
+            where_to_look(home),
+        ]
+    )
+    # The demo shows what it promises, or it is broken.
+    as_promised = rotation.exit_code == 3 and noisy.exit_code == 0
+    if not as_promised:
+        raise Defect(f"The demo did not end as promised.\n{text}")
+    return Answer(text, {"rotation": rotation.payload, "pca_laplace": noisy.payload})
+
+
+@contextmanager
+def own_home(folder: Path) -> Iterator[None]:
+    """The demo never touches a steward's real home."""
+    given = os.environ.get("PPDM_HOME")
+    os.environ["PPDM_HOME"] = str(folder.absolute() / ".ppdm")
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ["PPDM_HOME"]
+        else:
+            os.environ["PPDM_HOME"] = given
+
+
+def examples_folder() -> Path:
+    """In a checkout beside the packages; in an installed wheel inside this one."""
+    here = Path(__file__).resolve().parent
+    beside = here.parent / "examples"
+    return beside if (beside / EXAMPLES[0]).exists() else here / "examples"
+
+
+def write_table(path: Path) -> None:
+    """scikit-learn's copy of the Wisconsin diagnostic table, with made-up patient ids."""
+    say("writing the table")
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    names = [column_name(name) for name in data.feature_names]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["patient_id", "diagnosis", *names])
+        for i, (values, target) in enumerate(zip(data.data, data.target, strict=True)):
+            label = data.target_names[target]
+            writer.writerow([f"P{100_000 + 7 * i}", label, *map(repr, values.tolist())])
+
+
+def column_name(name: str) -> str:
+    return name.replace(" ", "_")
+
+
+def where_to_look(home: Path) -> str:
+    from tasks.tracking import view_command
+
+    latest = os.path.relpath(home / "published" / "wdbc" / "latest")
+    prefect = os.path.relpath(home / "views" / "prefect")
+    return "\n".join(
+        [
+            "Where to look:",
+            f"  dataset    {latest}/data.parquet",
+            f"  manifest   {latest}/manifest.json   check it: ppdm verify {latest}",
+            f"  card       {latest}/card.md",
+            f"  MLflow     {view_command(home)}",
+            f"  Prefect    PREFECT_HOME={prefect} prefect server start",
+        ]
+    )

@@ -1,0 +1,37 @@
+"""What the libraries find in the environment of a command. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def quiet_environment(home: Path) -> None:
+    """Keep every library inside the home, off the network and off the console.
+
+    Only defaults: what the user has set stays. Call it before the libraries are imported.
+    """
+    views = home.absolute() / "views"
+    prefect_home = views / "prefect"
+    prefect_home.mkdir(parents=True, exist_ok=True)
+    defaults = {
+        "PREFECT_HOME": str(prefect_home),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
+        # Both go to stderr; the run's log in the Prefect view stays complete.
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_HANDLERS_DEBUG_LEVEL": "CRITICAL",
+        "DO_NOT_TRACK": "1",
+        "GX_ANALYTICS_ENABLED": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MPLCONFIGDIR": str(views / "matplotlib"),
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+
+
+def bypass_proxies() -> None:
+    """A server on this machine is never behind a proxy."""
+    given = os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")
+    if "127.0.0.1" not in given.split(","):
+        os.environ["no_proxy"] = os.environ["NO_PROXY"] = f"127.0.0.1,{given}".rstrip(",")

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from prefect import flow
+
+from flows.config import ReleaseFile
+from flows.plan import plan_of
+from tasks.gate import judge
+
+
+@flow(name="gate")
+def gate(file: ReleaseFile, release_id: str) -> None:
+    """Reaches and stores the verdict."""
+    judge(plan_of(file), release_id)

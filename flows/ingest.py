@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from prefect import flow
+
+from flows.config import ReleaseFile
+from flows.plan import plan_of
+from tasks.ingest import begin, load_raw, validate
+
+
+@flow(name="ingest")
+def ingest(file: ReleaseFile) -> str:
+    """Source file to validated table; returns the id of the release."""
+    plan = plan_of(file)
+    release_id = begin(plan)
+    load_raw(plan, release_id)
+    validate(plan, release_id)
+    return release_id

@@ -1,0 +1,55 @@
+"""Progress on standard error: one live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def shown_progress() -> Iterator[None]:
+    logger = logging.getLogger("ppdm")
+    handler: logging.Handler = Live() if sys.stderr.isatty() else Lines()
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        handler.close()
+
+
+class Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.start = time.monotonic()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        seconds = time.monotonic() - self.start
+        print(f"{seconds:6.1f} s  {record.getMessage()}", file=sys.stderr, flush=True)
+
+
+class Live(logging.Handler):
+    """A spinner with the current step and the time since the start."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self.line = self.progress.add_task("", total=None)
+        self.progress.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.progress.update(self.line, description=record.getMessage())
+
+    def close(self) -> None:
+        self.progress.stop()
+        super().close()

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from prefect import flow
+
+from flows.config import ReleaseFile
+from flows.plan import plan_of
+from tasks.sanitize import make_draws
+
+
+@flow(name="sanitize")
+def sanitize(file: ReleaseFile, release_id: str) -> None:
+    """The candidate and its shadow draws."""
+    make_draws(plan_of(file), release_id)

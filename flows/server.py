@@ -1,0 +1,241 @@
+"""Which Prefect server a command uses: PREFECT_API_URL, or one that all commands on a home share.
+
+Every user of the shared server holds ``server.users`` in shared mode; who gets it exclusively
+knows that nobody is left. ``server.start`` guards each decision to start, join or stop.
+The server watches ``server.users`` itself and ends when all its users were killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import http.client
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from flows.environment import bypass_proxies, quiet_environment
+from flows.server_process import Running, read_record, spawn
+from ppdm_core.errors import MachineTrouble
+from warehouse.locks import CHECK_HOME, hold, locks_folder
+
+__all__ = [
+    "Handle",
+    "mark_crashed",
+    "prefect_server",
+    "quiet_environment",
+    "reap_orphans",
+    "start",
+]
+
+Say = Callable[[str], None]
+
+START_LIMIT = 180.0  # seconds; the first start on a home also makes the database
+SAY_EVERY = 10.0
+LOCK_LIMIT = 60.0
+PREFECT_QUEUES = {
+    "prefect.logging.handlers": "APILogWorker",
+    "prefect.events.worker": "EventsWorker",
+}
+
+
+@dataclass(frozen=True)
+class Shared:
+    running: Running
+    users: int  # descriptor of the lock that this user holds
+
+
+class Handle:
+    """One use of a server. ``close`` gives it up, and the last user ends it."""
+
+    def __init__(self, home: Path, say: Say, url: str, shared: Shared | None) -> None:
+        self.url = url
+        self._home = home
+        self._say = say
+        self._shared = shared
+        self._given = os.environ.get("PREFECT_API_URL")
+        _set_api_url(url)
+
+    def wait(self) -> str:
+        """Return the API address as soon as the server answers."""
+        if self._shared is None:
+            _check_reachable(self.url)
+        else:
+            _wait_for_health(self._shared.running, self._home, self._say)
+        return self.url
+
+    def close(self) -> None:
+        shared, self._shared = self._shared, None
+        if shared is None:
+            _set_api_url(self._given)
+            return
+        try:
+            _send_what_prefect_holds()
+            _set_api_url(self._given)
+            with _deciding(self._home, self._say):
+                _stop_if_unused(self._home, shared.users)
+        finally:
+            os.close(shared.users)
+
+
+def start(home: Path, say: Say) -> Handle:
+    """Find or start the server and return at once; prefect may be imported from here on."""
+    home = home.absolute()
+    quiet_environment(home)
+    given = os.environ.get("PREFECT_API_URL")
+    if given:
+        return Handle(home, say, given.rstrip("/"), None)
+    bypass_proxies()
+    with _deciding(home, say):
+        users = _open_users(home)
+        try:
+            fcntl.flock(users, fcntl.LOCK_SH)  # waits only for an abandoned server to end
+            running = read_record(_record(home))
+            if running is None or not running.is_alive:
+                running = _spawn(home)
+        except OSError as error:
+            os.close(users)
+            raise MachineTrouble(
+                f"The local Prefect server cannot be started: {error.strerror}.", remedy=CHECK_HOME
+            ) from None
+    url = f"http://127.0.0.1:{running.port}/api"
+    return Handle(home, say, url, Shared(running, users))
+
+
+@contextmanager
+def prefect_server(
+    home: Path, say: Say, meanwhile: Callable[[], None] | None = None
+) -> Iterator[str]:
+    """Yield the address of a server that answers; ``meanwhile`` runs while it starts."""
+    handle = start(home, say)
+    try:
+        if meanwhile is not None:
+            meanwhile()
+        yield handle.wait()
+    finally:
+        handle.close()
+
+
+def reap_orphans(home: Path) -> None:
+    """End a server whose users were all killed. Cheap when there is none."""
+    if not _record(home).exists():
+        return
+    with _deciding(home, lambda text: None):
+        users = _open_users(home)
+        try:
+            _stop_if_unused(home, users)
+        finally:
+            os.close(users)
+
+
+def mark_crashed(flow_run_id: str) -> None:
+    """Tell Prefect that the process of this run, and so of its subflows, is dead."""
+    from uuid import UUID
+
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
+    from prefect.exceptions import ObjectNotFound
+    from prefect.states import Crashed
+
+    run_id = UUID(flow_run_id)
+    children = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run_id]))
+    # A server that never saw the run has nothing to correct.
+    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
+        runs = [client.read_flow_run(run_id)]
+        runs += client.read_flow_runs(flow_run_filter=children, limit=200)
+        for run in runs:
+            if run.state is None or not run.state.is_final():
+                why = "The process of this run ended without a word."
+                client.set_flow_run_state(run.id, Crashed(message=why), force=True)
+
+
+def _record(home: Path) -> Path:
+    return home / "private" / "server.json"
+
+
+def _deciding(home: Path, say: Say) -> AbstractContextManager[None]:
+    lock = locks_folder(home) / "server.start"
+    return hold(lock, holder="a command", limit=LOCK_LIMIT, say=say)
+
+
+def _users(home: Path) -> Path:
+    return home / "private" / "locks" / "server.users"
+
+
+def _open_users(home: Path) -> int:
+    return os.open(_users(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _spawn(home: Path) -> Running:
+    return spawn(
+        record=_record(home),
+        users=_users(home),
+        log=home / "private" / "server.log",
+        prefect_home=home / "views" / "prefect",
+    )
+
+
+def _stop_if_unused(home: Path, users: int) -> None:
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    running = read_record(_record(home))
+    if running is not None:
+        running.stop()
+    _record(home).unlink(missing_ok=True)
+
+
+def _set_api_url(url: str | None) -> None:
+    if url is None:
+        os.environ.pop("PREFECT_API_URL", None)
+    else:
+        os.environ["PREFECT_API_URL"] = url
+    # Prefect reads its settings once, when it is imported.
+    context = sys.modules.get("prefect.context")
+    if context is not None:
+        context.refresh_global_settings_context()
+
+
+def _send_what_prefect_holds() -> None:
+    """Logs and task states travel in the background; late ones would be lost with the server."""
+    for module, worker in PREFECT_QUEUES.items():
+        if module in sys.modules:
+            getattr(sys.modules[module], worker).drain_all(timeout=5)
+
+
+def _wait_for_health(running: Running, home: Path, say: Say) -> None:
+    start = time.monotonic()
+    patience = 1.0
+    while not running.answers(patience):
+        waited = time.monotonic() - start
+        if waited > START_LIMIT or not running.is_alive:
+            what = "did not answer in time" if running.is_alive else "ended while it started"
+            raise MachineTrouble(
+                f"The local Prefect server {what}.",
+                remedy=f"See {home / 'private' / 'server.log'}, then run the same command again.",
+            )
+        say(f"Waiting for the local Prefect server ({waited:.0f} s).")
+        patience = SAY_EVERY
+
+
+def _check_reachable(url: str) -> None:
+    try:
+        with urllib.request.urlopen(f"{url}/health", timeout=10):
+            return
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code < 500:  # it answers; whether we may use it, Prefect will say
+            return
+        reason = f"status {error.code}"
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        reason = type(error).__name__
+    raise MachineTrouble(
+        f"The Prefect server of PREFECT_API_URL does not answer ({reason}).",
+        remedy="Start it, correct the address, or unset the variable to use a local server.",
+    )

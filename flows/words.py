@@ -1,0 +1,97 @@
+"""What the commands print."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ppdm_core.verdict import Finding
+
+if TYPE_CHECKING:
+    from tasks.plan import Plan
+    from tasks.summary import Summary
+    from warehouse.store import Run
+
+WIDTH = 100
+MOST_REASONS = 3  # a refusal must fit on one screen
+
+ENDINGS = {
+    "published": "PUBLISHED",
+    "unchanged": "UNCHANGED (the same bytes as the latest version; nothing new was published)",
+    "rehearsed": "APPROVED (dry run; nothing was published)",
+    "refused": "REFUSED (nothing was published)",
+}
+
+
+def outcome_text(summary: Summary) -> str:
+    stage = summary.run.stage
+    lines = [f"{summary.run.release_id}  {summary.method}  {ENDINGS.get(stage, stage)}"]
+    gammas = ", ".join(f"{name} {gamma}" for name, gamma in summary.gammas().items())
+    lines.append(f"  gamma: {gammas}")
+    if stage == "refused":
+        failures = summary.verdict.failures if summary.verdict else ()
+        lines += [line for finding in failures[:MOST_REASONS] for line in reason(finding)]
+        more = len(failures) - MOST_REASONS
+        extra = f" ({more} more)" if more > 0 else ""
+        lines.append(f"  Every check{extra}: ppdm show {summary.run.release_id}")
+    else:
+        lines += attackers(summary)
+    if summary.folder:
+        lines.append(f"  Dataset, manifest, card: {summary.folder}")
+    return "\n".join(lines)
+
+
+def reason(finding: Finding) -> list[str]:
+    return wrapped(f"{finding.check}: {finding.why}", most=2)
+
+
+def attackers(summary: Summary) -> list[str]:
+    """One sentence for each attack: its gated score, or else its first."""
+    if summary.report is None or summary.verdict is None:
+        return []
+    gated = {finding.check for finding in summary.verdict.findings}
+    chosen: dict[str, str] = {}
+    for score in sorted(summary.report.scores, key=lambda score: score.name not in gated):
+        chosen.setdefault(score.name.split(".")[0], score.sentence)
+    return [line for sentence in chosen.values() for line in wrapped(sentence, most=2)]
+
+
+def wrapped(text: str, most: int | None = None) -> list[str]:
+    lines = textwrap.wrap(text, WIDTH - 4)
+    if most is not None and len(lines) > most:
+        lines = [*lines[: most - 1], lines[most - 1][: WIDTH - 8] + " ..."]
+    return [f"  {'- ' if number == 0 else '  '}{line}" for number, line in enumerate(lines)]
+
+
+def show_text(summary: Summary) -> str:
+    run = summary.run
+    lines = [f"{run.release_id}  {summary.method}  {run.stage}  started {run.started:%Y-%m-%d %H:%M}"]
+    for name, gamma in summary.gammas().items():
+        lines.append(f"  gamma of one {name}: {gamma}")
+    for finding in summary.verdict.findings if summary.verdict else ():
+        lines += [f"  {finding.outcome}  {finding.check}  {finding.observed}"]
+        lines += [f"      {line}" for line in textwrap.wrap(finding.why, WIDTH - 6)]
+    if summary.report:
+        lines += [f"  skipped  {name}: {why}" for name, why in summary.report.skipped.items()]
+        lines += [f"  failed  {name}: {kind}" for name, kind in summary.report.failed.items()]
+    if summary.folder:
+        lines.append(f"  published in {summary.folder}")
+    return "\n".join(lines)
+
+
+def status_text(runs: Sequence[Run]) -> str:
+    if not runs:
+        return "No release yet."
+    width = max(len(run.release_id) for run in runs)
+    return "\n".join(
+        f"{run.release_id:<{width}}  {run.stage:<10}  {run.started:%Y-%m-%d %H:%M}" for run in runs
+    )
+
+
+def checked_text(path: Path, plan: Plan, facts: Mapping[str, Any]) -> str:
+    return (
+        f"{path.name} and {Path(plan.source.path).name} are fine: {facts['rows']:,} records, "
+        f"{facts['checks']} checks, method {plan.method}."
+    )

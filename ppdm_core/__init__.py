@@ -1,0 +1,1 @@
+"""The mathematics: sanitizers, attacks, metrics and gates. Arrays in, frozen results out."""

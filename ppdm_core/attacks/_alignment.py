@@ -1,0 +1,61 @@
+"""Two ways to learn a map from released to original rows out of a few known pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppdm_core.types import Floats
+
+# Largest first: without any leave-one-out evidence the strongest penalty is taken.
+_PENALTIES = np.append(10.0 ** np.arange(2.0, -9.0, -1.0), 0.0)
+_NO_SLACK = 1e-9
+_TINY = np.finfo(np.float64).tiny
+
+
+def procrustes(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
+    """Rotation, scale and translation that carry the known released rows to their originals.
+
+    Released and original width may differ. Directions on which the pairs are silent stay at the
+    mean of the known records.
+    """
+    x0, y0 = Xk.mean(axis=0), Yk.mean(axis=0)
+    U, values, Vt = np.linalg.svd((Yk - y0).T @ (Xk - x0), full_matrices=False)
+    heard = values / values.max(initial=_TINY) > 1e-12
+    W = U[:, heard] @ Vt[heard]  # (s, d)
+    moved = (Yk - y0) @ W
+    length = float(np.sum(moved**2))
+    scale = float(np.sum(moved * (Xk - x0))) / length if length > 0 else 0.0
+    X_hat: Floats = x0 + scale * (Y - y0) @ W  # (n, d)
+    return X_hat
+
+
+def ridge(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
+    """Least squares with intercept; each column's penalty by leave-one-out in closed form."""
+    x0, y0 = Xk.mean(axis=0), Yk.mean(axis=0)
+    U, S, Vt = np.linalg.svd(Yk - y0, full_matrices=False)
+    heard = S / S.max(initial=_TINY) > 1e-10
+    U, S, Vt = U[:, heard], S[heard], Vt[heard]
+    T = U.T @ (Xk - x0)  # (r, d)
+    penalties = _PENALTIES * S.max(initial=0.0) ** 2
+    losses = np.array([_leave_one_out(U, S, T, Xk - x0, penalty) for penalty in penalties])
+    chosen = penalties[np.argmin(losses, axis=0)]  # (d,)
+    coefficients = Vt.T @ (S[:, None] / (S[:, None] ** 2 + chosen) * T)  # (s, d)
+    X_hat: Floats = x0 + (Y - y0) @ coefficients  # (n, d)
+    return X_hat
+
+
+def _leave_one_out(U: Floats, S: Floats, T: Floats, X: Floats, penalty: float) -> Floats:
+    """Mean squared error per column when each pair is predicted from the others.
+
+    The residual of a left-out row is its residual divided by 1 - leverage. Both are built from
+    the unfitted share of each direction, because 1 - leverage cancels when k <= s.
+    """
+    k = len(U)
+    unfitted = penalty / (S**2 + penalty) if penalty > 0 else np.zeros_like(S)  # (r,)
+    residual = X - U @ T + U @ (unfitted[:, None] * T)  # (k, d)
+    outside = np.maximum(1.0 - 1.0 / k - np.sum(U**2, axis=1), 0.0)
+    slack = outside + U**2 @ unfitted  # (k,)
+    if slack.min() <= _NO_SLACK:
+        return np.full(X.shape[1], np.inf)
+    losses: Floats = np.mean((residual / slack[:, None]) ** 2, axis=0)
+    return losses

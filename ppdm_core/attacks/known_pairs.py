@@ -1,0 +1,188 @@
+"""Known records and their released rows give the map away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ppdm_core.attacks._alignment import procrustes, ridge
+from ppdm_core.attacks._needs import check_needs
+from ppdm_core.types import AttackerView, Estimate, Floats, Known
+
+Estimator = Literal["uniform", "projection", "optimal"]
+_AGREEMENT = 1e-6  # relative; far below any noise, far above rounding
+_RANK = 1e-9
+
+
+@dataclass(frozen=True)
+class KnownPairs:
+    """An insider knows some people's records and recognises their rows in the release.
+
+    If the pairs fit an orthogonal map exactly (about the origin, the published centre, or after
+    subtracting one known record), the map is pinned on their span, and on the rest
+
+    ``uniform`` draws one compatible map at random (the paper's attacker);
+    ``projection`` answers only with the span, error = distance to it, surely;
+    ``optimal`` shrinks the random part for the largest breach probability.
+
+    ``procrustes`` and ``regression`` learn the map from the pairs whatever the release is.
+    Claims hold the attacker's own breach probability for each row.
+
+    References: P1 section 4; the probability is exact for every dimension, unlike P1 eq. (2),
+    and uses the rank of the known records, not their number.
+    """
+
+    name: ClassVar[str] = "known_pairs"
+    story: ClassVar[str] = "An insider knows some records and which released rows are theirs."
+    goal: ClassVar[Literal["reconstruct", "link"]] = "reconstruct"
+    needs: ClassVar[frozenset[str]] = frozenset({"known"})
+
+    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        check_needs(self, view)
+        known = view.known
+        assert known is not None
+        candidates: dict[str, Floats] = {}
+        claims: dict[str, Floats] = {}
+        frame = find_frame(view, known)
+        if frame is not None:
+            candidates, claims = _orthogonal_estimates(frame, view, rng)
+        Yk = view.Y[known.rows]
+        candidates["procrustes"] = procrustes(Yk, known.X, view.Y)
+        candidates["regression"] = ridge(Yk, known.X, view.Y)
+        for X_hat in candidates.values():
+            X_hat[known.rows] = known.X
+        for claim in claims.values():
+            claim[known.rows] = 1.0
+        return Estimate(candidates, claims)
+
+
+def breach_probability(
+    distance: ArrayLike, radius: ArrayLike, freedom: ArrayLike, estimator: Estimator = "uniform"
+) -> Floats:
+    """Probability that the estimate falls within ``radius`` of the record.
+
+    ``distance`` of the record from the span of the known ones; ``freedom`` = d - rank.
+    """
+    from scipy.special import betainc
+
+    distance, radius, freedom = np.broadcast_arrays(
+        np.asarray(distance, dtype=np.float64),
+        np.asarray(radius, dtype=np.float64),
+        np.asarray(freedom, dtype=np.int64),
+    )
+    reach = 2.0 * distance if estimator == "uniform" else distance
+    certain = (freedom == 0) | (radius >= reach)  # a distance of 0 is always within reach
+    if estimator == "projection":
+        return np.asarray(certain, dtype=np.float64)
+    ratio = np.divide(radius, reach, out=np.zeros(reach.shape), where=~certain)
+    half = (np.maximum(freedom, 2) - 1) / 2.0
+    if estimator == "uniform":
+        partial = betainc(half, half, ratio**2)
+    else:
+        partial = 0.5 * betainc(half, 0.5, ratio**2)
+    partial = np.where(freedom == 1, 0.5, partial)  # a sign: heads or tails
+    return np.asarray(np.where(certain, 1.0, partial))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """x - x0 = (y - y0) B A^T on the span of the known records, an unknown rotation off it."""
+
+    x0: Floats  # (d,)
+    y0: Floats  # (d,)
+    A: Floats  # (d, r) basis of the span of the known records
+    B: Floats  # (d, r) its released image
+    fixed_origin: bool  # then |x| = |y| is known
+
+    @property
+    def freedom(self) -> int:
+        d, r = self.A.shape
+        return int(d - r)
+
+
+def find_frame(view: AttackerView, known: Known) -> Frame | None:
+    """The orthogonal map that the known pairs fit, if there is one."""
+    d = known.X.shape[1]
+    if view.Y.shape[1] > d:
+        return None
+    Yk = _padded(view.Y[known.rows], d)
+    zero = np.zeros(d)
+    origins = [(zero, zero)]
+    if view.public.centre is not None:
+        origins.append((view.public.centre, zero))
+    if len(known.rows) > 1:  # one pair minus itself would fit anything
+        origins.append((known.X[0], Yk[0]))
+    for x0, y0 in origins:
+        bases = _matching_bases(known.X - x0, Yk - y0)
+        if bases is not None:
+            return Frame(x0, y0, *bases, fixed_origin=not x0.any() and not y0.any())
+    return None
+
+
+def _matching_bases(Xk: Floats, Yk: Floats) -> tuple[Floats, Floats] | None:
+    """A, B with Xk = (U S) A^T and Yk = (U S) B^T, or None if no orthogonal map does that."""
+    U, S, Vt = np.linalg.svd(Xk, full_matrices=False)
+    if S.max(initial=0.0) == 0.0:
+        return None
+    rank = int(np.sum(S / S[0] > _RANK))
+    B = _polar(Yk.T @ U[:, :rank] / S[:rank])
+    error = np.abs(Yk - (U[:, :rank] * S[:rank]) @ B.T).max() / np.abs(Xk).max()
+    if error > _AGREEMENT:
+        return None
+    # Directions that are weaker than the disagreement tell nothing about the map.
+    rank = int(np.sum(S / S[0] > max(_RANK, 100.0 * error)))
+    return Vt[:rank].T, _polar(Yk.T @ U[:, :rank] / S[:rank])
+
+
+def _orthogonal_estimates(
+    frame: Frame, view: AttackerView, rng: np.random.Generator
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    V = _padded(view.Y, len(frame.x0)) - frame.y0  # (n, d)
+    A2, B2 = _complement(frame.A), _complement(frame.B)  # (d, D)
+    span = frame.x0 + (V @ frame.B) @ frame.A.T  # (n, d)
+    offset = V @ B2  # (n, D)
+    distance = np.linalg.norm(offset, axis=1)
+    guess = offset @ haar(frame.freedom, rng) @ A2.T  # (n, d)
+
+    def radius(X_hat: Floats) -> Floats:
+        return np.asarray(view.epsilon * np.linalg.norm(V if frame.fixed_origin else X_hat, axis=1))
+
+    left = np.sqrt(np.maximum(distance**2 - radius(span) ** 2, 0.0))
+    shrink = np.divide(left, distance, out=np.zeros_like(left), where=distance > 0)
+    candidates = {
+        "uniform": span + guess,
+        "projection": span,
+        "optimal": span + shrink[:, None] * guess,
+    }
+    D = frame.freedom
+    claims = {
+        "uniform": breach_probability(distance, radius(span + guess), D, "uniform"),
+        "projection": breach_probability(distance, radius(span), D, "projection"),
+        "optimal": breach_probability(distance, radius(span), D, "optimal"),
+    }
+    return candidates, claims
+
+
+def haar(size: int, rng: np.random.Generator) -> Floats:
+    """A uniformly distributed orthogonal matrix."""
+    Q, R = np.linalg.qr(rng.standard_normal((size, size)))
+    # Without the signs of R the law depends on how QR was computed.
+    return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))
+
+
+def _polar(M: Floats) -> Floats:
+    """Nearest matrix with orthonormal columns."""
+    U, _, Vt = np.linalg.svd(M, full_matrices=False)
+    return np.asarray(U @ Vt)
+
+
+def _complement(A: Floats) -> Floats:
+    """Orthonormal basis of what is orthogonal to the columns of A."""
+    return np.linalg.qr(A, mode="complete").Q[:, A.shape[1] :]
+
+
+def _padded(Y: Floats, d: int) -> Floats:
+    return np.pad(Y, ((0, 0), (0, d - Y.shape[1])))

@@ -1,0 +1,31 @@
+"""Distances between two tables, a few rows at a time, so that memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ppdm_core.types import Floats
+
+BLOCK_BYTES = 64 * 2**20
+
+
+def row_slices(n: int, width: int) -> Iterator[slice]:
+    """Cut ``n`` rows so that one block of ``width`` floats per row fits ``BLOCK_BYTES``."""
+    size = max(1, BLOCK_BYTES // (8 * max(width, 1)))
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def squared_distances(A: Floats, B: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Yield (rows of A, their squared Euclidean distances to all rows of B)."""
+    origin = B.mean(axis=0)  # |a|^2 - 2ab + |b|^2 cancels badly far from the origin
+    A, B = A - origin, B - origin
+    norms = np.einsum("ij,ij->i", B, B)
+    for rows in row_slices(len(A), len(B)):
+        part = A[rows]
+        D = part @ (-2.0 * B.T)  # (rows, len(B))
+        D += norms
+        D += np.einsum("ij,ij->i", part, part)[:, None]
+        yield rows, np.maximum(D, 0.0, out=D)

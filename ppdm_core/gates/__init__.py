@@ -1,0 +1,28 @@
+"""Every gate. One file a gate, one line here; all of them always run."""
+
+from __future__ import annotations
+
+from ppdm_core.gates._gate import Evidence, Gate
+from ppdm_core.gates.amplification import Amplification
+from ppdm_core.gates.required_audits import RequiredAudits
+from ppdm_core.gates.score_limits import ScoreLimits
+from ppdm_core.verdict import Verdict, worst
+
+GATES: dict[str, Gate] = {
+    "required_audits": RequiredAudits(),
+    "amplification": Amplification(),
+    "score_limits": ScoreLimits(),
+}
+
+__all__ = ["GATES", "Evidence", "decide"]
+
+
+def decide(evidence: Evidence, *, data_digest: str, code_version: str) -> Verdict:
+    findings = tuple(finding for gate in GATES.values() for finding in gate.check(evidence))
+    return Verdict(
+        outcome=worst(findings),
+        findings=findings,
+        policy_digest=evidence.policy.digest,
+        data_digest=data_digest,
+        code_version=code_version,
+    )

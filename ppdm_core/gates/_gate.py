@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from ppdm_core.policy import Policy
+from ppdm_core.types import AuditReport, Guarantee
+from ppdm_core.verdict import Finding
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that the gates may judge by."""
+
+    report: AuditReport
+    guarantee: Guarantee
+    method: str
+    policy: Policy
+
+
+class Gate(Protocol):
+    name: ClassVar[str]
+
+    def check(self, evidence: Evidence) -> Iterator[Finding]: ...

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ppdm_core.gates._gate import Evidence
+from ppdm_core.gates.amplification import PREFIX
+from ppdm_core.policy import Limit
+from ppdm_core.types import Score
+from ppdm_core.verdict import Finding
+
+
+@dataclass(frozen=True)
+class ScoreLimits:
+    """Limits on measured scores, judged by the unfavourable end of their interval.
+
+    FAIL when even the favourable end breaks the limit; a limit inside the interval is refused too,
+    because too few records were measured to tell. Limits are on the excess over the baseline
+    unless they say ``absolute``.
+    """
+
+    name: ClassVar[str] = "score_limits"
+
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        scores = {score.name: score for score in evidence.report.scores}
+        for score in scores.values():
+            if not is_sound(score):
+                yield Finding(score.name, "FAIL", f"{score.name} could not be measured.")
+        for key, limit in evidence.policy.limits.items():
+            if key.startswith(PREFIX):
+                continue
+            if key not in scores:
+                yield Finding(key, "FAIL", f"{key} has a limit but was not measured.")
+            elif is_sound(scores[key]):
+                yield judge(scores[key], limit)
+
+
+def is_sound(score: Score) -> bool:
+    figures = (score.value, score.low, score.high, score.baseline, score.worst)
+    return score.n > 0 and all(map(math.isfinite, figures)) and score.low <= score.value <= score.high
+
+
+def judge(score: Score, limit: Limit) -> Finding:
+    shift = 0.0 if limit.absolute else score.baseline
+    low, high = score.low - shift, score.high - shift
+    if score.better == "down":
+        kept, broken = high <= limit.value, low > limit.value
+    else:
+        kept, broken = low >= limit.value, high < limit.value
+    allowed = f"{'at most' if score.better == 'down' else 'at least'} {limit.value:.3g}" + (
+        "" if limit.absolute else " above the baseline"
+    )
+    observed = f"{score.value:.3g} [{score.low:.3g}, {score.high:.3g}]"
+    if kept:
+        why = score.sentence
+    elif broken:
+        why = f"{score.sentence} The limit is {allowed} ({limit.set_by}: {limit.reason})."
+    else:
+        why = (
+            f"{score.sentence} With {score.n} records it cannot be told whether the limit "
+            f"({allowed}) holds: measure more records, or perturb more."
+        )
+    return Finding(score.name, "PASS" if kept else "FAIL", why, observed, allowed)

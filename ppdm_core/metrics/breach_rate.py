@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ppdm_core.metrics._metric import Better, Kind, check_tables, percent
+from ppdm_core.types import Floats, Schema
+
+
+@dataclass(frozen=True)
+class BreachRate:
+    """Share of records that the attacker knows to a relative error of at most epsilon.
+
+    References: P1, definition of an epsilon-privacy breach.
+    """
+
+    name: ClassVar[str] = "breach_rate"
+    kind: ClassVar[Kind] = "privacy"
+    better: ClassVar[Better] = "down"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    goal: ClassVar[Literal["reconstruct"]] = "reconstruct"
+    is_rate: ClassVar[bool] = True
+    describe: ClassVar[str] = "share of records recovered within epsilon of their length"
+
+    def measure(
+        self,
+        X: Floats,
+        X_hat: Floats,
+        schema: Schema,
+        epsilon: float,
+        ranges: Floats | None = None,
+    ) -> float:
+        check_tables(self.name, X, X_hat, same_shape=True)
+        error = np.linalg.norm(X - X_hat, axis=1)
+        return float(np.mean(error <= epsilon * np.linalg.norm(X, axis=1)))
+
+    def sentence(
+        self,
+        *,
+        value: float,
+        baseline: float,
+        story: str = "",
+        epsilon: float = 0.0,
+        original: float | None = None,
+    ) -> str:
+        return (
+            f"{story} That recovers {percent(value)} of the records to within {100 * epsilon:g} %; "
+            f"answering the mean for everybody recovers {percent(baseline)}."
+        ).strip()

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ppdm_core.errors import NotApplicable
+from ppdm_core.metrics._metric import Better, Kind, check_tables, percent
+from ppdm_core.types import Codes, Floats, Ints, Public
+
+_PAIRS = 200_000
+
+
+@dataclass(frozen=True)
+class DistanceLoss:
+    """Mean over pairs of |d - d'| / d, where d' is the distance in the release.
+
+    Pairs of equal records are divided by the mean distance. No scale is fitted first. Above
+    200,000 pairs a random sample of them is measured.
+
+    References: P3, distance loss.
+    """
+
+    name: ClassVar[str] = "distance_loss"
+    kind: ClassVar[Kind] = "utility"
+    better: ClassVar[Better] = "down"
+    bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    goal: ClassVar[Literal["release"]] = "release"
+    is_rate: ClassVar[bool] = False
+    describe: ClassVar[str] = "mean relative change of the distance between two records"
+
+    def measure(
+        self, X: Floats, label: Codes, Y: Floats, public: Public, rng: np.random.Generator
+    ) -> float:
+        check_tables(self.name, X, Y, same_shape=False)
+        i, j = _pairs(len(X), rng)
+        before, after = _lengths(X, i, j), _lengths(Y, i, j)
+        mean = before.mean() if len(before) else 0.0
+        if mean == 0:
+            raise NotApplicable(f"{self.name} needs two records that differ.")
+        divisor = np.where(before > 0, before, mean)
+        return float(np.mean(np.abs(before - after) / divisor))
+
+    def original(self, X: Floats, label: Codes, rng: np.random.Generator) -> float:
+        return 0.0
+
+    def baseline(self, label: Codes) -> float:
+        """Without a release all records look alike: every distance is lost."""
+        return 1.0
+
+    def sentence(
+        self,
+        *,
+        value: float,
+        baseline: float,
+        story: str = "",
+        epsilon: float = 0.0,
+        original: float | None = None,
+    ) -> str:
+        return f"The distance between two records changes by {percent(value)} on average."
+
+
+def _pairs(n: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    if n * (n - 1) // 2 <= _PAIRS:
+        i, j = np.triu_indices(n, k=1)
+        return i, j
+    i = rng.integers(0, n, size=_PAIRS)
+    j = (i + rng.integers(1, n, size=_PAIRS)) % n  # never i itself
+    return i, j
+
+
+def _lengths(X: Floats, i: Ints, j: Ints) -> Floats:
+    """Euclidean distances of the pairs, column by column: no (pairs, d) array."""
+    total = np.zeros(len(i))
+    for column in X.T:
+        total += (column[i] - column[j]) ** 2
+    return np.sqrt(total)

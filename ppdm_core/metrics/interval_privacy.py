@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ppdm_core.errors import NotApplicable
+from ppdm_core.metrics._metric import Better, Kind, check_tables, percent
+from ppdm_core.types import Floats, Schema
+
+
+@dataclass(frozen=True)
+class IntervalPrivacy:
+    """Width of the central 95 % of the error, in units of the column's range, averaged.
+
+    Columns with range 0 have no privacy score and are left out. Above the baseline it is not
+    protection, only a bad guess.
+
+    References: P0, average privacy; quantiles 2.5 % and 97.5 %, linear interpolation.
+    """
+
+    name: ClassVar[str] = "interval_privacy"
+    kind: ClassVar[Kind] = "privacy"
+    better: ClassVar[Better] = "up"
+    bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    goal: ClassVar[Literal["reconstruct"]] = "reconstruct"
+    is_rate: ClassVar[bool] = False
+    describe: ClassVar[str] = "width of the 95 % error interval as a share of the column's range"
+
+    def measure(
+        self,
+        X: Floats,
+        X_hat: Floats,
+        schema: Schema,
+        epsilon: float,
+        ranges: Floats | None = None,
+    ) -> float:
+        check_tables(self.name, X, X_hat, same_shape=True)
+        width = np.ptp(X, axis=0) if ranges is None else ranges
+        varied = width > 0
+        if not varied.any():
+            raise NotApplicable(f"{self.name} needs a column that is not constant.")
+        low, high = np.quantile(X[:, varied] - X_hat[:, varied], [0.025, 0.975], axis=0)
+        return float(np.mean((high - low) / width[varied]))
+
+    def sentence(
+        self,
+        *,
+        value: float,
+        baseline: float,
+        story: str = "",
+        epsilon: float = 0.0,
+        original: float | None = None,
+    ) -> str:
+        return (
+            f"{story} The error spans {percent(value)} of a column's range; "
+            f"answering the mean for everybody spans {percent(baseline)}."
+        ).strip()

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_core.distances import squared_distances
+from ppdm_core.errors import NotApplicable
+from ppdm_core.metrics._metric import Better, Kind, check_tables, percent
+from ppdm_core.public_map import has_map, invert, project
+from ppdm_core.types import Codes, Floats, Ints, Public
+
+_NEIGHBOURS = 5
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class KnnAccuracy:
+    """Share of records whose label the 5 nearest released rows of the other folds vote for.
+
+    A recipient classifies own records. So with a public map the test records are the clean
+    projections of the originals; otherwise they can only be released rows. Five stratified
+    folds; a tied vote goes to the smallest label.
+
+    References: P0 and P3 use k = 5 as their baseline classifier.
+    """
+
+    name: ClassVar[str] = "knn_accuracy"
+    kind: ClassVar[Kind] = "utility"
+    better: ClassVar[Better] = "up"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    goal: ClassVar[Literal["release"]] = "release"
+    is_rate: ClassVar[bool] = True
+    describe: ClassVar[str] = "share of records that 5 nearest neighbours classify correctly"
+
+    def measure(
+        self, X: Floats, label: Codes, Y: Floats, public: Public, rng: np.random.Generator
+    ) -> float:
+        return float(np.mean(self.correct(X, label, Y, public, rng)))
+
+    def correct(
+        self, X: Floats, label: Codes, Y: Floats, public: Public, rng: np.random.Generator
+    ) -> NDArray[np.bool_]:
+        """Which records are classified correctly, (n,)."""
+        check_tables(self.name, X, Y, same_shape=False)
+        return _cross_validated(Y, _test_records(X, Y, public), label, rng)
+
+    def original(self, X: Floats, label: Codes, rng: np.random.Generator) -> float:
+        check_tables(self.name, X, X, same_shape=True)
+        return float(np.mean(_cross_validated(X, X, label, rng)))
+
+    def baseline(self, label: Codes) -> float:
+        """Always answer the commonest label."""
+        _check_label(label)
+        return float(np.bincount(label).max() / len(label))
+
+    def sentence(
+        self,
+        *,
+        value: float,
+        baseline: float,
+        story: str = "",
+        epsilon: float = 0.0,
+        original: float | None = None,
+    ) -> str:
+        on_original = "" if original is None else f", {percent(original)} on the original table"
+        return (
+            f"Five nearest neighbours classify {percent(value)} of the records correctly"
+            f"{on_original}; always answering the commonest label, {percent(baseline)}."
+        )
+
+
+def _test_records(X: Floats, Y: Floats, public: Public) -> Floats:
+    if not has_map(public):
+        return Y
+    T = project(public, X)
+    return invert(public, T) if public.space == "original" else T
+
+
+def _cross_validated(
+    train: Floats, test: Floats, label: Codes, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    _check_label(label)
+    fold = _stratified_folds(label, rng)
+    correct = np.zeros(len(label), dtype=np.bool_)
+    for held_out in np.unique(fold):
+        asked = np.flatnonzero(fold == held_out)
+        others = fold != held_out
+        answer = _vote(train[others], label[others], test[asked])
+        correct[asked] = answer == label[asked]
+    return correct
+
+
+def _check_label(label: Codes) -> None:
+    if len(label) < 2 or bool((label < 0).any()):
+        raise NotApplicable("knn_accuracy needs two records or more, each with a label.")
+
+
+def _stratified_folds(label: Codes, rng: np.random.Generator) -> Ints:
+    """Deal the shuffled records of each class out in turn."""
+    order = np.lexsort((rng.random(len(label)), label))
+    fold = np.empty(len(label), dtype=np.int64)
+    fold[order] = np.arange(len(label)) % min(_FOLDS, len(label))
+    return fold
+
+
+def _vote(train: Floats, label: Codes, asked: Floats) -> Ints:
+    k = min(_NEIGHBOURS, len(train))
+    answer = np.empty(len(asked), dtype=np.int64)
+    classes = np.arange(label.max() + 1)
+    for rows, D in squared_distances(asked, train):
+        neighbours = np.argpartition(D, k - 1, axis=1)[:, :k]  # (rows, k)
+        votes = (label[neighbours][:, :, None] == classes).sum(axis=1)  # (rows, classes)
+        answer[rows] = votes.argmax(axis=1)  # the first largest is the smallest label
+    return answer

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ppdm_core.errors import NotApplicable
+from ppdm_core.metrics._metric import Better, Kind, check_tables, percent
+from ppdm_core.types import Floats, Schema
+
+
+@dataclass(frozen=True)
+class RelativeError:
+    """Mean over records of |x - xhat| / |x|; records of length zero are skipped.
+
+    References: P1, error measure of the known-sample attack.
+    """
+
+    name: ClassVar[str] = "relative_error"
+    kind: ClassVar[Kind] = "privacy"
+    better: ClassVar[Better] = "up"
+    bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    goal: ClassVar[Literal["reconstruct"]] = "reconstruct"
+    is_rate: ClassVar[bool] = False
+    describe: ClassVar[str] = "mean distance between guess and record, in units of the record"
+
+    def measure(
+        self,
+        X: Floats,
+        X_hat: Floats,
+        schema: Schema,
+        epsilon: float,
+        ranges: Floats | None = None,
+    ) -> float:
+        check_tables(self.name, X, X_hat, same_shape=True)
+        length = np.linalg.norm(X, axis=1)
+        used = length > 0
+        if not used.any():
+            raise NotApplicable(f"{self.name} needs a record that is not zero.")
+        error = np.linalg.norm(X[used] - X_hat[used], axis=1)
+        return float(np.mean(error / length[used]))
+
+    def sentence(
+        self,
+        *,
+        value: float,
+        baseline: float,
+        story: str = "",
+        epsilon: float = 0.0,
+        original: float | None = None,
+    ) -> str:
+        return (
+            f"{story} The answers are {percent(value)} off; "
+            f"answering the mean for everybody is {percent(baseline)} off."
+        ).strip()

@@ -1,0 +1,43 @@
+"""What the release file asks of the attacker, the audit and the gate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """What the outsider is assumed to know."""
+
+    known_records: int = 0
+    sample_share: float = 0.0
+    epsilon: float = 0.1
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A line that a steward drew, with a name and a reason."""
+
+    value: float
+    set_by: str
+    reason: str
+    absolute: bool = False  # else on the excess over the baseline
+    waive: tuple[str, ...] = ()  # amplification only: methods without a bound that may pass
+
+
+@dataclass(frozen=True)
+class Policy:
+    required: tuple[str, ...]
+    limits: Mapping[str, Limit]
+    attacker: Attacker = field(default_factory=Attacker)
+    shadow_draws: int = 3
+    time_limit: float = 600.0  # seconds, for each attack over all draws
+    level: float = 0.95
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,276 @@
+"""Principal components plus Laplace noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ppdm_core.errors import BadInput
+from ppdm_core.guarantee import laplace_figures
+from ppdm_core.noise import TAIL, Noise, grid_ranges, grid_step, on_grid, reach
+from ppdm_core.rows import padded_product
+from ppdm_core.sanitizers._basis import box_ranges, distortion_moments, fit_basis
+from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.types import (
+    Block,
+    Floats,
+    Guarantee,
+    Numeric,
+    Public,
+    Released,
+    Rows,
+    Schema,
+)
+from ppdm_core.validation import check_choice, check_positive, check_share, reject
+
+
+@dataclass(frozen=True, kw_only=True)
+class PcaLaplace(Sanitizer):
+    """Projects records on their leading principal components and adds Laplace noise to each.
+
+    ``components``: a count, a share of the columns, or ``{variance = 0.9}``. Noise level: ``b``, or
+    ``gamma = {record = 1000}`` and b is solved for. ``noise_shape``: "isotropic" (one scale, b times
+    the widest column) or "per_component" (the paper: b times the range of each score; scores are
+    clipped to ranges that do not come from released records). ``space``: "components", or
+    "original" to map the noisy scores back.
+
+    **Public**: centre, loadings, noise scales, grid, distortion moments.
+    **Broken by**: ``shrinkage`` and ``transform_inverse`` when the noise is small against the
+    spread of the components; ``record_linkage`` with several nearly noiseless components.
+    **Guarantee**: with a public basis (file) or one fitted on records that are never released
+    (sample): bounded amplification for component, attribute and record, of one release. With a
+    private basis only given that basis; nothing is said of what the basis itself tells.
+    **References**: Mukherjee, Banerjee, Chen, Gangopadhyay, "A privacy preserving technique for
+    distance-based classification with worst case privacy guarantees" (2008), sections 4 and 5,
+    eq. 12 and 13.
+    """
+
+    name: ClassVar[str] = "pca_laplace"
+    accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
+    row_aligned: ClassVar[bool] = True
+    output_only: ClassVar[frozenset[str]] = frozenset({"space", "basis_file", "refit_waiver"})
+
+    components: int | float | Mapping[str, float] = 0.5
+    b: float | None = None
+    gamma: Mapping[str, float] | None = None
+    noise_shape: str = "isotropic"
+    basis: str = "sample"
+    basis_share: float = 0.2
+    basis_file: str | None = None
+    score_ranges: Sequence[Sequence[float]] | None = None
+    space: str = "components"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "noise_shape", ("isotropic", "per_component"))
+        check_choice(self, "basis", ("sample", "file", "private"))
+        check_choice(self, "space", ("components", "original"))
+        check_share(self, "basis_share", self.basis_share)
+        if (self.basis == "file") != (self.basis_file is not None):
+            raise reject(self, "basis_file", 'a path exactly when basis = "file"', self.basis_file)
+        self._check_level()
+        self._check_components()
+        if self.score_ranges is not None and self.noise_shape != "per_component":
+            raise reject(self, "score_ranges", 'left out unless noise_shape = "per_component"', "it")
+
+    def _check_level(self) -> None:
+        if (self.b is None) == (self.gamma is None):
+            raise reject(self, "b", "given, or else 'gamma', but not both", self.b)
+        if self.b is not None:
+            check_positive(self, "b", self.b)
+        if self.gamma is not None:
+            kinds = ("component", "attribute", "record")
+            if not isinstance(self.gamma, Mapping) or not set(self.gamma) <= set(kinds):
+                raise reject(self, "gamma", "a table such as { record = 1000 }", self.gamma)
+            if not self.gamma or any(value <= 1 for value in self.gamma.values()):
+                raise reject(self, "gamma", "above 1 for " + " or ".join(kinds), self.gamma)
+
+    def _check_components(self) -> None:
+        wanted = "a count of at least 1, a share between 0 and 1, or { variance = share }"
+        value = self.components
+        if isinstance(value, Mapping):
+            share = value.get("variance", 0)
+            if set(value) != {"variance"} or not 0 < share <= 1:
+                raise reject(self, "components", wanted, value)
+        elif isinstance(value, bool) or not (
+            (isinstance(value, int) and value >= 1) or (isinstance(value, float) and 0 < value < 1)
+        ):
+            raise reject(self, "components", wanted, value)
+
+    @property
+    def keeps_columns(self) -> bool:
+        return self.space == "original"
+
+    @property
+    def set_aside(self) -> float:
+        return self.basis_share if self.basis == "sample" else 0.0
+
+    @property
+    def fits_private_records(self) -> bool:
+        return self.basis == "private" or (self.scale == "zscore" and self.basis != "sample")
+
+    @property
+    def _clips(self) -> bool:
+        """Scores are clipped to ranges that no released record had a say in."""
+        declared = self.basis != "private" or self.score_ranges is not None
+        return self.noise_shape == "per_component" and declared
+
+    def fit_parameters(self) -> dict[str, Any]:
+        share = self.basis_share if self.basis == "sample" else None
+        components = self.components
+        kept = dict(components) if isinstance(components, Mapping) else components
+        return {**super().fit_parameters(), "basis": self.basis, "share": share, "components": kept}
+
+    def fit(self, rows: Rows) -> Fitted:
+        return fit_basis(rows, self.components)
+
+    def _mechanism(self, schema: Schema, fitted: Fitted) -> _Mechanism:
+        loadings = np.array(fitted["loadings"], dtype=np.float64)  # (d, s)
+        if loadings.shape[0] != len(schema.numeric):
+            raise BadInput(
+                f"The basis has {loadings.shape[0]} columns, the table {len(schema.numeric)}.",
+                file=self.basis_file,
+                remedy="Fit the basis on the same feature columns.",
+            )
+        if self.noise_shape == "isotropic":
+            ranges = box_ranges(loadings, schema.widths)
+            units = np.full(loadings.shape[1], float(np.max(schema.widths)))
+        else:
+            ranges = self._score_ranges(fitted, loadings.shape[1])
+            units = ranges[:, 1] - ranges[:, 0]
+        unit = _Mechanism(loadings, schema.widths, units, ranges, self._clips)
+        return unit.scaled(self.b if self.b is not None else self._solve(unit))
+
+    def _score_ranges(self, fitted: Fitted, s: int) -> Floats:
+        if self.score_ranges is None:
+            return np.array(fitted["ranges"], dtype=np.float64)
+        ranges = np.array(self.score_ranges, dtype=np.float64)
+        if ranges.shape != (s, 2) or np.any(ranges[:, 0] >= ranges[:, 1]):
+            raise reject(self, "score_ranges", f"{s} pairs [low, high] with low < high", "others")
+        return ranges
+
+    def _solve(self, unit: _Mechanism) -> float:
+        """The smallest b whose figures keep every asked gamma (they fall as b grows)."""
+        assert self.gamma is not None
+        asked = [(kind, math.log(value)) for kind, value in self.gamma.items()]
+
+        def keeps(b: float) -> bool:
+            figures = dict(zip(("component", "attribute", "record"), unit.scaled(b).figures()))
+            return all(figures[kind] <= limit for kind, limit in asked)
+
+        low, high = 1e-9, 1.0
+        while not keeps(high):
+            low, high = high, high * 2
+            if high > 1e9:
+                raise reject(self, "gamma", "reachable", dict(self.gamma))
+        for _ in range(100):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if keeps(middle) else (middle, high)
+        return high
+
+    def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
+        schema = rows.schema
+        m = self._mechanism(schema, fitted)
+        m.check_reach()
+        centre = (schema.lows + schema.highs) / 2
+        back: Floats = np.linalg.pinv(m.loadings).astype(np.float64)  # (s, d)
+        fingerprint = self.fingerprint(schema, fitted)
+        released = self._released_schema(schema, m)
+        limits = (grid_ranges(m.ranges, m.g) * m.g[:, None]).T  # (2, s)
+
+        def step(block: Block) -> Block:
+            T = padded_product(block.X - centre, m.loadings)
+            bits = noise.bits(block, self.name, len(m.b), fingerprint)
+            Z = on_grid(T, bits, m.b, m.g, m.ranges)
+            Y = Z if self.space == "components" else centre + padded_product(Z, back)
+            return replace(block, X=Y)
+
+        def clipped(block: Block) -> int:
+            T = padded_product(block.X - centre, m.loadings)
+            return int(np.count_nonzero((limits[0] > T) | (limits[1] < T)))
+
+        counts = {"clipped scores": rows.reduce(clipped, int.__add__)} if self._clips else {}
+        return Released(
+            rows=rows.map(step, released),
+            public=Public(
+                method=self.name,
+                space="components" if self.space == "components" else "original",
+                columns=released.names,
+                centre=centre,
+                loadings=m.loadings,
+                law="laplace",
+                scales=m.b,
+                grid=m.g,
+                ranges=reach(m.ranges, m.b, m.g) * m.g[:, None],
+                facts=distortion_moments(fitted, m.b),
+            ),
+            atom=float(np.max(np.tanh(m.g / m.b / 2))),  # (1 - q) / (1 + q)
+            counts=counts,
+        )
+
+    def _released_schema(self, schema: Schema, m: _Mechanism) -> Schema:
+        if self.space == "original":
+            return schema
+        limits = reach(m.ranges, m.b, m.g) * m.g[:, None]
+        numeric = tuple(
+            Numeric(f"component_{i + 1}", low, high) for i, (low, high) in enumerate(limits.tolist())
+        )
+        return replace(schema, numeric=numeric)
+
+    def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
+        component, attribute, record = self._mechanism(schema, fitted).figures()
+        private = self.basis == "private"
+        assumptions = ["One release, with noise that nobody outside can predict."]
+        if private:
+            assumptions.append("The basis is fitted on the released records; what it tells is not covered.")
+            if self.noise_shape == "per_component" and self.score_ranges is None:
+                assumptions.append("Valid only for two records inside the realised range of scores.")
+        elif self.basis == "sample":
+            assumptions.append("Says nothing of the set-aside records that the basis was fitted on.")
+        if any(column.from_data for column in schema.numeric):
+            private = True
+            assumptions.append("Bounds of columns come from the private data.")
+        if self.scale == "zscore" and self.basis != "sample":
+            private = True
+            assumptions.append("Means and deviations of columns come from the private data.")
+        return Guarantee(
+            "bounded_given_basis" if private else "bounded",
+            component,
+            attribute,
+            record,
+            tuple(assumptions),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Mechanism:
+    """The numbers that the noise is made with."""
+
+    loadings: Floats  # (d, s)
+    widths: Floats  # (d,)
+    b: Floats  # (s,) noise scales
+    ranges: Floats  # (s, 2) of the scores
+    clips: bool
+
+    def scaled(self, factor: float) -> _Mechanism:
+        return replace(self, b=self.b * factor)
+
+    @property
+    def g(self) -> Floats:
+        return np.array([grid_step(scale) for scale in self.b.tolist()])
+
+    def figures(self) -> tuple[float, float, float]:
+        inside = self.clips
+        return laplace_figures(self.loadings, self.widths, self.b, self.g, self.ranges, inside)
+
+    def check_reach(self) -> None:
+        half = (self.ranges[:, 1] - self.ranges[:, 0]) / 2
+        if np.any(TAIL * self.b <= half + 2 * self.g):
+            raise BadInput(
+                "The noise of PcaLaplace is so small that some outputs cannot come from all inputs.",
+                remedy=f"Raise 'b' above {float(np.max(half / self.b)) / TAIL:.2g} times its value.",
+            )

@@ -1,0 +1,204 @@
+"""The shared words: tables, what a method publishes, what an attacker sees, what a score says.
+
+Everything here is frozen data. Letters: ``X`` original (scaled), ``Y`` released, ``n`` records,
+``d`` original columns, ``s`` released columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Keys = NDArray[np.uint8]
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A numeric column and the bounds its values were clamped to."""
+
+    name: str
+    low: float
+    high: float
+    from_data: bool = False  # bounds taken from the private data: a weaker promise
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+
+@dataclass(frozen=True)
+class Categorical:
+    name: str
+    categories: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Schema:
+    numeric: tuple[Numeric, ...]
+    categorical: tuple[Categorical, ...] = ()
+    label: Categorical | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.numeric)
+
+    @property
+    def lows(self) -> Floats:
+        return np.array([column.low for column in self.numeric], dtype=np.float64)
+
+    @property
+    def highs(self) -> Floats:
+        return np.array([column.high for column in self.numeric], dtype=np.float64)
+
+    @property
+    def widths(self) -> Floats:
+        return self.highs - self.lows
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows ``[start, start + n)`` of a table."""
+
+    X: Floats  # (n, d) clamped and scaled, finite, no -0.0
+    C: Codes  # (n, c) codes into schema.categorical; strings never enter the core
+    label: Codes  # (n,) codes, -1 = none
+    key: Keys  # (n, 16) who this record is; made where ids are last seen
+    start: int
+
+    @property
+    def n(self) -> int:
+        return len(self.X)
+
+
+class Rows(Protocol):
+    """A table as a sequence of blocks, wherever it is stored."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def n(self) -> int: ...
+    def blocks(self) -> Iterator[Block]: ...
+    def reduce(self, step: Callable[[Block], S], merge: Callable[[S, S], S]) -> S: ...
+    def map(self, step: Callable[[Block], Block], schema: Schema) -> Rows: ...
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a method promises, no more. ``inf`` means that no bound exists."""
+
+    kind: Literal["bounded", "bounded_given_basis", "empirical"]
+    ln_component: float
+    ln_attribute: float
+    ln_record: float
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """What the world learns beside the values; handed to recipients and to every attack.
+
+    With a public map the release is ``Z = (X - centre) @ loadings + noise``, published as ``Z``
+    (space "components") or as ``centre + Z @ pinv(loadings)`` (space "original").
+    """
+
+    method: str
+    space: Literal["components", "original", "rotated"]
+    columns: tuple[str, ...]  # names of the released numeric columns, (s,) or (d,)
+    centre: Floats | None = None  # (d,)
+    loadings: Floats | None = None  # (d, s)
+    law: str | None = None
+    scales: Floats | None = None  # (s,) scale of the noise per component
+    grid: Floats | None = None  # (s,) every component is a multiple of its grid step
+    ranges: Floats | None = None  # (s, 2) interval that the noisy components are clamped to
+    preserves_distances: bool = False
+    facts: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    rows: Rows
+    public: Public
+    atom: float  # largest probability of any single value in one released cell
+    counts: Mapping[str, int] = field(default_factory=dict)  # e.g. clipped scores
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Records whose released rows the attacker knows."""
+
+    X: Floats  # (k, d)
+    rows: Ints  # (k,) their positions in the released table
+
+
+@dataclass(frozen=True, eq=False)
+class AttackerView:
+    """All that an attack gets. The truth is not in it, so an attack cannot cheat.
+
+    ``Y`` is shuffled by a private permutation that only the scorer holds.
+    """
+
+    Y: Floats  # (n, s)
+    label: Codes  # (n,) released in the clear
+    public: Public
+    schema: Schema  # of the original columns, scaled
+    epsilon: float  # relative error that counts as a breach
+    known: Known | None = None
+    sample: Floats | None = None  # (p, d) records of the same population
+    targets: Floats | None = None  # (t, d) full records of people to find in the release
+    reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (n, d) each, aligned to Y
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Candidates of one attack; the audit scores all and reports the worst for the steward.
+
+    goal "reconstruct": (n, d) original values, aligned to ``view.Y``.
+    goal "link": (t,) position in ``view.Y`` for each target, -1 for "no answer".
+    """
+
+    candidates: Mapping[str, NDArray[Any]]
+    claims: Mapping[str, Floats] = field(default_factory=dict)  # what the attacker computes of its own success
+
+
+class Attack(Protocol):
+    name: ClassVar[str]
+    story: ClassVar[str]  # one sentence: who the attacker is and what is known
+    goal: ClassVar[Literal["reconstruct", "link"]]
+    needs: ClassVar[frozenset[str]]  # names of AttackerView fields, and "public.map", "public.noise"
+
+    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate: ...
+
+
+@dataclass(frozen=True)
+class Score:
+    """A measured figure: never a bare number."""
+
+    name: str  # "known_pairs.breach_rate", "knn_accuracy"
+    kind: Literal["privacy", "utility"]
+    better: Literal["up", "down"]
+    value: float  # mean over the shadow draws
+    low: float
+    high: float
+    n: int  # records behind the interval
+    baseline: float  # the same for somebody who ignores the release
+    worst: float  # of the draws
+    worst_decile: float | None = None  # on the most isolated tenth of the records
+    original: float | None = None  # utility only: the same on the original table
+    candidate: str | None = None  # which of the attack's candidates was worst (an oracle's choice)
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    scores: tuple[Score, ...]
+    skipped: Mapping[str, str] = field(default_factory=dict)  # name -> why it does not apply
+    failed: Mapping[str, str] = field(default_factory=dict)  # name -> type of error, never its message
+    not_run: tuple[str, ...] = ()

@@ -1,0 +1,46 @@
+"""The decision: every gate's findings, worst wins, and only an explicit PASS publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Outcome = Literal["PASS", "FAIL"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    check: str
+    outcome: Outcome
+    why: str  # one sentence that a steward understands
+    observed: str = ""
+    limit: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    outcome: Outcome
+    findings: tuple[Finding, ...]
+    policy_digest: str
+    data_digest: str  # of the candidate that this verdict is about
+    code_version: str
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.outcome != "PASS")
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Verdict:
+        findings = tuple(Finding(**finding) for finding in data["findings"])
+        return Verdict(**{**data, "findings": findings})
+
+
+def worst(findings: tuple[Finding, ...]) -> Outcome:
+    """No finding at all is no evidence at all."""
+    if findings and all(finding.outcome == "PASS" for finding in findings):
+        return "PASS"
+    return "FAIL"

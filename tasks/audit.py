@@ -1,0 +1,158 @@
+"""Attacks the shadow draws in a child process and records what they got."""
+
+from __future__ import annotations
+
+import math
+import select
+import subprocess
+import sys
+import time
+
+from typing import Any
+
+import numpy as np
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from ppdm_core.audit import audit_names
+from ppdm_core.scaling import Scaling
+from ppdm_core.types import AuditReport, Public, Score
+from tasks.audit_worker import Job, receive, send
+from tasks.facts import public_from_dict, report_to_dict, schema_from_dict
+from tasks.ingest import validated_table
+from tasks.keys import dataset_noise
+from tasks.plan import Plan, say
+from tasks.sanitize import shadow_table
+from tasks.shield import shielded
+from warehouse.checkpoints import checkpoint
+from warehouse.door import ROW
+from warehouse.sql import quoted
+from warehouse.stages import is_past
+from warehouse.store import Run, Store, keep_fact, read_fact
+
+
+@task(name="attack shadows", cache_policy=NO_CACHE)
+@shielded
+def attack_shadows(plan: Plan, release_id: str) -> None:
+    store, run = plan.run(release_id)
+    if is_past(run.stage, "audited"):
+        return
+    report = play(export(plan, store, run))
+    store.home.clear_work(release_id)
+    checkpoint("attacks played")
+    with store.advance(run, "audited") as change:
+        keep_fact(change.db, run, "report", report_to_dict(report))
+        rows = [
+            [run.release_id, s.name, s.value, s.low, s.high, s.n, s.baseline, s.worst]
+            for s in report.scores
+        ]
+        if rows:
+            change.db.executemany("insert into audit.score values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        change.detail.update(scores=len(rows), failed=len(report.failed))
+
+
+def export(plan: Plan, store: Store, run: Run) -> Job:
+    """The truth and the shadow draws as arrays in the private work folder."""
+    folder = store.home.work(run.release_id)
+    store.home.clear_work(run.release_id)
+    folder.mkdir(parents=True)
+    with store.transaction(run.release_id) as db:
+        facts = read_fact(db, run.release_id, "sanitized")
+        valid = read_fact(db, run.release_id, "validated")
+        assert facts is not None and valid is not None
+        schema = schema_from_dict(valid["schema"])
+        public = public_from_dict(facts["public"])
+        table = f"{validated_table(run)} where {ROW} in (select {ROW} from {shadow_table(run, 0)})"
+        X = matrix(db, schema.names, table)
+        label = matrix(db, ("__ppdm_label",), table)[:, 0].astype(np.int32)
+        scaling = Scaling.from_dict(facts["scaling"])
+        np.save(folder / "X.npy", (X - scaling.offset) / scaling.unit)
+        np.save(folder / "label.npy", label)
+        for k in range(plan.policy.shadow_draws):
+            np.save(folder / f"Y{k}.npy", matrix(db, public.columns, shadow_table(run, k)))
+    noise = dataset_noise(store, plan.dataset)
+    seed = noise.subkey("audit", run.source_digest, plan.policy.digest, run.code_version)
+    publics: tuple[Public, ...] = (public,) * plan.policy.shadow_draws
+    return Job(str(folder), publics, scaling.schema(schema), plan.policy, seed)
+
+
+def matrix(db: Any, names: tuple[str, ...], table: str) -> np.ndarray:
+    """Columns of a table as (n, len(names)), in the order of the source."""
+    query = f"select {', '.join(map(quoted, names))} from {table} order by {ROW}"
+    columns = db.execute(query).fetchnumpy()
+    return np.column_stack([np.asarray(columns[name], dtype=np.float64) for name in names])
+
+
+def play(job: Job) -> AuditReport:
+    scores: list[Score] = []
+    skipped: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    names = audit_names()
+    with Worker(job) as worker:
+        for number, name in enumerate(names, start=1):
+            say(f"attacking {number}/{len(names)}: {name.replace('_', ' ')}")
+            kind, answer = worker.ask(name, job.policy.time_limit)
+            if kind == "scores" and answer and all(map(is_finite, answer)):
+                scores.extend(answer)
+            elif kind == "scores":
+                failed[name] = "NotANumber" if answer else "NoScore"
+            elif kind == "skipped":
+                skipped[name] = answer
+            else:
+                failed[name] = answer
+    return AuditReport(tuple(scores), skipped, failed)
+
+
+def is_finite(score: Score) -> bool:
+    figures = (score.value, score.low, score.high, score.baseline, score.worst)
+    return all(map(math.isfinite, figures))
+
+
+class Worker:
+    """The attacking process; after a hang or a crash the next question starts a new one."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tasks.audit_worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # a traceback may quote a value
+            )
+            assert self.process.stdin is not None
+            send(self.process.stdin, self.job)  # type: ignore[arg-type]
+        return self.process
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+    def ask(self, name: str, limit: float) -> tuple[str, Any]:
+        deadline = time.monotonic() + limit
+        process = self.start()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            send(process.stdin, name)  # type: ignore[arg-type]
+            ready, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                self.stop()
+                return "failed", "TimeLimit"
+            answer: tuple[str, Any] = receive(process.stdout)  # type: ignore[arg-type]
+        except (EOFError, BrokenPipeError):
+            self.stop()
+            return "failed", "WorkerDied"
+        return answer
+
+

@@ -1,0 +1,78 @@
+"""The process that attacks: `python -m tasks.audit_worker`, killed by its parent when it hangs.
+
+It reads pickled messages on standard input, first the evidence, then names of audits, and answers
+each with scores, the reason why it does not apply, or the type of the error. Never with an error's
+message: that may quote a value.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ppdm_core.policy import Policy
+from ppdm_core.types import Public, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Where the arrays are, and what the auditor needs beside them."""
+
+    folder: str
+    publics: tuple[Public, ...]
+    schema: Schema
+    policy: Policy
+    seed: bytes
+
+
+def send(stream: BinaryIO, message: object) -> None:
+    data = pickle.dumps(message)
+    stream.write(struct.pack("<Q", len(data)) + data)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Any:
+    header = stream.read(8)
+    if len(header) < 8:
+        raise EOFError
+    return pickle.loads(stream.read(struct.unpack("<Q", header)[0]))
+
+
+def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
+    from ppdm_core.audit import Auditor, Draw, Truth
+    from ppdm_core.errors import NotApplicable
+
+    job: Job = receive(incoming)
+    folder = Path(job.folder)
+    truth = Truth(np.load(folder / "X.npy"), np.load(folder / "label.npy"), job.schema)
+    draws = tuple(
+        Draw(np.load(folder / f"Y{k}.npy"), public) for k, public in enumerate(job.publics)
+    )
+    auditor = Auditor(truth, draws, job.policy, job.seed)
+    while True:
+        try:
+            name = receive(incoming)
+        except EOFError:
+            return
+        try:
+            answer: tuple[str, object] = ("scores", auditor.run(name))
+        except NotApplicable as why:
+            answer = ("skipped", str(why))
+        except Exception as error:  # recorded as a failure, which the gate turns into FAIL
+            answer = ("failed", type(error).__name__)
+        send(outgoing, answer)
+
+
+if __name__ == "__main__":
+    # Whatever an attack prints must not be taken for an answer.
+    answers = sys.stdout.buffer
+    sys.stdout = sys.stderr
+    from tasks import audit_worker  # so that messages are pickled under their real name
+
+    audit_worker.serve(sys.stdin.buffer, answers)

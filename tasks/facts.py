@@ -1,0 +1,65 @@
+"""What the stages leave behind, as plain JSON and back. Infinity travels as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from ppdm_core.types import AuditReport, Categorical, Guarantee, Numeric, Public, Schema, Score
+
+ARRAYS = ("centre", "loadings", "scales", "grid", "ranges")
+
+
+def schema_from_dict(data: Mapping[str, Any]) -> Schema:
+    def categorical(column: Mapping[str, Any]) -> Categorical:
+        return Categorical(column["name"], tuple(column["categories"]))
+
+    label = data["label"]
+    return Schema(
+        numeric=tuple(Numeric(**column) for column in data["numeric"]),
+        categorical=tuple(categorical(column) for column in data["categorical"]),
+        label=categorical(label) if label else None,
+    )
+
+
+def public_to_dict(public: Public) -> dict[str, Any]:
+    found = {field.name: getattr(public, field.name) for field in fields(public)}
+    for name in ARRAYS:
+        found[name] = None if found[name] is None else found[name].tolist()
+    return {**found, "columns": list(public.columns), "facts": dict(public.facts)}
+
+
+def public_from_dict(data: Mapping[str, Any]) -> Public:
+    arrays = {
+        name: None if data[name] is None else np.array(data[name], dtype=np.float64)
+        for name in ARRAYS
+    }
+    return Public(**{**data, **arrays, "columns": tuple(data["columns"])})
+
+
+def guarantee_to_dict(guarantee: Guarantee) -> dict[str, Any]:
+    data = asdict(guarantee)
+    return {
+        name: repr(value) if isinstance(value, float) else value for name, value in data.items()
+    }
+
+
+def guarantee_from_dict(data: Mapping[str, Any]) -> Guarantee:
+    figures = {name: float(data[name]) for name in ("ln_component", "ln_attribute", "ln_record")}
+    return Guarantee(kind=data["kind"], **figures, assumptions=tuple(data["assumptions"]))
+
+
+def report_to_dict(report: AuditReport) -> dict[str, Any]:
+    return asdict(report)
+
+
+def report_from_dict(data: Mapping[str, Any]) -> AuditReport:
+    return AuditReport(
+        scores=tuple(Score(**score) for score in data["scores"]),
+        skipped=dict(data["skipped"]),
+        failed=dict(data["failed"]),
+        not_run=tuple(data["not_run"]),
+    )

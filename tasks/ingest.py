@@ -1,0 +1,140 @@
+"""From the source file to the validated table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from prefect.runtime import flow_run
+
+from ppdm_core.errors import BadInput
+from tasks import expectations
+from tasks.dead_runs import end_dead_runs
+from tasks.keys import dataset_noise
+from tasks.plan import Plan, code_version, say
+from tasks.shield import shielded
+from warehouse.checkpoints import checkpoint
+from warehouse.door import mend_latest
+from warehouse.profile import check_columns, profile
+from warehouse.runs import begin_run, reject_run, tidy
+from warehouse.sources import SOURCES
+from warehouse.sql import column_types
+from warehouse.stages import is_past
+from warehouse.store import Run, Store, first, keep_fact
+from warehouse.validated import write_validated
+
+
+@task(name="begin", cache_policy=NO_CACHE)
+@shielded
+def begin(plan: Plan) -> str:
+    """The id of the release: a new one, or that of a dead run of the same release."""
+    store = plan.store()
+    digest = SOURCES[plan.source.kind].digest(plan.source)
+    run, dead = begin_run(
+        store,
+        dataset=plan.dataset,
+        owner=plan.owner,
+        source_digest=digest,
+        file_digest=plan.file_digest,
+        code_version=code_version(),
+        pid=os.getpid(),
+        flow_run_id=flow_run.root_flow_run_id,
+    )
+    checkpoint("run begun")
+    end_dead_runs(old.flow_run_id for old in dead)
+    mend_latest(store, plan.dataset)
+    tidy(store, plan.dataset, plan.keep_raw)
+    return run.release_id
+
+
+@task(name="load raw table", cache_policy=NO_CACHE)
+@shielded
+def load_raw(plan: Plan, release_id: str) -> None:
+    say("reading the source")
+    store, run = plan.run(release_id)
+    if is_past(run.stage, "raw"):
+        return
+    table = raw_table(run)
+    with rejecting(store, run, plan), store.advance(run, "raw") as change:
+        SOURCES[plan.source.kind].load(change.db, plan.source, table)
+        row = first(change.db, f"select count(*) from {table}")
+        change.detail["rows"] = row[0] if row else 0
+
+
+@task(name="validate", cache_policy=NO_CACHE)
+@shielded
+def validate(plan: Plan, release_id: str) -> None:
+    say("validating")
+    store, run = plan.run(release_id)
+    if is_past(run.stage, "validated"):
+        return
+    with rejecting(store, run, plan):
+        check_raw(plan, store, run)
+        write_records(plan, store, run)
+
+
+def check_raw(plan: Plan, store: Store, run: Run) -> None:
+    """Great Expectations judges one row of counts; no cell of the table reaches it."""
+    with store.transaction(run.release_id) as db:
+        names = list(column_types(db, raw_table(run)))
+        check_columns(names, plan.columns, source_name(plan))
+        counts = profile(db, raw_table(run), plan.columns, plan.record_id)
+    expectations.check(
+        counts, plan.columns, record_id=plan.record_id, file=source_name(plan)
+    )
+
+
+def write_records(plan: Plan, store: Store, run: Run) -> None:
+    noise = dataset_noise(store, plan.dataset)
+    # Without a stable id nothing may be a function of who or what a record is:
+    # its key is its place in this one release.
+    scope = ("id",) if plan.record_id else ("place", str(run.number))
+
+    def key_of(ids: Sequence[bytes]) -> list[bytes]:
+        return noise.record_keys(ids, *scope)
+
+    with store.advance(run, "validated") as change:
+        validated = write_validated(
+            change.db, raw_table(run), validated_table(run), plan.columns, plan.record_id, key_of
+        )
+        facts = {
+            "n": validated.n,
+            "schema": asdict(validated.schema),
+            "clamped": validated.clamped,
+            "imputed": validated.imputed,
+            "dropped_rows": validated.dropped_rows,
+        }
+        keep_fact(change.db, run, "validated", facts)
+        change.detail.update(rows=validated.n, dropped=validated.dropped_rows)
+
+
+def raw_table(run: Run) -> str:
+    return f'raw."{run.table}"'
+
+
+def validated_table(run: Run) -> str:
+    return f'validated."{run.table}"'
+
+
+@contextmanager
+def rejecting(store: Store, run: Run, plan: Plan) -> Iterator[None]:
+    """Bad input ends the run and leaves none of its tables behind."""
+    try:
+        yield
+    except BadInput as error:
+        reject_run(store, run, error.as_dict())
+        raise named(error, plan) from None
+
+
+def named(error: BadInput, plan: Plan) -> BadInput:
+    file = error.file or source_name(plan)
+    return BadInput(error.message, file=file, column=error.column, remedy=error.remedy)
+
+
+def source_name(plan: Plan) -> str:
+    return Path(plan.source.path).name

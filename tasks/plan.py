@@ -1,0 +1,93 @@
+"""One release as the tasks need it: the release file in the words of the layers below."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ppdm_core.errors import BadInput
+from ppdm_core.policy import Policy
+from warehouse.columns import Column, Source
+from warehouse.home import Home
+from warehouse.runs import must_find
+from warehouse.store import Run, Store
+
+PACKAGES = ("flows", "ppdm_core", "tasks", "warehouse")
+
+
+def say(text: str) -> None:
+    """Progress, for the console of the command and for the log of the run."""
+    logging.getLogger("ppdm").info(text)
+
+
+@dataclass(frozen=True)
+class Plan:
+    folder: str  # of the release file: relative paths start here
+    file_digest: str
+    home: str
+    dataset: str
+    owner: str
+    audience: str
+    source: Source
+    columns: tuple[Column, ...]
+    method: str
+    parameters: dict[str, Any]
+    policy: Policy
+    sink: str = "parquet"
+    record_id: str | None = None
+    keep_raw: int = 1
+
+    def store(self) -> Store:
+        return Store(Home(Path(self.home)), say=say)
+
+    def run(self, release_id: str) -> tuple[Store, Run]:
+        store = self.store()
+        with store.transaction(release_id) as db:
+            return store, must_find(db, release_id)
+
+    @property
+    def label(self) -> Column | None:
+        return next((column for column in self.columns if column.role == "label"), None)
+
+
+def check_plan(plan: Plan) -> None:
+    """What can be known to be wrong before any record is read."""
+    from ppdm_core.sanitizers import make_sanitizer
+
+    sanitizer = make_sanitizer(plan.method, plan.parameters)
+    for column in plan.columns:
+        if column.role == "feature" and column.type not in sanitizer.accepts:
+            raise BadInput(
+                f"Column '{column.name}' is a {column.type} feature, and method '{plan.method}' "
+                f"takes only {' and '.join(sorted(sanitizer.accepts))} ones.",
+                column=column.name,
+                remedy='Give it the role "exclude", or choose another method.',
+            )
+    if sanitizer.set_aside and plan.record_id is None:
+        raise BadInput(
+            f"Method '{plan.method}' sets records aside for its basis, which needs a record_id, "
+            "so that they stay aside in every release.",
+            remedy='Declare record_id in [dataset], or use basis = "file" or "private".',
+        )
+    if "knn_accuracy" in plan.policy.limits and plan.label is None:
+        raise BadInput(
+            "The limit on knn_accuracy needs a label column.",
+            remedy='Give a column the role "label", or remove the limit.',
+        )
+
+
+@cache
+def code_version() -> str:
+    """Digest of our own source: a verdict holds only for the code that reached it."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*")):
+            if path.suffix in (".py", ".sql"):
+                digest.update(str(path.relative_to(root)).encode() + b"\0")
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]

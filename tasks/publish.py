@@ -1,0 +1,165 @@
+"""The last step: through the door, or not; and then told to MLflow and Prefect."""
+
+from __future__ import annotations
+
+import hmac
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from ppdm_core.noise import SCHEME
+from ppdm_core.rows import BLOCK
+from ppdm_core.scaling import Scaling
+from tasks import tracking
+from tasks.audit import matrix
+from tasks.cards import card_text, show_in_prefect
+from tasks.facts import schema_from_dict
+from tasks.ingest import raw_table, validated_table
+from tasks.keys import dataset_noise
+from tasks.plan import Plan, say
+from tasks.shield import shielded
+from tasks.summary import Summary, read_summary
+from warehouse import door
+from warehouse.checkpoints import checkpoint
+from warehouse.door import ORDER, ROW
+from warehouse.runs import tidy
+from warehouse.scan import Expected
+from warehouse.sql import quoted
+from warehouse.stages import FINISHED
+from warehouse.store import Run, Store
+
+
+@task(name="leave", cache_policy=NO_CACHE)
+@shielded
+def leave(plan: Plan, release_id: str, dry_run: bool) -> str:
+    """The stage that the release ends in."""
+    say("at the door")
+    store, run = plan.run(release_id)
+    if run.stage in FINISHED:
+        return run.stage
+    summary = read_summary(store, release_id)
+    assert summary.sanitized is not None
+    with store.transaction(release_id) as db:
+        latest = door.latest_version(db, plan.dataset)
+    if dry_run:
+        return end(store, run, "rehearsed")
+    if latest and latest[2] == summary.sanitized["data_digest"]:
+        return end(store, run, "unchanged", same_as=latest[1])
+    door.publish(store, parcel(plan, store, summary))
+    return "published"
+
+
+def end(store: Store, run: Run, stage: str, **detail: str) -> str:
+    with store.advance(run, stage, **detail):
+        pass
+    return stage
+
+
+@task(name="tell", cache_policy=NO_CACHE)
+@shielded
+def tell(plan: Plan, release_id: str) -> None:
+    """MLflow and Prefect are views: a release is what it is even if they cannot be told."""
+    say("logging to MLflow")
+    store = plan.store()
+    summary = read_summary(store, release_id)
+    if summary.report is None or summary.guarantee is None or summary.verdict is None:
+        return
+    entry = tracking.ReleaseEntry(
+        dataset=plan.dataset,
+        release_id=release_id,
+        outcome=summary.run.stage,
+        params={"method": plan.method, **{k: str(v) for k, v in plan.parameters.items()}},
+        scores=summary.report.scores,
+        guarantee=summary.guarantee,
+        policy_digest=plan.policy.digest,
+        code_version=summary.run.code_version,
+        flow_run_id=summary.run.flow_run_id,
+        card=card_text(plan, summary),
+    )
+    if tracking.log_release(Path(plan.home), entry) is None:
+        say("MLflow could not be reached; the release does not depend on it")
+    show_in_prefect(plan, summary)
+    checkpoint("views told")
+    tidy(store, plan.dataset, plan.keep_raw)
+
+
+def parcel(plan: Plan, store: Store, summary: Summary) -> door.Parcel:
+    assert summary.sanitized is not None and summary.validated is not None
+    return door.Parcel(
+        run=summary.run,
+        sink=plan.sink,
+        policy_digest=plan.policy.digest,
+        expected=expected(plan, store, summary),
+        card=card_text(plan, summary),
+        manifest=manifest_body(plan, store, summary),
+    )
+
+
+def expected(plan: Plan, store: Store, summary: Summary) -> Expected:
+    """What the door compares the leaving bytes with."""
+    facts, valid, run = summary.sanitized, summary.validated, summary.run
+    assert facts is not None and valid is not None
+    names = schema_from_dict(valid["schema"]).names
+    scaling = Scaling.from_dict(facts["scaling"])
+    with store.transaction(run.release_id) as db:
+        X = matrix(db, names, validated_table(run))
+        order = db.execute(
+            f"select {ROW} from {door.candidate_table(run)} order by {ORDER}, {ROW}"
+        ).fetchnumpy()[ROW]
+        ids = [numeric_ids(db, run, c.name) for c in plan.columns if c.role == "identifier"]
+    scaled = (X - scaling.offset) / scaling.unit
+    return Expected(
+        columns=tuple(facts["public"]["columns"]),
+        label=plan.label.name if plan.label else None,
+        categories=plan.label.categories if plan.label else (),
+        rows=facts["released"],
+        atom=facts["atom"],
+        forbidden=frozenset(c.name for c in plan.columns if c.role in ("identifier", "exclude")),
+        originals=X,
+        values=np.concatenate([X.ravel(), scaled.ravel(), *ids]),
+        same_columns=facts["same_columns"],
+        source_order=np.asarray(order, dtype=np.float64),
+    )
+
+
+def numeric_ids(db: Any, run: Run, name: str) -> np.ndarray:
+    query = f"select try_cast({quoted(name)} as double) as id from {raw_table(run)}"
+    ids = np.ma.filled(db.execute(query).fetchnumpy()["id"].astype(np.float64), np.nan)
+    return ids[np.isfinite(ids)]
+
+
+def manifest_body(plan: Plan, store: Store, summary: Summary) -> dict[str, Any]:
+    facts, run, verdict = summary.sanitized, summary.run, summary.verdict
+    assert facts is not None and verdict is not None
+    secret = dataset_noise(store, plan.dataset).subkey("input")
+    return {
+        "format": 1,
+        "dataset": plan.dataset,
+        "release_id": run.release_id,
+        "version": f"{run.number:04d}",
+        "released": run.started.date().isoformat(),
+        "owner": plan.owner,
+        "audience": plan.audience,
+        "rows": facts["released"],
+        "label": plan.label.name if plan.label else None,
+        "method": plan.method,
+        "parameters": plan.parameters,
+        "public": facts["public"],
+        "features": [column["name"] for column in facts["schema"]["numeric"]],
+        "scaling": facts["scaling"],
+        "guarantee": facts["guarantee"],
+        "noise": {"scheme": SCHEME.decode(), "block": BLOCK},
+        "verdict": {
+            "outcome": verdict.outcome,
+            "policy_digest": verdict.policy_digest,
+            "findings": [
+                {"check": f.check, "outcome": f.outcome, "observed": f.observed, "limit": f.limit}
+                for f in verdict.findings
+            ],
+        },
+        "code_version": run.code_version,
+        "input_hmac": hmac.new(secret, run.source_digest.encode(), "sha256").hexdigest(),
+    }

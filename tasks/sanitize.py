@@ -1,0 +1,283 @@
+"""The candidate and its shadow draws, in one step over Parquet parts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from ppdm_core.errors import BadInput
+from ppdm_core.noise import Noise
+from ppdm_core.rows import BLOCK, pick, row_numbers
+from ppdm_core.sanitizers import Sanitizer, make_sanitizer
+from ppdm_core.scaling import Scaling, fit_scaling
+from ppdm_core.types import Block, Floats, Released, Rows, Schema
+from tasks.facts import guarantee_to_dict, public_to_dict, schema_from_dict
+from tasks.ingest import rejecting, validated_table
+from tasks.keys import dataset_noise
+from tasks.plan import Plan, say
+from tasks.shield import shielded
+from warehouse.checkpoints import checkpoint
+from warehouse.columns import Column
+from warehouse.door import ORDER, ROW, candidate_table, write_candidate
+from warehouse.parts import PartRows, to_block, write_parts
+from warehouse.sql import quoted
+from warehouse.stages import is_past
+from warehouse.store import Run, Store, first, keep_fact, read_fact
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+
+@task(name="make draws", cache_policy=NO_CACHE)
+@shielded
+def make_draws(plan: Plan, release_id: str) -> None:
+    say("perturbing: the candidate and its shadow draws")
+    store, run = plan.run(release_id)
+    if is_past(run.stage, "sanitized"):
+        return
+    store.home.clear_work(release_id)
+    with rejecting(store, run, plan):
+        Draws(plan, store, run).make()
+    store.home.clear_work(release_id)
+
+
+class Draws:
+    def __init__(self, plan: Plan, store: Store, run: Run) -> None:
+        self.plan, self.store, self.run = plan, store, run
+        self.work = store.home.work(run.release_id)
+        self.noise = dataset_noise(store, plan.dataset)
+        self.sanitizer = make_sanitizer(plan.method, plan.parameters)
+
+    def make(self) -> None:
+        rows = self.export()
+        kept, aside = set_aside(rows, self.noise, self.sanitizer.set_aside)
+        given = self.basis_from_file()
+        identity = fit_identity(self.sanitizer, rows.schema, given)
+        fitted = self.fitted(identity, aside or kept, given)
+        scaling = Scaling.from_dict(fitted["scaling"])
+        X = scaling.apply(kept)
+        candidate = self.sanitizer.sanitize(X, self.noise, fitted)
+        checkpoint("candidate drawn")
+        shadows = [
+            self.sanitizer.sanitize(self.placed(X), self.shadow_noise(k), fitted)
+            for k in range(self.plan.policy.shadow_draws)
+        ]
+        checkpoint("shadows drawn")
+        with self.store.advance(self.run, "sanitized") as change:
+            self.keep_fitted(change.db, identity, fitted)
+            self.write_tables(change.db, X, candidate, shadows, scaling)
+            label = (self.plan.label.name,) if self.plan.label else ()
+            columns = candidate.public.columns + label
+            path = self.work / "candidate.parquet"
+            digest = write_candidate(change.db, self.run, columns, path, self.plan.sink)
+            facts = {
+                "data_digest": digest,
+                "method": self.plan.method,
+                "parameters": self.plan.parameters,
+                "public": public_to_dict(candidate.public),
+                "schema": asdict(X.schema),
+                "guarantee": guarantee_to_dict(self.sanitizer.guarantee(X.schema, fitted)),
+                "atom": candidate.atom,
+                "counts": dict(candidate.counts),
+                "scaling": fitted["scaling"],
+                "released": candidate.rows.n,
+                "set_aside": rows.n - kept.n,
+                "same_columns": self.sanitizer.keeps_columns,
+            }
+            keep_fact(change.db, self.run, "sanitized", facts)
+            change.detail.update(rows=candidate.rows.n, shadows=len(shadows))
+
+    def export(self) -> PartRows:
+        """The validated table as Parquet parts: long passes must not hold the warehouse."""
+        with self.store.transaction(self.run.release_id) as db:
+            facts = read_fact(db, self.run.release_id, "validated")
+            assert facts is not None
+            schema = schema_from_dict(facts["schema"])
+            features = [*schema.names, *(column.name for column in schema.categorical)]
+            names = ", ".join([*map(quoted, features), "__ppdm_label", "__ppdm_key"])
+            query = f"select {names} from {validated_table(self.run)} order by {ROW}"
+            reader = db.sql(query).to_arrow_reader(BLOCK)
+            blocks = (to_block(with_fixed_keys(batch), schema) for batch in reader)
+            return write_parts(blocks, schema, self.work / "validated")
+
+    def placed(self, X: Rows) -> Rows:
+        """Shadows of records without ids are keyed by place alone, so that a rerun, which is
+        another release with other keys, is still judged on the same draws."""
+        if self.plan.record_id:
+            return X
+        return X.map(lambda block: replace(block, key=row_numbers_from(block)), X.schema)
+
+    def shadow_noise(self, k: int) -> Noise:
+        run = self.run
+        digests = (run.source_digest, self.plan.policy.digest, run.code_version)
+        return self.noise.derive("shadow", *digests, str(k))
+
+    def fitted(
+        self, identity: str, rows: Rows, given: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        """What an earlier release learned, or a new fit where none did."""
+        with self.store.transaction(self.run.release_id) as db:
+            known = stored_fit(db, self.plan.dataset, identity)
+            others = private_fits(db, self.plan.dataset)
+        if known is not None:
+            return known
+        if self.sanitizer.fits_private_records and others and not self.sanitizer.refit_waiver:
+            raise BadInput(
+                f"Method '{self.plan.method}' would fit the private records of "
+                f"'{self.plan.dataset}' a second time; two fits around one changed record "
+                "give that record away.",
+                remedy="Keep the earlier parameters, or waive it by name: refit_waiver = "
+                '"who and why" in [sanitizer].',
+            )
+        scaling = fit_scaling(rows, self.sanitizer.scale)
+        learned = given or self.sanitizer.fit(scaling.apply(rows))
+        return {**learned, "scaling": scaling.as_dict()}
+
+    def basis_from_file(self) -> dict[str, Any] | None:
+        name = self.plan.parameters.get("basis_file")
+        if name is None:
+            return None
+        from tasks.basis_file import read_basis
+
+        features = [column.name for column in self.plan.columns if column.role == "feature"]
+        return read_basis(Path(self.plan.folder) / name, features)
+
+    def keep_fitted(self, db: duckdb.DuckDBPyConnection, identity: str, fitted: Any) -> None:
+        if stored_fit(db, self.plan.dataset, identity) is None:
+            db.execute(
+                "insert into meta.fitted values (?, ?, ?, ?, ?)",
+                [
+                    self.plan.dataset,
+                    identity,
+                    self.run.release_id,
+                    self.sanitizer.fits_private_records,
+                    json.dumps(fitted, sort_keys=True),
+                ],
+            )
+
+    def write_tables(
+        self,
+        db: duckdb.DuckDBPyConnection,
+        X: Rows,
+        candidate: Released,
+        shadows: list[Released],
+        scaling: Scaling,
+    ) -> None:
+        undo = scaling.undo if self.sanitizer.keeps_columns else None
+        self.write_table(db, candidate_table(self.run), X, candidate, undo)
+        for k, shadow in enumerate(shadows):
+            self.write_table(db, shadow_table(self.run, k), X, shadow, None)
+
+    def write_table(
+        self,
+        db: duckdb.DuckDBPyConnection,
+        table: str,
+        X: Rows,
+        released: Released,
+        undo: Callable[[Floats], Floats] | None,
+    ) -> None:
+        db.register("incoming", reader_of(X, released, self.noise, self.plan.label, undo))
+        db.execute(
+            f"create table {table} as "
+            f"select v.{ROW}, p.* exclude (__ppdm_key) from incoming p "
+            f"join {validated_table(self.run)} v using (__ppdm_key)"
+        )
+        db.unregister("incoming")
+
+
+def shadow_table(run: Run, k: int) -> str:
+    return f'sanitized."{run.table}_shadow_{k}"'
+
+
+def set_aside(rows: PartRows, noise: Noise, share: float) -> tuple[PartRows, PartRows | None]:
+    """Splits off the records that the fit uses up: the same ones in every release."""
+    if not share:
+        return rows, None
+    limit = np.uint64(int(share * 2.0**63) << 1)
+
+    def part(aside: bool) -> PartRows:
+        def step(block: Block) -> Block:
+            return pick(block, (noise.ranks(block.key, "set aside") < limit) == aside)
+
+        return rows.map(step, rows.schema)
+
+    kept, taken = part(False), part(True)
+    if kept.n < 2 or taken.n < 2:
+        raise BadInput(
+            f"Setting {share:.0%} aside leaves {taken.n} records to fit on and {kept.n} to release.",
+            remedy="Release more records, or change 'basis_share'.",
+        )
+    return kept, taken
+
+
+def fit_identity(sanitizer: Sanitizer, schema: Schema, given: dict[str, Any] | None) -> str:
+    """What a fit depends on beside the records."""
+    columns = [(column.name, column.low, column.high) for column in schema.numeric]
+    text = json.dumps(
+        [sanitizer.name, sanitizer.fit_parameters(), columns, given], sort_keys=True
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def stored_fit(
+    db: duckdb.DuckDBPyConnection, dataset: str, identity: str
+) -> dict[str, Any] | None:
+    query = "select state from meta.fitted where dataset = ? and identity = ?"
+    row = first(db, query, [dataset, identity])
+    return json.loads(row[0]) if row else None
+
+
+def private_fits(db: duckdb.DuckDBPyConnection, dataset: str) -> bool:
+    query = "select 1 from meta.fitted where dataset = ? and is_private"
+    return first(db, query, [dataset]) is not None
+
+
+def with_fixed_keys(batch: pa.RecordBatch) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    return batch.set_column(
+        batch.num_columns - 1, "key", batch.column(batch.num_columns - 1).cast(pa.binary(16))
+    )
+
+
+def row_numbers_from(block: Block) -> Any:
+    return row_numbers(block.start + block.n)[block.start :]
+
+
+def reader_of(
+    X: Rows,
+    released: Released,
+    noise: Noise,
+    label: Column | None,
+    undo: Callable[[Floats], Floats] | None,
+) -> pa.RecordBatchReader:
+    """Released rows as Arrow, with the record they belong to, a keyed order, the label in words."""
+    import pyarrow as pa
+
+    fields = [pa.field(name, pa.float64()) for name in released.public.columns]
+    fields += [pa.field(label.name, pa.string())] if label else []
+    fields += [pa.field(ORDER, pa.uint64()), pa.field("__ppdm_key", pa.binary(16))]
+    schema = pa.schema(fields)
+    words = pa.array(label.categories, pa.string()) if label else None
+
+    def batch(source: Block, block: Block) -> pa.RecordBatch:
+        Y = block.X if undo is None else undo(block.X)
+        arrays: list[Any] = [pa.array(column) for column in np.ascontiguousarray(Y.T)]
+        if words is not None:
+            arrays.append(words.take(pa.array(block.label, mask=block.label < 0)))
+        arrays.append(pa.array(noise.ranks(source.key, "row order")))
+        raw = pa.py_buffer(np.ascontiguousarray(source.key).tobytes())
+        arrays.append(pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), block.n, [None, raw]))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    pairs = zip(X.blocks(), released.rows.blocks(), strict=True)
+    return pa.RecordBatchReader.from_batches(schema, (batch(*pair) for pair in pairs))

@@ -1,0 +1,71 @@
+"""Errors of libraries quote the values they choke on. None of them passes here.
+
+Every step runs inside a ``Shield``: our own errors go through, any other becomes a ``Defect`` that
+names the kind of error and the line of our code, before Prefect can log or store it.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from ppdm_core.errors import Defect, MachineTrouble, PpdmError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+ROOT = Path(__file__).resolve().parent.parent
+DISK = {errno.ENOSPC: "the disk is full", errno.EROFS: "the disk is read-only"}
+
+
+class Shield:
+    def __enter__(self) -> Shield:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, PpdmError):
+            shown = without_values(error)
+            traceback.clear_frames(trace)  # frees what the failed frames held, values included
+            raise shown from None
+
+
+def without_values(error: Exception) -> PpdmError:
+    cause = DISK.get(error.errno or 0) if isinstance(error, OSError) else None
+    if cause or "no space left" in str(error).lower():
+        return MachineTrouble(
+            f"The work stopped: {cause or DISK[errno.ENOSPC]}.", remedy="Free it and try again."
+        )
+    return Defect(
+        f"A defect of ppdm: {type(error).__name__} at {place_of(error)}.",
+        remedy="Nothing was published. Please report this line.",
+    )
+
+
+def place_of(error: BaseException) -> str:
+    """The innermost line of our own code; never an argument or a value."""
+    ours = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if ROOT in Path(frame.filename).parents and "site-packages" not in frame.filename
+    ]
+    if not ours:
+        return "an unknown place"
+    return f"{Path(ours[-1].filename).relative_to(ROOT)}:{ours[-1].lineno}"
+
+
+def shielded(function: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        with Shield():
+            return function(*args, **kwargs)
+
+    return guarded

@@ -1,0 +1,73 @@
+"""A release as people read it, from the warehouse alone: for the console, the card and MLflow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ppdm_core.guarantee import in_words
+from ppdm_core.types import AuditReport, Guarantee
+from ppdm_core.verdict import Verdict
+from tasks.facts import guarantee_from_dict, report_from_dict
+from warehouse.door import read_verdict
+from warehouse.runs import must_find, version_folder
+from warehouse.store import Run, Store, read_fact
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    run: Run
+    sanitized: dict[str, Any] | None
+    validated: dict[str, Any] | None
+    guarantee: Guarantee | None
+    report: AuditReport | None
+    verdict: Verdict | None
+    folder: Path | None  # where it was published
+
+    @property
+    def method(self) -> str:
+        return str(self.sanitized["method"]) if self.sanitized else "none"
+
+    def gammas(self) -> dict[str, str]:
+        if self.guarantee is None:
+            return {}
+        g = self.guarantee
+        figures = {"component": g.ln_component, "attribute": g.ln_attribute, "record": g.ln_record}
+        return {name: in_words(value) for name, value in figures.items()}
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "release_id": self.run.release_id,
+            "dataset": self.run.dataset,
+            "version": f"{self.run.number:04d}" if self.folder else None,
+            "stage": self.run.stage,
+            "method": self.method,
+            "gammas": self.gammas(),
+            "guarantee": self.guarantee.kind if self.guarantee else None,
+            "findings": [
+                {"check": f.check, "outcome": f.outcome, "observed": f.observed, "limit": f.limit,
+                 "why": f.why}
+                for f in (self.verdict.findings if self.verdict else ())
+            ],
+            "published": str(self.folder) if self.folder else None,
+        }
+
+
+def read_summary(store: Store, release_id: str) -> Summary:
+    with store.transaction(f"show {release_id}") as db:
+        run = must_find(db, release_id)
+        sanitized = read_fact(db, release_id, "sanitized")
+        validated = read_fact(db, release_id, "validated")
+        report = read_fact(db, release_id, "report")
+        verdict = read_verdict(db, release_id)
+    folder = version_folder(store.home, run) if run.stage == "published" else None
+    return Summary(
+        run=run,
+        sanitized=sanitized,
+        validated=validated,
+        guarantee=guarantee_from_dict(sanitized["guarantee"]) if sanitized else None,
+        report=report_from_dict(report) if report else None,
+        verdict=verdict,
+        folder=folder,
+    )

@@ -1,0 +1,105 @@
+"""What the tests share: one Prefect server, one MLflow database to copy, the data folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from flows.environment import quiet_environment
+from flows.server import Handle, start
+
+ROOT = Path(__file__).resolve().parents[1]
+SESSION_HOME = Path(tempfile.mkdtemp(prefix="ppdm-tests-"))
+
+# What a developer has set must not reach the tests; what libraries write must stay in one place.
+for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME"):
+    os.environ.pop(name, None)
+quiet_environment(SESSION_HOME)
+
+_server: Handle | None = None
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _start_server() -> Handle:
+    global _server
+    if _server is None:
+        _server = start(SESSION_HOME, _say)
+        # Only tests that ask for the server may use it.
+        os.environ.pop("PREFECT_API_URL", None)
+    return _server
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Slow starters begin while the first tests run, if a collected test needs them."""
+    if session.config.option.collectonly:
+        return
+    if any("prefect_api" in getattr(item, "fixturenames", ()) for item in session.items):
+        _start_server()
+    if "tests.forkserver" in sys.modules:
+        sys.modules["tests.forkserver"].warm()
+
+
+def pytest_unconfigure() -> None:
+    if _server is not None:
+        _server.close()
+    shutil.rmtree(SESSION_HOME, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def _prefect_server() -> str:
+    return _start_server().wait()
+
+
+@pytest.fixture
+def prefect_api(_prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of the one Prefect server of this test run, in PREFECT_API_URL too."""
+    monkeypatch.setenv("PREFECT_API_URL", _prefect_server)
+    _refresh_prefect()
+    yield _prefect_server
+    monkeypatch.delenv("PREFECT_API_URL")
+    _refresh_prefect()
+
+
+def _refresh_prefect() -> None:
+    if "prefect.context" in sys.modules:
+        sys.modules["prefect.context"].refresh_global_settings_context()
+
+
+@pytest.fixture(scope="session")
+def prefect_template(_prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Prefect database with its tables: copied to a home, it saves 10 s of the first start."""
+    target = tmp_path_factory.mktemp("prefect") / "prefect.db"
+    source = SESSION_HOME / "views" / "prefect" / "prefect.db"
+    with closing(sqlite3.connect(source)) as live, closing(sqlite3.connect(target)) as copy:
+        live.backup(copy)
+    return target
+
+
+@pytest.fixture(scope="session")
+def mlflow_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An MLflow database with its tables, to copy to ``<home>/views/mlflow/mlflow.db``."""
+    from mlflow import MlflowClient
+
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of data sets that are not part of the project."""
+    folder = Path(os.environ.get("PPDM_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("no data folder: set PPDM_DATA")
+    return folder

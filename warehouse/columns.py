@@ -1,0 +1,28 @@
+"""The declared columns of a source, as the release file states them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+RESERVED = "__ppdm_"  # prefix of our own columns; no source column may start with it
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    role: Literal["identifier", "label", "feature", "exclude"]
+    type: Literal["numeric", "categorical"] | None = None
+    low: float | Literal["from_data"] | None = None
+    high: float | Literal["from_data"] | None = None
+    categories: tuple[str, ...] = ()
+    outside: Literal["clamp", "reject"] = "clamp"
+    missing: Literal["reject", "drop_row", "median"] = "reject"
+
+
+@dataclass(frozen=True)
+class Source:
+    kind: str  # a key of warehouse.sources.SOURCES
+    path: str  # absolute
+    table: str | None = None  # of a DuckDB file
+    options: dict[str, str] = field(default_factory=dict)  # csv: delimiter, quote

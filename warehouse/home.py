@@ -1,0 +1,57 @@
+"""Where everything of one steward lives.
+
+<home>/private/     0700: warehouse, keys, locks, work files of running releases
+<home>/views/       what Prefect and MLflow show; holds no private value
+<home>/published/   what outsiders may have
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Home:
+    root: Path
+
+    @property
+    def private(self) -> Path:
+        return self.root / "private"
+
+    @property
+    def database(self) -> Path:
+        return self.private / "warehouse.duckdb"
+
+    @property
+    def keys(self) -> Path:
+        return self.private / "keys"
+
+    @property
+    def locks(self) -> Path:
+        return self.private / "locks"
+
+    @property
+    def views(self) -> Path:
+        return self.root / "views"
+
+    @property
+    def published(self) -> Path:
+        return self.root / "published"
+
+    def work(self, release_id: str) -> Path:
+        return self.private / "work" / release_id
+
+    def dataset_lock(self, dataset: str) -> Path:
+        return self.locks / f"{dataset}.lock"
+
+    def create(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.private.mkdir(mode=0o700, exist_ok=True)
+        self.private.chmod(0o700)
+        for folder in (self.keys, self.locks, self.private / "work", self.views, self.published):
+            folder.mkdir(exist_ok=True)
+
+    def clear_work(self, release_id: str) -> None:
+        shutil.rmtree(self.work(release_id), ignore_errors=True)

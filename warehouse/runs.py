@@ -1,0 +1,133 @@
+"""Beginning, continuing and tidying up runs. The caller holds the dataset's lock."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ppdm_core.errors import BadInput
+from warehouse.home import Home
+from warehouse.stages import FINISHED
+from warehouse.store import RUN_COLUMNS, Run, Store, find_run, first, list_runs, move, now, tell
+
+if TYPE_CHECKING:
+    import duckdb
+
+STAGE_SCHEMAS = ("raw", "validated", "sanitized")
+
+
+def begin_run(
+    store: Store,
+    *,
+    dataset: str,
+    owner: str,
+    source_digest: str,
+    file_digest: str,
+    code_version: str,
+    pid: int,
+    flow_run_id: str | None,
+) -> tuple[Run, list[Run]]:
+    """The unfinished run of the same identity, or a new one; and the dead runs left behind.
+
+    The dataset's lock is held, so every other unfinished run of the dataset is dead.
+    """
+    with store.transaction(f"{dataset} begins") as db:
+        learn_dataset(db, dataset, owner)
+        dead = [run for run in list_runs(db, dataset) if run.stage not in FINISHED]
+        identity = (source_digest, file_digest, code_version)
+        for run in dead:
+            if (run.source_digest, run.file_digest, run.code_version) != identity:
+                move(db, run.release_id, "abandoned", {})
+        number = 1 + max((run.number for run in list_runs(db, dataset)), default=0)
+        for run in dead:
+            if (run.source_digest, run.file_digest, run.code_version) == identity:
+                db.execute(
+                    "update meta.run set pid = ?, flow_run_id = ? where release_id = ?",
+                    [pid, flow_run_id, run.release_id],
+                )
+                tell(db, dataset, run.release_id, "continued", {"at stage": run.stage})
+                return must_find(db, run.release_id), dead
+        release_id = f"{dataset}-{number:04d}"
+        db.execute(
+            f"insert into meta.run ({RUN_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                release_id,
+                dataset,
+                number,
+                source_digest,
+                file_digest,
+                code_version,
+                "created",
+                pid,
+                flow_run_id,
+                now(),
+            ],
+        )
+        tell(db, dataset, release_id, "created", {})
+        return must_find(db, release_id), dead
+
+
+def learn_dataset(db: duckdb.DuckDBPyConnection, dataset: str, owner: str) -> None:
+    if not first(db, "select 1 from meta.dataset where name = ?", [dataset]):
+        db.execute("insert into meta.dataset values (?, ?, null, ?)", [dataset, owner, now()])
+
+
+def must_find(db: duckdb.DuckDBPyConnection, release_id: str) -> Run:
+    run = find_run(db, release_id)
+    if run is None:
+        raise BadInput(f"There is no release '{release_id}'.", remedy="See: ppdm status")
+    return run
+
+
+def reject_run(store: Store, run: Run, why: dict[str, str | None]) -> None:
+    """Bad input: the run ends, and none of its tables stay."""
+    with store.transaction(run.release_id) as db:
+        drop_tables(db, run)
+        move(db, run.release_id, "rejected", why)
+    store.home.clear_work(run.release_id)
+
+
+def drop_tables(db: duckdb.DuckDBPyConnection, run: Run) -> None:
+    rows = db.execute(
+        "select table_schema, table_name from information_schema.tables where "
+        "list_contains(?, table_schema) and (table_name = ? or starts_with(table_name, ?))",
+        [list(STAGE_SCHEMAS), run.table, run.table + "_"],
+    ).fetchall()
+    for schema, table in rows:
+        db.execute(f'drop table {schema}."{table}"')
+
+
+def tidy(store: Store, dataset: str, keep_raw: int) -> None:
+    """Drops private tables of runs older than ``keep_raw`` and whatever dead runs left in folders.
+
+    Digests, facts and events stay.
+    """
+    with store.transaction(f"{dataset} tidies") as db:
+        finished = [run for run in list_runs(db, dataset) if run.stage in FINISHED]
+        for run in finished[: max(0, len(finished) - keep_raw)]:
+            drop_tables(db, run)
+        recorded = {
+            row[0]
+            for row in db.execute(
+                "select number from published.version where dataset = ?", [dataset]
+            ).fetchall()
+        }
+    for run in finished:
+        store.home.clear_work(run.release_id)
+        if run.number not in recorded:  # a crash between rename and commit left it
+            shutil.rmtree(version_folder(store.home, run), ignore_errors=True)
+    sweep(store.home, dataset)
+
+
+def sweep(home: Home, dataset: str) -> None:
+    """Removes temporary folders and links that a killed process left; never a version."""
+    for leftover in (home.published / dataset).glob(".*.tmp"):
+        if leftover.is_symlink():
+            leftover.unlink()
+        else:
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def version_folder(home: Home, run: Run) -> Path:
+    return home.published / run.dataset / f"{run.number:04d}"

@@ -1,0 +1,140 @@
+"""The door's last look at exactly the bytes that leave.
+
+A check may block only if a correct sampler trips it with a probability below 1e-9: equal values
+are compared with how often chance makes them, because refusing every coincidence would itself
+tell something about the private table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ppdm_core.errors import Refused
+from ppdm_core.types import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FALSE_ALARM = 1e-9
+RARE = 3  # a value held by at most so many records can point at one of them
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What the candidate should look like."""
+
+    columns: tuple[str, ...]
+    label: str | None
+    categories: tuple[str, ...]
+    rows: int
+    atom: float  # largest chance of any one value in a cell
+    forbidden: frozenset[str]  # names of identifiers and excluded columns
+    originals: Floats  # (n, d) in the units of the source
+    values: Floats  # every private number that could be recognised: originals, scaled, numeric ids
+    same_columns: bool
+    source_order: Floats  # (n,) position in the source of each released row
+
+
+def check_bytes(path: Path, expected: Expected) -> None:
+    """Raises Refused with one sentence for the first thing that must not leave."""
+    import pyarrow.parquet as pq
+
+    for complaint in (*footer(path, expected), *content(pq.read_table(path), expected)):
+        raise Refused(
+            f"The door stopped {path.name}: {complaint}",
+            file=path.name,
+            remedy="Nothing was published; report this, a correct run does not do it.",
+        )
+
+
+def footer(path: Path, expected: Expected) -> Iterator[str]:
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(path)
+    names = tuple(metadata.schema.names)
+    wanted = expected.columns + ((expected.label,) if expected.label else ())
+    if names != wanted:
+        yield "its columns are not those of the release."
+    if expected.forbidden & set(names):
+        yield "it holds an identifier or an excluded column."
+    if metadata.metadata:
+        yield "its footer carries metadata."
+    for group in range(metadata.num_row_groups):
+        for column in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(column)
+            if chunk.is_stats_set:
+                yield "its footer carries column statistics."
+            if any("DICTIONARY" in encoding for encoding in chunk.encodings):
+                yield "its columns carry dictionaries."
+
+
+def content(table: pa.Table, expected: Expected) -> Iterator[str]:
+    if table.num_rows != expected.rows:
+        yield "it does not hold the rows that were audited."
+        return
+    if expected.label:
+        values = set(table.column(expected.label).unique().to_pylist())
+        if not values <= set(expected.categories) | {None}:
+            yield "its label holds a value that the release file does not declare."
+    Y = np.column_stack([table.column(name).to_numpy() for name in expected.columns])
+    if not np.all(np.isfinite(Y)):
+        yield "it holds values that are not numbers."
+    if has_source_order(expected.source_order):
+        yield "its rows are in the order of the source."
+    if expected.same_columns and equal_rows(Y, expected.originals) > chance_rows(Y, expected):
+        yield "it holds rows equal to original ones, more than chance makes."
+    seen, most = rare_matches(Y, expected)
+    if seen > most:
+        yield "it holds rare original values, more than chance makes."
+
+
+def has_source_order(position: Floats) -> bool:
+    """Rank correlation of released and source order, beyond what a random order shows."""
+    n = len(position)
+    if n < 3:
+        return False
+    ranks = np.argsort(np.argsort(position)).astype(np.float64)
+    rho = float(np.corrcoef(ranks, np.arange(n))[0, 1])
+    # Hoeffding-like tail of a permutation statistic: P(|rho| > t) <= 2 exp(-n t^2 / 8).
+    return abs(rho) > math.sqrt(8.0 * math.log(2 / FALSE_ALARM) / n)
+
+
+def equal_rows(Y: Floats, X: Floats) -> int:
+    originals = set(map(bytes, np.ascontiguousarray(X + 0.0).view(np.uint8).reshape(len(X), -1)))
+    released = np.ascontiguousarray(Y + 0.0).view(np.uint8).reshape(len(Y), -1)
+    return sum(1 for row in map(bytes, released) if row in originals)
+
+
+def chance_rows(Y: Floats, expected: Expected) -> int:
+    per_row = min(1.0, len(expected.originals) * expected.atom ** Y.shape[1])
+    return most_by_chance(len(Y), per_row)
+
+
+def rare_matches(Y: Floats, expected: Expected) -> tuple[int, int]:
+    """Cells equal to a value that few records hold, and how many chance can make.
+
+    Zero is left out: linear maps send it to itself and it points at nobody.
+    """
+    values, counts = np.unique(expected.values, return_counts=True)
+    rare = values[(counts <= RARE) & (values != 0.0)]
+    if len(rare) == 0 or Y.size == 0:
+        return 0, 0
+    seen = int(np.count_nonzero(np.isin(Y, rare)))
+    return seen, most_by_chance(Y.size, min(1.0, len(rare) * expected.atom))
+
+
+def most_by_chance(trials: int, chance: float) -> int:
+    """The smallest count that a binomial exceeds with a probability below FALSE_ALARM."""
+    from scipy.special import bdtrc
+
+    low, high = -1, trials  # bdtrc(k) = P(more than k)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bdtrc(middle, trials, chance) < FALSE_ALARM else (middle, high)
+    return high

@@ -1,0 +1,37 @@
+"""Parquet that says nothing beside its cells: no statistics, dictionaries or metadata."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+GROUP = 65_536  # rows in a row group: fixed, so that the same rows give the same bytes
+
+
+def write(db: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # On the caller's own connection: a cursor would not see what its transaction wrote.
+    reader = db.sql(query).to_arrow_reader(GROUP)
+    fields = [pa.field(field.name, field.type) for field in reader.schema]
+    with pq.ParquetWriter(
+        path,
+        pa.schema(fields),
+        compression="zstd",
+        write_statistics=False,
+        use_dictionary=False,
+        store_schema=False,
+    ) as writer:
+        held: list[pa.RecordBatch] = []
+        for batch in reader:
+            held.append(batch)
+            if sum(part.num_rows for part in held) >= GROUP:
+                table = pa.Table.from_batches(held)
+                writer.write_table(table.slice(0, GROUP), row_group_size=GROUP)
+                held = table.slice(GROUP).to_batches()
+        if held:
+            writer.write_table(pa.Table.from_batches(held), row_group_size=GROUP)

@@ -1,0 +1,100 @@
+"""What every kind of source is checked for. No message quotes a name or a cell of the source."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+
+import duckdb
+
+from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError
+from warehouse.columns import RESERVED, Source
+
+FEWEST_ROWS = 2
+
+
+def file_digest(source: Source) -> str:
+    check_file(source)
+    with open(source.path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def check_file(source: Source) -> None:
+    name, path = file_name(source), source.path
+    if not os.path.exists(path):
+        raise BadInput(
+            f"The source {name} does not exist.",
+            file=path,
+            remedy="Check 'path' in [source]; it is relative to the release file.",
+        )
+    if not os.path.isfile(path) or not os.access(path, os.R_OK):
+        raise BadInput(
+            f"The source {name} is not a readable file.",
+            file=path,
+            remedy="Check 'path' in [source] and the permissions of the file.",
+        )
+    if os.path.getsize(path) == 0:
+        raise BadInput(
+            f"The source {name} is empty.", file=path, remedy="Give a file with a header and rows."
+        )
+
+
+def check_header(names: Sequence[str], source: Source) -> None:
+    """Columns are told by position: in a file without a header these names would be cells."""
+    file, seen = file_name(source), dict[str, int]()
+    for position, name in enumerate(names, start=1):
+        folded = _folded(name)
+        if not name.strip():
+            raise BadInput(
+                f"Column {position} of {file} has no name.",
+                file=source.path,
+                remedy="Give every column a name in the header.",
+            )
+        if folded.startswith(RESERVED):
+            raise BadInput(
+                f"Column {position} of {file} starts with '{RESERVED}', a reserved prefix.",
+                file=source.path,
+                remedy="Rename it.",
+            )
+        if folded in seen:
+            raise BadInput(
+                f"Columns {seen[folded]} and {position} of {file} have the same name "
+                "(upper and lower case count as the same).",
+                file=source.path,
+                remedy="Rename one of them.",
+            )
+        seen[folded] = position
+
+
+def check_rows(db: duckdb.DuckDBPyConnection, table: str, source: Source) -> None:
+    (n,) = db.execute(f"select count(*) from {table}").fetchall()[0]
+    if n < FEWEST_ROWS:
+        found = "a header but no rows" if n == 0 else "only one row"
+        raise BadInput(
+            f"The source {file_name(source)} has {found}.",
+            file=source.path,
+            remedy=f"Give a table with at least {FEWEST_ROWS} rows.",
+        )
+
+
+def without_values(error: duckdb.Error, source: Source, if_bad_data: PpdmError) -> PpdmError:
+    """DuckDB quotes cells in its messages, so only the type of its error is looked at."""
+    if isinstance(error, duckdb.InvalidInputException | duckdb.DataError):
+        return if_bad_data
+    if isinstance(error, duckdb.OperationalError):
+        return MachineTrouble(
+            f"Reading {file_name(source)} failed ({type(error).__name__}).",
+            file=source.path,
+            remedy="Check memory and disk space, then try again.",
+        )
+    return Defect(f"Reading {file_name(source)} failed ({type(error).__name__}).", file=source.path)
+
+
+def file_name(source: Source) -> str:
+    return os.path.basename(source.path)
+
+
+def _folded(name: str) -> str:
+    """DuckDB ignores the case of ASCII letters in identifiers, and of no others."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)

@@ -1,0 +1,204 @@
+"""CSV files, also gzipped. Every cell is read as text: a bad cell is counted later, not quoted."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import glob
+import gzip
+import re
+import zlib
+from dataclasses import dataclass, replace
+from typing import IO, cast
+
+import duckdb
+
+from ppdm_core.errors import BadInput, PpdmError
+from warehouse.columns import Source
+from warehouse.sources.checks import (
+    check_file,
+    check_header,
+    check_rows,
+    file_digest,
+    file_name,
+    without_values,
+)
+from warehouse.sql import ROW, literal, quoted
+
+SNIFF = """
+select delimiter, quote, escape
+from sniff_csv({path}, all_varchar = true, compression = {compression}{given})
+"""
+# No detection here: the header is the first line, and a row of another width is an error.
+LOAD = """
+create table {table} as
+select row_number() over () - 1 as {row}, {names}
+from read_csv(
+    {path}, columns = {columns}, header = true, auto_detect = false, strict_mode = true,
+    delim = {delimiter}, quote = {quote}, escape = {escape}, nullstr = '',
+    compression = {compression}, hive_partitioning = false
+)
+"""
+NOTHING_SNIFFED = "(empty)"
+DELIMITERS = (",", ";", "\t", "|")
+START = 65_536  # bytes that are looked at before DuckDB sees the file
+PIECE = 1 << 20
+TABLE_REMEDY = (
+    "Give a CSV file with a header line and the same number of fields in every line; "
+    "'delimiter' and 'quote' can be set in [source]."
+)
+
+digest = file_digest
+
+
+@dataclass(frozen=True)
+class Dialect:
+    delimiter: str
+    quote: str
+    escape: str
+
+
+def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+    check_file(source)
+    try:
+        _check_start(source)
+        dialect = _sniff(db, source)
+        names = _header(source, dialect)
+        if len(names) == 1 and "delimiter" not in source.options:
+            dialect, names = _with_more_columns(source, dialect, names)
+        check_header(names, source)
+        db.execute(_load_statement(source, table, names, dialect))
+        db.fetchall()
+    except duckdb.Error as error:
+        problem = without_values(error, source, _diagnosis(source, error))
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        problem = _bad(source, "is a damaged gzip file.", "Compress it again.")
+    else:
+        return check_rows(db, table, source)
+    raise problem
+
+
+def _bad(source: Source, what: str, remedy: str) -> BadInput:
+    return BadInput(f"The source {file_name(source)} {what}", file=source.path, remedy=remedy)
+
+
+def _is_gzip(source: Source) -> bool:
+    return source.path.endswith(".gz")
+
+
+def _compression(source: Source) -> str:
+    """Said outright, because DuckDB misjudges it when a name holds a question mark."""
+    return literal("gzip" if _is_gzip(source) else "none")
+
+
+def _open(source: Source) -> IO[bytes]:
+    if _is_gzip(source):
+        return cast(IO[bytes], gzip.open(source.path, "rb"))
+    return open(source.path, "rb")
+
+
+def _check_start(source: Source) -> None:
+    with _open(source) as stream:
+        start = stream.read(START)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise _not_utf8(source, 1)
+    if b"\0" in start:
+        raise _bad(source, "is not a table: it holds binary data.", TABLE_REMEDY)
+    if not start.strip():
+        raise _bad(source, "is empty.", "Give a file with a header and rows.")
+
+
+def _sniff(db: duckdb.DuckDBPyConnection, source: Source) -> Dialect:
+    given = {"delim": source.options.get("delimiter"), "quote": source.options.get("quote")}
+    settings = "".join(f", {key} = {literal(value)}" for key, value in given.items() if value)
+    statement = SNIFF.format(
+        path=literal(glob.escape(source.path)), compression=_compression(source), given=settings
+    )
+    found = db.execute(statement).fetchall()[0]
+    delimiter, quote, escape = ("" if each == NOTHING_SNIFFED else str(each) for each in found)
+    # Only the start was sniffed; quotes may come later in the file.
+    quote = source.options.get("quote") or quote or '"'
+    return Dialect(source.options.get("delimiter") or delimiter or ",", quote, escape or quote)
+
+
+def _header(source: Source, dialect: Dialect) -> list[str]:
+    """The names as they stand in the file: DuckDB would rename duplicates silently."""
+    doubled = dialect.escape == dialect.quote
+    with _open(source) as stream:
+        lines = codecs.getreader("utf-8-sig")(stream)
+        reader = csv.reader(
+            lines,
+            delimiter=dialect.delimiter,
+            quotechar=dialect.quote,
+            doublequote=doubled,
+            escapechar=None if doubled else dialect.escape,
+        )
+        try:
+            names = next(reader, [])
+        except UnicodeDecodeError:
+            raise _not_utf8(source, 1) from None
+        except csv.Error:
+            raise _bad(source, "is not a table: its header is unreadable.", TABLE_REMEDY) from None
+    if not names:
+        raise _bad(source, "starts with an empty line.", "Make the header its first line.")
+    return names
+
+
+def _with_more_columns(
+    source: Source, dialect: Dialect, names: list[str]
+) -> tuple[Dialect, list[str]]:
+    """On a ragged file the sniffer gives up and sees one wide column; the header knows better."""
+    for delimiter in DELIMITERS:
+        other = replace(dialect, delimiter=delimiter)
+        split = _header(source, other)
+        if len(split) > 1:
+            return other, split
+    return dialect, names
+
+
+def _load_statement(source: Source, table: str, names: list[str], dialect: Dialect) -> str:
+    fields = [f"c{position}" for position in range(len(names))]
+    return LOAD.format(
+        table=table,
+        row=ROW,
+        names=", ".join(
+            f"{field} as {quoted(name)}" for field, name in zip(fields, names, strict=True)
+        ),
+        path=literal(glob.escape(source.path)),
+        compression=_compression(source),
+        columns="{" + ", ".join(f"'{field}': 'varchar'" for field in fields) + "}",
+        delimiter=literal(dialect.delimiter),
+        quote=literal(dialect.quote),
+        escape=literal(dialect.escape),
+    )
+
+
+def _diagnosis(source: Source, error: duckdb.Error) -> PpdmError:
+    try:
+        line = _first_line_not_utf8(source)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return _bad(source, "is a damaged gzip file.", "Compress it again.")
+    if line is not None:
+        return _not_utf8(source, line)
+    # The number stands in front of everything that DuckDB quotes from the file.
+    found = re.match(r"Invalid Input Error: CSV Error on Line: (\d+)\n", str(error))
+    where = f": see line {found[1]}." if found else "."
+    return _bad(source, f"is not a table{where}", TABLE_REMEDY)
+
+
+def _first_line_not_utf8(source: Source) -> int | None:
+    decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+    with _open(source) as stream:
+        while True:
+            piece = stream.read(PIECE)
+            try:
+                decoder.decode(piece, final=not piece)
+            except UnicodeDecodeError as error:
+                return line + error.object[: error.start].count(b"\n")
+            if not piece:
+                return None
+            line += piece.count(b"\n")
+
+
+def _not_utf8(source: Source, line: int) -> BadInput:
+    return _bad(source, f"is not UTF-8: see line {line}.", "Save it with UTF-8 encoding.")

@@ -1,0 +1,126 @@
+"""A table of another DuckDB file, streamed as Arrow from a second, read-only connection.
+
+The other file is not attached: an attached file cannot be let go before the caller's
+transaction ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import TypeVar
+
+import duckdb
+
+from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError
+from warehouse.columns import RESERVED, Source
+from warehouse.sources.checks import check_file, check_header, check_rows, file_name, without_values
+from warehouse.sql import ROW, quoted
+
+T = TypeVar("T")
+
+BATCH = 65_536
+STREAM = f"{RESERVED}stream"
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "arrow_lossless_conversion": True,
+}
+FIND = """
+select schema_name, table_name
+from duckdb_tables()
+where not internal
+  and ((schema_name = 'main' and table_name = $name) or schema_name || '.' || table_name = $name)
+order by schema_name = 'main' desc
+"""
+COLUMNS = """
+select column_name, data_type
+from duckdb_columns()
+where schema_name = $schema and table_name = $name
+order by column_index
+"""
+LOAD = "create table {table} as select row_number() over () - 1 as {row}, * from {stream}"
+
+
+def digest(source: Source) -> str:
+    """Over names, types and rows in the order of their row ids."""
+    return _with_opened(source, lambda other: _digest(other, source))
+
+
+def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+    _with_opened(source, lambda other: _copy(db, other, source, table))
+    check_rows(db, table, source)
+
+
+def _digest(other: duckdb.DuckDBPyConnection, source: Source) -> str:
+    table, columns = _find(other, source)
+    total = hashlib.sha256(repr(columns).encode())
+    # Each cell carries its length, so that no two tables give the same text.
+    cells = (
+        f"coalesce(strlen({name}::varchar) || ':' || {name}::varchar, '-')"
+        for name in (quoted(name) for name, _ in columns)
+    )
+    # A scan keeps the order of row ids (preserve_insertion_order), so nothing is sorted.
+    rows = other.sql(f"select concat({', '.join(cells)}) from {table}")
+    for batch in rows.to_arrow_reader(BATCH):
+        total.update("".join(batch.column(0).to_pylist()).encode())
+    return total.hexdigest()
+
+
+def _copy(
+    db: duckdb.DuckDBPyConnection, other: duckdb.DuckDBPyConnection, source: Source, table: str
+) -> None:
+    found, columns = _find(other, source)
+    check_header([name for name, _ in columns], source)
+    db.register(STREAM, other.sql(f"select * from {found}").to_arrow_reader(BATCH))
+    db.execute(LOAD.format(table=table, row=ROW, stream=STREAM)).fetchall()
+    db.unregister(STREAM)
+
+
+def _with_opened(source: Source, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+    check_file(source)
+    try:
+        other = duckdb.connect(source.path, read_only=True, config=SETTINGS)
+    except duckdb.Error as error:
+        problem = _not_opened(error, source)
+    else:
+        try:
+            with other:
+                other.execute("set timezone = 'UTC'")  # or the digest would depend on the machine
+                return work(other)
+        except duckdb.Error as error:
+            problem = without_values(error, source, _unreadable(source))
+    raise problem
+
+
+def _find(other: duckdb.DuckDBPyConnection, source: Source) -> tuple[str, list[tuple[str, str]]]:
+    found = other.execute(FIND, {"name": source.table}).fetchall()
+    if not found:
+        raise BadInput(
+            f"The table '{source.table}' is not in {file_name(source)}.",
+            file=source.path,
+            remedy="Check 'table' in [source]; views do not count.",
+        )
+    schema, name = found[0]
+    columns = other.execute(COLUMNS, {"schema": schema, "name": name}).fetchall()
+    return f"{quoted(schema)}.{quoted(name)}", columns
+
+
+def _not_opened(error: duckdb.Error, source: Source) -> PpdmError:
+    if isinstance(error, duckdb.ConnectionException) or " lock " in str(error):
+        return MachineTrouble(
+            f"The source {file_name(source)} is in use by another program.",
+            file=source.path,
+            remedy="Close it there, then try again.",
+        )
+    if isinstance(error, duckdb.IOException | duckdb.CatalogException):
+        return _unreadable(source)
+    return Defect(f"Opening {file_name(source)} failed ({type(error).__name__}).", file=source.path)
+
+
+def _unreadable(source: Source) -> BadInput:
+    return BadInput(
+        f"The source {file_name(source)} is not a DuckDB file that this version can read.",
+        file=source.path,
+        remedy="Check 'kind' in [source], or export the table to Parquet.",
+    )

@@ -1,0 +1,230 @@
+"""The only place that opens the DuckDB file.
+
+One process at a time: a file lock is taken before connecting and given back right after the
+operation, so that many releases of one home take turns. Every change of a run's stage happens in
+one transaction with the rows it belongs to and the event that tells of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ppdm_core.errors import BadInput, MachineTrouble
+from warehouse.checkpoints import checkpoint
+from warehouse.home import Home
+from warehouse.locks import hold
+from warehouse.stages import check_step
+
+if TYPE_CHECKING:
+    import duckdb
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+LOCK_LIMIT = 300.0  # seconds
+
+
+@dataclass(frozen=True)
+class Run:
+    release_id: str
+    dataset: str
+    number: int
+    source_digest: str
+    file_digest: str
+    code_version: str
+    stage: str
+    pid: int
+    flow_run_id: str | None
+    started: datetime
+
+    @property
+    def table(self) -> str:
+        """The run's name inside a schema; ids hold a dash, which SQL names cannot."""
+        return f"{self.dataset}_{self.number:04d}"
+
+
+@dataclass
+class Change:
+    """A run's step in progress: write through ``db``, tell counts in ``detail``."""
+
+    db: duckdb.DuckDBPyConnection
+    detail: dict[str, Any]
+
+
+class Store:
+    def __init__(
+        self,
+        home: Home,
+        *,
+        say: Callable[[str], None] = lambda text: None,
+        limit: float = LOCK_LIMIT,
+    ) -> None:
+        self.home, self._say, self._limit = home, say, limit
+
+    @contextmanager
+    def transaction(self, purpose: str = "reading") -> Iterator[duckdb.DuckDBPyConnection]:
+        import duckdb
+
+        lock = self.home.locks / "warehouse.lock"
+        with hold(lock, holder=purpose, limit=self._limit, say=self._say):
+            try:
+                connection = duckdb.connect(str(self.home.database), config=dict(SETTINGS))
+            except duckdb.Error as error:
+                raise unreadable(self.home.database, error) from None
+            try:
+                migrate(connection)
+                yield from committed(connection)
+            finally:
+                connection.close()
+
+    @contextmanager
+    def advance(self, run: Run, to: str, **detail: Any) -> Iterator[Change]:
+        """One step of a run: the caller's writes, the new stage and its event, or nothing."""
+        with self.transaction(run.release_id) as db:
+            change = Change(db, dict(detail))
+            yield change
+            move(db, run.release_id, to, change.detail)
+            checkpoint(f"before commit of {to}")
+        checkpoint(f"after commit of {to}")
+
+
+@contextmanager
+def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database in memory that leaves nothing behind."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=dict(SETTINGS))
+    try:
+        yield from committed(connection)
+    finally:
+        connection.close()
+
+
+def committed(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    connection.begin()
+    try:
+        yield connection
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+def unreadable(database: Path, error: Exception) -> Exception:
+    if "newer" in str(error) or "version" in str(error):
+        return BadInput(
+            f"The warehouse {database.name} was written by a newer version of DuckDB.",
+            file=str(database),
+            remedy="Install the version of ppdm that made it, or name another PPDM_HOME.",
+        )
+    return MachineTrouble(
+        f"The warehouse {database.name} cannot be opened ({type(error).__name__}).",
+        file=str(database),
+        remedy="Check the disk and the folder's permissions, and try again.",
+    )
+
+
+def migrate(db: duckdb.DuckDBPyConnection) -> None:
+    """Brings a warehouse to this version; refuses one from a later version."""
+    steps = sorted(MIGRATIONS.glob("*.sql"))
+    db.execute("create schema if not exists meta")
+    db.execute("create table if not exists meta.migration (number integer, name varchar)")
+    row = first(db, "select coalesce(max(number), 0) from meta.migration")
+    done = row[0] if row else 0
+    if done > len(steps):
+        raise BadInput(
+            f"The warehouse has migration {done}; this version of ppdm knows {len(steps)}.",
+            remedy="Install the newer version of ppdm that made it, or name another PPDM_HOME.",
+        )
+    for number, path in enumerate(steps[done:], start=done + 1):
+        db.begin()
+        db.execute(path.read_text())
+        db.execute("insert into meta.migration values (?, ?)", [number, path.stem])
+        db.commit()
+
+
+def first(
+    db: duckdb.DuckDBPyConnection, query: str, values: Sequence[Any] = ()
+) -> tuple[Any, ...] | None:
+    """The first row; fetched to the end, because DuckDB refuses work beside an open result."""
+    rows = db.execute(query, list(values)).fetchall()
+    return rows[0] if rows else None
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+RUN_COLUMNS = (
+    "release_id, dataset, number, source_digest, file_digest, code_version, stage, pid, "
+    "flow_run_id, started"
+)
+
+
+def find_run(db: duckdb.DuckDBPyConnection, release_id: str) -> Run | None:
+    row = first(db, f"select {RUN_COLUMNS} from meta.run where release_id = ?", [release_id])
+    return Run(*row) if row else None
+
+
+def list_runs(db: duckdb.DuckDBPyConnection, dataset: str | None = None) -> list[Run]:
+    rows = db.execute(
+        f"select {RUN_COLUMNS} from meta.run where ? is null or dataset = ? order by started, number",
+        [dataset, dataset],
+    ).fetchall()
+    return [Run(*row) for row in rows]
+
+
+def move(
+    db: duckdb.DuckDBPyConnection, release_id: str, to: str, detail: Mapping[str, Any]
+) -> None:
+    run = find_run(db, release_id)
+    if run is None:
+        raise BadInput(f"There is no release '{release_id}'.", remedy="See: ppdm status")
+    check_step(run.stage, to)
+    db.execute("update meta.run set stage = ? where release_id = ?", [to, release_id])
+    tell(db, run.dataset, release_id, to, detail)
+
+
+def tell(
+    db: duckdb.DuckDBPyConnection,
+    dataset: str,
+    release_id: str,
+    kind: str,
+    detail: Mapping[str, Any],
+) -> None:
+    db.execute(
+        "insert into meta.event (happened, dataset, release_id, kind, detail) values (?, ?, ?, ?, ?)",
+        [now(), dataset, release_id, kind, json.dumps(dict(detail), sort_keys=True)],
+    )
+
+
+def keep_fact(db: duckdb.DuckDBPyConnection, run: Run, kind: str, value: Mapping[str, Any]) -> None:
+    db.execute(
+        "insert into meta.fact values (?, ?, ?)", [run.release_id, kind, json.dumps(dict(value))]
+    )
+
+
+def read_fact(db: duckdb.DuckDBPyConnection, release_id: str, kind: str) -> dict[str, Any] | None:
+    query = "select value from meta.fact where release_id = ? and kind = ?"
+    row = first(db, query, [release_id, kind])
+    return json.loads(row[0]) if row else None
+
+
+@contextmanager
+def machine_errors(path: Path) -> Iterator[None]:
+    """Disk trouble as one sentence with exit code 5."""
+    try:
+        yield
+    except OSError as error:
+        causes = {errno.ENOSPC: "the disk is full", errno.EROFS: "it is read-only"}
+        cause = causes.get(error.errno or 0, os.strerror(error.errno or 0).lower())
+        raise MachineTrouble(
+            f"Cannot write below {path}: {cause}.", file=str(path), remedy="Free it and try again."
+        ) from None
