@@ -7,7 +7,7 @@ from flows.plan import plan_of
 from tasks.audit import attack_shadows
 
 
-@flow(name="audit")
+@flow(name="audit", flow_run_name="audit {release_id}")
 def audit(file: ReleaseFile, release_id: str) -> None:
     """Attacks the shadow draws as an outsider would."""
     attack_shadows(plan_of(file), release_id)

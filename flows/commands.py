@@ -84,10 +84,14 @@ def import_heavy() -> None:
 
 
 def run_release(file: ReleaseFile, dry_run: bool) -> Answer:
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+
     from flows.release import release
 
-    state = release(file, dry_run=dry_run, return_state=True)
-    summary = own_summary(plan_of(file))
+    # Each flow would wait up to a second for its heartbeat's thread to end.
+    with temporary_settings(set_defaults={PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        state = release(file, dry_run=dry_run, return_state=True)
+    summary = own_summary(plan_of(file), state)
     if summary is None or summary.run.stage in ("rejected", *UNFINISHED):
         raise failure_of(state)
     return outcome(summary)
@@ -96,14 +100,15 @@ def run_release(file: ReleaseFile, dry_run: bool) -> Answer:
 UNFINISHED = ("created", "raw", "validated", "sanitized", "audited", "approved")
 
 
-def own_summary(plan: Plan) -> Summary | None:
-    """The run of this process; the warehouse, not Prefect, knows how it ended."""
+def own_summary(plan: Plan, state: State[Any]) -> Summary | None:
+    """The run of this flow run; the warehouse, not Prefect, knows how it ended."""
     from tasks.summary import read_summary
     from warehouse.store import list_runs
 
     store = plan.store()
+    own = str(state.state_details.flow_run_id)  # not the pid: containers reuse theirs
     with store.transaction("summary") as db:
-        runs = [run for run in list_runs(db, plan.dataset) if run.pid == os.getpid()]
+        runs = [run for run in list_runs(db, plan.dataset) if run.flow_run_id == own]
     return read_summary(store, runs[-1].release_id) if runs else None
 
 
@@ -122,8 +127,7 @@ def outcome(summary: Summary) -> Answer:
     refused = summary.run.stage == "refused"
     error = None
     if refused:
-        failures = summary.verdict.failures if summary.verdict else ()
-        why = failures[0].why if failures else "It was stopped at the door."
+        why = summary.refusals[0].why
         error = Refused(why, remedy=f"See: ppdm show {summary.run.release_id}")
     return Answer(
         outcome_text(summary),

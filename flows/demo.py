@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from flows.answers import Answer
 from flows.commands import release_files
+from flows.words import near
 from ppdm_core.errors import Defect
 from tasks.plan import say
 
@@ -69,7 +71,7 @@ def write_table(path: Path) -> None:
     data = load_breast_cancer()
     names = [column_name(name) for name in data.feature_names]
     with path.open("w", newline="") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["patient_id", "diagnosis", *names])
         for i, (values, target) in enumerate(zip(data.data, data.target, strict=True)):
             label = data.target_names[target]
@@ -83,15 +85,17 @@ def column_name(name: str) -> str:
 def where_to_look(home: Path) -> str:
     from tasks.tracking import view_command
 
-    latest = os.path.relpath(home / "published" / "wdbc" / "latest")
-    prefect = os.path.relpath(home / "views" / "prefect")
+    mlflow = view_command(home).replace(str(Path.cwd()) + os.sep, "")
+    latest = near(home / "published" / "wdbc" / "latest")
+    prefect = near(Path(sys.executable).with_name("prefect"))
     return "\n".join(
         [
             "Where to look:",
             f"  dataset    {latest}/data.parquet",
-            f"  manifest   {latest}/manifest.json   check it: ppdm verify {latest}",
+            f"  manifest   {latest}/manifest.json",
             f"  card       {latest}/card.md",
-            f"  MLflow     {view_command(home)}",
-            f"  Prefect    PREFECT_HOME={prefect} prefect server start",
+            f"  check it   {near(Path(sys.executable).with_name('ppdm'))} verify {latest}",
+            f"  MLflow     {mlflow}",
+            f"  Prefect    PREFECT_HOME={near(home / 'views' / 'prefect')} {prefect} server start",
         ]
     )

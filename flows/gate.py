@@ -7,7 +7,7 @@ from flows.plan import plan_of
 from tasks.gate import judge
 
 
-@flow(name="gate")
+@flow(name="gate", flow_run_name="gate {release_id}")
 def gate(file: ReleaseFile, release_id: str) -> None:
     """Reaches and stores the verdict."""
     judge(plan_of(file), release_id)

@@ -7,7 +7,7 @@ from flows.plan import plan_of
 from tasks.ingest import begin, load_raw, validate
 
 
-@flow(name="ingest")
+@flow(name="ingest", flow_run_name="ingest {file.dataset.name}")
 def ingest(file: ReleaseFile) -> str:
     """Source file to validated table; returns the id of the release."""
     plan = plan_of(file)

@@ -12,18 +12,21 @@ from flows.ingest import ingest
 from flows.plan import plan_of
 from flows.publish import publish
 from flows.sanitize import sanitize
+from tasks.publish import tell
 from tasks.turns import taking_turns
 
 
 @flow(name="release", flow_run_name="{file.dataset.name}", retries=0)
 def release(file: ReleaseFile, dry_run: bool = False) -> State[str]:
     """Ingest, perturb, attack, judge; publish only what was approved."""
-    with taking_turns(plan_of(file)):
+    plan = plan_of(file)
+    with taking_turns(plan):
         release_id = ingest(file)
         sanitize(file, release_id)
         audit(file, release_id)
         gate(file, release_id)
         outcome = publish(file, release_id, dry_run)
+        tell(plan, release_id)
     return ended(release_id, outcome)
 
 

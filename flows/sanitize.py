@@ -7,7 +7,7 @@ from flows.plan import plan_of
 from tasks.sanitize import make_draws
 
 
-@flow(name="sanitize")
+@flow(name="sanitize", flow_run_name="sanitize {release_id}")
 def sanitize(file: ReleaseFile, release_id: str) -> None:
     """The candidate and its shadow draws."""
     make_draws(plan_of(file), release_id)

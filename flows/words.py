@@ -28,10 +28,9 @@ ENDINGS = {
 def outcome_text(summary: Summary) -> str:
     stage = summary.run.stage
     lines = [f"{summary.run.release_id}  {summary.method}  {ENDINGS.get(stage, stage)}"]
-    gammas = ", ".join(f"{name} {gamma}" for name, gamma in summary.gammas().items())
-    lines.append(f"  gamma: {gammas}")
+    lines.append(gamma_line(summary))
     if stage == "refused":
-        failures = summary.verdict.failures if summary.verdict else ()
+        failures = summary.refusals
         lines += [line for finding in failures[:MOST_REASONS] for line in reason(finding)]
         more = len(failures) - MOST_REASONS
         extra = f" ({more} more)" if more > 0 else ""
@@ -39,12 +38,19 @@ def outcome_text(summary: Summary) -> str:
     else:
         lines += attackers(summary)
     if summary.folder:
-        lines.append(f"  Dataset, manifest, card: {summary.folder}")
+        lines.append(f"  Dataset, manifest, card: {near(summary.folder)}")
     return "\n".join(lines)
 
 
+def gamma_line(summary: Summary) -> str:
+    figures = [f"{name} {gamma}" for name, gamma in summary.gammas().items()]
+    note = " (no useful worst-case bound)"
+    plain = ", ".join(figure.replace(note, "*") for figure in figures)
+    return f"  gamma: {plain}" + ("   * no useful worst-case bound" if "*" in plain else "")
+
+
 def reason(finding: Finding) -> list[str]:
-    return wrapped(f"{finding.check}: {finding.why}", most=2)
+    return wrapped(f"{finding.check}: {finding.why}", most=3)
 
 
 def attackers(summary: Summary) -> list[str]:
@@ -55,7 +61,7 @@ def attackers(summary: Summary) -> list[str]:
     chosen: dict[str, str] = {}
     for score in sorted(summary.report.scores, key=lambda score: score.name not in gated):
         chosen.setdefault(score.name.split(".")[0], score.sentence)
-    return [line for sentence in chosen.values() for line in wrapped(sentence, most=2)]
+    return [line for sentence in chosen.values() for line in wrapped(sentence)]
 
 
 def wrapped(text: str, most: int | None = None) -> list[str]:
@@ -65,20 +71,41 @@ def wrapped(text: str, most: int | None = None) -> list[str]:
     return [f"  {'- ' if number == 0 else '  '}{line}" for number, line in enumerate(lines)]
 
 
+def near(path: Path) -> str:
+    """A path as people would type it from here."""
+    path, here = path.absolute(), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
 def show_text(summary: Summary) -> str:
     run = summary.run
-    lines = [f"{run.release_id}  {summary.method}  {run.stage}  started {run.started:%Y-%m-%d %H:%M}"]
+    started = f"started {run.started:%Y-%m-%d %H:%M}"
+    lines = [f"{run.release_id}  {summary.method}  {run.stage}  {started}"]
     for name, gamma in summary.gammas().items():
         lines.append(f"  gamma of one {name}: {gamma}")
     for finding in summary.verdict.findings if summary.verdict else ():
         lines += [f"  {finding.outcome}  {finding.check}  {finding.observed}"]
         lines += [f"      {line}" for line in textwrap.wrap(finding.why, WIDTH - 6)]
+    lines += [f"  {count:,} {what}" for what, count in counts(summary).items() if count]
     if summary.report:
         lines += [f"  skipped  {name}: {why}" for name, why in summary.report.skipped.items()]
         lines += [f"  failed  {name}: {kind}" for name, kind in summary.report.failed.items()]
     if summary.folder:
-        lines.append(f"  published in {summary.folder}")
+        lines.append(f"  published in {near(summary.folder)}")
     return "\n".join(lines)
+
+
+def counts(summary: Summary) -> dict[str, int]:
+    """What was changed on the way, beside the perturbation itself."""
+    valid, facts = summary.validated or {}, summary.sanitized or {}
+    clamped, imputed = valid.get("clamped", {}), valid.get("imputed", {})
+    return {
+        "rows dropped for missing values": valid.get("dropped_rows", 0),
+        **{f"values of '{column}' moved to its bounds": n for column, n in clamped.items()},
+        **{f"missing values of '{column}' filled": n for column, n in imputed.items()},
+        "records set aside for the basis": facts.get("set_aside", 0),
+        **facts.get("counts", {}),
+    }
 
 
 def status_text(runs: Sequence[Run]) -> str:

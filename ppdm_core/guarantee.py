@@ -77,6 +77,8 @@ def in_words(ln_gamma: float) -> str:
     """gamma as people read it."""
     if math.isinf(ln_gamma):
         return "unbounded"
-    gamma = math.exp(ln_gamma) if ln_gamma < 30 else math.inf
+    gamma = math.exp(min(ln_gamma, 30.0))
+    if gamma < 10:
+        return f"{gamma:.3g}"
     text = f"{gamma:,.0f}" if gamma < 1e6 else f"e^{ln_gamma:.1f}"
     return text if gamma <= USELESS else f"{text} (no useful worst-case bound)"

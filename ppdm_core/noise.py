@@ -44,9 +44,7 @@ class Noise:
         return "Noise(<key>)"
 
     def subkey(self, *purpose: bytes | str) -> bytes:
-        return hashlib.blake2b(
-            framed(SCHEME, *purpose), key=self._key, digest_size=32
-        ).digest()
+        return hashlib.blake2b(framed(SCHEME, *purpose), key=self._key, digest_size=32).digest()
 
     def derive(self, *purpose: bytes | str) -> Noise:
         """Independent noise for another draw, such as a shadow of the audit."""

@@ -44,6 +44,7 @@ class Scaling:
         schema = self.schema(rows.schema)
 
         def step(block: Block) -> Block:
+            check_finite(block, schema.numeric)
             X = np.clip((block.X - self.offset) / self.unit, schema.lows, schema.highs)
             return replace(block, X=X + 0.0)
 
@@ -56,18 +57,21 @@ class Scaling:
 def fit_scaling(rows: Rows, kind: str) -> Scaling:
     schema = rows.schema
     if kind == "minmax":
+        check_widths(schema.numeric)
         return Scaling(kind, schema.lows, schema.widths)
     if kind == "none":
         return Scaling(kind, np.zeros(len(schema.numeric)), np.ones(len(schema.numeric)))
-    n, mean, cov = moments(rows)
+    _, mean, cov = moments(rows)
     deviation = np.sqrt(np.diag(cov))
-    check_not_constant(schema.numeric, deviation)
+    check_not_constant(schema.numeric, mean, deviation)
     return Scaling(kind, mean, deviation)
 
 
-def check_not_constant(columns: tuple[Numeric, ...], deviation: Floats) -> None:
-    for column, value in zip(columns, deviation.tolist(), strict=True):
-        if value == 0.0:
+def check_not_constant(columns: tuple[Numeric, ...], mean: Floats, deviation: Floats) -> None:
+    # A mean that is off by its last bits leaves a constant column a deviation of that size.
+    varies = deviation > 1e-12 * np.abs(mean)
+    for column, is_varied in zip(columns, varies.tolist(), strict=True):
+        if not is_varied:
             raise BadInput(
                 f"Column '{column.name}' is constant, so it has no z-score.",
                 column=column.name,
@@ -75,20 +79,45 @@ def check_not_constant(columns: tuple[Numeric, ...], deviation: Floats) -> None:
             )
 
 
-def moments(rows: Rows) -> tuple[int, Floats, Floats]:
+def check_widths(columns: tuple[Numeric, ...]) -> None:
+    for column in columns:
+        if column.width <= 0:
+            raise BadInput(
+                f"The bounds of column '{column.name}' are equal, so it cannot be scaled.",
+                column=column.name,
+                remedy='Declare wider bounds, or give it the role "exclude".',
+            )
+
+
+def check_finite(block: Block, columns: tuple[Numeric, ...]) -> None:
+    bad = ~np.isfinite(block.X)
+    if not bad.any():
+        return
+    row, column = np.argwhere(bad)[0].tolist()
+    raise BadInput(
+        f"Column '{columns[column].name}' is not a finite number in row {block.start + row + 1}.",
+        column=columns[column].name,
+        remedy="Remove or impute such values before the release.",
+    )
+
+
+Moments = tuple[int, Floats, Floats]  # count, mean, sum of squares about the mean
+
+
+def moments(rows: Rows) -> Moments:
     """Count, mean and covariance (divisor n - 1) in one pass, merged in block order."""
-    centre = (rows.schema.lows + rows.schema.highs) / 2  # keeps cancellation small
 
-    def step(block: Block) -> tuple[int, Floats, Floats]:
-        D = block.X - centre
-        return block.n, D.sum(axis=0), D.T @ D
+    def step(block: Block) -> Moments:
+        check_finite(block, rows.schema.numeric)
+        mean = block.X.mean(axis=0)
+        D = block.X - mean  # about its own mean, so that wide bounds cost no digits
+        return block.n, mean, D.T @ D
 
-    def merge(
-        a: tuple[int, Floats, Floats], b: tuple[int, Floats, Floats]
-    ) -> tuple[int, Floats, Floats]:
-        return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+    def merge(a: Moments, b: Moments) -> Moments:
+        n = a[0] + b[0]
+        gap = b[1] - a[1]
+        squares = a[2] + b[2] + np.outer(gap, gap) * (a[0] * b[0] / n)
+        return n, a[1] + gap * (b[0] / n), squares
 
-    n, total, squares = rows.reduce(step, merge)
-    mean = total / n
-    cov = (squares - n * np.outer(mean, mean)) / max(n - 1, 1)
-    return n, mean + centre, cov
+    n, mean, squares = rows.reduce(step, merge)
+    return n, mean, squares / max(n - 1, 1)

@@ -165,14 +165,14 @@ class Estimate:
     """
 
     candidates: Mapping[str, NDArray[Any]]
-    claims: Mapping[str, Floats] = field(default_factory=dict)  # what the attacker computes of its own success
+    claims: Mapping[str, Floats] = field(default_factory=dict)  # own breach probability per row
 
 
 class Attack(Protocol):
     name: ClassVar[str]
     story: ClassVar[str]  # one sentence: who the attacker is and what is known
     goal: ClassVar[Literal["reconstruct", "link"]]
-    needs: ClassVar[frozenset[str]]  # names of AttackerView fields, and "public.map", "public.noise"
+    needs: ClassVar[frozenset[str]]  # fields of the view, and "public.map", "public.noise"
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate: ...
 
@@ -200,5 +200,5 @@ class Score:
 class AuditReport:
     scores: tuple[Score, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)  # name -> why it does not apply
-    failed: Mapping[str, str] = field(default_factory=dict)  # name -> type of error, never its message
+    failed: Mapping[str, str] = field(default_factory=dict)  # name -> type of error, no message
     not_run: tuple[str, ...] = ()

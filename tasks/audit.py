@@ -7,7 +7,6 @@ import select
 import subprocess
 import sys
 import time
-
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,7 @@ from tasks.plan import Plan, say
 from tasks.sanitize import shadow_table
 from tasks.shield import shielded
 from warehouse.checkpoints import checkpoint
-from warehouse.door import ROW
-from warehouse.sql import quoted
+from warehouse.sql import ROW, quoted
 from warehouse.stages import is_past
 from warehouse.store import Run, Store, keep_fact, read_fact
 
@@ -145,7 +143,8 @@ class Worker:
         assert process.stdin is not None and process.stdout is not None
         try:
             send(process.stdin, name)  # type: ignore[arg-type]
-            ready, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            left = max(0.0, deadline - time.monotonic())
+            ready, _, _ = select.select([process.stdout], [], [], left)
             if not ready:
                 self.stop()
                 return "failed", "TimeLimit"
@@ -154,5 +153,3 @@ class Worker:
             self.stop()
             return "failed", "WorkerDied"
         return answer
-
-

@@ -38,9 +38,8 @@ def made_how(plan: Plan, summary: Summary) -> list[str]:
     ]
     if facts.get("set_aside"):
         lines.append("Records set aside to fit the basis are in no release.")
-    clipped = facts.get("counts", {}).get("clipped scores")
-    if clipped:
-        lines.append(f"{clipped:,} component scores were clipped to their range.")
+    if facts.get("counts", {}).get("clipped scores"):
+        lines.append("Component scores beyond their range were moved to its end.")
     return [*lines, ""]
 
 

@@ -26,5 +26,3 @@ def check_source(plan: Plan) -> dict[str, Any]:
     say("validating")
     summary = expectations.check(counts, plan.columns, record_id=plan.record_id, file=name)
     return {"rows": int(counts["rows"]), "checks": summary["checks"], "method": plan.method}
-
-

@@ -204,7 +204,7 @@ def _evaluate(profile: Mapping[str, float | int], checks: Sequence[Check]) -> di
     suite = gx.ExpectationSuite(name="profile", expectations=expectations)
     passed: dict[str, bool] = {}
     for result in batch.validate(suite).results:
-        if _raised(result.exception_info):
+        if _raised(result.exception_info) or result.expectation_config is None:
             raise Defect("Great Expectations failed on the profile.")
         passed[result.expectation_config.kwargs["column"]] = result.success is True
     if not passed or set(passed) != {each.key for each in checks}:

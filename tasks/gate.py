@@ -33,9 +33,7 @@ def judge(plan: Plan, release_id: str) -> None:
         method=plan.method,
         policy=plan.policy,
     )
-    verdict = decide(
-        evidence, data_digest=facts["data_digest"], code_version=run.code_version
-    )
+    verdict = decide(evidence, data_digest=facts["data_digest"], code_version=run.code_version)
     stage = "approved" if verdict.outcome == "PASS" else "refused"
     with store.advance(run, stage, failures=len(verdict.failures)) as change:
         findings = json.dumps([asdict(finding) for finding in verdict.findings])

@@ -12,7 +12,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
-from ppdm_core.errors import BadInput
+from ppdm_core.errors import BadInput, MachineTrouble
 from tasks import expectations
 from tasks.dead_runs import end_dead_runs
 from tasks.keys import dataset_noise
@@ -62,6 +62,12 @@ def load_raw(plan: Plan, release_id: str) -> None:
     table = raw_table(run)
     with rejecting(store, run, plan), store.advance(run, "raw") as change:
         SOURCES[plan.source.kind].load(change.db, plan.source, table)
+        if SOURCES[plan.source.kind].digest(plan.source) != run.source_digest:
+            raise MachineTrouble(
+                f"{source_name(plan)} changed while it was read.",
+                file=source_name(plan),
+                remedy="Run the same release again when nobody writes to it.",
+            )
         row = first(change.db, f"select count(*) from {table}")
         change.detail["rows"] = row[0] if row else 0
 
@@ -84,9 +90,7 @@ def check_raw(plan: Plan, store: Store, run: Run) -> None:
         names = list(column_types(db, raw_table(run)))
         check_columns(names, plan.columns, source_name(plan))
         counts = profile(db, raw_table(run), plan.columns, plan.record_id)
-    expectations.check(
-        counts, plan.columns, record_id=plan.record_id, file=source_name(plan)
-    )
+    expectations.check(counts, plan.columns, record_id=plan.record_id, file=source_name(plan))
 
 
 def write_records(plan: Plan, store: Store, run: Run) -> None:

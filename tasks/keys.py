@@ -80,6 +80,8 @@ def read_key(path: Path, dataset: str) -> bytes:
 
 def write_key(path: Path, key: bytes) -> None:
     """All or nothing: a torn key would lock the dataset for ever."""
+    for leftover in path.parent.glob(f"{path.stem}.*.tmp"):  # of a killed process
+        leftover.unlink(missing_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

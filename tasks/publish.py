@@ -10,6 +10,7 @@ import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from ppdm_core.errors import Refused
 from ppdm_core.noise import SCHEME
 from ppdm_core.rows import BLOCK
 from ppdm_core.scaling import Scaling
@@ -24,12 +25,12 @@ from tasks.shield import shielded
 from tasks.summary import Summary, read_summary
 from warehouse import door
 from warehouse.checkpoints import checkpoint
-from warehouse.door import ORDER, ROW
+from warehouse.door import ORDER
 from warehouse.runs import tidy
 from warehouse.scan import Expected
-from warehouse.sql import quoted
+from warehouse.sql import ROW, quoted
 from warehouse.stages import FINISHED
-from warehouse.store import Run, Store
+from warehouse.store import Run, Store, keep_fact
 
 
 @task(name="leave", cache_policy=NO_CACHE)
@@ -48,13 +49,17 @@ def leave(plan: Plan, release_id: str, dry_run: bool) -> str:
         return end(store, run, "rehearsed")
     if latest and latest[2] == summary.sanitized["data_digest"]:
         return end(store, run, "unchanged", same_as=latest[1])
-    door.publish(store, parcel(plan, store, summary))
+    try:
+        door.publish(store, parcel(plan, store, summary))
+    except Refused as refusal:
+        return end(store, run, "refused", at_the_door=refusal.message)
     return "published"
 
 
 def end(store: Store, run: Run, stage: str, **detail: str) -> str:
-    with store.advance(run, stage, **detail):
-        pass
+    with store.advance(run, stage, **detail) as change:
+        if detail:
+            keep_fact(change.db, run, "ending", detail)
     return stage
 
 

@@ -26,9 +26,9 @@ from tasks.plan import Plan, say
 from tasks.shield import shielded
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
-from warehouse.door import ORDER, ROW, candidate_table, write_candidate
+from warehouse.door import ORDER, candidate_table, write_candidate
 from warehouse.parts import PartRows, to_block, write_parts
-from warehouse.sql import quoted
+from warehouse.sql import ROW, quoted
 from warehouse.stages import is_past
 from warehouse.store import Run, Store, first, keep_fact, read_fact
 
@@ -121,9 +121,7 @@ class Draws:
         digests = (run.source_digest, self.plan.policy.digest, run.code_version)
         return self.noise.derive("shadow", *digests, str(k))
 
-    def fitted(
-        self, identity: str, rows: Rows, given: dict[str, Any] | None
-    ) -> dict[str, Any]:
+    def fitted(self, identity: str, rows: Rows, given: dict[str, Any] | None) -> dict[str, Any]:
         """What an earlier release learned, or a new fit where none did."""
         with self.store.transaction(self.run.release_id) as db:
             known = stored_fit(db, self.plan.dataset, identity)
@@ -213,7 +211,7 @@ def set_aside(rows: PartRows, noise: Noise, share: float) -> tuple[PartRows, Par
     kept, taken = part(False), part(True)
     if kept.n < 2 or taken.n < 2:
         raise BadInput(
-            f"Setting {share:.0%} aside leaves {taken.n} records to fit on and {kept.n} to release.",
+            f"Setting {share:.0%} aside leaves {taken.n} records to fit on, {kept.n} to release.",
             remedy="Release more records, or change 'basis_share'.",
         )
     return kept, taken
@@ -222,15 +220,11 @@ def set_aside(rows: PartRows, noise: Noise, share: float) -> tuple[PartRows, Par
 def fit_identity(sanitizer: Sanitizer, schema: Schema, given: dict[str, Any] | None) -> str:
     """What a fit depends on beside the records."""
     columns = [(column.name, column.low, column.high) for column in schema.numeric]
-    text = json.dumps(
-        [sanitizer.name, sanitizer.fit_parameters(), columns, given], sort_keys=True
-    )
+    text = json.dumps([sanitizer.name, sanitizer.fit_parameters(), columns, given], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def stored_fit(
-    db: duckdb.DuckDBPyConnection, dataset: str, identity: str
-) -> dict[str, Any] | None:
+def stored_fit(db: duckdb.DuckDBPyConnection, dataset: str, identity: str) -> dict[str, Any] | None:
     query = "select state from meta.fitted where dataset = ? and identity = ?"
     row = first(db, query, [dataset, identity])
     return json.loads(row[0]) if row else None

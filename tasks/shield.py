@@ -19,7 +19,13 @@ from ppdm_core.errors import Defect, MachineTrouble, PpdmError
 P = ParamSpec("P")
 R = TypeVar("R")
 ROOT = Path(__file__).resolve().parent.parent
-DISK = {errno.ENOSPC: "the disk is full", errno.EROFS: "the disk is read-only"}
+DISK = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "permission is denied",
+    errno.EIO: "the disk does not answer",
+}
 
 
 class Shield:
@@ -32,10 +38,20 @@ class Shield:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, Exception) and not isinstance(error, PpdmError):
-            shown = without_values(error)
-            traceback.clear_frames(trace)  # frees what the failed frames held, values included
+        if not isinstance(error, Exception):
+            return
+        shown = error if isinstance(error, PpdmError) else without_values(error)
+        forget(error)
+        if shown is not error:
             raise shown from None
+
+
+def forget(error: BaseException | None) -> None:
+    """Prefect keeps errors: empty the frames behind this one, which hold rows and connections."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error.__cause__, before = None, error.__cause__ or error.__context__
+        error.__context__, error = None, before
 
 
 def without_values(error: Exception) -> PpdmError:

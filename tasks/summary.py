@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ppdm_core.guarantee import in_words
 from ppdm_core.types import AuditReport, Guarantee
-from ppdm_core.verdict import Verdict
+from ppdm_core.verdict import Finding, Verdict
 from tasks.facts import guarantee_from_dict, report_from_dict
 from warehouse.door import read_verdict
 from warehouse.runs import must_find, version_folder
@@ -24,10 +24,19 @@ class Summary:
     report: AuditReport | None
     verdict: Verdict | None
     folder: Path | None  # where it was published
+    ending: dict[str, str]  # what the last step had to say: refused at the door, same as another
 
     @property
     def method(self) -> str:
         return str(self.sanitized["method"]) if self.sanitized else "none"
+
+    @property
+    def refusals(self) -> tuple[Finding, ...]:
+        """Why it was refused: by the gate, or after a PASS at the door."""
+        at_the_door = self.ending.get("at_the_door")
+        if at_the_door:
+            return (Finding("door", "FAIL", at_the_door),)
+        return self.verdict.failures if self.verdict else ()
 
     def gammas(self) -> dict[str, str]:
         if self.guarantee is None:
@@ -46,9 +55,7 @@ class Summary:
             "gammas": self.gammas(),
             "guarantee": self.guarantee.kind if self.guarantee else None,
             "findings": [
-                {"check": f.check, "outcome": f.outcome, "observed": f.observed, "limit": f.limit,
-                 "why": f.why}
-                for f in (self.verdict.findings if self.verdict else ())
+                asdict(finding) for finding in (self.verdict.findings if self.verdict else ())
             ],
             "published": str(self.folder) if self.folder else None,
         }
@@ -60,6 +67,7 @@ def read_summary(store: Store, release_id: str) -> Summary:
         sanitized = read_fact(db, release_id, "sanitized")
         validated = read_fact(db, release_id, "validated")
         report = read_fact(db, release_id, "report")
+        ending = read_fact(db, release_id, "ending")
         verdict = read_verdict(db, release_id)
     folder = version_folder(store.home, run) if run.stage == "published" else None
     return Summary(
@@ -70,4 +78,5 @@ def read_summary(store: Store, release_id: str) -> Summary:
         report=report_from_dict(report) if report else None,
         verdict=verdict,
         folder=folder,
+        ending=ending or {},
     )

@@ -7,6 +7,7 @@ the threads of OpenBLAS and jemalloc survive a fork by their own handlers.
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import importlib
 import multiprocessing
 import os
@@ -79,6 +80,9 @@ class Command:
     def wait(self, timeout: float = 120) -> Result:
         self._process.join(timeout)
         in_time = not self._process.is_alive()
+        if not in_time:
+            self.send(signal.SIGUSR1)  # shows where each thread is
+            time.sleep(0.5)
         self.kill()
         self._process.join()
         result = Result(self._process.exitcode, *self.output())
@@ -153,6 +157,7 @@ def _child(entry: str, args: list[str], environment: dict[str, str], cwd: str, o
         descriptor = os.open(Path(out, name), os.O_WRONLY | os.O_APPEND)
         os.dup2(descriptor, number)
         os.close(descriptor)
+    faulthandler.register(signal.SIGUSR1)
     _wake_libraries()
     code = _call(entry, args)
     sys.stdout.flush()
@@ -174,7 +179,7 @@ def _call(entry: str, args: list[str]) -> int:
         code = getattr(importlib.import_module(module), name)(args)
     except SystemExit as end:
         code = end.code
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - as the interpreter does
         sys.excepthook(*sys.exc_info())
         code = 1
     atexit._run_exitfuncs()

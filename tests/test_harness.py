@@ -40,7 +40,7 @@ def test_a_command_can_be_killed(number: signal.Signals) -> None:
 
 
 def test_a_command_that_hangs_is_killed_and_told_of() -> None:
-    with pytest.raises(AssertionError, match="did not end within 0.5 s"):
+    with pytest.raises(AssertionError, match="did not end within"):
         run_cli(["60"], timeout=0.5, entry=f"{COMMANDS}:sleep")
 
 

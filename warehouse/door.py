@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from warehouse.checkpoints import checkpoint
 from warehouse.columns import RESERVED
 from warehouse.home import Home
 from warehouse.manifest import NAME, file_digest, seal
-from warehouse.runs import sweep, version_folder
+from warehouse.runs import discard, sweep, version_folder
 from warehouse.scan import Expected, check_bytes
 from warehouse.sinks import SINKS
 from warehouse.sql import ROW, quoted
@@ -61,16 +62,15 @@ def write_candidate(
 
 
 def read_verdict(db: duckdb.DuckDBPyConnection, release_id: str) -> Verdict | None:
-    row = first(
-        db,
+    rows = db.execute(
         "select outcome, data_digest, policy_digest, code_version, findings from audit.verdict "
         "where release_id = ?",
         [release_id],
-    )
-    if row is None:
+    ).fetchall()
+    if len(rows) != 1:  # two are none: which of them holds cannot be told
         return None
     names = ("outcome", "data_digest", "policy_digest", "code_version", "findings")
-    data = dict(zip(names, row, strict=True))
+    data = dict(zip(names, rows[0], strict=True))
     return Verdict.from_dict({**data, "findings": json.loads(data["findings"])})
 
 
@@ -102,7 +102,7 @@ def publish(store: Store, parcel: Parcel) -> Path:
         sweep(home, run.dataset)
         draft = final.with_name(f".{final.name}.tmp")
         draft.mkdir()
-    with store.advance(run, "published") as change, machine_errors(home.published):
+    with removed_on_error(draft), store.advance(run, "published") as change:
         checkpoint("door opened")
         label = (parcel.expected.label,) if parcel.expected.label else ()
         data = draft / "data.parquet"
@@ -129,6 +129,16 @@ def publish(store: Store, parcel: Parcel) -> Path:
     return final
 
 
+@contextmanager
+def removed_on_error(draft: Path) -> Iterator[None]:
+    try:
+        with machine_errors(draft.parent):
+            yield
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
 def described(folder: Path) -> dict[str, dict[str, Any]]:
     return {
         path.name: {"sha256": file_digest(path), "bytes": path.stat().st_size}
@@ -148,8 +158,7 @@ def settle(folder: Path) -> None:
 
 def replace_folder(draft: Path, final: Path) -> None:
     """A folder that a killed run left after its rename holds the same bytes; it makes room."""
-    if final.exists():
-        shutil.rmtree(final)
+    discard(final)
     draft.rename(final)
 
 
@@ -182,5 +191,3 @@ def mend_latest(store: Store, dataset: str) -> None:
         row = latest_version(db, dataset)
     if row:
         point_latest(store.home, dataset, f"{row[0]:04d}")
-
-

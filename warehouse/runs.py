@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ppdm_core.errors import BadInput
+from warehouse.checkpoints import checkpoint
 from warehouse.home import Home
 from warehouse.stages import FINISHED
 from warehouse.store import RUN_COLUMNS, Run, Store, find_run, first, list_runs, move, now, tell
@@ -116,8 +117,17 @@ def tidy(store: Store, dataset: str, keep_raw: int) -> None:
     for run in finished:
         store.home.clear_work(run.release_id)
         if run.number not in recorded:  # a crash between rename and commit left it
-            shutil.rmtree(version_folder(store.home, run), ignore_errors=True)
+            discard(version_folder(store.home, run))
     sweep(store.home, dataset)
+
+
+def discard(folder: Path) -> None:
+    """Out of sight at once, so that a crash leaves no half of it; ``sweep`` removes it."""
+    if folder.exists():
+        hidden = folder.with_name(f".{folder.name}.old.tmp")
+        shutil.rmtree(hidden, ignore_errors=True)
+        folder.rename(hidden)
+        checkpoint("leftover hidden")
 
 
 def sweep(home: Home, dataset: str) -> None:

@@ -118,7 +118,8 @@ def committed(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPy
 
 
 def unreadable(database: Path, error: Exception) -> Exception:
-    if "newer" in str(error) or "version" in str(error):
+    words = str(error).replace(str(database), "")
+    if "newer" in words or "version" in words:
         return BadInput(
             f"The warehouse {database.name} was written by a newer version of DuckDB.",
             file=str(database),
@@ -175,7 +176,8 @@ def find_run(db: duckdb.DuckDBPyConnection, release_id: str) -> Run | None:
 
 def list_runs(db: duckdb.DuckDBPyConnection, dataset: str | None = None) -> list[Run]:
     rows = db.execute(
-        f"select {RUN_COLUMNS} from meta.run where ? is null or dataset = ? order by started, number",
+        f"select {RUN_COLUMNS} from meta.run where ? is null or dataset = ? "
+        "order by started, number",
         [dataset, dataset],
     ).fetchall()
     return [Run(*row) for row in rows]
@@ -200,7 +202,8 @@ def tell(
     detail: Mapping[str, Any],
 ) -> None:
     db.execute(
-        "insert into meta.event (happened, dataset, release_id, kind, detail) values (?, ?, ?, ?, ?)",
+        "insert into meta.event (happened, dataset, release_id, kind, detail) "
+        "values (?, ?, ?, ?, ?)",
         [now(), dataset, release_id, kind, json.dumps(dict(detail), sort_keys=True)],
     )
 

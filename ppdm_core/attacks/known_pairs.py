@@ -36,7 +36,7 @@ class KnownPairs:
     """
 
     name: ClassVar[str] = "known_pairs"
-    story: ClassVar[str] = "An insider knows some records and which released rows are theirs."
+    story: ClassVar[str] = "An insider knows {k} records and which released rows are theirs."
     goal: ClassVar[Literal["reconstruct", "link"]] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"known"})
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.gates._gate import Evidence
 from ppdm_core.types import AuditReport
-from ppdm_core.verdict import Finding
+from ppdm_core.verdict import Finding, Outcome
 
 GOALS = {"reconstruct": "reconstruction", "link": "linkage"}
 
@@ -23,7 +23,8 @@ class RequiredAudits:
         scored = {score.name.split(".")[0] for score in report.scores}
         for audit in evidence.policy.required:
             why = absent(report, audit, scored)
-            yield Finding(f"required.{audit}", "FAIL" if why else "PASS", why or "It ran to its end.")
+            outcome: Outcome = "FAIL" if why else "PASS"
+            yield Finding(f"required.{audit}", outcome, why or "It ran to its end.")
         for goal, word in GOALS.items():
             tried = any(attack.goal == goal for name, attack in ATTACKS.items() if name in scored)
             yield Finding(

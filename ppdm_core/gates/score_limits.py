@@ -24,22 +24,24 @@ class ScoreLimits:
     name: ClassVar[str] = "score_limits"
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        scores = {score.name: score for score in evidence.report.scores}
-        for score in scores.values():
+        scores = evidence.report.scores
+        for score in scores:
             if not is_sound(score):
                 yield Finding(score.name, "FAIL", f"{score.name} could not be measured.")
         for key, limit in evidence.policy.limits.items():
             if key.startswith(PREFIX):
                 continue
-            if key not in scores:
+            if all(score.name != key for score in scores):
                 yield Finding(key, "FAIL", f"{key} has a limit but was not measured.")
-            elif is_sound(scores[key]):
-                yield judge(scores[key], limit)
+            for score in scores:
+                if score.name == key and is_sound(score):
+                    yield judge(score, limit)
 
 
 def is_sound(score: Score) -> bool:
     figures = (score.value, score.low, score.high, score.baseline, score.worst)
-    return score.n > 0 and all(map(math.isfinite, figures)) and score.low <= score.value <= score.high
+    is_ordered = score.low <= score.value <= score.high
+    return score.n > 0 and all(map(math.isfinite, figures)) and is_ordered
 
 
 def judge(score: Score, limit: Limit) -> Finding:
@@ -56,10 +58,10 @@ def judge(score: Score, limit: Limit) -> Finding:
     if kept:
         why = score.sentence
     elif broken:
-        why = f"{score.sentence} The limit is {allowed} ({limit.set_by}: {limit.reason})."
+        why = f"{score.sentence} Limit: {allowed} ({limit.set_by}: {limit.reason})."
     else:
         why = (
-            f"{score.sentence} With {score.n} records it cannot be told whether the limit "
-            f"({allowed}) holds: measure more records, or perturb more."
+            f"{score.sentence} {score.n} records are too few to tell whether the limit "
+            f"({allowed}) holds; the interval is {score.low:.3g} to {score.high:.3g}."
         )
     return Finding(score.name, "PASS" if kept else "FAIL", why, observed, allowed)

@@ -36,15 +36,14 @@ def fit_basis(rows: Rows, components: int | float | Mapping[str, float]) -> dict
         T = padded_product(block.X - centre, loadings)
         return T.min(axis=0), T.max(axis=0)
 
-    low, high = rows.reduce(
-        extremes, lambda a, b: (np.minimum(a[0], b[0]), np.maximum(a[1], b[1]))
-    )
+    low, high = rows.reduce(extremes, lambda a, b: (np.minimum(a[0], b[0]), np.maximum(a[1], b[1])))
     return {
         "columns": list(rows.schema.names),
         "loadings": loadings.tolist(),
         "variances": [outward(value) for value in values.tolist()],
         "ranges": [
-            [outward(a, up=False), outward(b)] for a, b in zip(low.tolist(), high.tolist(), strict=True)
+            [outward(bottom, up=False), outward(top)]
+            for bottom, top in zip(low.tolist(), high.tolist(), strict=True)
         ],
     }
 

@@ -32,11 +32,11 @@ from ppdm_core.validation import check_choice, check_positive, check_share, reje
 class PcaLaplace(Sanitizer):
     """Projects records on their leading principal components and adds Laplace noise to each.
 
-    ``components``: a count, a share of the columns, or ``{variance = 0.9}``. Noise level: ``b``, or
-    ``gamma = {record = 1000}`` and b is solved for. ``noise_shape``: "isotropic" (one scale, b times
-    the widest column) or "per_component" (the paper: b times the range of each score; scores are
-    clipped to ranges that do not come from released records). ``space``: "components", or
-    "original" to map the noisy scores back.
+    ``components``: a count, a share of the columns, or ``{variance = 0.9}``. Noise level: ``b``,
+    or ``gamma = {record = 1000}`` and b is solved for. ``noise_shape``: "isotropic" (one scale, b
+    times the widest column) or "per_component" (the paper: b times the range of each score;
+    scores are clipped to ranges that do not come from released records). ``space``:
+    "components", or "original" to map the noisy scores back.
 
     **Public**: centre, loadings, noise scales, grid, distortion moments.
     **Broken by**: ``shrinkage`` and ``transform_inverse`` when the noise is small against the
@@ -75,7 +75,8 @@ class PcaLaplace(Sanitizer):
         self._check_level()
         self._check_components()
         if self.score_ranges is not None and self.noise_shape != "per_component":
-            raise reject(self, "score_ranges", 'left out unless noise_shape = "per_component"', "it")
+            wanted = 'left out unless noise_shape = "per_component"'
+            raise reject(self, "score_ranges", wanted, self.score_ranges)
 
     def _check_level(self) -> None:
         if (self.b is None) == (self.gamma is None):
@@ -159,8 +160,9 @@ class PcaLaplace(Sanitizer):
         asked = [(kind, math.log(value)) for kind, value in self.gamma.items()]
 
         def keeps(b: float) -> bool:
-            figures = dict(zip(("component", "attribute", "record"), unit.scaled(b).figures()))
-            return all(figures[kind] <= limit for kind, limit in asked)
+            component, attribute, record = unit.scaled(b).figures()
+            reached = {"component": component, "attribute": attribute, "record": record}
+            return all(reached[kind] <= limit for kind, limit in asked)
 
         low, high = 1e-9, 1.0
         while not keeps(high):
@@ -217,7 +219,8 @@ class PcaLaplace(Sanitizer):
             return schema
         limits = reach(m.ranges, m.b, m.g) * m.g[:, None]
         numeric = tuple(
-            Numeric(f"component_{i + 1}", low, high) for i, (low, high) in enumerate(limits.tolist())
+            Numeric(f"component_{number}", low, high)
+            for number, (low, high) in enumerate(limits.tolist(), start=1)
         )
         return replace(schema, numeric=numeric)
 
@@ -226,11 +229,13 @@ class PcaLaplace(Sanitizer):
         private = self.basis == "private"
         assumptions = ["One release, with noise that nobody outside can predict."]
         if private:
-            assumptions.append("The basis is fitted on the released records; what it tells is not covered.")
+            assumptions.append(
+                "The basis is fitted on the released records; what it tells is not covered."
+            )
             if self.noise_shape == "per_component" and self.score_ranges is None:
-                assumptions.append("Valid only for two records inside the realised range of scores.")
+                assumptions.append("Valid only for two records within the realised score ranges.")
         elif self.basis == "sample":
-            assumptions.append("Says nothing of the set-aside records that the basis was fitted on.")
+            assumptions.append("Says nothing of the set-aside records the basis was fitted on.")
         if any(column.from_data for column in schema.numeric):
             private = True
             assumptions.append("Bounds of columns come from the private data.")
@@ -270,7 +275,8 @@ class _Mechanism:
     def check_reach(self) -> None:
         half = (self.ranges[:, 1] - self.ranges[:, 0]) / 2
         if np.any(TAIL * self.b <= half + 2 * self.g):
+            factor = float(np.max(half / self.b)) / TAIL
             raise BadInput(
-                "The noise of PcaLaplace is so small that some outputs cannot come from all inputs.",
-                remedy=f"Raise 'b' above {float(np.max(half / self.b)) / TAIL:.2g} times its value.",
+                "With so little noise some outputs of PcaLaplace cannot come from all inputs.",
+                remedy=f"Raise 'b' to more than {factor:.2g} times its value.",
             )

@@ -43,9 +43,7 @@ class RandomRotation(Sanitizer):
         M = haar(d, noise.generator("rotation", self.fingerprint(schema, fitted)))
         reach = float(np.linalg.norm(np.maximum(np.abs(schema.lows), np.abs(schema.highs))))
         columns = tuple(f"rotated_{i + 1}" for i in range(d))
-        released = replace(
-            schema, numeric=tuple(Numeric(name, -reach, reach) for name in columns)
-        )
+        released = replace(schema, numeric=tuple(Numeric(name, -reach, reach) for name in columns))
 
         def step(block: Block) -> Block:
             Y = np.rint(padded_product(block.X, M.T) / STEP) * STEP

@@ -21,7 +21,11 @@ from tests.forkserver import start_cli
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = "tests.harness_commands"
-QUIET = {"PREFECT_API_URL": None, "PREFECT_HOME": None}
+
+
+def own(home: Path) -> dict[str, str | None]:
+    """The environment of a command that uses the server of its home."""
+    return {"PREFECT_API_URL": None, "PREFECT_HOME": str(home / "views" / "prefect")}
 
 
 def record_of(home: Path) -> Running:
@@ -51,11 +55,11 @@ def test_commands_share_a_server_and_the_last_one_ends_it(
     (home / "views" / "prefect").mkdir(parents=True)
     shutil.copy(prefect_template, home / "views" / "prefect")
     entry = f"{COMMANDS}:use_server"
-    first = start_cli([str(home), str(home / "first")], env=QUIET, entry=entry)
+    first = start_cli([str(home), str(home / "first")], env=own(home), entry=entry)
     first.wait_for("42")
     running = record_of(home)
     assert os.getsid(running.pid) == running.pid  # Ctrl-C in the terminal does not reach it
-    second = start_cli([str(home), str(home / "second")], env=QUIET, entry=entry)
+    second = start_cli([str(home), str(home / "second")], env=own(home), entry=entry)
     second.wait_for("42")
     assert second.output() == (first.output()[0], "")
     assert record_of(home) == running
@@ -85,7 +89,7 @@ def assert_complete(home: Path) -> None:
 
 
 def test_an_orphan_is_ended_by_the_next_command(home: Path) -> None:
-    command = start_cli([str(home)], env=QUIET, entry=f"{COMMANDS}:spawn_server")
+    command = start_cli([str(home)], env=own(home), entry=f"{COMMANDS}:spawn_server")
     command.wait_for("spawned")
     running = record_of(home)
     command.kill()
@@ -97,7 +101,7 @@ def test_an_orphan_is_ended_by_the_next_command(home: Path) -> None:
 
 
 def test_an_orphan_ends_by_itself_when_no_command_follows(home: Path) -> None:
-    command = start_cli([str(home)], env=QUIET, entry=f"{COMMANDS}:spawn_server")
+    command = start_cli([str(home)], env=own(home), entry=f"{COMMANDS}:spawn_server")
     command.wait_for("spawned")
     running = record_of(home)
     time.sleep(1.5)
@@ -137,9 +141,14 @@ def test_a_server_is_known_by_its_start_time(home: Path, monkeypatch: pytest.Mon
 
 
 def test_a_server_that_ends_while_it_starts_is_trouble_of_the_machine(home: Path) -> None:
-    with pytest.raises(MachineTrouble, match="ended while it started") as trouble:
-        with prefect_server(home, print, lambda: os.kill(record_of(home).pid, signal.SIGKILL)):
-            pytest.fail("there is no server")
+    def kill_it() -> None:
+        os.kill(record_of(home).pid, signal.SIGKILL)
+
+    with (
+        pytest.raises(MachineTrouble, match="ended while it started") as trouble,
+        prefect_server(home, print, kill_it),
+    ):
+        pytest.fail("there is no server")
     assert "server.log" in str(trouble.value)
     assert not (home / "private" / "server.json").exists()
 

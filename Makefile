@@ -1,0 +1,56 @@
+# Everything is made inside .venv, from the locked and hashed versions. `make` lists the targets.
+
+PYTHON ?= python3
+BIN = .venv/bin
+INSTALL = $(BIN)/uv pip install -q --python $(BIN)/python
+COMPILE = $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-annotate
+
+# uv does not read the settings of pip.
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
+
+.PHONY: help demo test slow check lock clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
+
+demo: .venv/run ## one table, two releases: the first refused, the second published
+	$(BIN)/ppdm demo
+
+test: .venv/dev ## all tests but the slow ones
+	$(BIN)/python -m pytest --durations=10
+
+slow: .venv/dev ## the slow tests
+	$(BIN)/python -m pytest --durations=10 -m slow
+
+check: .venv/dev ## what CI runs: ruff, mypy, the tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy ppdm_core warehouse tasks flows
+	$(BIN)/python -m pytest --durations=10
+
+lock: .venv/uv ## resolve the dependencies anew
+	$(COMPILE) --upgrade -o requirements.lock
+	$(COMPILE) --upgrade --extra dev -c requirements.lock -o requirements-dev.lock
+
+clean: ## remove everything that was made here
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	find . -name .git -prune -o -type d \( -name .ppdm -o -name __pycache__ \) -prune -exec rm -rf {} +
+
+.venv/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 14) else \
+		"Python 3.11, 3.12 or 3.13 is needed, for example: make PYTHON=python3.11 test")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q uv==0.13.7
+	@touch $@
+
+.venv/run: requirements.lock pyproject.toml .venv/uv
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps -e .
+	@touch $@
+
+.venv/dev: requirements-dev.lock .venv/run
+	$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@

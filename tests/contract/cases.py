@@ -1,0 +1,89 @@
+"""One line of cheap parameters for everything that is registered; a key without a line fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ppdm_core.sanitizers import SANITIZERS as REGISTERED
+from ppdm_core.sanitizers import Sanitizer
+
+
+@dataclass(frozen=True)
+class SanitizerCase:
+    key: str
+    parameters: Mapping[str, Any]
+    noisier: Mapping[str, Any] | str  # parameters for four times the noise, or why there are none
+
+    def make(self, **changed: Any) -> Sanitizer:
+        return REGISTERED[self.key].from_parameters({**self.parameters, **changed})
+
+
+_PCA = {"components": 3, "b": 0.3}
+
+# The part of an id before "-" is the key in the registry.
+SANITIZERS: dict[str, SanitizerCase] = {
+    id_: SanitizerCase(id_.split("-")[0], parameters, noisier)
+    for id_, parameters, noisier in (
+        ("pca_laplace-isotropic", _PCA, {"b": 1.2}),
+        ("pca_laplace-per_component", {**_PCA, "noise_shape": "per_component"}, {"b": 1.2}),
+        ("pca_laplace-private", {**_PCA, "basis": "private", "scale": "zscore"}, {"b": 1.2}),
+        ("pca_laplace-original", {**_PCA, "components": 0.99, "space": "original"}, {"b": 1.2}),
+        (
+            "pca_laplace-gamma",
+            {"components": {"variance": 0.8}, "gamma": {"record": 1e4}},
+            {"gamma": {"record": 10.0}},
+        ),
+        ("random_rotation", {}, "a rotation has no noise whose level could be raised"),
+    )
+}
+
+# The weak release (tests.contract.scenes) that the attack must break.
+ATTACKS: dict[str, str] = {
+    "transform_inverse": "slight noise",
+    "shrinkage": "slight noise",
+    "known_pairs": "rotation",
+    "record_linkage": "slight noise",
+}
+
+# What the metric says of a perfect copy; None: the same as of the original.
+METRICS: dict[str, float | None] = {
+    "interval_privacy": 0.0,
+    "relative_error": 0.0,
+    "breach_rate": 1.0,
+    "rate": 1.0,
+    "knn_accuracy": None,
+    "distance_loss": 0.0,
+}
+
+# The broken evidence (tests.contract.evidence) that each gate must refuse on its own.
+GATES: dict[str, tuple[str, ...]] = {
+    "required_audits": (
+        "empty report",
+        "required audit failed",
+        "required audit skipped",
+        "required audit missing",
+        "nobody tried to link",
+        "nobody tried to reconstruct",
+    ),
+    "amplification": ("no bound", "gamma is NaN", "gamma too large", "unknown unit", "limit is NaN"),
+    "score_limits": (
+        "empty report",
+        "value is NaN",
+        "low is NaN",
+        "high is infinite",
+        "baseline is NaN",
+        "worst draw is NaN",
+        "interval upside down",
+        "value outside its interval",
+        "no records",
+        "an unlimited score is NaN",
+        "limited score missing",
+        "limit is NaN",
+        "over the limit",
+        "useless",
+        "too few records to tell",
+        "measured twice, once over the limit",
+    ),
+}

@@ -1,0 +1,213 @@
+"""What every sanitizer must do. Each check takes one and raises AssertionError."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtrc
+
+from ppdm_core.attacks import ATTACKS
+from ppdm_core.errors import PpdmError
+from ppdm_core.metrics import METRICS
+from ppdm_core.noise import Noise
+from ppdm_core.public_map import has_map, project
+from ppdm_core.sanitizers import Sanitizer
+from ppdm_core.types import Released, Rows
+from tests.contract.tables import (
+    KEY,
+    LARGE,
+    ChunkRows,
+    content,
+    fit,
+    in_parts,
+    inserted,
+    release,
+    scaled,
+    table,
+    values,
+)
+
+FALSE_ALARM = 1e-9
+SECTIONS = ("Public", "Broken by", "Guarantee", "References")
+
+
+def keys(count: int) -> list[bytes]:
+    return [bytes([i]) * 32 for i in range(count)]
+
+
+def check_input_untouched(sanitizer: Sanitizer) -> None:
+    rows = table()
+    fitted = fit(sanitizer, rows)
+    X = scaled(rows, fitted)
+    before = content(X)
+    sanitizer.fit(X)
+    sanitizer.guarantee(X.schema, fitted)
+    content(sanitizer.sanitize(X, Noise(KEY), fitted).rows)
+    assert content(X) == before, "it wrote to its input"
+
+
+def check_same_key_same_output(sanitizer: Sanitizer) -> None:
+    one, two = (release(sanitizer, table()) for _ in range(2))
+    assert content(one.rows) == content(two.rows), "two runs with one key differ"
+
+
+def check_keys_matter(sanitizer: Sanitizer) -> None:
+    outputs = {values(release(sanitizer, table(), key).rows).tobytes() for key in keys(20)}
+    assert len(outputs) > 1, "20 keys give the same output"
+
+
+def check_global_state_unmoved(sanitizer: Sanitizer) -> None:
+    """It neither moves nor reads the hidden generators of numpy and Python."""
+    outputs = []
+    for seed in (1, 2):
+        np.random.seed(seed)
+        random.seed(seed)
+        before = repr(np.random.get_state()), random.getstate()
+        outputs.append(content(release(sanitizer, table()).rows))
+        after = repr(np.random.get_state()), random.getstate()
+        assert before == after, "it moved a global generator"
+    assert outputs[0] == outputs[1], "its output depends on a global generator"
+
+
+def check_storage_does_not_matter(sanitizer: Sanitizer, folder: Path) -> None:
+    """Chunks of 1, 7, 1000 and n rows and Parquet parts give the same fit and the same bytes."""
+    rows = table(LARGE)
+    fitted = fit(sanitizer, rows)
+    X = scaled(rows, fitted)
+    expected = content(sanitizer.sanitize(X, Noise(KEY), fitted).rows)
+
+    def check(name: str, stored: Rows, stored_X: Rows) -> None:
+        assert fit(sanitizer, stored) == fitted, f"another fit from {name}"
+        got = content(sanitizer.sanitize(stored_X, Noise(KEY), fitted).rows)
+        assert got == expected, f"other bytes from {name}"
+
+    for size in (1, 7, 1000, LARGE):
+        regrouped = ChunkRows(rows, max(size, 1000))  # a fit makes four passes; 1 and 7 take long
+        check(f"chunks of {size}", regrouped, ChunkRows(X, size))
+    check("parts", in_parts(rows, folder / "raw" / "x"), in_parts(X, folder / "scaled" / "x"))
+
+
+def check_declared_shape(sanitizer: Sanitizer) -> None:
+    rows = table()
+    released = release(sanitizer, rows)
+    Y = values(released.rows)
+    columns = released.public.columns
+    assert released.public.method == sanitizer.name, "it publishes another method's name"
+    assert released.rows.schema.names == columns, "published and stored column names differ"
+    assert Y.shape[1:] == (len(columns),), f"{Y.shape[1]} columns, {len(columns)} declared"
+    assert Y.shape[0] == released.rows.n, "its count of rows is not its rows"
+    if sanitizer.row_aligned:
+        assert released.rows.n == rows.n, "rows were lost"
+        parts = [block.key for block in released.rows.blocks()]
+        assert np.array_equal(np.concatenate(parts), rows.whole.key), "rows changed their places"
+    if sanitizer.keeps_columns:
+        assert columns == rows.schema.names, "it says that it keeps the columns"
+    assert np.isfinite(Y).all(), "it released values that are not finite"
+    assert 0 < released.atom < 1, "the largest chance of one value is a probability"
+
+
+def check_verbatim_within_law(sanitizer: Sanitizer) -> None:
+    """No more cells or rows without noise than chance makes, at one false alarm in 1e9."""
+    rows = table(2000)
+    fitted = fit(sanitizer, rows)
+    released = release(sanitizer, rows, fitted=fitted)
+    X, Y = values(scaled(rows, fitted)), values(released.rows)
+    n, s = Y.shape
+    clean, step = noise_free(released, X)
+    Z = project(released.public, Y) if released.public.space == "original" else Y
+    if clean.shape == Z.shape:
+        for column in (np.abs(Z - clean) <= step / 2 + 1e-12).T:
+            assert_by_chance(int(column.sum()), n, released.atom, "cells without noise")
+    if Y.shape == X.shape:
+        originals = set(map(bytes, X))
+        equal = sum(bytes(row) in originals for row in Y)
+        assert_by_chance(equal, n, min(1.0, n * released.atom**s), "original rows")
+
+
+def noise_free(released: Released, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if not has_map(released.public):
+        return X, np.zeros(1)
+    step = released.public.grid if released.public.grid is not None else np.zeros(1)
+    return project(released.public, X), step
+
+
+def assert_by_chance(count: int, n: int, chance: float, what: str) -> None:
+    if count:
+        p = bdtrc(count - 1, n, chance)
+        assert p > FALSE_ALARM, f"{count} {what} of {n}, which chance makes once in {1 / p:.3g}"
+
+
+def check_bad_input(sanitizer: Sanitizer, rows: Rows, canary: str) -> None:
+    """A result or one sentence without a value; never numpy's own error."""
+    try:
+        released = release(sanitizer, rows)
+    except PpdmError as error:
+        assert str(error).endswith((".", "?")), f"not a sentence: {error}"
+        assert canary not in str(error), "its error quotes a value of the data"
+        return
+    assert np.isfinite(values(released.rows)).all(), "bad input became values that are no numbers"
+
+
+def check_more_noise_more_distortion(quiet: Sanitizer, loud: Sanitizer) -> None:
+    rows = table(200)
+    losses = [np.mean([distortion(s, rows, key) for key in keys(5)]) for s in (quiet, loud)]
+    assert losses[1] > losses[0], f"distortion fell from {losses[0]:.3g} to {losses[1]:.3g}"
+
+
+def distortion(sanitizer: Sanitizer, rows: Rows, key: bytes) -> float:
+    fitted = fit(sanitizer, rows)
+    released = release(sanitizer, rows, key, fitted)
+    X = values(scaled(rows, fitted))
+    label = np.zeros(len(X), dtype=np.int32)
+    rng = np.random.default_rng(0)
+    loss = METRICS["distance_loss"]
+    return loss.measure(X, label, values(released.rows), released.public, rng)
+
+
+def check_unchanged_records_keep_their_bytes(sanitizer: Sanitizer) -> None:
+    """A row added in the middle moves records to other places and blocks, not to other values."""
+    rows, position = table(LARGE), 5000
+    fitted = fit(sanitizer, rows)
+    before = values(release(sanitizer, rows, fitted=fitted).rows)
+    after = values(release(sanitizer, inserted(rows, position), fitted=fitted).rows)
+    changed = int(np.sum(np.any(np.delete(after, position, axis=0) != before, axis=1)))
+    assert changed == 0, f"{changed} of {LARGE} unchanged records changed"
+
+
+def check_promise(sanitizer: Sanitizer) -> None:
+    """Figures are finite exactly when a bound is claimed, and the record's is the largest."""
+    rows = table()
+    fitted = fit(sanitizer, rows)
+    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    figures = (promise.ln_component, promise.ln_attribute, promise.ln_record)
+    assert all(figure > 0 for figure in figures), "no release tells nothing at all"
+    bounded = promise.kind in ("bounded", "bounded_given_basis")
+    assert bounded or promise.kind == "empirical", f"unknown kind {promise.kind}"
+    assert all(np.isfinite(figures)) == bounded, "a bound is finite, its absence is not"
+    assert max(figures) == promise.ln_record, "a part cannot tell more than the whole record"
+    assert promise.assumptions, "every promise stands on something"
+
+
+def check_documented(cls: type[Sanitizer]) -> None:
+    text = inspect.cleandoc(cls.__doc__ or "")
+    for section in SECTIONS:
+        found = re.search(rf"\*\*{section}\*\*: *(.+)", text)
+        assert found, f"its docstring does not say **{section}**"
+    broken_by = text.split("**Broken by**")[1].split("**Guarantee**")[0]
+    named = set(re.findall(r"``(\w+)``", broken_by))
+    assert named, "it names no attack that breaks it"
+    assert named <= set(ATTACKS), f"not registered attacks: {sorted(named - set(ATTACKS))}"
+
+
+def check_named_alike(cls: type, key: str, ids: Mapping[str, Any]) -> None:
+    """One name in four places: file, class, key, test id."""
+    assert cls.name == key, f"registered as {key}, named {cls.name}"
+    assert Path(inspect.getfile(cls)).stem == key, f"{key} lives in another file"
+    assert cls.__name__ == "".join(word.capitalize() for word in key.split("_"))
+    assert any(id_.split("-")[0] == key for id_ in ids), f"{key} has no line in cases.py"

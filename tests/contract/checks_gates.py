@@ -1,0 +1,122 @@
+"""What every gate must do. Each check takes one and raises AssertionError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ppdm_core.gates import Evidence
+from ppdm_core.gates._gate import Gate
+from ppdm_core.policy import Limit
+from ppdm_core.types import Score
+from ppdm_core.verdict import Verdict, worst
+from tests.contract.evidence import BROKEN, good, limit, score, with_report
+
+SHARES = st.floats(0.0, 1.0)
+STEPS = st.floats(0.0, 0.5)
+quietly = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+
+
+def passes(gate: Gate, evidence: Evidence) -> bool:
+    return worst(tuple(gate.check(evidence))) == "PASS"
+
+
+def check_passes_good_evidence(gate: Gate) -> None:
+    findings = tuple(gate.check(good()))
+    assert findings, "it finds nothing to say"
+    failed = [finding.check for finding in findings if finding.outcome != "PASS"]
+    assert not failed, f"it refuses what is good: {failed}"
+
+
+def check_refuses(gate: Gate, broken: str) -> None:
+    assert not passes(gate, BROKEN[broken]), f"it passes evidence with: {broken}"
+
+
+def check_findings_explain_themselves(gate: Gate) -> None:
+    for name, evidence in {"good": good(), **BROKEN}.items():
+        for finding in gate.check(evidence):
+            assert finding.check, f"{name}: a finding about nothing"
+            assert finding.outcome in ("PASS", "FAIL"), f"{name}: {finding.outcome}"
+            assert finding.why.endswith("."), f"{name}: not a sentence: {finding.why!r}"
+
+
+def check_worse_score_never_helps(gate: Gate) -> None:
+    """From any evidence: worse figures, a wider interval, a lost audit never turn FAIL to PASS."""
+
+    @quietly
+    @given(
+        value=SHARES,
+        width=STEPS,
+        line=SHARES,
+        baseline=STEPS,
+        shift=STEPS,
+        wider=STEPS,
+        absolute=st.booleans(),
+        better=st.sampled_from(["up", "down"]),
+        name=st.sampled_from([s.name for s in good().report.scores]),
+    )
+    def holds(value, width, line, baseline, shift, wider, absolute, better, name) -> None:
+        drawn = limit(line, absolute=absolute)
+        worse = value + (shift if better == "down" else -shift)
+
+        def evidence(value: float, width: float) -> Evidence:
+            return having(score(name, value, width, baseline=baseline, better=better), drawn)
+
+        if not passes(gate, evidence(value, width)):
+            assert not passes(gate, evidence(worse, width)), "a worse score helped"
+            assert not passes(gate, evidence(value, width + wider)), "a wider interval helped"
+
+    holds()
+
+
+def having(one: Score, line: Limit) -> Evidence:
+    """Good evidence with this score under this limit."""
+    evidence = good()
+    scores = tuple(one if s.name == one.name else s for s in evidence.report.scores)
+    limits = {**evidence.policy.limits, one.name: line}
+    return replace(
+        evidence,
+        report=replace(evidence.report, scores=scores),
+        policy=replace(evidence.policy, limits=limits),
+    )
+
+
+def check_weaker_promise_never_helps(gate: Gate) -> None:
+    @quietly
+    @given(ln=st.floats(0.0, 20.0), more=st.floats(0.0, 20.0), line=st.floats(0.0, 1e6))
+    def holds(ln: float, more: float, line: float) -> None:
+        before = promising("bounded", ln, line)
+        if not passes(gate, before):
+            assert not passes(gate, promising("bounded", ln + more, line)), "a larger gamma helped"
+            assert not passes(gate, promising("empirical", ln, line)), "the loss of a bound helped"
+
+    holds()
+
+
+def promising(kind: str, ln_record: float, line: float) -> Evidence:
+    evidence = good()
+    limits = {**evidence.policy.limits, "amplification.record": limit(line)}
+    return replace(
+        evidence,
+        guarantee=replace(evidence.guarantee, kind=kind, ln_record=ln_record),
+        policy=replace(evidence.policy, limits=limits),
+    )
+
+
+def check_fails_closed(decide: Callable[..., Verdict]) -> None:
+    """Over all gates together: good evidence passes, anything broken or lost does not."""
+
+    def outcome(evidence: Evidence) -> str:
+        return decide(evidence, data_digest="d", code_version="c").outcome
+
+    assert outcome(good()) == "PASS", "good evidence is refused"
+    for name, evidence in BROKEN.items():
+        assert outcome(evidence) == "FAIL", f"it publishes with: {name}"
+    scores = good().report.scores
+    for lost in scores:
+        if lost.name in good().policy.limits:
+            rest = tuple(one for one in scores if one is not lost)
+            assert outcome(with_report(scores=rest)) == "FAIL", f"it publishes without {lost.name}"

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from ppdm_core.metrics import METRICS
+from tests.contract import cases, checks_metrics
+from tests.contract.checks import check_named_alike
+
+each_key = pytest.mark.parametrize("key", METRICS)
+
+
+def test_every_metric_has_a_case():
+    assert set(cases.METRICS) == set(METRICS)
+
+
+@each_key
+def test_named_alike(key: str):
+    check_named_alike(type(METRICS[key]), key, cases.METRICS)
+
+
+@each_key
+def test_inside_bounds(key: str):
+    checks_metrics.check_inside_bounds(METRICS[key])
+
+
+@pytest.mark.parametrize(("key", "expected"), cases.METRICS.items(), ids=cases.METRICS)
+def test_extreme_on_a_copy(key: str, expected: float | None):
+    checks_metrics.check_extreme_on_a_copy(METRICS[key], expected)
+
+
+@each_key
+def test_noise_is_told_from_a_copy(key: str):
+    checks_metrics.check_noise_is_told_from_a_copy(METRICS[key])
+
+
+@each_key
+def test_nan_is_an_error(key: str):
+    checks_metrics.check_nan_is_an_error(METRICS[key])
+
+
+@each_key
+def test_shapes_are_checked(key: str):
+    checks_metrics.check_shapes_are_checked(METRICS[key])
+
+
+@each_key
+def test_speaks(key: str):
+    checks_metrics.check_speaks(METRICS[key])

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ppdm_core.sanitizers import SANITIZERS
+from ppdm_core.types import Numeric, Schema
+from tests.contract import cases, checks
+from tests.contract.cases import SanitizerCase
+from tests.contract.tables import schema, table, with_values
+
+each_case = pytest.mark.parametrize("case", cases.SANITIZERS.values(), ids=cases.SANITIZERS)
+each_key = pytest.mark.parametrize("key", SANITIZERS)
+
+CANARY = 0.61803398874
+
+
+def poisoned(value: float) -> np.ndarray:
+    X = table().whole.X.copy()
+    X[7, 2] = value
+    X[8, 3] = CANARY
+    return X
+
+
+def constant(low: float, high: float, from_data: bool) -> tuple[np.ndarray, Schema]:
+    X = table().whole.X.copy()
+    X[:, 1] = CANARY
+    columns = list(schema().numeric)
+    columns[1] = Numeric("x1", low, high, from_data)
+    return X, Schema(tuple(columns))
+
+
+BAD = {
+    "NaN": with_values(poisoned(np.nan)),
+    "infinite": with_values(poisoned(np.inf)),
+    "minus infinite": with_values(poisoned(-np.inf)),
+    "one row": with_values(np.full((1, 5), CANARY)),
+    "two equal rows": with_values(np.full((2, 5), CANARY)),
+    "constant column": with_values(*constant(0.0, 4.0, False)),
+    "constant column with bounds from data": with_values(*constant(CANARY, CANARY, True)),
+    "one column": table(d=1),
+    "fewer rows than columns": table(n=3),
+    "outside its bounds": with_values(poisoned(1e30)),
+}
+
+
+def test_every_sanitizer_has_a_case():
+    assert {case.key for case in cases.SANITIZERS.values()} == set(SANITIZERS)
+
+
+@each_key
+def test_named_alike(key: str):
+    checks.check_named_alike(SANITIZERS[key], key, cases.SANITIZERS)
+
+
+@each_key
+def test_documented(key: str):
+    checks.check_documented(SANITIZERS[key])
+
+
+@each_case
+def test_input_untouched(case: SanitizerCase):
+    checks.check_input_untouched(case.make())
+
+
+@each_case
+def test_same_key_same_output(case: SanitizerCase):
+    checks.check_same_key_same_output(case.make())
+
+
+@each_case
+def test_keys_matter(case: SanitizerCase):
+    checks.check_keys_matter(case.make())
+
+
+@each_case
+def test_global_state_unmoved(case: SanitizerCase):
+    checks.check_global_state_unmoved(case.make())
+
+
+@each_case
+def test_storage_does_not_matter(case: SanitizerCase, tmp_path: Path):
+    checks.check_storage_does_not_matter(case.make(), tmp_path)
+
+
+@each_case
+def test_declared_shape(case: SanitizerCase):
+    checks.check_declared_shape(case.make())
+
+
+@each_case
+def test_verbatim_within_law(case: SanitizerCase):
+    checks.check_verbatim_within_law(case.make())
+
+
+@pytest.mark.parametrize("bad", BAD)
+@each_case
+def test_bad_input(case: SanitizerCase, bad: str):
+    checks.check_bad_input(case.make(), BAD[bad], str(CANARY)[:8])
+
+
+@each_case
+def test_more_noise_more_distortion(case: SanitizerCase):
+    if isinstance(case.noisier, str):
+        pytest.skip(case.noisier)
+    checks.check_more_noise_more_distortion(case.make(), case.make(**case.noisier))
+
+
+@each_case
+def test_unchanged_records_keep_their_bytes(case: SanitizerCase):
+    checks.check_unchanged_records_keep_their_bytes(case.make())
+
+
+@each_case
+def test_promise(case: SanitizerCase):
+    checks.check_promise(case.make())

@@ -1,0 +1,137 @@
+"""Small tables and their release files, made to be approved, refused or spoiled."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+from tests.forkserver import Command, Result, run_cli, start_cli
+
+FEATURES = ("height", "weight", "pulse", "iron")
+CLASSES = ("calm", "tense")
+ATTACKS = ["transform_inverse", "shrinkage", "known_pairs", "record_linkage"]
+BY = {"set_by": "tests", "reason": "as the test needs it"}
+
+Row = dict[str, str]
+
+
+def small_rows(n: int = 120, seed: int = 1) -> list[Row]:
+    """Two classes along one direction, so that one component tells them apart."""
+    rng = random.Random(seed)
+    rows = []
+    for i in range(n):
+        level = 3.0 + 4.0 * (i % 2) + rng.gauss(0, 0.4)
+        row = {"person": f"id-{seed}-{i:05d}", "mood": CLASSES[i % 2], "notes": f"note {i}"}
+        row |= {name: repr(level + rng.gauss(0, 0.3)) for name in FEATURES}
+        rows.append(row)
+    return rows
+
+
+def feature(**changes: Any) -> dict[str, Any]:
+    return {"role": "feature", "type": "numeric", "low": 0, "high": 10, **changes}
+
+
+CONTENT: dict[str, Any] = {
+    "format": 1,
+    "dataset": {"owner": "registry", "audience": "partners", "record_id": "person"},
+    "source": {"kind": "csv", "path": "table.csv"},
+    "columns": {
+        "person": {"role": "identifier"},
+        "mood": {"role": "label", "type": "categorical", "categories": list(CLASSES)},
+        "notes": {"role": "exclude"},
+        **{name: feature() for name in FEATURES},
+    },
+    "sanitizer": {
+        "method": "pca_laplace",
+        "components": 1,
+        "b": 0.3,
+        "noise_shape": "per_component",
+        "basis": "sample",
+        "basis_share": 0.2,
+    },
+    "attacker": {"known_records": 8, "sample_share": 0.1, "epsilon": 0.1},
+    "audit": {"required": ATTACKS, "shadow_draws": 1, "time_limit": "1 min"},
+    "limits": {
+        "amplification.record": {"value": 1e9, **BY},
+        "record_linkage.rate": {"value": 1.0, **BY},
+        "known_pairs.breach_rate": {"value": 1.0, **BY},
+        "knn_accuracy": {"value": 0.0, "absolute": True, **BY},
+    },
+}
+
+
+class Small:
+    """A release in a folder of its own: change ``rows`` or ``content``, then ``write``."""
+
+    def __init__(self, folder: Path, name: str = "small", rows: list[Row] | None = None) -> None:
+        self.folder, self.name = folder, name
+        self.rows = small_rows() if rows is None else rows
+        self.content = copy.deepcopy(CONTENT)
+        self.content["dataset"]["name"] = name
+        self.file = folder / f"{name}.toml"
+        self.table = folder / f"{name}.csv"
+        self.content["source"]["path"] = self.table.name
+        self.home = folder / ".ppdm"
+
+    def write(self) -> Small:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_csv(self.table, self.rows)
+        self.file.write_text(toml(self.content))
+        return self
+
+    def strict(self) -> Small:
+        """A rotation, which known records undo, under a limit that does not bear it."""
+        self.content["sanitizer"] = {"method": "random_rotation"}
+        self.content["audit"]["required"] = ["known_pairs", "record_linkage"]
+        self.content["limits"]["known_pairs.breach_rate"]["value"] = 0.1
+        return self
+
+    @property
+    def published(self) -> Path:
+        return self.home / "published" / self.name
+
+    def versions(self) -> list[str]:
+        """What a visitor of the published folder sees."""
+        if not self.published.exists():
+            return []
+        names = (path.name for path in self.published.iterdir())
+        return sorted(name for name in names if name != "latest" and not name.startswith("."))
+
+    def run(self, *args: str, **settings: Any) -> Result:
+        """``ppdm release FILE``, or another command on the file."""
+        return run_cli([*(args or ("release",)), str(self.file)], **settings)
+
+    def start(self, *args: str, **settings: Any) -> Command:
+        return start_cli([*(args or ("release",)), str(self.file)], **settings)
+
+
+def write_csv(path: Path, rows: list[Row]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def toml(content: dict[str, Any]) -> str:
+    """Every table of the first level as a section, deeper ones inline."""
+    top = {key: value for key, value in content.items() if not isinstance(value, dict)}
+    lines = [f"{json.dumps(key)} = {inline(value)}" for key, value in top.items()]
+    for section, table in content.items():
+        if isinstance(table, dict):
+            lines.append(f"[{section}]")
+            lines += [f"{json.dumps(key)} = {inline(value)}" for key, value in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def inline(value: Any) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{json.dumps(key)} = {inline(each)}" for key, each in value.items())
+        return "{ " + ", ".join(pairs) + " }"
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)
