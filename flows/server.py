@@ -15,13 +15,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from flows.environment import bypass_proxies, quiet_environment
 from flows.server_process import Running, read_record, spawn
 from ppdm_core.errors import MachineTrouble
+from tasks.dead_runs import mark_crashed
 from warehouse.locks import CHECK_HOME, hold, locks_folder
 
 __all__ = [
@@ -131,27 +132,6 @@ def reap_orphans(home: Path) -> None:
             _stop_if_unused(home, users)
         finally:
             os.close(users)
-
-
-def mark_crashed(flow_run_id: str) -> None:
-    """Tell Prefect that the process of this run, and so of its subflows, is dead."""
-    from uuid import UUID
-
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
-    from prefect.exceptions import ObjectNotFound
-    from prefect.states import Crashed
-
-    run_id = UUID(flow_run_id)
-    children = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run_id]))
-    # A server that never saw the run has nothing to correct.
-    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
-        runs = [client.read_flow_run(run_id)]
-        runs += client.read_flow_runs(flow_run_filter=children, limit=200)
-        for run in runs:
-            if run.state is None or not run.state.is_final():
-                why = "The process of this run ended without a word."
-                client.set_flow_run_state(run.id, Crashed(message=why), force=True)
 
 
 def _record(home: Path) -> Path:

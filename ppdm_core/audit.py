@@ -7,7 +7,7 @@ private permutation, because assignment solvers and argmin favour the identity o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.errors import NotApplicable
-from ppdm_core.intervals import isolated_tenth, jackknife, wilson
+from ppdm_core.intervals import isolated_tenth
 from ppdm_core.metrics import (
     METRICS,
     LinkMetric,
@@ -26,6 +26,7 @@ from ppdm_core.metrics import (
     column_mean_guess,
 )
 from ppdm_core.policy import Policy
+from ppdm_core.scoring import Figures, pick_worst, scored
 from ppdm_core.types import (
     Attack,
     AttackerView,
@@ -186,17 +187,15 @@ class Auditor:
         name = pick_worst(means, metric.better)
         guess = column_mean_guess(X)
         isolated = np.intersect1d(self._isolated, others)
-        return self._summary(
-            metric,
-            f"{attack.name}.{metric.name}",
+        figures = Figures(
             values=over_draws(name, others),
             n=len(others),
             baseline=measure(guess, others),
             value_on=lambda rows: float(np.mean(over_draws(name, others[rows]))),
             worst_decile=float(np.mean(over_draws(name, isolated))) if len(isolated) else None,
             candidate=name,
-            story=attack.story,
         )
+        return self._scored(metric, f"{attack.name}.{metric.name}", figures, attack.story)
 
     def _score_links(self, attack: Attack, metric: LinkMetric, played: list[Played]) -> Score:
         hits = {
@@ -207,17 +206,15 @@ class Auditor:
         name = pick_worst(means, metric.better)
         picked = self._targets
         isolated = np.isin(picked, self._isolated)
-        return self._summary(
-            metric,
-            f"{attack.name}.{metric.name}",
+        figures = Figures(
             values=[metric.measure(one.candidates[name], one.link_truth) for one in played],
             n=len(picked),
             baseline=metric.baseline(len(self.truth.X)),
             value_on=lambda rows: float(hits[name][rows].mean()),
             worst_decile=float(hits[name][isolated].mean()) if isolated.any() else None,
             candidate=name,
-            story=attack.story,
         )
+        return self._scored(metric, f"{attack.name}.{metric.name}", figures, attack.story)
 
     def _score_release(self, metric: ReleaseMetric) -> Score:
         X, label = self.truth.X, self.truth.label
@@ -233,68 +230,26 @@ class Auditor:
                 )
             )
 
-        everyone = np.arange(len(X))
         values = [metric.measure(X, label, d.Y, d.public, self.rng(*seed)) for d in self.draws]
-        return self._summary(
-            metric,
-            metric.name,
+        figures = Figures(
             values=values,
-            n=len(everyone),
+            n=len(X),
             baseline=metric.baseline(label),
             value_on=on,
             original=metric.original(X, label, self.rng(*seed)),
         )
+        return self._scored(metric, metric.name, figures)
 
-    def _summary(
-        self,
-        metric: Metric,
-        name: str,
-        *,
-        values: list[float],
-        n: int,
-        baseline: float,
-        value_on: Callable[[Ints], float],
-        worst_decile: float | None = None,
-        original: float | None = None,
-        candidate: str | None = None,
-        story: str = "",
-    ) -> Score:
-        value = float(np.mean(values))
-        # The draws share their records, so a rate is as sure as its records, not records x draws.
-        low, high = (
-            wilson(value, n, self.level)
-            if metric.is_rate
-            else jackknife(value_on, n, self.level, self.rng("jackknife", name))
-        )
-        worst = max(values) if metric.better == "down" else min(values)
-        words = metric.sentence(
-            value=value,
-            baseline=baseline,
-            story=story.format(k=self.policy.attacker.known_records),
+    def _scored(self, metric: Metric, name: str, figures: Figures, story: str = "") -> Score:
+        return scored(
+            metric,
+            name,
+            figures,
+            level=self.level,
+            rng=self.rng("jackknife", name),
+            story=story.format(k=len(self._people[0])),
             epsilon=self.policy.attacker.epsilon,
-            original=original,
         )
-        return Score(
-            name=name,
-            kind=metric.kind,
-            better=metric.better,
-            value=value,
-            low=min(low, value),
-            high=max(high, value),
-            n=n,
-            baseline=baseline,
-            worst=worst,
-            worst_decile=worst_decile,
-            original=original,
-            candidate=candidate,
-            sentence=words,
-        )
-
-
-def pick_worst(means: Mapping[str, float], better: str) -> str:
-    """The candidate that hurts the steward most: an oracle's choice, which no attacker has."""
-    sign = -1.0 if better == "down" else 1.0
-    return min(means, key=lambda name: sign * means[name])
 
 
 def frozen(array: Any) -> Any:

@@ -35,7 +35,7 @@ def begin(plan: Plan) -> str:
     """The id of the release: a new one, or that of a dead run of the same release."""
     store = plan.store()
     digest = SOURCES[plan.source.kind].digest(plan.source)
-    run, dead = begin_run(
+    run, earlier = begin_run(
         store,
         dataset=plan.dataset,
         owner=plan.owner,
@@ -46,7 +46,7 @@ def begin(plan: Plan) -> str:
         flow_run_id=flow_run.root_flow_run_id,
     )
     checkpoint("run begun")
-    end_dead_runs(old.flow_run_id for old in dead)
+    end_dead_runs(earlier)
     mend_latest(store, plan.dataset)
     tidy(store, plan.dataset, plan.keep_raw)
     return run.release_id

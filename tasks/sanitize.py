@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,10 +14,11 @@ from prefect.cache_policies import NO_CACHE
 from ppdm_core.errors import BadInput
 from ppdm_core.noise import Noise
 from ppdm_core.rows import BLOCK, pick, row_numbers
-from ppdm_core.sanitizers import Sanitizer, make_sanitizer
+from ppdm_core.sanitizers import make_sanitizer
 from ppdm_core.scaling import Scaling, fit_scaling
-from ppdm_core.types import Block, Floats, Released, Rows, Schema
+from ppdm_core.types import Block, Floats, Released, Rows
 from tasks.facts import guarantee_to_dict, public_to_dict, schema_from_dict
+from tasks.fits import fit_identity, has_private_fit, keep_fit, stored_fit
 from tasks.ingest import rejecting, validated_table
 from tasks.keys import dataset_noise
 from tasks.plan import Plan, say
@@ -30,7 +29,7 @@ from warehouse.door import ORDER, candidate_table, write_candidate
 from warehouse.parts import PartRows, to_block, write_parts
 from warehouse.sql import ROW, quoted
 from warehouse.stages import is_past
-from warehouse.store import Run, Store, first, keep_fact, read_fact
+from warehouse.store import Run, Store, keep_fact, read_fact
 
 if TYPE_CHECKING:
     import duckdb
@@ -73,7 +72,8 @@ class Draws:
         ]
         checkpoint("shadows drawn")
         with self.store.advance(self.run, "sanitized") as change:
-            self.keep_fitted(change.db, identity, fitted)
+            is_private = self.sanitizer.fits_private_records
+            keep_fit(change.db, self.run, identity, fitted, is_private)
             self.write_tables(change.db, X, candidate, shadows, scaling)
             label = (self.plan.label.name,) if self.plan.label else ()
             columns = candidate.public.columns + label
@@ -125,7 +125,7 @@ class Draws:
         """What an earlier release learned, or a new fit where none did."""
         with self.store.transaction(self.run.release_id) as db:
             known = stored_fit(db, self.plan.dataset, identity)
-            others = private_fits(db, self.plan.dataset)
+            others = has_private_fit(db, self.plan.dataset)
         if known is not None:
             return known
         if self.sanitizer.fits_private_records and others and not self.sanitizer.refit_waiver:
@@ -148,19 +148,6 @@ class Draws:
 
         features = [column.name for column in self.plan.columns if column.role == "feature"]
         return read_basis(Path(self.plan.folder) / name, features)
-
-    def keep_fitted(self, db: duckdb.DuckDBPyConnection, identity: str, fitted: Any) -> None:
-        if stored_fit(db, self.plan.dataset, identity) is None:
-            db.execute(
-                "insert into meta.fitted values (?, ?, ?, ?, ?)",
-                [
-                    self.plan.dataset,
-                    identity,
-                    self.run.release_id,
-                    self.sanitizer.fits_private_records,
-                    json.dumps(fitted, sort_keys=True),
-                ],
-            )
 
     def write_tables(
         self,
@@ -215,24 +202,6 @@ def set_aside(rows: PartRows, noise: Noise, share: float) -> tuple[PartRows, Par
             remedy="Release more records, or change 'basis_share'.",
         )
     return kept, taken
-
-
-def fit_identity(sanitizer: Sanitizer, schema: Schema, given: dict[str, Any] | None) -> str:
-    """What a fit depends on beside the records."""
-    columns = [(column.name, column.low, column.high) for column in schema.numeric]
-    text = json.dumps([sanitizer.name, sanitizer.fit_parameters(), columns, given], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def stored_fit(db: duckdb.DuckDBPyConnection, dataset: str, identity: str) -> dict[str, Any] | None:
-    query = "select state from meta.fitted where dataset = ? and identity = ?"
-    row = first(db, query, [dataset, identity])
-    return json.loads(row[0]) if row else None
-
-
-def private_fits(db: duckdb.DuckDBPyConnection, dataset: str) -> bool:
-    query = "select 1 from meta.fitted where dataset = ? and is_private"
-    return first(db, query, [dataset]) is not None
 
 
 def with_fixed_keys(batch: pa.RecordBatch) -> pa.RecordBatch:

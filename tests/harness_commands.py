@@ -35,7 +35,7 @@ def run_flow(args: list[str]) -> int:
     def doubling() -> int:
         return double(21)
 
-    print(doubling())
+    print(doubling(), flush=True)
     return 0
 
 

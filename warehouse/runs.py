@@ -29,18 +29,19 @@ def begin_run(
     pid: int,
     flow_run_id: str | None,
 ) -> tuple[Run, list[Run]]:
-    """The unfinished run of the same identity, or a new one; and the dead runs left behind.
+    """The unfinished run of the same identity, or a new one; and all earlier ones as they were.
 
     The dataset's lock is held, so every other unfinished run of the dataset is dead.
     """
     with store.transaction(f"{dataset} begins") as db:
         learn_dataset(db, dataset, owner)
-        dead = [run for run in list_runs(db, dataset) if run.stage not in FINISHED]
+        earlier = list_runs(db, dataset)
+        dead = [run for run in earlier if run.stage not in FINISHED]
         identity = (source_digest, file_digest, code_version)
         for run in dead:
             if (run.source_digest, run.file_digest, run.code_version) != identity:
                 move(db, run.release_id, "abandoned", {})
-        number = 1 + max((run.number for run in list_runs(db, dataset)), default=0)
+        number = 1 + max((run.number for run in earlier), default=0)
         for run in dead:
             if (run.source_digest, run.file_digest, run.code_version) == identity:
                 db.execute(
@@ -48,7 +49,7 @@ def begin_run(
                     [pid, flow_run_id, run.release_id],
                 )
                 tell(db, dataset, run.release_id, "continued", {"at stage": run.stage})
-                return must_find(db, run.release_id), dead
+                return must_find(db, run.release_id), earlier
         release_id = f"{dataset}-{number:04d}"
         db.execute(
             f"insert into meta.run ({RUN_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -66,7 +67,7 @@ def begin_run(
             ],
         )
         tell(db, dataset, release_id, "created", {})
-        return must_find(db, release_id), dead
+        return must_find(db, release_id), earlier
 
 
 def learn_dataset(db: duckdb.DuckDBPyConnection, dataset: str, owner: str) -> None:
@@ -83,9 +84,8 @@ def must_find(db: duckdb.DuckDBPyConnection, release_id: str) -> Run:
 
 def reject_run(store: Store, run: Run, why: dict[str, str | None]) -> None:
     """Bad input: the run ends, and none of its tables stay."""
-    with store.transaction(run.release_id) as db:
-        drop_tables(db, run)
-        move(db, run.release_id, "rejected", why)
+    with store.advance(run, "rejected", **why) as change:
+        drop_tables(change.db, run)
     store.home.clear_work(run.release_id)
 
 

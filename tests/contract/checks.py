@@ -80,17 +80,18 @@ def check_storage_does_not_matter(sanitizer: Sanitizer, folder: Path) -> None:
     rows = table(LARGE)
     fitted = fit(sanitizer, rows)
     X = scaled(rows, fitted)
+    learned = sanitizer.fit(X)
     expected = content(sanitizer.sanitize(X, Noise(KEY), fitted).rows)
 
-    def check(name: str, stored: Rows, stored_X: Rows) -> None:
-        assert fit(sanitizer, stored) == fitted, f"another fit from {name}"
-        got = content(sanitizer.sanitize(stored_X, Noise(KEY), fitted).rows)
+    def check(name: str, stored: Rows) -> None:
+        assert sanitizer.fit(stored) == learned, f"another fit from {name}"
+        got = content(sanitizer.sanitize(stored, Noise(KEY), fitted).rows)
         assert got == expected, f"other bytes from {name}"
 
     for size in (1, 7, 1000, LARGE):
-        regrouped = ChunkRows(rows, max(size, 1000))  # a fit makes four passes; 1 and 7 take long
-        check(f"chunks of {size}", regrouped, ChunkRows(X, size))
-    check("parts", in_parts(rows, folder / "raw" / "x"), in_parts(X, folder / "scaled" / "x"))
+        check(f"chunks of {size}", ChunkRows(X, size))
+    check("parts", in_parts(X, folder / "scaled"))
+    assert fit(sanitizer, in_parts(rows, folder / "raw")) == fitted, "another scaling from parts"
 
 
 def check_declared_shape(sanitizer: Sanitizer) -> None:
@@ -119,8 +120,7 @@ def check_verbatim_within_law(sanitizer: Sanitizer) -> None:
     released = release(sanitizer, rows, fitted=fitted)
     X, Y = values(scaled(rows, fitted)), values(released.rows)
     n, s = Y.shape
-    clean, step = noise_free(released, X)
-    Z = project(released.public, Y) if released.public.space == "original" else Y
+    Z, clean, step = against_clean(released, X, Y)
     if clean.shape == Z.shape:
         for column in (np.abs(Z - clean) <= step / 2 + 1e-12).T:
             assert_by_chance(int(column.sum()), n, released.atom, "cells without noise")
@@ -130,11 +130,15 @@ def check_verbatim_within_law(sanitizer: Sanitizer) -> None:
         assert_by_chance(equal, n, min(1.0, n * released.atom**s), "original rows")
 
 
-def noise_free(released: Released, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if not has_map(released.public):
-        return X, np.zeros(1)
-    step = released.public.grid if released.public.grid is not None else np.zeros(1)
-    return project(released.public, X), step
+def against_clean(
+    released: Released, X: np.ndarray, Y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
+    """What was released, what it would be without noise, and the grid step, in one space."""
+    public = released.public
+    if not has_map(public):
+        return Y, X, 0.0
+    Z = project(public, Y) if public.space == "original" else Y
+    return Z, project(public, X), 0.0 if public.grid is None else public.grid
 
 
 def assert_by_chance(count: int, n: int, chance: float, what: str) -> None:

@@ -73,14 +73,13 @@ def check_worse_score_never_helps(gate: Gate) -> None:
 
 
 def having(one: Score, line: Limit) -> Evidence:
-    """Good evidence with this score under this limit."""
+    """Good evidence with this score, and no limit but this one."""
     evidence = good()
     scores = tuple(one if s.name == one.name else s for s in evidence.report.scores)
-    limits = {**evidence.policy.limits, one.name: line}
     return replace(
         evidence,
         report=replace(evidence.report, scores=scores),
-        policy=replace(evidence.policy, limits=limits),
+        policy=replace(evidence.policy, limits={one.name: line}),
     )
 
 
@@ -98,11 +97,10 @@ def check_weaker_promise_never_helps(gate: Gate) -> None:
 
 def promising(kind: str, ln_record: float, line: float) -> Evidence:
     evidence = good()
-    limits = {**evidence.policy.limits, "amplification.record": limit(line)}
     return replace(
         evidence,
         guarantee=replace(evidence.guarantee, kind=kind, ln_record=ln_record),
-        policy=replace(evidence.policy, limits=limits),
+        policy=replace(evidence.policy, limits={"amplification.record": limit(line)}),
     )
 
 

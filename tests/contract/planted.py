@@ -1,0 +1,225 @@
+"""Attacks, metrics and gates with one bug each, for the checks to find."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ppdm_core.attacks.known_pairs import KnownPairs
+from ppdm_core.attacks.record_linkage import RecordLinkage
+from ppdm_core.attacks.transform_inverse import TransformInverse
+from ppdm_core.gates import Evidence
+from ppdm_core.gates.amplification import Amplification
+from ppdm_core.gates.score_limits import ScoreLimits
+from ppdm_core.metrics.breach_rate import BreachRate
+from ppdm_core.metrics.rate import Rate
+from ppdm_core.metrics.relative_error import RelativeError
+from ppdm_core.types import AttackerView, Estimate
+from ppdm_core.verdict import Finding, Verdict
+from tests.contract.scenes import scene
+
+Generator = np.random.Generator
+
+
+class AnswersTheMean(TransformInverse):
+    """The baseline in an attack's clothes."""
+
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        assert view.sample is not None
+        return Estimate({"inverse": np.tile(view.sample.mean(axis=0), (len(view.Y), 1))})
+
+
+class LinksBlindly(RecordLinkage):
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        assert view.targets is not None
+        return Estimate({"blind": rng.integers(0, len(view.Y), len(view.targets))})
+
+
+class KnowsTheTruth(TransformInverse):
+    """Finds the originals somewhere outside its view."""
+
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        for seed in range(10):
+            truth = scene("independent noise", seed)
+            if np.array_equal(truth.view.Y, view.Y):
+                return Estimate({"peeked": truth.X})
+        return super().attack(view, rng)
+
+
+class RunsWithoutItsNeeds(TransformInverse):
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        return Estimate({"inverse": view.Y * 1.0})
+
+
+class WritesToItsView(KnownPairs):
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        view.Y[:, 0] = 0.0
+        return super().attack(view, rng)
+
+
+class SortsItsTargets(RecordLinkage):
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        estimate = super().attack(view, rng)
+        if view.targets is not None and view.targets.flags.writeable:
+            view.targets.sort(axis=0)
+        return estimate
+
+
+class ReturnsItsView(KnownPairs):
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        return Estimate({"copy": view.Y})
+
+
+class AnswersTooShort(TransformInverse):
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        return Estimate({"inverse": super().attack(view, rng).candidates["inverse"][1:]})
+
+
+class AnswersNan(TransformInverse):
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        return Estimate({"inverse": super().attack(view, rng).candidates["inverse"] * math.nan})
+
+
+class PointsBehindTheTable(RecordLinkage):
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        links = super().attack(view, rng).candidates
+        return Estimate({name: link + len(view.Y) for name, link in links.items()})
+
+
+class AnswersByPosition(RecordLinkage):
+    """The i-th target is the i-th row: right on every table that nobody shuffled."""
+
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        assert view.targets is not None
+        return Estimate({"position": np.arange(len(view.targets))})
+
+
+class UsesGlobalNumpy(TransformInverse):
+    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
+        X_hat = super().attack(view, rng).candidates["inverse"]
+        return Estimate({"inverse": X_hat + np.random.normal(0.0, 1e-3, X_hat.shape)})
+
+
+class TellsNoStory(TransformInverse):
+    """It names no source."""
+
+    story = "attacks"
+
+
+class ScoresAboveOne(BreachRate):
+    def measure(self, *args, **kwargs) -> float:
+        return 2.0 * super().measure(*args, **kwargs)
+
+
+class ScoresNan(RelativeError):
+    def measure(self, *args, **kwargs) -> float:
+        return math.nan
+
+
+class ScoresEverythingAlike(RelativeError):
+    def measure(self, *args, **kwargs) -> float:
+        super().measure(*args, **kwargs)
+        return 0.0
+
+
+class ScoresUpsideDown(BreachRate):
+    def measure(self, *args, **kwargs) -> float:
+        return 1.0 - super().measure(*args, **kwargs)
+
+
+class SkipsNan(RelativeError):
+    def measure(self, X, X_hat, schema, epsilon, ranges=None) -> float:
+        used = np.isfinite(X).all(axis=1) & np.isfinite(X_hat).all(axis=1)
+        return super().measure(X[used], X_hat[used], schema, epsilon, ranges)
+
+
+class CountsNanAsMiss(Rate):
+    def measure(self, link, truth) -> float:
+        return float(np.mean(link == truth))
+
+
+class ScoresWhatItGets(Rate):
+    def measure(self, link, truth) -> float:
+        n = min(len(link), len(truth))
+        return float(np.sum(link[:n] == truth[:n]) / max(n, 1))
+
+
+class SpeaksWithoutFigures(Rate):
+    def sentence(self, **figures) -> str:
+        return "Some were found."
+
+
+def verdict(outcome: str) -> Verdict:
+    return Verdict(outcome, (Finding("all", "PASS", "Fine."),), "p", "d", "c")  # type: ignore[arg-type]
+
+
+class PassesNan(ScoreLimits):
+    """Refuses what is above the limit, and NaN is never above anything."""
+
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        for score in evidence.report.scores:
+            line = evidence.policy.limits.get(score.name)
+            if line is not None and score.better == "down":
+                broken = score.high > line.value
+                yield Finding(score.name, "FAIL" if broken else "PASS", "Measured.")
+
+
+class PassesAlways(ScoreLimits):
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        yield Finding("all", "PASS", "Fine.")
+
+
+class RefusesAlways(ScoreLimits):
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        yield Finding("all", "FAIL", "No.")
+
+
+class SaysNothing(ScoreLimits):
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        return iter(())
+
+
+class GivesNoReason(ScoreLimits):
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        for finding in super().check(evidence):
+            yield Finding(finding.check, finding.outcome, "")
+
+
+class LikesItWorse(ScoreLimits):
+    """Took the limit for the other direction."""
+
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        for score in evidence.report.scores:
+            line = evidence.policy.limits.get(score.name)
+            if line is not None:
+                kept = score.low >= line.value if score.better == "down" else score.high <= line.value
+                yield Finding(score.name, "PASS" if kept else "FAIL", "Measured.")
+
+
+class JudgesTheFavourableEnd(ScoreLimits):
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        for score in evidence.report.scores:
+            line = evidence.policy.limits.get(score.name)
+            if line is not None:
+                kept = score.low <= line.value if score.better == "down" else score.high >= line.value
+                yield Finding(score.name, "PASS" if kept else "FAIL", "Measured.")
+
+
+class WaivesForEverybody(Amplification):
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        waived = evidence.guarantee.kind == "empirical"
+        for finding in super().check(evidence):
+            yield Finding(finding.check, "PASS" if waived else finding.outcome, "Waived.")
+
+
+def passes_by_majority(evidence: Evidence, *, data_digest: str, code_version: str) -> Verdict:
+    from ppdm_core.gates import GATES
+
+    outcomes = [f.outcome for gate in GATES.values() for f in gate.check(evidence)]
+    return verdict("PASS" if outcomes.count("PASS") > len(outcomes) / 2 else "FAIL")
+
+
+def refuses_everything(evidence: Evidence, *, data_digest: str, code_version: str) -> Verdict:
+    return verdict("FAIL")

@@ -1,0 +1,220 @@
+"""Sanitizers with one bug each, for the checks to find."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ppdm_core.errors import BadInput
+from ppdm_core.noise import Noise
+from ppdm_core.public_map import project
+from ppdm_core.sanitizers.pca_laplace import PcaLaplace
+from ppdm_core.types import Block, Guarantee, Public, Released, Rows
+
+Change = Callable[[Block], Block]
+
+
+def sound() -> PcaLaplace:
+    return PcaLaplace(components=3, b=0.3)
+
+
+def changed(released: Released, change: Change) -> Released:
+    rows = released.rows
+    return replace(released, rows=rows.map(change, rows.schema))
+
+
+def shifted(released: Released, shift: Any) -> Released:
+    return changed(released, lambda block: replace(block, X=block.X + shift))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planted(PcaLaplace):
+    """No section of this docstring says what it should."""
+
+    components: Any = 3
+    b: float | None = 0.3
+
+    def sanitize(self, rows: Rows, noise: Noise, fitted: Any) -> Released:
+        return self.spoil(super().sanitize(rows, noise, fitted), rows)
+
+    def spoil(self, released: Released, rows: Rows) -> Released:
+        return released
+
+
+class IgnoresItsKey(Planted):
+    def sanitize(self, rows, noise, fitted):
+        return super().sanitize(rows, Noise(bytes(32)), fitted)
+
+
+class DrawsAnotherKey(Planted):
+    def sanitize(self, rows, noise, fitted):
+        return super().sanitize(rows, Noise(os.urandom(32)), fitted)
+
+
+class WritesItsInput(Planted):
+    def spoil(self, released, rows):
+        for block in rows.blocks():
+            block.X[0, 0] += 1.0
+        return released
+
+
+class MovesGlobalState(Planted):
+    def spoil(self, released, rows):
+        np.random.random()
+        return released
+
+
+class ReadsGlobalState(Planted):
+    def spoil(self, released, rows):
+        return shifted(released, float(np.random.get_state()[1][1]))
+
+
+class FitsTheFirstChunk(Planted):
+    def fit(self, rows):
+        chunk = getattr(rows, "size", rows.n)
+        return {**super().fit(rows), "learned from": chunk}
+
+
+class CountsWithinParts(Planted):
+    """Numbers rows from the start of their block when they come from disk."""
+
+    def spoil(self, released, rows):
+        from_disk = not hasattr(rows, "whole")
+
+        def change(block: Block) -> Block:
+            first = 0 if from_disk else block.start
+            return replace(block, X=block.X + np.arange(first, first + block.n)[:, None])
+
+        return changed(released, change)
+
+
+class CentresEachBlock(Planted):
+    def spoil(self, released, rows):
+        return changed(released, lambda block: replace(block, X=block.X - block.X.mean(axis=0)))
+
+
+class KeysByPosition(Planted):
+    def sanitize(self, rows, noise, fitted):
+        def positions(block: Block) -> Block:
+            key = np.zeros((block.n, 16), dtype=np.uint8)
+            places = np.arange(block.start, block.start + block.n, dtype="<u8")
+            key[:, :8] = places.view(np.uint8).reshape(block.n, 8)
+            return replace(block, key=key)
+
+        return super().sanitize(rows.map(positions, rows.schema), noise, fitted)
+
+
+class ReturnsRowsVerbatim(Planted):
+    def spoil(self, released, rows):
+        public = Public(self.name, "original", rows.schema.names)
+        return Released(rows, public, atom=released.atom)
+
+
+class ReturnsSomeRowsVerbatim(Planted):
+    """Every twentieth record leaves as it came."""
+
+    def spoil(self, released, rows):
+        X = np.concatenate([block.X for block in rows.blocks()])
+        noisy = np.arange(len(X)) % 20 > 0
+        Y = np.where(noisy[:, None], X + 0.1 * np.sin(1e4 * X), X)
+        public = Public(self.name, "original", rows.schema.names)
+        kept = rows.map(lambda block: replace(block, X=Y[block.start :][: block.n]), rows.schema)
+        return Released(kept, public, atom=released.atom)
+
+
+class ForgetsSomeNoise(Planted):
+    """One component of every fiftieth record gets none."""
+
+    def spoil(self, released, rows):
+        X = np.concatenate([block.X for block in rows.blocks()])
+        assert released.public.grid is not None
+        g = released.public.grid
+        clean = np.rint(project(released.public, X) / g) * g
+
+        def change(block: Block) -> Block:
+            Y = block.X.copy()
+            Y[::50, 0] = clean[block.start :][: block.n][::50, 0]
+            return replace(block, X=Y)
+
+        return changed(released, change)
+
+
+class ReleasesNan(Planted):
+    def spoil(self, released, rows):
+        return shifted(released, np.array([0.0, math.nan, 0.0]))
+
+
+class LosesARow(Planted):
+    def spoil(self, released, rows):
+        def change(block: Block) -> Block:
+            return Block(block.X[1:], block.C[1:], block.label[1:], block.key[1:], block.start)
+
+        return changed(released, change)
+
+
+class SwapsRows(Planted):
+    def spoil(self, released, rows):
+        return changed(
+            released, lambda block: replace(block, X=block.X[::-1], key=block.key[::-1])
+        )
+
+
+class DeclaresOtherColumns(Planted):
+    def spoil(self, released, rows):
+        return replace(released, public=replace(released.public, columns=("a", "b")))
+
+
+class PublishesAnotherName(Planted):
+    def spoil(self, released, rows):
+        return replace(released, public=replace(released.public, method="identity"))
+
+
+class RaisesItsOwnError(Planted):
+    def fit(self, rows):
+        raise ValueError("array must not contain infs or NaNs")
+
+
+class QuotesAValue(Planted):
+    def fit(self, rows):
+        raise BadInput(f"The value {next(iter(rows.blocks())).X.max()} is too large.")
+
+
+class SaysNoSentence(Planted):
+    def fit(self, rows):
+        raise BadInput("bad")
+
+
+class IgnoresItsLevel(Planted):
+    """Its noise does not grow, whatever b says."""
+
+    def sanitize(self, rows, noise, fitted):
+        return sound().sanitize(rows, noise, fitted)
+
+
+class PromisesWithoutBound(Planted):
+    def guarantee(self, schema, fitted):
+        return Guarantee("empirical", 1.0, 2.0, 3.0, ("None.",))
+
+
+class PromisesInfinity(Planted):
+    def guarantee(self, schema, fitted):
+        return Guarantee("bounded", 1.0, 2.0, math.inf, ("None.",))
+
+
+class PromisesLessThanItsPart(Planted):
+    def guarantee(self, schema, fitted):
+        return Guarantee("bounded", 1.0, 4.0, 3.0, ("None.",))
+
+
+class PromisesOnNothing(Planted):
+    def guarantee(self, schema, fitted):
+        return replace(super().guarantee(schema, fitted), assumptions=())
+
+
+class BrokenByNobody(Planted):
+    """**Public**: all. **Broken by**: ``magic``. **Guarantee**: none. **References**: none."""
