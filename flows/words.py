@@ -46,7 +46,12 @@ def gamma_line(summary: Summary) -> str:
     figures = [f"{name} {gamma}" for name, gamma in summary.gammas().items()]
     note = " (no useful worst-case bound)"
     plain = ", ".join(figure.replace(note, "*") for figure in figures)
-    return f"  gamma: {plain}" + ("   * no useful worst-case bound" if "*" in plain else "")
+    weaker = summary.guarantee is not None and summary.guarantee.kind == "bounded_given_basis"
+    return (
+        f"  gamma: {plain}"
+        + ("   * no useful worst-case bound" if "*" in plain else "")
+        + ("\n  weaker promise: a basis or bounds come from the private data" if weaker else "")
+    )
 
 
 def reason(finding: Finding) -> list[str]:
@@ -83,6 +88,8 @@ def show_text(summary: Summary) -> str:
     lines = [f"{run.release_id}  {summary.method}  {run.stage}  {started}"]
     for name, gamma in summary.gammas().items():
         lines.append(f"  gamma of one {name}: {gamma}")
+    if summary.guarantee:
+        lines += wrapped(f"{summary.guarantee.kind}: {' '.join(summary.guarantee.assumptions)}")
     for finding in summary.verdict.findings if summary.verdict else ():
         lines += [f"  {finding.outcome}  {finding.check}  {finding.observed}"]
         lines += [f"      {line}" for line in textwrap.wrap(finding.why, WIDTH - 6)]

@@ -67,7 +67,13 @@ GATES: dict[str, tuple[str, ...]] = {
         "nobody tried to link",
         "nobody tried to reconstruct",
     ),
-    "amplification": ("no bound", "gamma is NaN", "gamma too large", "unknown unit", "limit is NaN"),
+    "amplification": (
+        "no bound",
+        "gamma is NaN",
+        "gamma too large",
+        "unknown unit",
+        "limit is NaN",
+    ),
     "score_limits": (
         "empty report",
         "value is NaN",

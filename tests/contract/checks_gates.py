@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ppdm_core.gates import Evidence
@@ -17,7 +17,13 @@ from tests.contract.evidence import BROKEN, good, limit, score, with_report
 
 SHARES = st.floats(0.0, 1.0)
 STEPS = st.floats(0.0, 0.5)
-quietly = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+quietly = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=(Phase.generate,),  # a found bug is told at once, not made smaller first
+)
 
 
 def passes(gate: Gate, evidence: Evidence) -> bool:

@@ -16,7 +16,8 @@ from ppdm_core.gates.score_limits import ScoreLimits
 from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.relative_error import RelativeError
-from ppdm_core.types import AttackerView, Estimate
+from ppdm_core.policy import Limit
+from ppdm_core.types import AttackerView, Estimate, Score
 from ppdm_core.verdict import Finding, Verdict
 from tests.contract.scenes import scene
 
@@ -159,11 +160,9 @@ class PassesNan(ScoreLimits):
     """Refuses what is above the limit, and NaN is never above anything."""
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        for score in evidence.report.scores:
-            line = evidence.policy.limits.get(score.name)
-            if line is not None and score.better == "down":
-                broken = score.high > line.value
-                yield Finding(score.name, "FAIL" if broken else "PASS", "Measured.")
+        for score, line in limited(evidence):
+            broken = score.high > line.value if score.better == "down" else score.low < line.value
+            yield Finding(score.name, "FAIL" if broken else "PASS", "Measured.")
 
 
 class PassesAlways(ScoreLimits):
@@ -191,20 +190,24 @@ class LikesItWorse(ScoreLimits):
     """Took the limit for the other direction."""
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        for score in evidence.report.scores:
-            line = evidence.policy.limits.get(score.name)
-            if line is not None:
-                kept = score.low >= line.value if score.better == "down" else score.high <= line.value
-                yield Finding(score.name, "PASS" if kept else "FAIL", "Measured.")
+        for score, line in limited(evidence):
+            is_over = score.low >= line.value
+            kept = is_over if score.better == "down" else not is_over
+            yield Finding(score.name, "PASS" if kept else "FAIL", "Measured.")
 
 
 class JudgesTheFavourableEnd(ScoreLimits):
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        for score in evidence.report.scores:
-            line = evidence.policy.limits.get(score.name)
-            if line is not None:
-                kept = score.low <= line.value if score.better == "down" else score.high >= line.value
-                yield Finding(score.name, "PASS" if kept else "FAIL", "Measured.")
+        for score, line in limited(evidence):
+            is_down = score.better == "down"
+            kept = score.low <= line.value if is_down else score.high >= line.value
+            yield Finding(score.name, "PASS" if kept else "FAIL", "Measured.")
+
+
+def limited(evidence: Evidence) -> Iterator[tuple[Score, Limit]]:
+    for score in evidence.report.scores:
+        if score.name in evidence.policy.limits:
+            yield score, evidence.policy.limits[score.name]
 
 
 class WaivesForEverybody(Amplification):

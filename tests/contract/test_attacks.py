@@ -8,9 +8,8 @@ from tests.contract import cases, checks_attacks
 from tests.contract.checks import check_named_alike
 
 each_key = pytest.mark.parametrize("key", ATTACKS)
-each_attack = pytest.mark.parametrize(
-    ("attack", "weak"), [(ATTACKS[key], weak) for key, weak in cases.ATTACKS.items()], ids=cases.ATTACKS
-)
+PAIRS = [(ATTACKS[key], weak) for key, weak in cases.ATTACKS.items()]
+each_attack = pytest.mark.parametrize(("attack", "weak"), PAIRS, ids=cases.ATTACKS)
 
 
 def test_every_attack_has_a_case():

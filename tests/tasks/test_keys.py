@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ppdm_core.errors import BadInput
+from tasks.keys import backup_key, dataset_noise, key_path, restore_key
+from warehouse.home import Home
+from warehouse.runs import learn_dataset
+from warehouse.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    home = Home(tmp_path / "home")
+    home.create()
+    store = Store(home)
+    with store.transaction() as db:
+        learn_dataset(db, "wine", "cellar")
+    return store
+
+
+def test_a_key_is_made_once(store: Store) -> None:
+    first = dataset_noise(store, "wine").subkey("test")
+    assert dataset_noise(store, "wine").subkey("test") == first
+    path = key_path(store.home, "wine")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "<key>" in repr(dataset_noise(store, "wine"))
+    assert path.read_text().strip() not in repr(vars(store))
+
+
+def test_a_key_that_was_written_but_not_recorded_is_taken(store: Store) -> None:
+    path = key_path(store.home, "wine")
+    path.write_text("ab" * 32 + "\n")
+    dataset_noise(store, "wine")
+    assert path.read_text() == "ab" * 32 + "\n"
+
+
+def test_a_missing_key_is_never_replaced(store: Store) -> None:
+    dataset_noise(store, "wine")
+    path = key_path(store.home, "wine")
+    path.unlink()
+    with pytest.raises(BadInput, match="ppdm key restore") as caught:
+        dataset_noise(store, "wine")
+    assert caught.value.exit_code == 2
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("content", ["00" * 32, "00" * 31, "no key", ""])
+def test_another_or_a_damaged_key_is_refused(store: Store, content: str) -> None:
+    dataset_noise(store, "wine")
+    key_path(store.home, "wine").write_text(content)
+    with pytest.raises(BadInput, match="ppdm key restore"):
+        dataset_noise(store, "wine")
+
+
+def test_backup_and_restore(store: Store, tmp_path: Path) -> None:
+    before = dataset_noise(store, "wine").subkey("test")
+    out = tmp_path / "backup.json"
+    backup_key(store, "wine", out)
+    assert out.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(BadInput, match="exists already"):
+        backup_key(store, "wine", out)
+    key_path(store.home, "wine").unlink()
+    assert restore_key(store, out) == "wine"
+    assert dataset_noise(store, "wine").subkey("test") == before
+
+
+def test_a_wrong_backup_is_refused(store: Store, tmp_path: Path) -> None:
+    dataset_noise(store, "wine")
+    out = tmp_path / "backup.json"
+    backup_key(store, "wine", out)
+    with store.transaction() as db:
+        db.execute("update meta.dataset set key_fingerprint = 'other'")
+    with pytest.raises(BadInput, match="not the key that earlier releases"):
+        restore_key(store, out)
+    out.write_text('{"dataset": "wine"}')
+    with pytest.raises(BadInput, match="not a key backup"):
+        restore_key(store, out)
+    with pytest.raises(BadInput, match="has no key here"):
+        backup_key(store, "other", tmp_path / "other.json")

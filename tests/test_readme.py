@@ -1,0 +1,41 @@
+"""What the README says of files and commands is true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    missing = [link for link in links if not link.startswith("http") and not (ROOT / link).exists()]
+    assert missing == []
+
+
+def test_every_command_exists() -> None:
+    named = set(re.findall(r"^ppdm (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    help_text = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "--help"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    known = set(re.findall(r"^  (\w+) ", help_text, re.MULTILINE))
+    assert named
+    assert named <= known
+
+
+def test_every_make_target_exists() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        named = set(re.findall(r"`?\bmake (\w+)`?", page.read_text()))
+        assert named <= targets

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ppdm_core.errors import Refused
+from ppdm_core.types import Floats
+from warehouse.scan import Expected, check_bytes, has_source_order, most_by_chance
+from warehouse.sinks.parquet import write
+from warehouse.store import scratch
+
+N = 200
+rng = np.random.default_rng(7)
+X = rng.random((N, 2))
+LABEL = ["a", "b"] * (N // 2)
+
+
+def save(
+    path: Path, Y: Floats, names: tuple[str, ...] = ("x", "y"), label: list[str] = LABEL
+) -> Path:
+    columns = {name: Y[:, i] for i, name in enumerate(names)}
+    table = pa.table({**columns, "label": label})
+    pq.write_table(table, path, write_statistics=False, use_dictionary=False, store_schema=False)
+    return path
+
+
+def expected(**changes: object) -> Expected:
+    base = Expected(
+        columns=("x", "y"),
+        label="label",
+        categories=("a", "b"),
+        rows=N,
+        atom=2.0**-30,
+        forbidden=frozenset({"id"}),
+        originals=X,
+        values=X.ravel(),
+        same_columns=True,
+        source_order=rng.permutation(N).astype(np.float64),
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def test_honest_bytes_pass(tmp_path: Path) -> None:
+    check_bytes(save(tmp_path / "data.parquet", X + rng.random((N, 2))), expected())
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"columns": ("y", "x")}, "its columns are not"),
+        ({"forbidden": frozenset({"x"})}, "identifier or an excluded column"),
+        ({"rows": N + 1}, "rows that were audited"),
+        ({"categories": ("a",)}, "does not declare"),
+        ({"source_order": np.arange(N, dtype=np.float64)}, "order of the source"),
+        ({"source_order": np.arange(N, dtype=np.float64)[::-1]}, "order of the source"),
+    ],
+)
+def test_what_must_not_leave_is_stopped(
+    tmp_path: Path, change: dict[str, object], sentence: str
+) -> None:
+    path = save(tmp_path / "data.parquet", X + rng.random((N, 2)))
+    with pytest.raises(Refused, match=sentence):
+        check_bytes(path, expected(**change))
+
+
+def test_one_original_row_is_stopped(tmp_path: Path) -> None:
+    Y = X + rng.random((N, 2))
+    Y[17] = X[3]
+    with pytest.raises(Refused, match="rows equal to original"):
+        check_bytes(save(tmp_path / "data.parquet", Y), expected())
+
+
+def test_a_rare_value_in_any_column_is_stopped(tmp_path: Path) -> None:
+    Y = X + rng.random((N, 2))
+    Y[17:20, 1] = X[3:6, 0]  # two are within what 400 cells of this law can do in 1e9 releases
+    with pytest.raises(Refused, match="rare original values"):
+        check_bytes(save(tmp_path / "data.parquet", Y), expected(same_columns=False))
+
+
+def test_coincidences_that_the_law_makes_do_not_stop_a_release(tmp_path: Path) -> None:
+    grid = np.rint(X * 8) / 8  # every value is common, and zero is nobody's
+    Y = np.rint((X + rng.normal(size=X.shape)) * 8) / 8
+    check_bytes(
+        save(tmp_path / "data.parquet", Y), expected(originals=grid, values=grid.ravel(), atom=0.1)
+    )
+
+
+def test_values_that_are_no_numbers_are_stopped(tmp_path: Path) -> None:
+    Y = X + 1.5
+    Y[0, 0] = np.nan
+    with pytest.raises(Refused, match="not numbers"):
+        check_bytes(save(tmp_path / "data.parquet", Y), expected())
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"write_statistics": True}, "statistics"),
+        ({"use_dictionary": True}, "dictionaries"),
+        ({"store_schema": True}, "metadata"),
+    ],
+)
+def test_a_talkative_footer_is_stopped(
+    tmp_path: Path, option: dict[str, bool], sentence: str
+) -> None:
+    quiet = {"write_statistics": False, "use_dictionary": False, "store_schema": False}
+    Y = X + 1.5
+    table = pa.table({"x": Y[:, 0], "y": Y[:, 1], "label": LABEL})
+    pq.write_table(table, tmp_path / "data.parquet", **{**quiet, **option})
+    with pytest.raises(Refused, match=sentence):
+        check_bytes(tmp_path / "data.parquet", expected())
+
+
+def test_our_own_sink_is_quiet_and_repeats_its_bytes(tmp_path: Path) -> None:
+    query = "select i * 0.5 as x, i::double as y, 'a' as label from range(200000) t(i) order by i"
+    paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    for path in paths:
+        with scratch() as db:
+            write(db, query, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    table = pq.read_table(paths[0])
+    assert table.num_rows == 200_000
+    assert table.column("y").to_pylist() == list(map(float, range(200_000)))
+    metadata = pq.read_metadata(paths[0])
+    assert [metadata.row_group(i).num_rows for i in range(3)] == [65_536] * 3
+    assert metadata.metadata is None
+
+
+def test_a_random_order_is_not_taken_for_the_source_order() -> None:
+    alarms = [
+        has_source_order(rng.permutation(n).astype(np.float64))
+        for n in (2, 13, 14, 50, 1000)
+        for _ in range(200)
+    ]
+    assert not any(alarms)
+    assert has_source_order(np.arange(14.0))
+    assert not has_source_order(np.arange(13.0))  # chance does that once in 6e9
+
+
+def test_chance_counts_against_the_binomial_law() -> None:
+    assert most_by_chance(100, 0.0) == 0
+    assert most_by_chance(100, 1.0) == 100
+    assert most_by_chance(1, 1e-10) == 0
+    # Poisson with mean 1: P(more than 10) = 1.0e-8, P(more than 11) = 8.3e-10
+    assert most_by_chance(1_000_000, 1e-6) == 11
