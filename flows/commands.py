@@ -75,12 +75,12 @@ def release_files(paths: Sequence[Path], dry_run: bool) -> list[Answer]:
 def import_heavy() -> None:
     """The slow imports, while the server starts."""
     say("starting: Prefect, MLflow, Great Expectations")
-    import great_expectations
-    import mlflow
-
     import flows.release
+    from tasks import expectations, tracking
 
-    assert great_expectations and mlflow and flows.release
+    expectations.preload()
+    tracking.preload()
+    assert flows.release
 
 
 def run_release(file: ReleaseFile, dry_run: bool) -> Answer:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.errors import NotApplicable
+from ppdm_core.errors import Defect, NotApplicable
 from ppdm_core.intervals import isolated_tenth
 from ppdm_core.metrics import (
     METRICS,
@@ -114,9 +114,11 @@ class Auditor:
 
     def play(self, attack: Attack) -> list[Played]:
         if attack.name not in self._played:
-            self._played[attack.name] = [
-                self._play(attack, number, draw) for number, draw in enumerate(self.draws)
-            ]
+            played = [self._play(attack, number, draw) for number, draw in enumerate(self.draws)]
+            if any(set(one.candidates) != set(played[0].candidates) for one in played):
+                # A candidate that only some draws have would be left out of the score.
+                raise Defect(f"The attack {attack.name} offers other candidates on another draw.")
+            self._played[attack.name] = played
         return self._played[attack.name]
 
     def _play(self, attack: Attack, number: int, draw: Draw) -> Played:
@@ -128,7 +130,7 @@ class Auditor:
         view = AttackerView(
             Y=frozen(draw.Y[shuffle]),
             label=frozen(self.truth.label[shuffle]),
-            public=draw.public,
+            public=frozen_public(draw.public),
             schema=self.truth.schema,
             epsilon=self.policy.attacker.epsilon,
             known=Known(frozen(self.truth.X[known]), frozen(place[known])) if len(known) else None,
@@ -250,6 +252,12 @@ class Auditor:
             story=story.format(k=len(self._people[0])),
             epsilon=self.policy.attacker.epsilon,
         )
+
+
+def frozen_public(public: Public) -> Public:
+    arrays = {f.name: getattr(public, f.name) for f in fields(public)}
+    copies = {name: frozen(a) for name, a in arrays.items() if isinstance(a, np.ndarray)}
+    return replace(public, **copies)
 
 
 def frozen(array: Any) -> Any:

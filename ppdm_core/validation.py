@@ -22,13 +22,21 @@ def check_choice(owner: object, name: str, choices: tuple[str, ...]) -> None:
         raise reject(owner, name, "one of " + ", ".join(choices), value)
 
 
+def is_number(value: Any) -> bool:
+    is_real = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_real and math.isfinite(value)
+
+
+def is_interval(value: Any) -> bool:
+    is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
+    return is_pair and bool(value[0] < value[1])
+
+
 def check_positive(owner: object, name: str, value: Any) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value <= 0:
+    if not is_number(value) or value <= 0:
         raise reject(owner, name, "a positive number", value)
 
 
 def check_share(owner: object, name: str, value: Any, top: float = 1.0) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < value < top:
+    if not is_number(value) or not 0 < value < top:
         raise reject(owner, name, f"a share above 0 and below {top:g}", value)

@@ -180,14 +180,21 @@ def _cells(
     return Check(key, f"Column '{column.name}' of {file} has {found}.", remedy, column.name)
 
 
-def _evaluate(profile: Mapping[str, float | int], checks: Sequence[Check]) -> dict[str, bool]:
-    """Great Expectations reports its own errors as failed checks, so those are looked for."""
+def preload() -> None:
+    """Import Great Expectations, while something else is waited for."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of the standard library, on import
-        import great_expectations as gx
-        import pandas as pd
-        from great_expectations.data_context.types.base import ProgressBarsConfig
+        import great_expectations
+    assert great_expectations
+
+
+def _evaluate(profile: Mapping[str, float | int], checks: Sequence[Check]) -> dict[str, bool]:
+    """Great Expectations reports its own errors as failed checks, so those are looked for."""
+    preload()
+    import great_expectations as gx
+    import pandas as pd
+    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)

@@ -27,6 +27,8 @@ DISK = {
     errno.EIO: "the disk does not answer",
 }
 
+NETWORK = ("httpx", "httpcore")  # only the Prefect client talks to a network
+
 
 class Shield:
     def __enter__(self) -> Shield:
@@ -59,6 +61,10 @@ def without_values(error: Exception) -> PpdmError:
     if cause or "no space left" in str(error).lower():
         return MachineTrouble(
             f"The work stopped: {cause or DISK[errno.ENOSPC]}.", remedy="Free it and try again."
+        )
+    if type(error).__module__.partition(".")[0] in NETWORK:
+        return MachineTrouble(
+            "The Prefect server stopped answering.", remedy="Run the same release again."
         )
     return Defect(
         f"A defect of ppdm: {type(error).__name__} at {place_of(error)}.",

@@ -53,6 +53,13 @@ class ReleaseEntry:
     card: str  # markdown
 
 
+def preload() -> None:
+    """Import MLflow, while something else is waited for."""
+    with _quiet():
+        import mlflow
+    assert mlflow
+
+
 def log_release(
     home: Path, entry: ReleaseEntry, say: Callable[[str], None] = lambda text: None
 ) -> str | None:
@@ -80,7 +87,7 @@ def view_command(home: Path) -> str:
     if given and given.startswith("http"):
         return f"open {given}"
     mlflow = Path(sys.executable).with_name("mlflow")
-    options = ["--host", "127.0.0.1", "--backend-store-uri", _tracking_uri(home)]
+    options = ["--host", "127.0.0.1", "--workers", "1", "--backend-store-uri", _tracking_uri(home)]
     return shlex.join([str(mlflow), "ui", *options])
 
 

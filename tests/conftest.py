@@ -51,6 +51,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure() -> None:
+    if "tests.forkserver" in sys.modules:
+        sys.modules["tests.forkserver"].cool()
     if _server is not None:
         _server.close()
     shutil.rmtree(SESSION_HOME, ignore_errors=True)

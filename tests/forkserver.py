@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -141,6 +142,18 @@ def warm() -> None:
             del os.environ["PYTHONPATH"]
         else:
             os.environ["PYTHONPATH"] = before
+
+
+def cool() -> None:
+    """End the fork server: kindly if it is ready, at once if it still imports."""
+    server = forkserver._forkserver
+    pid = server._forkserver_pid
+    if not _is_warm or pid is None:
+        return
+    impatience = threading.Timer(2, os.kill, (pid, signal.SIGKILL))
+    impatience.start()
+    server._stop()
+    impatience.cancel()
 
 
 def _own_modules() -> list[str]:

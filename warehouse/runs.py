@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import duckdb
 
 STAGE_SCHEMAS = ("raw", "validated", "sanitized")
+# Exact, because the names of two datasets may start with each other: tables of "a" and "a_0001".
+TABLE_ENDS = "(_candidate|_shadow_[0-9]{1,2})?"
 
 
 def begin_run(
@@ -92,8 +94,8 @@ def reject_run(store: Store, run: Run, why: dict[str, str | None]) -> None:
 def drop_tables(db: duckdb.DuckDBPyConnection, run: Run) -> None:
     rows = db.execute(
         "select table_schema, table_name from information_schema.tables where "
-        "list_contains(?, table_schema) and (table_name = ? or starts_with(table_name, ?))",
-        [list(STAGE_SCHEMAS), run.table, run.table + "_"],
+        "list_contains(?, table_schema) and regexp_full_match(table_name, ?)",
+        [list(STAGE_SCHEMAS), run.table + TABLE_ENDS],
     ).fetchall()
     for schema, table in rows:
         db.execute(f'drop table {schema}."{table}"')

@@ -25,7 +25,14 @@ from ppdm_core.types import (
     Rows,
     Schema,
 )
-from ppdm_core.validation import check_choice, check_positive, check_share, reject
+from ppdm_core.validation import (
+    check_choice,
+    check_positive,
+    check_share,
+    is_interval,
+    is_number,
+    reject,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +81,8 @@ class PcaLaplace(Sanitizer):
             raise reject(self, "basis_file", 'a path exactly when basis = "file"', self.basis_file)
         self._check_level()
         self._check_components()
-        if self.score_ranges is not None and self.noise_shape != "per_component":
-            wanted = 'left out unless noise_shape = "per_component"'
-            raise reject(self, "score_ranges", wanted, self.score_ranges)
+        if self.score_ranges is not None:
+            self._check_score_ranges(self.score_ranges)
 
     def _check_level(self) -> None:
         if (self.b is None) == (self.gamma is None):
@@ -87,7 +93,7 @@ class PcaLaplace(Sanitizer):
             kinds = ("component", "attribute", "record")
             if not isinstance(self.gamma, Mapping) or not set(self.gamma) <= set(kinds):
                 raise reject(self, "gamma", "a table such as { record = 1000 }", self.gamma)
-            if not self.gamma or any(value <= 1 for value in self.gamma.values()):
+            if not self.gamma or not all(is_number(g) and g > 1 for g in self.gamma.values()):
                 raise reject(self, "gamma", "above 1 for " + " or ".join(kinds), self.gamma)
 
     def _check_components(self) -> None:
@@ -95,12 +101,19 @@ class PcaLaplace(Sanitizer):
         value = self.components
         if isinstance(value, Mapping):
             share = value.get("variance", 0)
-            if set(value) != {"variance"} or not 0 < share <= 1:
+            if set(value) != {"variance"} or not is_number(share) or not 0 < share <= 1:
                 raise reject(self, "components", wanted, value)
         elif isinstance(value, bool) or not (
             (isinstance(value, int) and value >= 1) or (isinstance(value, float) and 0 < value < 1)
         ):
             raise reject(self, "components", wanted, value)
+
+    def _check_score_ranges(self, ranges: Any) -> None:
+        if self.noise_shape != "per_component":
+            wanted = 'left out unless noise_shape = "per_component"'
+            raise reject(self, "score_ranges", wanted, ranges)
+        if not isinstance(ranges, list | tuple) or not all(map(is_interval, ranges)):
+            raise reject(self, "score_ranges", "pairs [low, high] with low < high", ranges)
 
     @property
     def keeps_columns(self) -> bool:
@@ -149,10 +162,10 @@ class PcaLaplace(Sanitizer):
     def _score_ranges(self, fitted: Fitted, s: int) -> Floats:
         if self.score_ranges is None:
             return np.array(fitted["ranges"], dtype=np.float64)
-        ranges = np.array(self.score_ranges, dtype=np.float64)
-        if ranges.shape != (s, 2) or np.any(ranges[:, 0] >= ranges[:, 1]):
-            raise reject(self, "score_ranges", f"{s} pairs [low, high] with low < high", "others")
-        return ranges
+        if len(self.score_ranges) != s:
+            wanted = f"{s} pairs [low, high], one per component"
+            raise reject(self, "score_ranges", wanted, self.score_ranges)
+        return np.array(self.score_ranges, dtype=np.float64)
 
     def _solve(self, unit: _Mechanism) -> float:
         """The smallest b whose figures keep every asked gamma (they fall as b grows)."""
@@ -195,7 +208,8 @@ class PcaLaplace(Sanitizer):
             T = padded_product(block.X - centre, m.loadings)
             return int(np.count_nonzero((limits[0] > T) | (limits[1] < T)))
 
-        counts = {"clipped scores": rows.reduce(clipped, int.__add__)} if self._clips else {}
+        has_ranges = self.noise_shape == "per_component"
+        counts = {"clipped scores": rows.reduce(clipped, int.__add__)} if has_ranges else {}
         return Released(
             rows=rows.map(step, released),
             public=Public(

@@ -253,7 +253,7 @@ def test_empirical_gamma_of_the_sampler():
     ]
     figure = laplace_figures(np.eye(1), np.ones(1), b, g, ranges, True)[0]
     for edge in (0.5, 0.8, 1.2):
-        high, low = (float(np.mean(Z >= edge)) for Z in drawn)
+        high, low = (float(np.mean(edge <= Z)) for Z in drawn)
         error = 4 * math.sqrt((1 - high) / (n * high) + (1 - low) / (n * low))
         ratio = math.log(high / low)
         assert ratio <= figure + error

@@ -7,6 +7,7 @@ import traceback
 import weakref
 
 import duckdb
+import httpx
 import pytest
 
 from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError
@@ -71,6 +72,11 @@ def test_trouble_of_the_machine_is_told_as_such(code: int) -> None:
         raise OSError(code, CANARY)
     assert caught.value.exit_code == 5
     assert CANARY not in str(caught.value)
+
+
+def test_a_lost_server_is_trouble_of_the_machine() -> None:
+    with pytest.raises(MachineTrouble, match="stopped answering"), Shield():
+        raise httpx.ConnectError(CANARY)
 
 
 def test_an_interrupt_is_not_an_error() -> None:

@@ -78,7 +78,8 @@ def test_a_failed_step_leaves_nothing(store: Store) -> None:
             change.db.execute('create table raw."wine_0001" (x integer)')
             raise RuntimeError
 
-    pytest.raises(RuntimeError, fail)
+    with pytest.raises(RuntimeError):
+        fail()
     assert events(store) == ["created"]
     with store.transaction() as db:
         tables = db.execute("select * from information_schema.tables where table_schema = 'raw'")

@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from ppdm_core import audit
+from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit import Auditor, Draw, Truth, audit_names
+from ppdm_core.errors import Defect, NotApplicable
+from ppdm_core.metrics import METRICS
+from ppdm_core.policy import Attacker, Limit, Policy
+from ppdm_core.types import AttackerView, Estimate, Numeric, Public, Schema
+from tests.contract.scenes import arrays
+
+N, D = 80, 4
+COPY = Public("copy", "original", tuple(f"x{j}" for j in range(D)))
+LAPLACE = replace(
+    COPY,
+    space="components",
+    centre=np.full(D, 0.5),
+    loadings=np.eye(D),
+    law="laplace",
+    scales=np.full(D, 0.05),
+)
+
+
+def truth(n: int = N) -> Truth:
+    rng = np.random.default_rng(1)
+    X = rng.random((n, D))
+    return Truth(
+        X,
+        (X[:, 0] > 0.5).astype(np.int32),
+        Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(D))),
+    )
+
+
+def policy(limits: int = 1, **attacker: Any) -> Policy:
+    known = {"known_records": 20, "sample_share": 0.1, "epsilon": 0.1, **attacker}
+    lines = {f"limit {i}": Limit(1.0, "DPO", "test") for i in range(limits)}
+    return Policy(required=(), limits=lines, attacker=Attacker(**known))
+
+
+def auditor(*Y: np.ndarray, public: Public = COPY, seed: bytes = b"s", **changed: Any) -> Auditor:
+    draws = tuple(Draw(y, public) for y in Y)
+    return Auditor(truth(len(Y[0])), draws, changed.pop("policy", policy(**changed)), seed)
+
+
+def noisy(seed: int, b: float = 0.05, n: int = N) -> np.ndarray:
+    return truth(n).X - 0.5 + np.random.default_rng(seed).laplace(0.0, b, (n, D))
+
+
+def scores(one: Auditor) -> dict[str, Any]:
+    found = {}
+    for name in audit_names():
+        try:
+            found.update({score.name: score for score in one.run(name)})
+        except NotApplicable:
+            continue
+    return found
+
+
+@dataclass(frozen=True)
+class Spy:
+    """Remembers what it was shown, and answers with fixed tables."""
+
+    candidates: dict[str, np.ndarray] = field(default_factory=dict)
+    seen: list[AttackerView] = field(default_factory=list)
+    goal: str = "reconstruct"
+    name: ClassVar[str] = "spy"
+    story: ClassVar[str] = "A spy knows {k} records."
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        self.seen.append(view)
+        return Estimate(self.candidates or {"zero": np.zeros((len(view.Y), D))})
+
+
+def shown(*Y: np.ndarray, goal: str = "reconstruct", **changed: Any) -> list[AttackerView]:
+    spy = Spy(goal=goal)
+    if goal == "link":
+        spy.candidates["none"] = np.full(N - 28, -1)
+    auditor(*Y, **changed).play(spy)
+    return spy.seen
+
+
+def same_rows(A: np.ndarray, B: np.ndarray) -> bool:
+    return sorted(map(bytes, A)) == sorted(map(bytes, B))
+
+
+def test_the_view_is_shuffled_differently_for_each_draw():
+    X = truth().X
+    one, two = shown(X, X)
+    assert same_rows(one.Y, X)
+    assert np.mean(np.all(one.Y == X, axis=1)) < 0.1
+    assert np.mean(np.all(one.Y == two.Y, axis=1)) < 0.1
+    labels = {bytes(x): label for x, label in zip(X, truth().label, strict=True)}
+    assert [labels[bytes(y)] for y in one.Y] == one.label.tolist()
+
+
+def test_known_records_come_with_their_own_rows():
+    (view,) = shown(truth().X)
+    assert view.known is not None
+    assert len(view.known.rows) == 20
+    assert np.array_equal(view.Y[view.known.rows], view.known.X)
+
+
+def test_known_sampled_and_sought_people_are_different_ones():
+    (view,) = shown(truth().X, goal="link")
+    groups = [view.known.X, view.sample, view.targets]
+    people = [set(map(bytes, group)) for group in groups]
+    assert [len(group) for group in people] == [20, 8, N - 28]
+    assert not (people[0] & people[1] or people[0] & people[2] or people[1] & people[2])
+
+
+def test_the_view_cannot_be_written_to_and_shares_nothing_with_the_truth():
+    draws = noisy(1)
+    one = auditor(draws, public=LAPLACE)
+    spy = Spy()
+    one.play(spy)
+    held = arrays(spy.seen[0])
+    assert {"Y", "label", "known.X", "known.rows", "sample", "targets", "loadings"} <= set(held)
+    for name, array in held.items():
+        assert not array.flags.writeable, name
+        for secret in (one.truth.X, one.truth.label, draws, LAPLACE.loadings):
+            assert not np.shares_memory(array, secret), name
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_linkers_get_the_reconstructions_in_the_order_of_the_view():
+    (view,) = shown(truth().X - 0.5, public=LAPLACE, goal="link")
+    X_hat = view.reconstructions["transform_inverse/inverse"]
+    np.testing.assert_allclose(X_hat, view.Y + 0.5)
+    assert {name.split("/")[0] for name in view.reconstructions} == {
+        "transform_inverse",
+        "shrinkage",
+        "known_pairs",
+    }
+    assert shown(truth().X)[0].reconstructions == {}
+
+
+def test_a_constant_release_is_linked_at_one_in_n():
+    Y = np.full((N, D), 0.25)
+    for seed in (b"a", b"b", b"c"):
+        (rate,) = auditor(Y, Y, Y, seed=seed).run("record_linkage")
+        assert rate.baseline == 1 / N
+        assert rate.low <= 1 / N <= rate.high
+        # The worst of a dozen blind candidates, over some 150 tries.
+        assert rate.value <= 5 / N
+
+
+def test_a_copy_is_broken_completely():
+    found = scores(auditor(truth().X, truth().X))
+    assert found["record_linkage.rate"].value == 1.0
+    assert found["known_pairs.breach_rate"].value == 1.0
+    assert found["known_pairs.relative_error"].value == pytest.approx(0.0, abs=1e-9)
+    assert found["distance_loss"].value == 0.0
+    assert found["knn_accuracy"].value == found["knn_accuracy"].original
+
+
+def test_independent_noise_gives_the_baseline():
+    Y = np.random.default_rng(4).random((3, 300, D))
+    found = scores(auditor(*Y, known_records=60))
+    for name in ("record_linkage.rate", "known_pairs.breach_rate"):
+        assert found[name].low <= found[name].baseline <= found[name].high + 0.01, name
+
+
+def test_known_records_are_not_scored():
+    # Half of the people are known, and an attack repeats what it knows.
+    Y = np.random.default_rng(4).random((N, D))
+    (breach,) = (
+        score
+        for score in auditor(Y, known_records=40).run("known_pairs")
+        if score.name == "known_pairs.breach_rate"
+    )
+    assert breach.n == N - 40 - 8
+    assert breach.value < 0.1
+
+
+def test_intervals_contain_their_values():
+    found = scores(auditor(noisy(1), noisy(2), noisy(3), public=LAPLACE))
+    assert set(found) == {
+        *(f"{a}.{m}" for a in ("transform_inverse", "shrinkage", "known_pairs")
+          for m in ("interval_privacy", "relative_error", "breach_rate")),
+        "record_linkage.rate",
+        "knn_accuracy",
+        "distance_loss",
+    }  # fmt: skip
+    for name, score in found.items():
+        assert score.low <= score.value <= score.high, name
+        assert score.low < score.high, name
+        assert np.isfinite([score.low, score.high, score.baseline, score.worst]).all(), name
+        low, high = METRICS[name.split(".")[-1]].bounds
+        assert low <= score.value <= high, name
+        assert score.sentence.endswith("."), name
+        assert "{" not in score.sentence, name
+
+
+def test_intervals_widen_with_the_number_of_limits():
+    one, many = (scores(auditor(noisy(1), public=LAPLACE, limits=k)) for k in (1, 10))
+    for name, score in one.items():
+        assert many[name].high - many[name].low > score.high - score.low, name
+        assert many[name].value == score.value
+
+
+def test_reruns_give_identical_scores():
+    draws = noisy(1), noisy(2)
+    one, two = (scores(auditor(*draws, public=LAPLACE)) for _ in range(2))
+    assert one == two
+    other = scores(auditor(*draws, public=LAPLACE, seed=b"t"))
+    assert other["known_pairs.breach_rate"] != one["known_pairs.breach_rate"]
+
+
+def test_scores_do_not_depend_on_the_order_of_audits():
+    draws = noisy(1), noisy(2)
+    one, two = (auditor(*draws, public=LAPLACE) for _ in range(2))
+    forth = [one.run(name) for name in audit_names()]
+    back = [two.run(name) for name in reversed(audit_names())][::-1]
+    assert forth == back
+
+
+def test_the_worst_candidate_is_chosen_for_each_metric(monkeypatch):
+    class Many(Spy):
+        def attack(self, view, rng):
+            X_hat = view.Y + rng.normal(0, 0.01, view.Y.shape)  # the release is a copy
+            return Estimate({"far": view.Y + 5.0, "near": X_hat, "middling": view.Y + 0.3})
+
+    monkeypatch.setitem(ATTACKS, "spy", Many())
+    found = {score.name: score for score in auditor(truth().X).run("spy")}
+    assert found["spy.breach_rate"].candidate == "near"
+    assert found["spy.breach_rate"].value > 0.9
+    assert found["spy.relative_error"].candidate == "near"
+    # A constant shift has no width at all: by this metric it is the worst.
+    assert found["spy.interval_privacy"].candidate in ("far", "middling")
+    assert "20 records" in found["spy.breach_rate"].sentence
+
+
+def test_the_worst_linker_is_chosen(monkeypatch):
+    class Linker(Spy):
+        def attack(self, view, rng):
+            rows = {bytes(y): i for i, y in enumerate(view.Y)}
+            right = np.array([rows[bytes(x)] for x in view.targets])
+            half = np.where(np.arange(len(right)) % 2, right, -1)
+            return Estimate({"none": np.full(len(right), -1), "right": right, "half": half})
+
+    monkeypatch.setitem(ATTACKS, "spy", Linker(goal="link"))
+    (rate,) = auditor(truth().X).run("spy")
+    assert (rate.candidate, rate.value) == ("right", 1.0)
+
+
+def test_draws_are_pooled_and_the_worst_is_told():
+    rng = np.random.default_rng(5)
+    noise, nearly = rng.random((N, D)), truth().X + rng.normal(0, 1e-4, (N, D))
+    found = scores(auditor(nearly, noise, noise))
+    rate = found["record_linkage.rate"]
+    assert rate.worst == 1.0
+    assert 1 / 3 <= rate.value < 0.4
+    loss = found["distance_loss"]
+    assert loss.worst > loss.value > 0
+
+
+def test_candidates_that_only_some_draws_have_are_a_defect():
+    class Moody(Spy):
+        def attack(self, view, rng):
+            self.seen.append(view)
+            zero = np.zeros((len(view.Y), D))
+            return Estimate({"a": zero} if len(self.seen) == 1 else {"a": zero, "b": zero})
+
+    with pytest.raises(Defect, match="spy offers other candidates"):
+        auditor(truth().X, truth().X).play(Moody())
+
+
+def test_targets_are_capped_but_the_table_is_not(monkeypatch):
+    monkeypatch.setattr(audit, "MOST_TARGETS", 10)
+    spy = Spy(goal="link", candidates={"none": np.full(10, -1)})
+    auditor(truth().X).play(spy)
+    assert len(spy.seen[0].targets) == 10
+    assert len(spy.seen[0].Y) == N
+
+
+def test_what_has_nothing_to_work_on_does_not_apply():
+    one = auditor(truth().X, known_records=0)
+    for name in ("transform_inverse", "shrinkage", "known_pairs", "breach_rate"):
+        with pytest.raises(NotApplicable):
+            one.run(name)
+    with pytest.raises(NotApplicable):
+        Auditor(truth(), (), policy(), b"s")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_tiny_tables_give_a_score_or_do_not_apply(n):
+    found = scores(auditor(noisy(1, n=n), public=LAPLACE))
+    for name, score in found.items():
+        assert score.low <= score.value <= score.high, name
+
+
+def test_audits_run_attacks_before_what_builds_on_them():
+    names = audit_names()
+    assert names[: len(ATTACKS)] == tuple(ATTACKS)
+    assert names[-2:] == ("knn_accuracy", "distance_loss")
+    assert names.index("record_linkage") == len(ATTACKS) - 1

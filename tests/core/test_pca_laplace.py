@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from ppdm_core.errors import BadInput
+from ppdm_core.noise import Noise, grid_step
+from ppdm_core.sanitizers._basis import LOADING_STEP
+from ppdm_core.sanitizers.pca_laplace import PcaLaplace
+from ppdm_core.types import Numeric, Schema
+from tests.contract.tables import KEY, fit, release, scaled, table, values
+
+
+@pytest.mark.parametrize("shape", ["isotropic", "per_component"])
+@pytest.mark.parametrize("asked", [{"record": 1000}, {"attribute": 30.0}, {"component": 5.0},
+                                   {"record": 1e5, "component": 20}])  # fmt: skip
+def test_gamma_solved_for_is_kept_and_nearly_reached(asked, shape):
+    rows = table(300)
+    sanitizer = PcaLaplace(components=2, gamma=asked, noise_shape=shape)
+    fitted = fit(sanitizer, rows)
+    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    slack = {
+        kind: math.log(value) - getattr(promise, f"ln_{kind}") for kind, value in asked.items()
+    }
+    assert min(slack.values()) >= 0.0
+    assert min(slack.values()) < 0.01
+    assert np.isfinite(values(release(sanitizer, rows, fitted=fitted).rows)).all()
+
+
+def test_level_decides_the_noise():
+    rows = table(4000)
+    sanitizer = PcaLaplace(components=2, b=0.2, space="components")
+    fitted = fit(sanitizer, rows)
+    released = release(sanitizer, rows, fitted=fitted)
+    T = (values(scaled(rows, fitted)) - 0.5) @ np.array(fitted["loadings"])
+    noise = values(released.rows) - T
+    assert released.public.scales.tolist() == [0.2, 0.2]
+    np.testing.assert_allclose(noise.std(axis=0), math.sqrt(2) * 0.2, rtol=0.05)
+    np.testing.assert_allclose(noise.mean(axis=0), 0.0, atol=0.02)
+    assert released.atom == pytest.approx(math.tanh(grid_step(0.2) / 0.2 / 2))
+
+
+def test_per_component_noise_is_a_share_of_each_range():
+    rows = table(300)
+    sanitizer = PcaLaplace(components=2, b=0.3, noise_shape="per_component")
+    fitted = fit(sanitizer, rows)
+    widths = np.ptp(np.array(fitted["ranges"]), axis=1)
+    released = release(sanitizer, rows, fitted=fitted)
+    np.testing.assert_allclose(released.public.scales, 0.3 * widths)
+    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    # exp(1/b) up to widening to the grid, at most two steps of b/1000.
+    assert 1 / 0.3 <= promise.ln_component <= 1 / 0.3 + 0.003
+
+
+def test_noise_too_small_to_hide_its_input_is_refused():
+    with pytest.raises(BadInput, match="cannot come from all inputs"):
+        release(PcaLaplace(components=2, b=0.004), table())
+
+
+def test_components_are_on_their_grid_and_inside_their_ranges():
+    released = release(PcaLaplace(components=3, b=0.3), table(300))
+    Y, public = values(released.rows), released.public
+    assert np.array_equal(Y / public.grid, np.rint(Y / public.grid))
+    low, high = public.ranges.T
+    assert ((low <= Y) & (high >= Y)).all()
+    assert [[c.low, c.high] for c in released.rows.schema.numeric] == public.ranges.tolist()
+
+
+@pytest.mark.parametrize("scale", ["minmax", "zscore"])
+def test_original_space_is_the_components_mapped_back(scale):
+    rows = table(300)
+    plain, back = (
+        PcaLaplace(components=3, b=0.3, scale=scale, space=space)
+        for space in ("components", "original")
+    )
+    fitted = fit(plain, rows)
+    assert fit(back, rows) == fitted
+    Z = values(release(plain, rows, fitted=fitted).rows)
+    released = release(back, rows, fitted=fitted)
+    public = released.public
+    expected = public.centre + Z @ np.linalg.pinv(public.loadings)
+    np.testing.assert_allclose(values(released.rows), expected, rtol=0, atol=1e-12)
+    assert released.public.columns == rows.schema.names
+    assert back.keeps_columns
+    assert not plain.keeps_columns
+
+
+def test_fingerprint_covers_the_mechanism_and_not_the_output_space():
+    rows = table(300)
+    base = PcaLaplace(components=3, b=0.3)
+    fitted = fit(base, rows)
+    X = scaled(rows, fitted)
+
+    def of(sanitizer=base, schema=X.schema, state=fitted):
+        return sanitizer.fingerprint(schema, state)
+
+    same = [
+        PcaLaplace(components=3, b=0.3, space="original"),
+        PcaLaplace(components=3, b=0.3, refit_waiver="DPO"),
+    ]
+    assert {of(sanitizer) for sanitizer in same} == {of()}
+    moved = json.loads(json.dumps(fitted))
+    moved["loadings"][0][0] += LOADING_STEP
+    others = [
+        of(PcaLaplace(components=3, b=0.31)),
+        of(PcaLaplace(components=3, b=0.3, noise_shape="per_component")),
+        of(PcaLaplace(components=3, b=0.3, scale="zscore")),
+        of(state=moved),
+        of(schema=rows.schema),
+        of(state={**fitted, "scaling": {**fitted["scaling"], "kind": "none"}}),
+    ]
+    assert len({of(), *others}) == 7
+    assert of(state=json.loads(json.dumps(fitted))) == of()
+
+
+def test_another_basis_is_other_noise_for_everybody():
+    rows = table(300)
+    sanitizer = PcaLaplace(components=2, b=0.3)
+    fitted = fit(sanitizer, rows)
+    moved = json.loads(json.dumps(fitted))
+    moved["loadings"][0][0] += LOADING_STEP
+    one, two = (values(release(sanitizer, rows, fitted=f).rows) for f in (fitted, moved))
+    assert np.mean(np.any(one != two, axis=1)) > 0.99
+
+
+def test_fitted_state_survives_json():
+    rows = table(300)
+    sanitizer = PcaLaplace(components=3, b=0.3, noise_shape="per_component")
+    fitted = sanitizer.fit(rows)
+    again = json.loads(json.dumps(fitted))
+    assert again == fitted
+    scaling = {"scaling": fit(sanitizer, rows)["scaling"]}
+    X = scaled(rows, scaling)
+    one, two = (
+        values(sanitizer.sanitize(X, Noise(KEY), {**state, **scaling}).rows)
+        for state in (fitted, again)
+    )
+    assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("basis", ["sample", "private"])
+def test_clipped_scores_are_counted(basis):
+    rows = table(300)
+    sanitizer = PcaLaplace(
+        components=2, b=0.5, noise_shape="per_component", basis=basis,
+        score_ranges=[[-0.2, 0.2], [-9.0, 9.0]],
+    )  # fmt: skip
+    fitted = fit(sanitizer, rows)
+    released = release(sanitizer, rows, fitted=fitted)
+    T = (values(scaled(rows, fitted)) - 0.5) @ np.array(fitted["loadings"])
+    expected = int(np.sum(np.abs(T[:, 0]) > 0.2))
+    assert 0 < expected < 300
+    # The range is widened to the grid, by less than a step.
+    assert abs(released.counts["clipped scores"] - expected) <= 2
+    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    assert promise.ln_record <= 2 / 0.5 + 0.01
+
+
+def test_records_beyond_a_reused_private_range_are_clipped_and_counted():
+    sanitizer = PcaLaplace(components=2, b=0.5, noise_shape="per_component", basis="private")
+    rows = table(40)
+    fitted = fit(sanitizer, rows)
+    assert release(sanitizer, rows, fitted=fitted).counts["clipped scores"] == 0
+    assert release(sanitizer, table(2000, seed=2), fitted=fitted).counts["clipped scores"] > 0
+
+
+def test_column_count_of_a_basis_is_checked():
+    fitted = fit(PcaLaplace(components=2, b=0.3), table(60))
+    other = {**fitted, "scaling": fit(PcaLaplace(components=2, b=0.3), table(60, 4))["scaling"]}
+    with pytest.raises(BadInput, match="The basis has 5 columns, the table 4"):
+        release(PcaLaplace(components=2, b=0.3), table(60, 4), fitted=other)
+
+
+def test_promise_is_only_as_strong_as_what_it_stands_on():
+    rows = table(300)
+
+    def kind(schema=None, **parameters):
+        sanitizer = PcaLaplace(components=2, b=0.3, **parameters)
+        fitted = fit(sanitizer, rows)
+        return sanitizer.guarantee(schema or scaled(rows, fitted).schema, fitted).kind
+
+    from_data = Schema(tuple(Numeric(f"x{j}", 0.0, 1.0, True) for j in range(5)))
+    assert kind() == "bounded"
+    assert kind(scale="zscore") == "bounded"
+    assert kind(basis="private") == "bounded_given_basis"
+    assert kind(basis="file", basis_file="b.json") == "bounded"
+    assert kind(basis="file", basis_file="b.json", scale="zscore") == "bounded_given_basis"
+    assert kind(schema=from_data) == "bounded_given_basis"
+
+
+def test_who_fits_on_released_records():
+    assert PcaLaplace(b=1, basis="private").fits_private_records
+    assert not PcaLaplace(b=1).fits_private_records
+    assert PcaLaplace(b=1).set_aside == 0.2
+    assert PcaLaplace(b=1, basis="private").set_aside == 0.0
+    assert PcaLaplace(b=1, basis="file", basis_file="x", scale="zscore").fits_private_records
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"b": 0}, "The 'b' parameter of PcaLaplace must be a positive number. Got 0."),
+        ({"b": "x"}, "The 'b' parameter of PcaLaplace must be a positive number. Got 'x'."),
+        ({"b": math.inf}, "The 'b' parameter of PcaLaplace must be a positive number. Got inf."),
+        ({"b": True}, "must be a positive number. Got True."),
+        ({}, "The 'b' parameter of PcaLaplace must be given, or else 'gamma', but not both."),
+        ({"b": 1, "gamma": {"record": 9}}, "must be given, or else 'gamma', but not both."),
+        ({"gamma": {"record": 1}}, "The 'gamma' parameter of PcaLaplace must be above 1"),
+        ({"gamma": {"family": 9}}, "must be a table such as { record = 1000 }"),
+        ({"gamma": {}}, "The 'gamma' parameter of PcaLaplace must be above 1"),
+        ({"gamma": {"record": "many"}}, "The 'gamma' parameter of PcaLaplace must be"),
+        ({"gamma": {"record": math.nan}}, "The 'gamma' parameter of PcaLaplace must be above 1"),
+        ({"gamma": 1000}, "must be a table such as { record = 1000 }"),
+        ({"b": 1, "components": 0}, "must be a count of at least 1, a share between 0 and 1"),
+        ({"b": 1, "components": 1.5}, "The 'components' parameter of PcaLaplace must be"),
+        ({"b": 1, "components": True}, "The 'components' parameter of PcaLaplace must be"),
+        ({"b": 1, "components": "all"}, "The 'components' parameter of PcaLaplace must be"),
+        ({"b": 1, "components": {"variance": 0}}, "The 'components' parameter of PcaLaplace"),
+        ({"b": 1, "components": {"variance": "x"}}, "The 'components' parameter of PcaLaplace"),
+        ({"b": 1, "components": {"var": 0.5}}, "The 'components' parameter of PcaLaplace must be"),
+        ({"b": 1, "noise_shape": "round"}, "must be one of isotropic, per_component. Got 'round'."),
+        ({"b": 1, "basis": "mine"}, "must be one of sample, file, private. Got 'mine'."),
+        ({"b": 1, "space": "time"}, "must be one of components, original. Got 'time'."),
+        ({"b": 1, "scale": "log"}, "must be one of minmax, zscore, none. Got 'log'."),
+        ({"b": 1, "basis_share": 1.0}, "a share above 0 and below 1. Got 1.0."),
+        ({"b": 1, "basis": "file"}, "The 'basis_file' parameter of PcaLaplace must be a path"),
+        ({"b": 1, "basis_file": "x"}, "The 'basis_file' parameter of PcaLaplace must be a path"),
+        ({"b": 1, "score_ranges": [[0, 1]]}, "must be left out unless noise_shape"),
+        ({"b": 1, "bb": 2}, "'bb' is not a parameter of method 'pca_laplace'. Did you mean 'b'?"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, words):
+    with pytest.raises(BadInput) as caught:
+        PcaLaplace.from_parameters(parameters)
+    assert words in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "ranges", [[[0, 1]], [[0, 1], [1, 0]], [[0, 1], [2]], [["a", "b"]], [[0, math.inf]], 7]
+)
+def test_bad_score_ranges_are_named(ranges):
+    parameters = {"components": 2, "b": 0.3, "noise_shape": "per_component"}
+    with pytest.raises(BadInput, match="The 'score_ranges' parameter of PcaLaplace must be"):
+        release(PcaLaplace(**parameters, score_ranges=ranges), table())
