@@ -36,7 +36,7 @@ lock: .venv/uv ## resolve the dependencies anew
 	$(COMPILE) --upgrade --extra dev -c requirements.lock -o requirements-dev.lock
 
 clean: ## remove everything that was made here
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo build dist *.egg-info
 	find . -name .git -prune -o -type d \( -name .ppdm -o -name __pycache__ \) -prune -exec rm -rf {} +
 
 .venv/uv:

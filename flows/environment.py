@@ -13,14 +13,18 @@ def quiet_environment(home: Path) -> None:
     """
     views = home.absolute() / "views"
     prefect_home = views / "prefect"
-    prefect_home.mkdir(parents=True, exist_ok=True)
+    temporary = home.absolute() / "private" / "tmp"
+    for folder in (prefect_home, temporary):
+        folder.mkdir(parents=True, exist_ok=True)
     defaults = {
         "PREFECT_HOME": str(prefect_home),
+        "TMPDIR": str(temporary),  # MLflow and Great Expectations leave files there
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
         # Both go to stderr; the run's log in the Prefect view stays complete.
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "PREFECT_LOGGING_HANDLERS_DEBUG_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_EXTRA_LOGGERS": "ppdm",  # our progress, in the run's log too
         "DO_NOT_TRACK": "1",
         "GX_ANALYTICS_ENABLED": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",

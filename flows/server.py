@@ -22,12 +22,10 @@ from pathlib import Path
 from flows.environment import bypass_proxies, quiet_environment
 from flows.server_process import Running, read_record, spawn
 from ppdm_core.errors import MachineTrouble
-from tasks.dead_runs import mark_crashed
 from warehouse.locks import CHECK_HOME, hold, locks_folder
 
 __all__ = [
     "Handle",
-    "mark_crashed",
     "prefect_server",
     "quiet_environment",
     "reap_orphans",

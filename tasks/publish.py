@@ -84,7 +84,7 @@ def tell(plan: Plan, release_id: str) -> None:
         flow_run_id=summary.run.flow_run_id,
         card=card_text(plan, summary),
     )
-    if tracking.log_release(Path(plan.home), entry) is None:
+    if tracking.log_release(Path(plan.home), entry, say) is None:
         say("MLflow could not be reached; the release does not depend on it")
     show_in_prefect(plan, summary)
     checkpoint("views told")

@@ -24,9 +24,9 @@ def load(folder: Path, name: str) -> ArrayRows:
         header, *lines = csv.reader(file)
     X = np.array([line[:-1] for line in lines], dtype=np.float64)
     varied = np.ptp(X, axis=0) > 0
-    X = X[:1500, varied]
+    X = X[:600, varied]
     words = sorted({line[-1] for line in lines})
-    label = np.array([words.index(line[-1]) for line in lines[:1500]], dtype=np.int32)
+    label = np.array([words.index(line[-1]) for line in lines[:600]], dtype=np.int32)
     names = [name for name, keep in zip(header, varied, strict=False) if keep]
     low, high = X.min(axis=0) - 1e-9, X.max(axis=0) + 1e-9
     columns = tuple(Numeric(*c) for c in zip(names, low.tolist(), high.tolist(), strict=True))
@@ -86,4 +86,6 @@ def test_mean_distortion_holds_for_any_law(shared_data: Path, name: str):
     eigenvalues = np.linalg.eigvalsh(np.cov(X.T))[::-1]
     expected = 2 * 2 * b**2 - 2 * eigenvalues[2:].sum()
     found = mean_square(T, Z) - mean_square(X, X)
-    assert found == pytest.approx(expected, abs=0.15 * (4 * b**2))
+    # Eq. 13 without its last term: what one draw of the noise can move the mean by.
+    error = np.sqrt((16 * b**2 * eigenvalues[:2].sum() + 20 * 2 * b**4) / n)
+    assert abs(found - expected) < 4 * error

@@ -1,25 +1,47 @@
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.e2e.tables import Small
+from tests.e2e.history import History, make_history
+from tests.e2e.tables import Row, Small
+
+Maker = Callable[..., Small]
+
+
+@pytest.fixture(scope="session")
+def release_in(_prefect_server: str, mlflow_template: Path) -> Maker:
+    """Makes a release in a folder, with an MLflow database in place and the tests' server."""
+
+    def make(folder: Path, name: str = "small", rows: list[Row] | None = None) -> Small:
+        temporary = folder / "tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
+        env = {
+            "PREFECT_API_URL": _prefect_server,
+            "TMPDIR": str(temporary),
+            "PPDM_TESTS_MARK": uuid.uuid4().hex,  # finds processes that were left behind
+        }
+        release = Small(folder, name, env, rows)
+        database = release.home / "views" / "mlflow" / "mlflow.db"
+        if not database.exists():
+            database.parent.mkdir(parents=True)
+            shutil.copyfile(mlflow_template, database)
+        return release
+
+    return make
 
 
 @pytest.fixture
-def small(tmp_path: Path, mlflow_template: Path, prefect_api: str) -> Callable[..., Small]:
-    """Makes releases in one home, with an MLflow database in place and the server of the tests."""
-    return lambda name="small", **settings: at_home(tmp_path, mlflow_template, name, **settings)
+def small(tmp_path: Path, release_in: Maker, prefect_api: str) -> Maker:
+    """Makes releases that share one home."""
+    return lambda name="small", rows=None: release_in(tmp_path, name, rows)
 
 
-def at_home(folder: Path, template: Path, name: str, **settings: Any) -> Small:
-    release = Small(folder, name, **settings)
-    database = release.home / "views" / "mlflow" / "mlflow.db"
-    if not database.exists():
-        database.parent.mkdir(parents=True)
-        shutil.copyfile(template, database)
-    return release
+@pytest.fixture(scope="session")
+def history(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> History:
+    """A home after releases that ended in every way; tests look at it and change nothing."""
+    return make_history(release_in(tmp_path_factory.mktemp("history"), "history"))

@@ -1,19 +1,26 @@
-"""What the tests run in place of ``ppdm`` itself: the same commands, with something injected."""
+"""What the tests run in place of ``ppdm`` itself: the same commands, with something injected.
+
+They run in children of the fork server, so that nothing here reaches the tests.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
-import sys
+import tempfile
+import threading
 from pathlib import Path
 
 from warehouse import checkpoints
 
-KEY = bytes(range(32))
+KEY = hashlib.sha256(b"a key that is only for tests").digest()
 
 
 def with_key(args: list[str]) -> None:
     """A dataset's first key is always the same one, so that two homes can be compared."""
+    import tqdm
+
     import flows.cli
     import tasks.keys
 
@@ -23,6 +30,8 @@ def with_key(args: list[str]) -> None:
             return KEY
 
     tasks.keys.secrets = Known  # type: ignore[assignment]
+    tempfile.tempdir = None  # TMPDIR is read again
+    tqdm.tqdm.set_lock(threading.RLock())  # its own is a semaphore that a killed process leaves
     flows.cli.main(args)
 
 
@@ -43,8 +52,58 @@ def killed(args: list[str]) -> None:
 
     def strike(name: str) -> None:
         if name == args[0]:
-            sys.stdout.flush()
             os.kill(os.getpid(), signal.SIGKILL)
 
     checkpoints.LISTENERS.append(strike)
     with_key(args[1:])
+
+
+def defective(args: list[str]) -> None:
+    """A library chokes on a cell, which is the first argument, and quotes it."""
+    import duckdb
+
+    import tasks.ingest
+
+    def profile(*given: object) -> None:
+        raise duckdb.ConversionException(f"Could not convert string '{args[0]}' to DOUBLE")
+
+    tasks.ingest.profile = profile  # type: ignore[assignment]
+    with_key(args[1:])
+
+
+def other_code(args: list[str]) -> None:
+    """As if the program had been changed."""
+    import tasks.ingest
+
+    tasks.ingest.code_version = lambda: "0123456789abcdef"  # type: ignore[assignment]
+    with_key(args)
+
+
+def without_audit(args: list[str]) -> None:
+    """The audit that is the first argument is never asked for."""
+    import tasks.audit
+
+    names = tuple(name for name in tasks.audit.audit_names() if name != args[0])
+    tasks.audit.audit_names = lambda: names
+    with_key(args[1:])
+
+
+def prepared(args: list[str]) -> None:
+    """Every step of a release up to the one that is the first argument, without Prefect."""
+    from flows.commands import read_file
+    from tasks import audit, gate, ingest, sanitize
+    from tasks.turns import taking_turns
+
+    plan = read_file(Path(args[1]))[1]
+    with taking_turns(plan):
+        release_id = ingest.begin.fn(plan)
+        for step in (
+            ingest.load_raw,
+            ingest.validate,
+            sanitize.make_draws,
+            audit.attack_shadows,
+            gate.judge,
+        ):
+            step.fn(plan, release_id)
+            if step.name == args[0]:
+                return

@@ -68,8 +68,10 @@ CONTENT: dict[str, Any] = {
 class Small:
     """A release in a folder of its own: change ``rows`` or ``content``, then ``write``."""
 
-    def __init__(self, folder: Path, name: str = "small", rows: list[Row] | None = None) -> None:
-        self.folder, self.name = folder, name
+    def __init__(
+        self, folder: Path, name: str, env: dict[str, str], rows: list[Row] | None = None
+    ) -> None:
+        self.folder, self.name, self.env = folder, name, env
         self.rows = small_rows() if rows is None else rows
         self.content = copy.deepcopy(CONTENT)
         self.content["dataset"]["name"] = name
@@ -102,12 +104,22 @@ class Small:
         names = (path.name for path in self.published.iterdir())
         return sorted(name for name in names if name != "latest" and not name.startswith("."))
 
-    def run(self, *args: str, **settings: Any) -> Result:
-        """``ppdm release FILE``, or another command on the file."""
-        return run_cli([*(args or ("release",)), str(self.file)], **settings)
+    @property
+    def private(self) -> Path:
+        return self.home / "private"
 
-    def start(self, *args: str, **settings: Any) -> Command:
-        return start_cli([*(args or ("release",)), str(self.file)], **settings)
+    def run(self, *args: str, entry: str = "with_key", timeout: float = 240) -> Result:
+        """``ppdm release FILE``, or another command on the file."""
+        return self.start(*args, entry=entry).wait(timeout)
+
+    def start(self, *args: str, entry: str = "with_key") -> Command:
+        command = [*(args or ("release",)), str(self.file)]
+        return start_cli(command, env=self.env, entry=f"tests.e2e.entries:{entry}")
+
+    def ask(self, *args: str) -> Result:
+        """A command on the home, such as ``ppdm status``."""
+        env = {**self.env, "PPDM_HOME": str(self.home)}
+        return run_cli(args, env=env, entry="tests.e2e.entries:with_key")
 
 
 def write_csv(path: Path, rows: list[Row]) -> None:

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from flows.environment import bypass_proxies, quiet_environment
-from flows.server import mark_crashed, prefect_server, reap_orphans, start
+from flows.server import prefect_server, reap_orphans, start
 from flows.server_process import Running, _identity, read_record
 from ppdm_core.errors import MachineTrouble
+from tasks.dead_runs import mark_crashed
 from tests.forkserver import start_cli
 
 ROOT = Path(__file__).resolve().parents[2]

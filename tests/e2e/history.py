@@ -1,0 +1,54 @@
+"""One dataset through everything that can happen to it, for tests that only look."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+from tests.e2e.tables import CLASSES, FEATURES, Row, Small
+from tests.forkserver import Result
+
+TOKEN = "qzxcanary"  # in every id and every excluded cell
+FAR = ("9.123456789012344", "0.987654321098765", "1.357913579135791", "8.642086420864209")
+ADDED: Row = {"person": f"{TOKEN}-new", "mood": CLASSES[0], "notes": f"{TOKEN} note"}
+ADDED |= dict(zip(FEATURES, FAR, strict=True))
+
+
+@dataclass
+class History:
+    release: Small
+    results: dict[str, Result] = field(default_factory=dict)
+
+
+def marked(rows: list[Row]) -> list[Row]:
+    """The rows with a token in every id and every cell that is left out."""
+    return [
+        {**row, "person": f"{TOKEN}-{number}", "notes": f"{TOKEN} {number}"}
+        for number, row in enumerate(rows)
+    ]
+
+
+def make_history(release: Small) -> History:
+    """Every release that is published holds other records than the one before."""
+    release.rows = marked(release.rows)
+    history = History(release.write())
+    results, run = history.results, release.run
+    results["approved"] = run("release", "--json")
+    results["unchanged"] = run("release")
+    release.rows.append(ADDED)
+    release.write()
+    results["rehearsed"] = run("release", "--dry-run", "--json")
+    results["killed"] = run("folder complete", "release", entry="killed")
+    results["changed"] = run("release", "--json")
+    lax = copy.deepcopy(release.content)
+    release.strict().write()
+    results["refused"] = run("release", "--json")
+    release.content = lax
+    release.write()
+    results["defect"] = run(f"{TOKEN} cell", "release", entry="defective")
+    release.rows[6]["iron"] = f"{TOKEN} cell"
+    release.write()
+    results["bad"] = run("release")
+    release.rows[6]["iron"] = "5.0"
+    results["status"] = release.ask("status")
+    return history
