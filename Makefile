@@ -6,6 +6,9 @@ INSTALL = $(BIN)/uv pip install -q --python $(BIN)/python
 COMPILE = $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate
 
+# Without cached bytecode every process compiles the libraries anew: twice the time.
+unexport PYTHONDONTWRITEBYTECODE
+
 # uv does not read the settings of pip.
 ifdef PIP_INDEX_URL
 export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)

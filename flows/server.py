@@ -170,6 +170,8 @@ def _stop_if_unused(home: Path, users: int) -> None:
 
 
 def _set_api_url(url: str | None) -> None:
+    if url == os.environ.get("PREFECT_API_URL"):
+        return
     if url is None:
         os.environ.pop("PREFECT_API_URL", None)
     else:

@@ -21,12 +21,13 @@ def posterior_bound(ln_gamma: float, prior: float) -> float:
     """The largest posterior of a property with this prior: gamma p / (1 + (gamma - 1) p)."""
     if prior in (0.0, 1.0):
         return prior
-    return 1.0 / (1.0 + (1.0 - prior) / prior * math.exp(-ln_gamma))
+    odds = math.inf if ln_gamma < -700 else math.exp(-ln_gamma)
+    return 1.0 / (1.0 + (1.0 - prior) / prior * odds)
 
 
 def posterior_floor(ln_gamma: float, prior: float) -> float:
     """The smallest posterior of a property with this prior: p / (gamma - (gamma - 1) p)."""
-    return 1.0 - posterior_bound(ln_gamma, 1.0 - prior)
+    return posterior_bound(-ln_gamma, prior)
 
 
 def laplace_figures(

@@ -159,9 +159,7 @@ class LosesARow(Planted):
 
 class SwapsRows(Planted):
     def spoil(self, released, rows):
-        return changed(
-            released, lambda block: replace(block, X=block.X[::-1], key=block.key[::-1])
-        )
+        return changed(released, lambda block: replace(block, X=block.X[::-1], key=block.key[::-1]))
 
 
 class DeclaresOtherColumns(Planted):

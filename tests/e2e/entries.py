@@ -89,12 +89,12 @@ def without_audit(args: list[str]) -> None:
 
 
 def prepared(args: list[str]) -> None:
-    """Every step of a release up to the one that is the first argument, without Prefect."""
+    """The steps of a release up to the one that is the first argument, without Prefect."""
     from flows.commands import read_file
-    from tasks import audit, gate, ingest, sanitize
+    from tasks import audit, gate, ingest, publish, sanitize
     from tasks.turns import taking_turns
 
-    plan = read_file(Path(args[1]))[1]
+    plan = read_file(Path(args[-1]))[1]
     with taking_turns(plan):
         release_id = ingest.begin.fn(plan)
         for step in (
@@ -107,3 +107,4 @@ def prepared(args: list[str]) -> None:
             step.fn(plan, release_id)
             if step.name == args[0]:
                 return
+        print(publish.leave.fn(plan, release_id, False))

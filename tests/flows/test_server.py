@@ -157,7 +157,7 @@ def test_a_server_that_ends_while_it_starts_is_trouble_of_the_machine(home: Path
 def test_a_given_server_is_used_and_left_alone(home: Path, prefect_api: str) -> None:
     with prefect_server(home, print) as url:
         assert url == prefect_api
-    assert not (home / "private").exists()
+        assert not (home / "private" / "server.json").exists()
     with prefect_server(home, print) as url:
         assert url == prefect_api == os.environ["PREFECT_API_URL"]
 

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ppdm_core.errors import Refused
+from tests.e2e.history import History
+from tests.e2e.tables import Small
+from tests.forkserver import Result
+from warehouse.home import Home
+from warehouse.manifest import verify
+from warehouse.store import Store
+
+Maker = Callable[..., Small]
+ERROR = {"kind", "message", "file", "column", "remedy"}
+DIGEST = 64  # hexadecimal digits of a SHA-256
+
+
+def answer(result: Result) -> dict[str, Any]:
+    """The one JSON object on standard output."""
+    assert result.stdout.count("\n") == 1 and result.stdout.endswith("\n"), result
+    content: dict[str, Any] = json.loads(result.stdout)
+    assert list(content)[:3] == ["ok", "exit_code", "error"]
+    assert content["exit_code"] == result.exit_code
+    assert content["ok"] == (result.exit_code == 0)
+    assert (content["error"] is None) == content["ok"]
+    if content["error"]:
+        assert set(content["error"]) == ERROR
+    return content
+
+
+def query(release: Small, text: str) -> list[tuple[Any, ...]]:
+    with Store(Home(release.home)).transaction("tests") as db:
+        return db.execute(text).fetchall()
+
+
+def test_an_approved_release_is_published(history: History) -> None:
+    result = history.results["approved"]
+    content = answer(result)
+    assert result.exit_code == 0
+    found = content["release"]
+    assert (found["release_id"], found["stage"]) == ("history-0001", "published")
+    folder = Path(found["published"])
+    assert {path.name for path in folder.iterdir()} == {"data.parquet", "manifest.json", "card.md"}
+    assert set(found["gammas"]) == {"component", "attribute", "record"}
+    assert {each["outcome"] for each in found["findings"]} == {"PASS"}
+    assert {each["check"] for each in found["findings"]} >= set(history.release.content["limits"])
+
+
+def test_a_refused_release_ends_with_3_and_leaves_nothing(history: History) -> None:
+    result = history.results["refused"]
+    content = answer(result)
+    assert result.exit_code == 3
+    assert content["error"]["kind"] == "refused"
+    found = content["release"]
+    assert (found["stage"], found["published"], found["version"]) == ("refused", None, None)
+    failed = {each["check"] for each in found["findings"] if each["outcome"] == "FAIL"}
+    assert failed == {"amplification.record", "known_pairs.breach_rate"}
+    assert found["release_id"].rpartition("-")[2] not in history.release.versions()
+
+
+def test_a_dry_run_publishes_nothing_and_a_changed_row_does(history: History) -> None:
+    rehearsed = answer(history.results["rehearsed"])["release"]
+    changed = answer(history.results["changed"])["release"]
+    assert (rehearsed["stage"], rehearsed["published"]) == ("rehearsed", None)
+    assert (changed["stage"], changed["version"]) == ("published", "0003")
+    assert history.release.versions() == ["0001", "0003"]
+    latest = history.release.published / "latest"
+    assert latest.is_symlink() and str(latest.readlink()) == "0003"
+    # The rehearsal was of the same bytes, so the same draws were judged.
+    assert rehearsed["findings"] == changed["findings"]
+
+
+def test_a_defect_is_told_without_a_traceback(history: History) -> None:
+    result = history.results["defect"]
+    assert (result.exit_code, result.stdout) == (1, "")
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("ppdm: A defect of ppdm: ConversionException at tests/e2e/entries.py")
+    assert "Traceback" not in result.stderr
+
+
+def test_status_and_show(history: History) -> None:
+    status = history.release.ask("status", "--json")
+    stages = {each["release_id"]: each["stage"] for each in answer(status)["runs"]}
+    endings = ["published", "rehearsed", "published", "refused", "abandoned", "rejected"]
+    assert stages == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
+    shown = history.release.ask("show", "history-0004")
+    assert shown.exit_code == 0
+    for finding in answer(history.results["refused"])["release"]["findings"]:
+        assert finding["check"] in shown.stdout
+    unknown = history.release.ask("show", "history-0099", "--json")
+    assert unknown.exit_code == 2
+    assert answer(unknown)["error"]["kind"] == "bad_input"
+
+
+def test_private_tables_of_old_runs_are_dropped_and_digests_stay(history: History) -> None:
+    listing = """
+        select table_name from information_schema.tables
+        where table_schema in ('raw', 'validated', 'sanitized')
+    """
+    # The last run was rejected and left no tables; keep_raw = 1 keeps no older ones.
+    assert query(history.release, listing) == []
+    runs = query(history.release, "select source_digest, file_digest from meta.run")
+    assert len(runs) == 6
+    assert all(len(digest) == DIGEST for run in runs for digest in run)
+    facts = query(history.release, "select release_id from meta.fact where kind = 'sanitized'")
+    assert {release_id for (release_id,) in facts} == {f"history-{i:04d}" for i in range(1, 5)}
+    versions = query(history.release, "select data_digest, manifest_digest from published.version")
+    assert len(versions) == 2 and all(len(each) == DIGEST for row in versions for each in row)
+
+
+def test_events_tell_every_step_in_order(history: History) -> None:
+    select = "select kind from meta.event where release_id = 'history-0001' order by number"
+    steps = ["created", "raw", "validated", "sanitized", "audited", "approved", "published"]
+    assert [kind for (kind,) in query(history.release, select)] == steps
+
+
+def test_the_prefect_run_of_a_refusal_is_named_so(history: History, prefect_api: str) -> None:
+    from prefect.client.orchestration import get_client
+
+    (row,) = query(
+        history.release, "select flow_run_id from meta.run where release_id = 'history-0004'"
+    )
+    with get_client(sync_client=True) as client:
+        run = client.read_flow_run(row[0])
+    assert (run.state_name, run.state_type) == ("Refused", "FAILED")
+
+
+def test_the_mlflow_runs_carry_the_verdicts(history: History) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{history.release.home}/views/mlflow/mlflow.db")
+    experiment = client.get_experiment_by_name("history")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id])
+    verdicts = {run.data.tags["release_id"]: run.data.tags["verdict"] for run in runs}
+    endings = ["published", "rehearsed", "published", "refused"]
+    assert verdicts == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
+    assert all("record_linkage.rate.baseline" in run.data.metrics for run in runs)
+
+
+def test_verify_passes_and_needs_nothing_private(history: History, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(history.release.published / "latest", copy)
+    result = history.release.ask("verify", str(copy), "--json")
+    assert answer(result)["release_id"] == "history-0003"
+    (copy / "card.md").write_text("another card")
+    broken = history.release.ask("verify", str(copy), "--json")
+    assert answer(broken)["error"]["kind"] == "refused"
+    assert broken.exit_code == 3
+    assert list(tmp_path.iterdir()) == [copy]
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "card.md", "data.parquet"])
+def test_verify_finds_any_changed_byte(history: History, tmp_path: Path, name: str) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(history.release.published / "latest", copy)
+    verify(copy)
+    whole = (copy / name).read_bytes()
+    with (copy / name).open("r+b", buffering=0) as file:
+        for place, byte in enumerate(whole):
+            with changed(file, place, byte), pytest.raises(Refused):
+                verify(copy)
+    verify(copy)
+
+
+@contextmanager
+def changed(file: Any, place: int, byte: int) -> Iterator[None]:
+    for value in (byte ^ (1 + place % 255), byte):
+        file.seek(place)
+        file.write(bytes([value]))
+        if value != byte:
+            yield
+
+
+def test_verify_finds_missing_and_added_files(history: History, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(history.release.published / "latest", copy)
+    (copy / "extra").touch()
+    with pytest.raises(Refused, match="extra is not part"):
+        verify(copy)
+    (copy / "extra").unlink()
+    (copy / "data.parquet").unlink()
+    with pytest.raises(Refused, match=r"data\.parquet is missing"):
+        verify(copy)
+
+
+def copy_of(history: History, folder: Path) -> Small:
+    old = history.release
+    shutil.copytree(old.folder, folder)
+    release = Small(folder, old.name, old.env, [*old.rows])
+    release.rows[6] = {**release.rows[6], "iron": "5.0"}
+    return release.write()
+
+
+def test_a_key_is_backed_up_and_restored(history: History, tmp_path: Path) -> None:
+    release = copy_of(history, tmp_path / "copy")
+    key, backup = release.private / "keys" / "history.key", tmp_path / "backup"
+    made = release.ask("key", "backup", "history", "--out", str(backup))
+    assert made.exit_code == 0
+    assert backup.stat().st_mode & 0o777 == 0o600
+    content = key.read_text()
+    assert content.strip() not in made.stdout + made.stderr
+    key.unlink()
+    assert release.ask("key", "restore", str(backup)).exit_code == 0
+    assert key.read_text() == content and key.stat().st_mode & 0o777 == 0o600
+    # A backup of another key is not let in.
+    other = json.loads(backup.read_text()) | {"key": "00" * 32}
+    backup.write_text(json.dumps(other))
+    assert release.ask("key", "restore", str(backup)).exit_code == 2
+    assert key.read_text() == content
+
+
+@pytest.mark.parametrize("what", ["missing", "another", "damaged"])
+def test_a_dataset_is_never_keyed_again(history: History, tmp_path: Path, what: str) -> None:
+    release = copy_of(history, tmp_path / "copy")
+    key = release.private / "keys" / "history.key"
+    if what == "missing":
+        key.unlink()
+    else:
+        key.write_text("ab" * 32 if what == "another" else "no key")
+    before = release.versions()
+    result = release.run("release", "--json")
+    assert result.exit_code == 2
+    assert "ppdm key backup" in answer(result)["error"]["remedy"]
+    assert release.versions() == before
+    assert key.exists() == (what != "missing")
+
+
+def test_without_record_ids_every_release_is_fresh_but_judged_the_same(small: Maker) -> None:
+    release = small()
+    del release.content["dataset"]["record_id"]
+    release.content["sanitizer"] |= {"basis": "private"}
+    del release.content["sanitizer"]["basis_share"]
+    release.write()
+    for _ in range(2):
+        assert release.run("", entry="prepared").exit_code == 0
+    first, second = (release.published / number for number in ("0001", "0002"))
+    assert (first / "data.parquet").read_bytes() != (second / "data.parquet").read_bytes()
+    scores = "select name, value, low, high, worst from audit.score where release_id = '{}' order by name"
+    assert query(release, scores.format("small-0001")) == query(
+        release, scores.format("small-0002")
+    )
