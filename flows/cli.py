@@ -128,17 +128,19 @@ def key_restore(
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point; a wrong command line is bad input like any other."""
-    import click
-
     from ppdm_core.errors import BadInput
 
     arguments = sys.argv[1:] if argv is None else argv
     try:
         code = app(args=arguments, prog_name="ppdm", standalone_mode=False)
-    except click.exceptions.Abort:
+    except typer.Abort:
         raise SystemExit(130) from None
-    except click.UsageError as error:
-        complaint = BadInput(error.format_message(), remedy="See: ppdm --help")
+    except typer.TyperException as error:
+        message = error.format_message()
+        if message.startswith("Usage:"):  # nothing was asked for, so this is the help
+            print(message)
+            raise SystemExit(0) from None
+        complaint = BadInput(message, remedy="See: ppdm --help")
         give("--json" in arguments, failing(complaint))
     raise SystemExit(code or 0)
 

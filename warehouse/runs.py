@@ -42,6 +42,7 @@ def begin_run(
         identity = (source_digest, file_digest, code_version)
         for run in dead:
             if (run.source_digest, run.file_digest, run.code_version) != identity:
+                drop_tables(db, run)  # nobody will continue it
                 move(db, run.release_id, "abandoned", {})
         number = 1 + max((run.number for run in earlier), default=0)
         for run in dead:

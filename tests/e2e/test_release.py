@@ -193,7 +193,7 @@ def test_verify_finds_missing_and_added_files(history: History, tmp_path: Path) 
 
 def copy_of(history: History, folder: Path) -> Small:
     old = history.release
-    shutil.copytree(old.folder, folder)
+    shutil.copytree(old.folder, folder, symlinks=True)
     release = Small(folder, old.name, old.env, [*old.rows])
     release.rows[6] = {**release.rows[6], "iron": "5.0"}
     return release.write()
