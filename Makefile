@@ -13,6 +13,9 @@ unexport PYTHONDONTWRITEBYTECODE
 ifdef PIP_INDEX_URL
 export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
 endif
+ifdef PIP_CERT
+export SSL_CERT_FILE ?= $(PIP_CERT)
+endif
 
 .PHONY: help demo test slow check lock clean
 
