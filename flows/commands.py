@@ -12,7 +12,7 @@ from flows.config import ReleaseFile, check_names, load
 from flows.plan import plan_of
 from flows.progress import shown_progress
 from flows.server import prefect_server, reap_orphans
-from flows.words import checked_text, outcome_text, show_text, status_text
+from flows.words import checked_text, outcome_text, show_command, show_text, status_text
 from ppdm_core.errors import BadInput, MachineTrouble, PpdmError, Refused
 from tasks.plan import Plan, check_plan, say
 from warehouse.home import Home
@@ -128,7 +128,7 @@ def outcome(summary: Summary) -> Answer:
     error = None
     if refused:
         why = summary.refusals[0].why
-        error = Refused(why, remedy=f"See: ppdm show {summary.run.release_id}")
+        error = Refused(why, remedy=f"See: {show_command(summary)}")
     return Answer(
         outcome_text(summary),
         {"release": summary.as_dict()},

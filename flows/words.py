@@ -34,7 +34,7 @@ def outcome_text(summary: Summary) -> str:
         lines += [line for finding in failures[:MOST_REASONS] for line in reason(finding)]
         more = len(failures) - MOST_REASONS
         extra = f" ({more} more)" if more > 0 else ""
-        lines.append(f"  Every check{extra}: ppdm show {summary.run.release_id}")
+        lines.append(f"  Every check{extra}: {show_command(summary)}")
     else:
         lines += attackers(summary)
     if summary.folder:
@@ -74,6 +74,11 @@ def wrapped(text: str, most: int | None = None) -> list[str]:
     if most is not None and len(lines) > most:
         lines = [*lines[: most - 1], lines[most - 1][: WIDTH - 8] + " ..."]
     return [f"  {'- ' if number == 0 else '  '}{line}" for number, line in enumerate(lines)]
+
+
+def show_command(summary: Summary) -> str:
+    home = near(summary.home)
+    return f"ppdm show {summary.run.release_id}" + ("" if home == ".ppdm" else f" --home {home}")
 
 
 def near(path: Path) -> str:

@@ -17,6 +17,7 @@ from warehouse.store import Run, Store, read_fact
 
 @dataclass(frozen=True, eq=False)
 class Summary:
+    home: Path
     run: Run
     sanitized: dict[str, Any] | None
     validated: dict[str, Any] | None
@@ -71,6 +72,7 @@ def read_summary(store: Store, release_id: str) -> Summary:
         verdict = read_verdict(db, release_id)
     folder = version_folder(store.home, run) if run.stage == "published" else None
     return Summary(
+        home=store.home.root,
         run=run,
         sanitized=sanitized,
         validated=validated,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from tests.e2e.tables import FEATURES, Small, feature
@@ -252,12 +253,21 @@ def test_a_newer_duckdb_file_is_left_alone(small: Maker) -> None:
     home.create()
     with Store(home).transaction("tests"):
         pass
-    with home.database.open("r+b") as file:
-        file.seek(20)  # behind checksum and magic bytes: the version of the format
-        file.write((250).to_bytes(8, "little"))
+    write(home.database, 12, 1250)  # behind checksum and magic bytes: the version of the format
+    with pytest.raises(duckdb.Error, match="checksum") as complaint:
+        duckdb.connect(str(home.database))
+    computed = re.search(r"computed checksum (\d+)", str(complaint.value))
+    assert computed
+    write(home.database, 0, int(computed[1]))
     content = home.database.read_bytes()
     check_complaint(release.ask("status"), "newer version of DuckDB.*Install", None)
     assert home.database.read_bytes() == content
+
+
+def write(path: Path, place: int, value: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(value.to_bytes(8, "little"))
 
 
 def test_a_wrong_command_line_is_bad_input(small: Maker) -> None:
