@@ -20,7 +20,7 @@ from tasks.cards import card_text, show_in_prefect
 from tasks.facts import schema_from_dict
 from tasks.ingest import raw_table, validated_table
 from tasks.keys import dataset_noise
-from tasks.plan import Plan, say
+from tasks.plan import Plan, code_version, say
 from tasks.shield import shielded
 from tasks.summary import Summary, read_summary
 from warehouse import door
@@ -97,6 +97,7 @@ def parcel(plan: Plan, store: Store, summary: Summary) -> door.Parcel:
         run=summary.run,
         sink=plan.sink,
         policy_digest=plan.policy.digest,
+        code_version=code_version(),
         expected=expected(plan, store, summary),
         card=card_text(plan, summary),
         manifest=manifest_body(plan, store, summary),

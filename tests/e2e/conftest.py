@@ -18,11 +18,9 @@ def release_in(_prefect_server: str, mlflow_template: Path) -> Maker:
     """Makes a release in a folder, with an MLflow database in place and the tests' server."""
 
     def make(folder: Path, name: str = "small", rows: list[Row] | None = None) -> Small:
-        temporary = folder / "tmp"
-        temporary.mkdir(parents=True, exist_ok=True)
         env = {
             "PREFECT_API_URL": _prefect_server,
-            "TMPDIR": str(temporary),
+            "TMPDIR": None,  # the home's own
             "PPDM_TESTS_MARK": uuid.uuid4().hex,  # finds processes that were left behind
         }
         release = Small(folder, name, env, rows)

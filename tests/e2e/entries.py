@@ -74,8 +74,10 @@ def defective(args: list[str]) -> None:
 def other_code(args: list[str]) -> None:
     """As if the program had been changed."""
     import tasks.ingest
+    import tasks.publish
 
-    tasks.ingest.code_version = lambda: "0123456789abcdef"  # type: ignore[assignment]
+    for module in (tasks.ingest, tasks.publish):
+        module.code_version = lambda: "0123456789abcdef"  # type: ignore[attr-defined]
     with_key(args)
 
 

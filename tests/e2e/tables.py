@@ -69,7 +69,7 @@ class Small:
     """A release in a folder of its own: change ``rows`` or ``content``, then ``write``."""
 
     def __init__(
-        self, folder: Path, name: str, env: dict[str, str], rows: list[Row] | None = None
+        self, folder: Path, name: str, env: dict[str, str | None], rows: list[Row] | None = None
     ) -> None:
         self.folder, self.name, self.env = folder, name, env
         self.rows = small_rows() if rows is None else rows

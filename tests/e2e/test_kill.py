@@ -119,9 +119,9 @@ def check_same(release: Small, unkilled: Small) -> None:
 def check_tidy(release: Small) -> None:
     assert list((release.private / "work").iterdir()) == []
     assert [path.name for path in (release.private / "keys").iterdir()] == [f"{release.name}.key"]
-    assert {path.name for path in release.private.iterdir()} == {
-        *("keys", "locks", "work", "warehouse.duckdb"),
-    }
+    assert list((release.private / "tmp").iterdir()) == []
+    left = {path.name for path in release.private.iterdir()}
+    assert left == {"keys", "locks", "tmp", "work", "warehouse.duckdb"}
     assert orphans(release) == []
 
 
