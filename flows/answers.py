@@ -47,9 +47,8 @@ def as_object(answer: Answer) -> dict[str, Any]:
 
 
 def in_words(error: PpdmError) -> str:
-    where = ": ".join(
-        part for part in (error.file, f"column '{error.column}'" if error.column else None) if part
-    )
+    """One line with file and column, each named once."""
     message = str(error)
-    prefix = "" if not where or (error.file and error.file in message) else f"{where}: "
-    return f"ppdm: {prefix}{message}"
+    column = f"column '{error.column}'" if error.column else None
+    where = [part for part in (error.file, column) if part and part.lower() not in message.lower()]
+    return ": ".join(["ppdm", *where, message])

@@ -66,6 +66,7 @@ def check_plan(plan: Plan) -> None:
                 column=column.name,
                 remedy='Give it the role "exclude", or choose another method.',
             )
+    sanitizer.check_features(sum(c.role == "feature" for c in plan.columns))
     if sanitizer.set_aside and plan.record_id is None:
         raise BadInput(
             f"Method '{plan.method}' sets records aside for its basis, which needs a record_id, "

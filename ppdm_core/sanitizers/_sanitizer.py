@@ -65,6 +65,14 @@ class Sanitizer(ABC):
         """The fit learns from records that are released too."""
         return self.scale == "zscore"
 
+    def check_features(self, d: int) -> None:
+        """Refuses what cannot be done with this many features, before any record is read."""
+        if d < 1:
+            raise BadInput(
+                f"Method '{self.name}' has no feature to release.",
+                remedy='Give a column the role "feature".',
+            )
+
     def fit_parameters(self) -> dict[str, Any]:
         """What the fit depends on beside the records."""
         return {"scale": self.scale}

@@ -133,6 +133,11 @@ class PcaLaplace(Sanitizer):
         declared = self.basis != "private" or self.score_ranges is not None
         return self.noise_shape == "per_component" and declared
 
+    def check_features(self, d: int) -> None:
+        super().check_features(d)
+        if isinstance(self.components, int) and self.components > d:
+            raise reject(self, "components", f"an int in [1, {d}]", self.components)
+
     def fit_parameters(self) -> dict[str, Any]:
         share = self.basis_share if self.basis == "sample" else None
         components = self.components

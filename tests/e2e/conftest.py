@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.history import History, make_history
+from tests.e2e.history import History, first_rows, make_history
+from tests.e2e.kills import Chain, make_chain
 from tests.e2e.tables import Row, Small
 
 Maker = Callable[..., Small]
@@ -42,4 +43,11 @@ def small(tmp_path: Path, release_in: Maker, prefect_api: str) -> Maker:
 @pytest.fixture(scope="session")
 def history(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> History:
     """A home after releases that ended in every way; tests look at it and change nothing."""
-    return make_history(release_in(tmp_path_factory.mktemp("history"), "history"))
+    return make_history(release_in(tmp_path_factory.mktemp("history"), "history", first_rows()))
+
+
+@pytest.fixture(scope="session")
+def chain(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Chain:
+    """The first release of the history in another home, killed again and again."""
+    folder = tmp_path_factory.mktemp("chain")
+    return make_chain(release_in(folder, "history", first_rows()).write())

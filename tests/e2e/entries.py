@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import subprocess
 import tempfile
 import threading
 from pathlib import Path
@@ -56,6 +57,13 @@ def killed(args: list[str]) -> None:
 
     checkpoints.LISTENERS.append(strike)
     with_key(args[1:])
+
+
+def asleep(args: list[str]) -> None:
+    """In a process of its own, as the attacks are."""
+    with subprocess.Popen(["sleep", args[0]]):
+        print("asleep", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def defective(args: list[str]) -> None:

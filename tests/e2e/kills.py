@@ -1,0 +1,125 @@
+"""Where a release can be killed, and what must be so afterwards."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.e2e.tables import Small
+from tests.forkserver import ROOT, Result
+from warehouse.manifest import verify
+from warehouse.stages import ALLOWED
+
+PACKAGES = ("flows", "tasks", "warehouse", "ppdm_core")
+NO_STEP = {"created", "abandoned"}  # stages that a run is put into as another one begins
+# Only met by the run after one that was killed at the point on the right.
+AFTER = {"leftover hidden": "folder renamed"}
+# In the order of a release; the others are tried one by one, which takes longer.
+IN_CHAIN = (
+    "run begun",
+    "key written",
+    "after commit of validated",
+    "candidate drawn",
+    "before commit of sanitized",
+    "attacks played",
+    "before commit of approved",
+    "data written",
+    "folder complete",
+    "folder renamed",
+    "leftover hidden",
+    "after commit of published",
+    "before latest",
+)
+
+
+def points_in_code() -> set[str]:
+    """The name of every checkpoint, from the code itself."""
+    files = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return {name for path in files for name in points_in(path)}
+
+
+def points_in(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "checkpoint":
+            yield from names_of(node.args[0])
+
+
+def names_of(argument: ast.expr) -> Iterator[str]:
+    if isinstance(argument, ast.Constant):
+        yield str(argument.value)
+        return
+    assert isinstance(argument, ast.JoinedStr), "a checkpoint has a name that can be read"
+    for stage in ALLOWED.keys() - NO_STEP:
+        parts = (each.value if isinstance(each, ast.Constant) else stage for each in argument.values)
+        yield "".join(map(str, parts))
+
+
+@dataclass
+class Chain:
+    """A release that was killed at many points in turn, each time by a new command."""
+
+    release: Small
+    killed: list[str] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+
+
+def make_chain(release: Small) -> Chain:
+    chain = Chain(release)
+    for point in IN_CHAIN:
+        result = kill(release, point)
+        chain.results.append(result)
+        if result.exit_code == -9:
+            chain.killed.append(point)
+        check_published(release)
+    chain.results.append(release.run())
+    return chain
+
+
+def kill(release: Small, point: str, *args: str) -> Result:
+    return release.run(point, *(args or ("release",)), entry="killed")
+
+
+def check_published(release: Small) -> None:
+    """Whoever looks at the published folder sees whole versions, or none."""
+    for version in release.versions():
+        verify(release.published / version)
+    latest = release.published / "latest"
+    if latest.is_symlink():
+        verify(latest)
+
+
+def check_same(release: Small, unkilled: Small) -> None:
+    """The first version has the bytes that it would have had anyway, and nothing else is left."""
+    assert release.versions() == ["0001"]
+    for name in ("data.parquet", "card.md"):
+        ours, theirs = (each.published / "0001" / name for each in (release, unkilled))
+        assert ours.read_bytes() == theirs.read_bytes()
+    assert {path.name for path in release.published.iterdir()} == {"0001", "latest"}
+    assert (release.published / "latest").readlink() == Path("0001")
+    check_published(release)
+    check_tidy(release)
+
+
+def check_tidy(release: Small) -> None:
+    assert list((release.private / "work").iterdir()) == []
+    assert list((release.private / "tmp").iterdir()) == []
+    assert [path.name for path in (release.private / "keys").iterdir()] == [f"{release.name}.key"]
+    left = {path.name for path in release.private.iterdir()}
+    assert left == {"keys", "locks", "tmp", "work", "warehouse.duckdb"}
+    assert orphans(release) == []
+
+
+def orphans(release: Small) -> list[str]:
+    """Processes that a command of this release started and left behind."""
+    mark = f"PPDM_TESTS_MARK={release.env['PPDM_TESTS_MARK']}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if folder.name != str(os.getpid()) and mark in (folder / "environ").read_bytes():
+                found.append((folder / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
