@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,9 @@ from flows.plan import plan_of
 from flows.progress import shown_progress
 from flows.server import prefect_server, reap_orphans
 from flows.words import checked_text, outcome_text, show_command, show_text, status_text
-from ppdm_core.errors import BadInput, MachineTrouble, PpdmError, Refused
-from tasks.plan import Plan, check_plan, say
+from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError, Refused
+from tasks.plan import Plan, check_plan, code_version, say
+from tasks.shield import Shield
 from warehouse.home import Home
 
 if TYPE_CHECKING:
@@ -68,8 +71,24 @@ def release_files(paths: Sequence[Path], dry_run: bool) -> list[Answer]:
     home = files[0].home()
     Home(home).create()
     reap_orphans(home)
-    with shown_progress(), prefect_server(home, say, meanwhile=import_heavy):
+    with reported(home), shown_progress(), prefect_server(home, say, meanwhile=import_heavy):
         return [run_release(file, dry_run) for file in files]
+
+
+@contextmanager
+def reported(home: Path) -> Iterator[None]:
+    """A defect leaves a report in the private folder: places in our code, no value."""
+    try:
+        with Shield():
+            yield
+    except Defect as defect:
+        folder = home / "private" / "defects"
+        folder.mkdir(exist_ok=True)
+        report = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}.txt"
+        lines = (f"code {code_version()}", defect.message, *defect.trace)
+        report.write_text("\n".join(lines) + "\n")
+        remedy = f"Nothing was published. Please report it; the places are in {report}."
+        raise Defect(defect.message, remedy=remedy) from None
 
 
 def import_heavy() -> None:

@@ -200,20 +200,20 @@ class Auditor:
         return self._scored(metric, f"{attack.name}.{metric.name}", figures, attack.story)
 
     def _score_links(self, attack: Attack, metric: LinkMetric, played: list[Played]) -> Score:
-        hits = {
-            name: np.mean([one.candidates[name] == one.link_truth for one in played], axis=0)
-            for name in played[0].candidates
-        }  # (t,) share of the draws in which each target was found
-        means = {name: float(hit.mean()) for name, hit in hits.items()}
+        def over_draws(name: str) -> list[float]:
+            return [metric.measure(one.candidates[name], one.link_truth) for one in played]
+
+        # Measured for all, so that a broken candidate is found even beside a worse one.
+        means = {name: float(np.mean(over_draws(name))) for name in played[0].candidates}
         name = pick_worst(means, metric.better)
-        picked = self._targets
-        isolated = np.isin(picked, self._isolated)
+        hits = np.mean([one.candidates[name] == one.link_truth for one in played], axis=0)  # (t,)
+        isolated = np.isin(self._targets, self._isolated)
         figures = Figures(
-            values=[metric.measure(one.candidates[name], one.link_truth) for one in played],
-            n=len(picked),
+            values=over_draws(name),
+            n=len(self._targets),
             baseline=metric.baseline(len(self.truth.X)),
-            value_on=lambda rows: float(hits[name][rows].mean()),
-            worst_decile=float(hits[name][isolated].mean()) if isolated.any() else None,
+            value_on=lambda rows: float(hits[rows].mean()),
+            worst_decile=float(hits[isolated].mean()) if isolated.any() else None,
             candidate=name,
         )
         return self._scored(metric, f"{attack.name}.{metric.name}", figures, attack.story)

@@ -76,7 +76,7 @@ class MachineTrouble(PpdmError):
 
 
 class Defect(PpdmError):
-    pass
+    trace: tuple[str, ...] = ()  # places in our own code, the innermost last; no values
 
 
 class NotApplicable(PpdmError):

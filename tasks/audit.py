@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import select
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,7 +124,8 @@ class Worker:
     def start(self) -> subprocess.Popen[bytes]:
         if self.process is None:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tasks.audit_worker"],
+                [sys.executable, "-m", "tasks.audit_worker", str(os.getpid())],
+                cwd=Path(__file__).resolve().parents[1],  # not where a user's modules are
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,  # a traceback may quote a value
@@ -143,6 +146,7 @@ class Worker:
         assert process.stdin is not None and process.stdout is not None
         try:
             send(process.stdin, name)  # type: ignore[arg-type]
+            checkpoint("attack asked")
             left = max(0.0, deadline - time.monotonic())
             ready, _, _ = select.select([process.stdout], [], [], left)
             if not ready:

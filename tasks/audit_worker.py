@@ -1,4 +1,6 @@
-"""The process that attacks: `python -m tasks.audit_worker`, killed by its parent when it hangs.
+"""The process that attacks: `python -m tasks.audit_worker PARENT`.
+
+Its parent kills it when it hangs, and it ends itself when its parent was killed.
 
 It reads pickled messages on standard input, first the evidence, then names of audits, and answers
 each with scores, the reason why it does not apply, or the type of the error. Never with an error's
@@ -7,9 +9,12 @@ message: that may quote a value.
 
 from __future__ import annotations
 
+import os
 import pickle
 import struct
 import sys
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -69,10 +74,18 @@ def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         send(outgoing, answer)
 
 
+def end_with(parent: int) -> None:
+    """A parent that was killed cannot end an attack that hangs."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=end_with, args=(int(sys.argv[1]),), daemon=True).start()
     # Whatever an attack prints must not be taken for an answer.
-    answers = sys.stdout.buffer
-    sys.stdout = sys.stderr
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
     from tasks import audit_worker  # so that messages are pickled under their real name
 
     audit_worker.serve(sys.stdin.buffer, answers)

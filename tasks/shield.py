@@ -66,22 +66,23 @@ def without_values(error: Exception) -> PpdmError:
         return MachineTrouble(
             "The Prefect server stopped answering.", remedy="Run the same release again."
         )
-    return Defect(
-        f"A defect of ppdm: {type(error).__name__} at {place_of(error)}.",
+    trace = places_of(error)
+    place = trace[-1] if trace else "an unknown place"
+    defect = Defect(
+        f"A defect of ppdm: {type(error).__name__} at {place}.",
         remedy="Nothing was published. Please report this line.",
     )
+    defect.trace = trace
+    return defect
 
 
-def place_of(error: BaseException) -> str:
-    """The innermost line of our own code; never an argument or a value."""
-    ours = [
-        frame
+def places_of(error: BaseException) -> tuple[str, ...]:
+    """Lines of our own code, the innermost last; never an argument or a value."""
+    return tuple(
+        f"{Path(frame.filename).relative_to(ROOT)}:{frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
         if ROOT in Path(frame.filename).parents and "site-packages" not in frame.filename
-    ]
-    if not ours:
-        return "an unknown place"
-    return f"{Path(ours[-1].filename).relative_to(ROOT)}:{ours[-1].lineno}"
+    )
 
 
 def shielded(function: Callable[P, R]) -> Callable[P, R]:

@@ -92,7 +92,10 @@ def box_ranges(loadings: Floats, widths: Floats) -> Floats:
 
 
 def distortion_moments(fitted: Mapping[str, Any], b: Floats) -> dict[str, float]:
-    """Mean and variance of d'^2 - d^2 over a random pair and the noise (P0, eq. 12 and 13)."""
+    """Mean and variance of d'^2 - d^2 over a random pair and the noise (P0, eq. 12 and 13).
+
+    d' is the distance of a clean query from a noisy record, as a recipient's classifier sees it.
+    """
     values = np.array(fitted["variances"], dtype=np.float64)
     kept, dropped = values[: len(b)], values[len(b) :]
     mean = 2 * np.sum(b**2) - 2 * np.sum(dropped)

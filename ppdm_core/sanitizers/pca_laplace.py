@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ppdm_core.errors import BadInput
-from ppdm_core.guarantee import laplace_figures
-from ppdm_core.noise import TAIL, Noise, grid_ranges, grid_step, on_grid, reach
+from ppdm_core.noise import Noise, grid_ranges, on_grid, reach
 from ppdm_core.rows import padded_product
 from ppdm_core.sanitizers._basis import box_ranges, distortion_moments, fit_basis
+from ppdm_core.sanitizers._mechanism import Mechanism
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 from ppdm_core.types import (
     Block,
@@ -147,7 +147,7 @@ class PcaLaplace(Sanitizer):
     def fit(self, rows: Rows) -> Fitted:
         return fit_basis(rows, self.components)
 
-    def _mechanism(self, schema: Schema, fitted: Fitted) -> _Mechanism:
+    def _mechanism(self, schema: Schema, fitted: Fitted) -> Mechanism:
         loadings = np.array(fitted["loadings"], dtype=np.float64)  # (d, s)
         if loadings.shape[0] != len(schema.numeric):
             raise BadInput(
@@ -161,7 +161,7 @@ class PcaLaplace(Sanitizer):
         else:
             ranges = self._score_ranges(fitted, loadings.shape[1])
             units = ranges[:, 1] - ranges[:, 0]
-        unit = _Mechanism(loadings, schema.widths, units, ranges, self._clips)
+        unit = Mechanism(loadings, schema.widths, units, ranges, self._clips)
         return unit.scaled(self.b if self.b is not None else self._solve(unit))
 
     def _score_ranges(self, fitted: Fitted, s: int) -> Floats:
@@ -172,7 +172,7 @@ class PcaLaplace(Sanitizer):
             raise reject(self, "score_ranges", wanted, self.score_ranges)
         return np.array(self.score_ranges, dtype=np.float64)
 
-    def _solve(self, unit: _Mechanism) -> float:
+    def _solve(self, unit: Mechanism) -> float:
         """The smallest b whose figures keep every asked gamma (they fall as b grows)."""
         assert self.gamma is not None
         asked = [(kind, math.log(value)) for kind, value in self.gamma.items()]
@@ -233,7 +233,7 @@ class PcaLaplace(Sanitizer):
             counts=counts,
         )
 
-    def _released_schema(self, schema: Schema, m: _Mechanism) -> Schema:
+    def _released_schema(self, schema: Schema, m: Mechanism) -> Schema:
         if self.space == "original":
             return schema
         limits = reach(m.ranges, m.b, m.g) * m.g[:, None]
@@ -268,34 +268,3 @@ class PcaLaplace(Sanitizer):
             record,
             tuple(assumptions),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Mechanism:
-    """The numbers that the noise is made with."""
-
-    loadings: Floats  # (d, s)
-    widths: Floats  # (d,)
-    b: Floats  # (s,) noise scales
-    ranges: Floats  # (s, 2) of the scores
-    clips: bool
-
-    def scaled(self, factor: float) -> _Mechanism:
-        return replace(self, b=self.b * factor)
-
-    @property
-    def g(self) -> Floats:
-        return np.array([grid_step(scale) for scale in self.b.tolist()])
-
-    def figures(self) -> tuple[float, float, float]:
-        inside = self.clips
-        return laplace_figures(self.loadings, self.widths, self.b, self.g, self.ranges, inside)
-
-    def check_reach(self) -> None:
-        half = (self.ranges[:, 1] - self.ranges[:, 0]) / 2
-        if np.any(TAIL * self.b <= half + 2 * self.g):
-            factor = float(np.max(half / self.b)) / TAIL
-            raise BadInput(
-                "With so little noise some outputs of PcaLaplace cannot come from all inputs.",
-                remedy=f"Raise 'b' to more than {factor:.2g} times its value.",
-            )

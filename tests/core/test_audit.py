@@ -1,145 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
-
 import numpy as np
 import pytest
 
-from ppdm_core import audit
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit import Auditor, Draw, Truth, audit_names
+from ppdm_core.audit import Auditor, audit_names
 from ppdm_core.errors import Defect, NotApplicable
 from ppdm_core.metrics import METRICS
-from ppdm_core.policy import Attacker, Limit, Policy
-from ppdm_core.types import AttackerView, Estimate, Numeric, Public, Schema
-from tests.contract.scenes import arrays
-
-N, D = 80, 4
-COPY = Public("copy", "original", tuple(f"x{j}" for j in range(D)))
-LAPLACE = replace(
-    COPY,
-    space="components",
-    centre=np.full(D, 0.5),
-    loadings=np.eye(D),
-    law="laplace",
-    scales=np.full(D, 0.05),
-)
-
-
-def truth(n: int = N) -> Truth:
-    rng = np.random.default_rng(1)
-    X = rng.random((n, D))
-    return Truth(
-        X,
-        (X[:, 0] > 0.5).astype(np.int32),
-        Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(D))),
-    )
-
-
-def policy(limits: int = 1, **attacker: Any) -> Policy:
-    known = {"known_records": 20, "sample_share": 0.1, "epsilon": 0.1, **attacker}
-    lines = {f"limit {i}": Limit(1.0, "DPO", "test") for i in range(limits)}
-    return Policy(required=(), limits=lines, attacker=Attacker(**known))
-
-
-def auditor(*Y: np.ndarray, public: Public = COPY, seed: bytes = b"s", **changed: Any) -> Auditor:
-    draws = tuple(Draw(y, public) for y in Y)
-    return Auditor(truth(len(Y[0])), draws, changed.pop("policy", policy(**changed)), seed)
-
-
-def noisy(seed: int, b: float = 0.05, n: int = N) -> np.ndarray:
-    return truth(n).X - 0.5 + np.random.default_rng(seed).laplace(0.0, b, (n, D))
-
-
-def scores(one: Auditor) -> dict[str, Any]:
-    found = {}
-    for name in audit_names():
-        try:
-            found.update({score.name: score for score in one.run(name)})
-        except NotApplicable:
-            continue
-    return found
-
-
-@dataclass(frozen=True)
-class Spy:
-    """Remembers what it was shown, and answers with fixed tables."""
-
-    candidates: dict[str, np.ndarray] = field(default_factory=dict)
-    seen: list[AttackerView] = field(default_factory=list)
-    goal: str = "reconstruct"
-    name: ClassVar[str] = "spy"
-    story: ClassVar[str] = "A spy knows {k} records."
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
-        self.seen.append(view)
-        return Estimate(self.candidates or {"zero": np.zeros((len(view.Y), D))})
-
-
-def shown(*Y: np.ndarray, goal: str = "reconstruct", **changed: Any) -> list[AttackerView]:
-    spy = Spy(goal=goal)
-    if goal == "link":
-        spy.candidates["none"] = np.full(N - 28, -1)
-    auditor(*Y, **changed).play(spy)
-    return spy.seen
-
-
-def same_rows(A: np.ndarray, B: np.ndarray) -> bool:
-    return sorted(map(bytes, A)) == sorted(map(bytes, B))
-
-
-def test_the_view_is_shuffled_differently_for_each_draw():
-    X = truth().X
-    one, two = shown(X, X)
-    assert same_rows(one.Y, X)
-    assert np.mean(np.all(one.Y == X, axis=1)) < 0.1
-    assert np.mean(np.all(one.Y == two.Y, axis=1)) < 0.1
-    labels = {bytes(x): label for x, label in zip(X, truth().label, strict=True)}
-    assert [labels[bytes(y)] for y in one.Y] == one.label.tolist()
-
-
-def test_known_records_come_with_their_own_rows():
-    (view,) = shown(truth().X)
-    assert view.known is not None
-    assert len(view.known.rows) == 20
-    assert np.array_equal(view.Y[view.known.rows], view.known.X)
-
-
-def test_known_sampled_and_sought_people_are_different_ones():
-    (view,) = shown(truth().X, goal="link")
-    groups = [view.known.X, view.sample, view.targets]
-    people = [set(map(bytes, group)) for group in groups]
-    assert [len(group) for group in people] == [20, 8, N - 28]
-    assert not (people[0] & people[1] or people[0] & people[2] or people[1] & people[2])
-
-
-def test_the_view_cannot_be_written_to_and_shares_nothing_with_the_truth():
-    draws = noisy(1)
-    one = auditor(draws, public=LAPLACE)
-    spy = Spy()
-    one.play(spy)
-    held = arrays(spy.seen[0])
-    assert {"Y", "label", "known.X", "known.rows", "sample", "targets", "loadings"} <= set(held)
-    for name, array in held.items():
-        assert not array.flags.writeable, name
-        for secret in (one.truth.X, one.truth.label, draws, LAPLACE.loadings):
-            assert not np.shares_memory(array, secret), name
-        with pytest.raises(ValueError, match="read-only"):
-            array[...] = 0
-
-
-def test_linkers_get_the_reconstructions_in_the_order_of_the_view():
-    (view,) = shown(truth().X - 0.5, public=LAPLACE, goal="link")
-    X_hat = view.reconstructions["transform_inverse/inverse"]
-    np.testing.assert_allclose(X_hat, view.Y + 0.5)
-    assert {name.split("/")[0] for name in view.reconstructions} == {
-        "transform_inverse",
-        "shrinkage",
-        "known_pairs",
-    }
-    assert shown(truth().X)[0].reconstructions == {}
+from ppdm_core.types import Estimate
+from tests.core.auditing import LAPLACE, D, N, Spy, auditor, noisy, policy, scores, truth
 
 
 def test_a_constant_release_is_linked_at_one_in_n():
@@ -271,14 +140,6 @@ def test_candidates_that_only_some_draws_have_are_a_defect():
 
     with pytest.raises(Defect, match="spy offers other candidates"):
         auditor(truth().X, truth().X).play(Moody())
-
-
-def test_targets_are_capped_but_the_table_is_not(monkeypatch):
-    monkeypatch.setattr(audit, "MOST_TARGETS", 10)
-    spy = Spy(goal="link", candidates={"none": np.full(10, -1)})
-    auditor(truth().X).play(spy)
-    assert len(spy.seen[0].targets) == 10
-    assert len(spy.seen[0].Y) == N
 
 
 def test_what_has_nothing_to_work_on_does_not_apply():

@@ -196,9 +196,7 @@ def test_posterior_bound_is_bayes_with_the_worst_odds(ln_gamma, prior):
     assert bound == pytest.approx(gamma * prior / (1 + (gamma - 1) * prior))
     assert prior * (1 - 1e-12) <= bound <= 1.0
     floor = posterior_floor(ln_gamma, prior)
-    assert floor == pytest.approx(
-        prior / (gamma - (gamma - 1) * prior), rel=1e-6, abs=1e-15
-    )
+    assert floor == pytest.approx(prior / (gamma - (gamma - 1) * prior), rel=1e-6, abs=1e-15)
     assert 0.0 <= floor <= prior * (1 + 1e-6) + 1e-15
 
 

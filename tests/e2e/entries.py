@@ -18,11 +18,10 @@ from warehouse import checkpoints
 KEY = hashlib.sha256(b"a key that is only for tests").digest()
 
 
-def with_key(args: list[str]) -> None:
+def make_known() -> None:
     """A dataset's first key is always the same one, so that two homes can be compared."""
     import tqdm
 
-    import flows.cli
     import tasks.keys
 
     class Known:
@@ -33,6 +32,12 @@ def with_key(args: list[str]) -> None:
     tasks.keys.secrets = Known  # type: ignore[assignment]
     tempfile.tempdir = None  # TMPDIR is read again
     tqdm.tqdm.set_lock(threading.RLock())  # its own is a semaphore that a killed process leaves
+
+
+def with_key(args: list[str]) -> None:
+    import flows.cli
+
+    make_known()
     flows.cli.main(args)
 
 
@@ -50,20 +55,22 @@ def noted(args: list[str]) -> None:
 
 def killed(args: list[str]) -> None:
     """Dies at the checkpoint that is the first argument."""
-
-    def strike(name: str) -> None:
-        if name == args[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    checkpoints.LISTENERS.append(strike)
+    kill_at(args[0])
     with_key(args[1:])
 
 
+def kill_at(point: str) -> None:
+    def strike(name: str) -> None:
+        if name == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    checkpoints.LISTENERS.append(strike)
+
+
 def asleep(args: list[str]) -> None:
-    """In a process of its own, as the attacks are."""
-    with subprocess.Popen(["sleep", args[0]]):
-        print("asleep", flush=True)
-        os.kill(os.getpid(), signal.SIGSTOP)
+    """With a process of its own, as the attacks are."""
+    with subprocess.Popen(["sleep", args[0]]) as child:
+        print(child.pid, "asleep", flush=True)
 
 
 def defective(args: list[str]) -> None:
@@ -85,8 +92,8 @@ def other_code(args: list[str]) -> None:
     import tasks.publish
 
     for module in (tasks.ingest, tasks.publish):
-        module.code_version = lambda: "0123456789abcdef"  # type: ignore[attr-defined]
-    with_key(args)
+        module.code_version = lambda: "0123456789abcdef"  # type: ignore[assignment]
+    prepared(args)
 
 
 def without_audit(args: list[str]) -> None:
@@ -95,15 +102,21 @@ def without_audit(args: list[str]) -> None:
 
     names = tuple(name for name in tasks.audit.audit_names() if name != args[0])
     tasks.audit.audit_names = lambda: names
-    with_key(args[1:])
+    prepared(args[1:])
+
+
+def killed_steps(args: list[str]) -> None:
+    kill_at(args[0])
+    prepared(args[1:])
 
 
 def prepared(args: list[str]) -> None:
-    """The steps of a release up to the one that is the first argument, without Prefect."""
+    """The steps of a release, without Prefect, up to the one that is the first argument."""
     from flows.commands import read_file
     from tasks import audit, gate, ingest, publish, sanitize
     from tasks.turns import taking_turns
 
+    make_known()
     plan = read_file(Path(args[-1]))[1]
     with taking_turns(plan):
         release_id = ingest.begin.fn(plan)

@@ -24,7 +24,7 @@ IN_CHAIN = (
     "after commit of validated",
     "candidate drawn",
     "before commit of sanitized",
-    "attacks played",
+    "attack asked",
     "before commit of approved",
     "data written",
     "folder complete",

@@ -83,6 +83,12 @@ def test_a_defect_is_told_without_a_traceback(history: History) -> None:
     last = result.stderr.splitlines()[-1]
     assert last.startswith("ppdm: A defect of ppdm: ConversionException at tests/e2e/entries.py")
     assert "Traceback" not in result.stderr
+    (report,) = (history.release.private / "defects").iterdir()
+    assert str(report) in last
+    code, message, *places = report.read_text().splitlines()
+    assert code.startswith("code ") and message in last
+    assert places[-1].startswith("tests/e2e/entries.py:")
+    assert any(place.startswith("tasks/ingest.py:") for place in places)
 
 
 def test_status_and_show(history: History) -> None:

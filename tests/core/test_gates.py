@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from ppdm_core.gates import GATES, decide
+from ppdm_core.types import Guarantee
+from ppdm_core.verdict import Finding, Verdict, worst
+from tests.contract.evidence import BREACH, LINK, USE, good, limit, score, with_report
+
+FINE = Finding("a", "PASS", "Fine.")
+BAD = Finding("b", "FAIL", "Bad.")
+
+
+def judged(one, line) -> Finding:
+    """What the gate says of this score alone."""
+    evidence = good()
+    evidence = replace(
+        evidence,
+        report=replace(evidence.report, scores=(one,)),
+        policy=replace(evidence.policy, limits={one.name: line}),
+    )
+    (finding,) = GATES["score_limits"].check(evidence)
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "baseline", "line", "absolute", "outcome"),
+    [
+        (LINK, 0.30, 0.28, 0.05, False, "PASS"),  # 0.02 +- 0.01 above the baseline
+        (LINK, 0.30, 0.28, 0.05, True, "FAIL"),
+        (LINK, 0.30, 0.22, 0.05, False, "FAIL"),
+        (LINK, 0.04, 0.00, 0.05, True, "PASS"),  # the upper end is on the limit
+        (LINK, 0.0401, 0.00, 0.05, True, "FAIL"),
+        (USE, 0.80, 0.62, 0.15, False, "PASS"),  # 0.18 +- 0.01 above always guessing
+        (USE, 0.80, 0.66, 0.15, False, "FAIL"),
+        (USE, 0.80, 0.62, 0.75, True, "PASS"),
+        (USE, 0.74, 0.00, 0.75, True, "FAIL"),
+    ],
+)
+def test_limits_are_on_the_excess_unless_absolute(name, value, baseline, line, absolute, outcome):
+    one = score(name, value, baseline=baseline)
+    assert judged(one, limit(line, absolute=absolute)).outcome == outcome
+
+
+def test_a_limit_inside_the_interval_is_refused_for_too_few_records():
+    unsure = judged(score(LINK, 0.05, 0.02), limit(0.05))
+    broken = judged(score(LINK, 0.50, 0.02), limit(0.05))
+    assert (unsure.outcome, broken.outcome) == ("FAIL", "FAIL")
+    assert "500 records are too few to tell" in unsure.why
+    assert "too few" not in broken.why
+    assert "DPO: for the test" in broken.why
+
+
+@pytest.mark.parametrize(
+    ("kind", "ln_record", "value", "waive", "outcome"),
+    [
+        ("bounded", math.log(1000.0), 1000.0, (), "PASS"),
+        ("bounded", math.log(1000.1), 1000.0, (), "FAIL"),
+        ("bounded_given_basis", math.log(999.0), 1000.0, (), "PASS"),
+        ("bounded", 800.0, 1e300, (), "FAIL"),
+        ("bounded", 1.0, 0.0, (), "FAIL"),
+        ("empirical", math.inf, math.inf, (), "FAIL"),
+        ("empirical", math.inf, 1000.0, ("pca_laplace",), "PASS"),
+        ("empirical", math.inf, 1000.0, ("random_rotation",), "FAIL"),
+        ("bounded", math.log(2000.0), 1000.0, ("pca_laplace",), "FAIL"),
+    ],
+)
+def test_amplification(kind, ln_record, value, waive, outcome):
+    evidence = good()
+    limits = {"amplification.record": limit(value, waive=waive)}
+    evidence = replace(
+        evidence,
+        guarantee=Guarantee(kind, 0.1, 0.1, ln_record),
+        policy=replace(evidence.policy, limits=limits),
+    )
+    (finding,) = GATES["amplification"].check(evidence)
+    assert finding.outcome == outcome
+
+
+def test_a_limit_names_the_figure_that_it_limits():
+    evidence = replace(good(), guarantee=Guarantee("bounded", 1.0, 2.0, 3.0))
+    outcomes = {}
+    for unit in ("component", "attribute", "record"):
+        limits = {f"amplification.{unit}": limit(math.exp(2.5))}
+        judge = replace(evidence, policy=replace(evidence.policy, limits=limits))
+        (finding,) = GATES["amplification"].check(judge)
+        outcomes[unit] = finding.outcome
+    assert outcomes == {"component": "PASS", "attribute": "PASS", "record": "FAIL"}
+
+
+def test_worst_wins_and_nothing_is_no_evidence():
+    assert worst((FINE, FINE)) == "PASS"
+    assert worst((FINE, BAD, FINE)) == "FAIL"
+    assert worst(()) == "FAIL"
+
+
+def test_a_verdict_names_what_it_is_about_and_survives_storage():
+    evidence = good()
+    verdict = decide(evidence, data_digest="data", code_version="1")
+    assert verdict.policy_digest == evidence.policy.digest
+    assert (verdict.data_digest, verdict.code_version) == ("data", "1")
+    assert Verdict.from_dict(verdict.as_dict()) == verdict
+    assert verdict.failures == ()
+    refused = decide(with_report(scores=()), data_digest="data", code_version="1")
+    assert refused.outcome == "FAIL"
+    assert {finding.check for finding in refused.failures} >= {
+        "required.known_pairs",
+        "covered.linkage",
+        BREACH,
+    }
+
+
+def test_every_change_of_a_policy_changes_its_digest():
+    policy = good().policy
+    others = [
+        replace(policy, required=("known_pairs",)),
+        replace(policy, limits={**policy.limits, LINK: limit(0.2)}),
+        replace(policy, limits={**policy.limits, LINK: limit(0.1, absolute=True)}),
+        replace(policy, attacker=replace(policy.attacker, known_records=1)),
+        replace(policy, shadow_draws=4),
+        replace(policy, level=0.9),
+        replace(policy, time_limit=1.0),
+    ]
+    assert len({policy.digest, *(other.digest for other in others)}) == 8
+    assert policy.digest == good().policy.digest

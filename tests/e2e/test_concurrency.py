@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from tests.e2e.kills import check_published, orphans
+from tests.e2e.tables import Small, small_rows
+from tests.forkserver import Result
+from warehouse.home import Home
+from warehouse.store import Store
+
+Maker = Callable[..., Small]
+# The names of two of them start alike, as the names of their tables then do.
+DATASETS = ("one", "one_0001", "two", "three")
+LOCK_TEXT = re.compile(r"\block|conflict|IO Error|database is locked|Traceback", re.IGNORECASE)
+WAITING = re.compile(r"Waiting for '\w+': .* \(pid \d+\) holds it\.")
+
+
+def test_eight_processes_on_four_datasets_take_turns(small: Maker) -> None:
+    releases = [small(name, small_rows(60, seed)).write() for seed, name in enumerate(DATASETS)]
+    commands = [release.start("release", "--json") for release in releases * 2]
+    looks: list[Result] = []
+    while any(command.is_running for command in commands):
+        time.sleep(0.5)
+        if releases[0].private.joinpath("warehouse.duckdb").exists():
+            looks.append(releases[0].ask("status", "--json"))
+    results = [command.wait() for command in commands]
+    for r in results:
+        print(r.exit_code, r.stdout[-3500:] if r.exit_code else "", r.stderr)
+    assert [result.exit_code for result in (*results, *looks)] == [0] * (8 + len(looks))
+    assert len(looks) >= 3
+    for result in (*results, *looks):
+        assert not LOCK_TEXT.search(result.stdout)
+        assert not LOCK_TEXT.search(WAITING.sub("", result.stderr))
+    endings = Counter(json.loads(result.stdout)["release"]["stage"] for result in results)
+    assert endings == {"published": 4, "unchanged": 4}
+    check_outcome(releases)
+
+
+def check_outcome(releases: list[Small]) -> None:
+    for release in releases:
+        assert release.versions() == ["0001"]
+        assert {path.name for path in release.published.iterdir()} == {"0001", "latest"}
+        check_published(release)
+        assert orphans(release) == []
+    assert list((releases[0].private / "work").iterdir()) == []
+    with Store(Home(releases[0].home)).transaction("tests") as db:
+        runs = db.execute("select release_id, stage from meta.run order by release_id").fetchall()
+        tables = db.execute(
+            "select table_name from information_schema.tables where table_schema = 'raw'"
+        ).fetchall()
+    assert runs == sorted(
+        (f"{name}-{number:04d}", stage)
+        for name in DATASETS
+        for number, stage in ((1, "published"), (2, "unchanged"))
+    )
+    # The raw table of the last run of each is kept.
+    assert sorted(tables) == sorted((f"{name}_0002",) for name in DATASETS)
+
+
+def test_the_words_are_recognised() -> None:
+    assert LOCK_TEXT.search("IOException: Could not set lock on file: Conflicting lock is held")
+    assert LOCK_TEXT.search("sqlite3.OperationalError: database is locked")
+    assert not LOCK_TEXT.search('{"message": "blocked clockwork"}')

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ppdm_core.errors import Refused
+from tests.e2e import mutants
+from tests.e2e.kills import orphans
+from tests.e2e.tables import ATTACKS, Small
+from tests.forkserver import Result
+from warehouse.home import Home
+from warehouse.store import Store, read_fact
+
+Maker = Callable[..., Small]
+
+FAILURES = {
+    "removed": "KeyError",
+    "raising": "ArithmeticError",
+    "hanging": "TimeLimit",
+    "dying": "WorkerDied",
+    "empty": "ValueError",
+    "nan": "Defect",
+    "scoreless": "NoScore",
+}
+NORMAL = {
+    ("removed", "known_pairs"),
+    ("raising", "transform_inverse"),
+    ("hanging", "record_linkage"),
+    ("empty", "shrinkage"),
+    ("nan", "record_linkage"),
+    ("scoreless", "transform_inverse"),
+}
+MATRIX = [
+    pytest.param(kind, name, marks=() if (kind, name) in NORMAL else pytest.mark.slow)
+    for kind in FAILURES
+    for name in ATTACKS
+]
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
+    """Everything is ready for the audit."""
+    return up_to("make draws", release_in(tmp_path_factory.mktemp("sanitized")))
+
+
+@pytest.fixture(scope="module")
+def approved(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
+    """Everything is ready for the door."""
+    return up_to("judge", release_in(tmp_path_factory.mktemp("approved")))
+
+
+def up_to(step: str, release: Small) -> Small:
+    assert release.write().run(step, entry="prepared").exit_code == 0
+    return release
+
+
+def copy_of(release: Small, folder: Path) -> Small:
+    shutil.copytree(release.folder, folder, symlinks=True)
+    copy = Small(folder, release.name, {**release.env}, release.rows)
+    copy.content = deepcopy(release.content)
+    return copy
+
+
+def with_mutant(release: Small, kind: str, name: str) -> None:
+    folder = release.folder / "mutant"
+    folder.mkdir(exist_ok=True)
+    shutil.copyfile(mutants.__file__, folder / "sitecustomize.py")
+    release.env |= {"PYTHONPATH": str(folder), "PPDM_TESTS_MUTANT": f"{kind} {name}"}
+
+
+def ending(release: Small) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
+    """Stage, report and findings of the run."""
+    with Store(Home(release.home)).transaction("tests") as db:
+        release_id, stage = db.execute("select max(release_id), arg_max(stage, release_id) from meta.run").fetchall()[0]
+        ((findings,),) = db.execute("select findings from audit.verdict").fetchall()
+        report = read_fact(db, release_id, "report")
+    assert report is not None
+    return stage, report, json.loads(findings)
+
+
+def check_refused(release: Small, result: Result, name: str, why: str) -> None:
+    assert (result.exit_code, result.stdout) == (0, "refused\n")
+    stage, report, findings = ending(release)
+    assert stage == "refused"
+    assert report["failed"].get(name, "not asked") == why
+    failed = [each["check"] for each in findings if each["outcome"] == "FAIL"]
+    assert f"required.{name}" in failed
+    assert not release.published.exists()
+
+
+@pytest.mark.parametrize(("kind", "name"), MATRIX)
+def test_a_broken_audit_blocks(kind: str, name: str, sanitized: Small, tmp_path: Path) -> None:
+    release = copy_of(sanitized, tmp_path / "copy")
+    if kind == "hanging":
+        release.content["audit"]["time_limit"] = "5 s"
+        release.write()  # another policy, and so another run
+    with_mutant(release, kind, name)
+    result = release.run("", entry="prepared")
+    check_refused(release, result, name, FAILURES[kind])
+
+
+@pytest.mark.parametrize("name", [ATTACKS[0], *(pytest.param(a, marks=pytest.mark.slow) for a in ATTACKS[1:])])
+def test_an_audit_that_is_not_asked_for_blocks(name: str, sanitized: Small, tmp_path: Path) -> None:
+    release = copy_of(sanitized, tmp_path / "copy")
+    result = release.run(name, "", entry="without_audit")
+    check_refused(release, result, name, "not asked")
+
+
+def test_what_an_attack_prints_is_no_answer(sanitized: Small, tmp_path: Path) -> None:
+    """The control: a mutant that only talks too much does not block."""
+    release = copy_of(sanitized, tmp_path / "copy")
+    with_mutant(release, "printing", "known_pairs")
+    result = release.run("", entry="prepared")
+    assert (result.exit_code, result.stdout) == (0, "published\n")
+    assert ending(release)[1]["failed"] == {}
+    assert release.versions() == ["0001"]
+
+
+def test_the_command_refuses_and_says_so_on_one_screen(sanitized: Small, tmp_path: Path) -> None:
+    release = copy_of(sanitized, tmp_path / "copy")
+    with_mutant(release, "raising", "known_pairs")
+    result = release.run("release")
+    assert result.exit_code == 3
+    assert "REFUSED" in result.stdout and "known_pairs" in result.stdout
+    assert len(result.stdout.splitlines()) <= 12
+    assert not release.published.exists()
+
+
+def test_a_hanging_attack_ends_with_its_killed_command(sanitized: Small, tmp_path: Path) -> None:
+    release = copy_of(sanitized, tmp_path / "copy")
+    with_mutant(release, "hanging", "transform_inverse")
+    assert release.run("attack asked", "", entry="killed_steps").exit_code == -9
+    deadline = time.monotonic() + 30
+    while orphans(release) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert orphans(release) == []
+
+
+def change(release: Small, statement: str) -> None:
+    with Store(Home(release.home)).transaction("tests") as db:
+        db.execute(statement)
+
+
+VERDICTS = {
+    "edited outcome": "update audit.verdict set outcome = 'FAIL'",
+    "emptied findings": "update audit.verdict set findings = '[]'",
+    "a failed finding": "update audit.verdict set findings = "
+    "replace(findings::varchar, '\"PASS\"', '\"FAIL\"')",
+    "of other data": "update audit.verdict set data_digest = repeat('0', 64)",
+    "of another policy": "update audit.verdict set policy_digest = repeat('0', 64)",
+    "of other code": "update audit.verdict set code_version = repeat('0', 16)",
+    "of another release": "update audit.verdict set release_id = 'small-0002'",
+    "deleted": "delete from audit.verdict",
+    "a second one": "insert into audit.verdict select * from audit.verdict",
+    "one cell of the data": "update sanitized.small_0001_candidate "
+    "set component_1 = component_1 + 1 where __ppdm_row = "
+    "(select min(__ppdm_row) from sanitized.small_0001_candidate)",
+    "one row less": "delete from sanitized.small_0001_candidate where __ppdm_row = "
+    "(select min(__ppdm_row) from sanitized.small_0001_candidate)",
+}
+
+
+def at_the_door(release: Small) -> Any:
+    """The store, and the parcel as the pipeline makes it."""
+    from flows.commands import read_file
+    from tasks.publish import parcel
+    from tasks.summary import read_summary
+
+    plan = read_file(release.file)[1]
+    store = Store(Home(release.home))
+    return store, parcel(plan, store, read_summary(store, "small-0001"))
+
+
+@pytest.mark.parametrize("what", VERDICTS)
+def test_the_door_believes_only_the_stored_verdict(
+    what: str, approved: Small, tmp_path: Path
+) -> None:
+    from warehouse.door import publish
+
+    release = copy_of(approved, tmp_path / "copy")
+    store, parcel = at_the_door(release)
+    change(release, VERDICTS[what])
+    with pytest.raises(Refused, match="The door"):
+        publish(store, parcel)
+    check_shut(release)
+
+
+@pytest.mark.parametrize("what", ["policy_digest", "code_version"])
+def test_the_door_refuses_another_policy_and_other_code(
+    what: str, approved: Small, tmp_path: Path
+) -> None:
+    from warehouse.door import publish
+
+    release = copy_of(approved, tmp_path / "copy")
+    store, parcel = at_the_door(release)
+    with pytest.raises(Refused, match="The door"):
+        publish(store, replace(parcel, **{what: "0" * 64}))
+    check_shut(release)
+    publish(store, parcel)  # the control: nothing else keeps it shut
+    assert release.versions() == ["0001"]
+
+
+def check_shut(release: Small) -> None:
+    """Nothing is there, not even under a hidden name."""
+    assert not release.published.exists() or list(release.published.iterdir()) == []
+    with Store(Home(release.home)).transaction("tests") as db:
+        assert db.execute("select * from published.version").fetchall() == []
+        assert db.execute("select stage from meta.run").fetchall() == [("approved",)]
+
+
+def test_a_verdict_does_not_outlive_the_code_that_reached_it(
+    approved: Small, tmp_path: Path
+) -> None:
+    release = copy_of(approved, tmp_path / "copy")
+    assert release.run("judge", entry="other_code").exit_code == 0
+    with Store(Home(release.home)).transaction("tests") as db:
+        runs = db.execute("select release_id, stage from meta.run").fetchall()
+        verdicts = db.execute("select release_id, code_version from audit.verdict").fetchall()
+    assert dict(runs) == {"small-0001": "abandoned", "small-0002": "approved"}
+    assert len(verdicts) == 2 and len(set(dict(verdicts).values())) == 2
