@@ -37,6 +37,7 @@ def outcome_text(summary: Summary) -> str:
         lines.append(f"  Every check{extra}: {show_command(summary)}")
     else:
         lines += attackers(summary)
+        lines += [line for finding in told(summary) for line in wrapped(finding.why)]
     if summary.folder:
         lines.append(f"  Dataset, manifest, card: {near(summary.folder)}")
     return "\n".join(lines)
@@ -67,6 +68,11 @@ def attackers(summary: Summary) -> list[str]:
     for score in sorted(summary.report.scores, key=lambda score: score.name not in gated):
         chosen.setdefault(score.name.split(".")[0], score.sentence)
     return [line for sentence in chosen.values() for line in wrapped(sentence)]
+
+
+def told(summary: Summary) -> list[Finding]:
+    findings = summary.verdict.findings if summary.verdict else ()
+    return [finding for finding in findings if finding.check == "earlier_refusals"]
 
 
 def wrapped(text: str, most: int | None = None) -> list[str]:

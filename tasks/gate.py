@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.gates import Evidence, decide
+from ppdm_core.verdict import Finding
 from tasks.facts import guarantee_from_dict, report_from_dict
 from tasks.plan import Plan, say
 from tasks.shield import shielded
 from warehouse.stages import is_past
-from warehouse.store import now, read_fact
+from warehouse.store import Run, now, read_fact
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+EARLIER = "earlier_refusals"
 
 
 @task(name="judge", cache_policy=NO_CACHE)
@@ -34,6 +42,8 @@ def judge(plan: Plan, release_id: str) -> None:
         policy=plan.policy,
     )
     verdict = decide(evidence, data_digest=facts["data_digest"], code_version=run.code_version)
+    with store.transaction(release_id) as db:
+        verdict = replace(verdict, findings=verdict.findings + earlier_refusals(db, run))
     stage = "approved" if verdict.outcome == "PASS" else "refused"
     with store.advance(run, stage, failures=len(verdict.failures)) as change:
         findings = json.dumps([asdict(finding) for finding in verdict.findings])
@@ -49,3 +59,17 @@ def judge(plan: Plan, release_id: str) -> None:
                 now(),
             ],
         )
+
+
+def earlier_refusals(db: duckdb.DuckDBPyConnection, run: Run) -> tuple[Finding, ...]:
+    """Told, not judged: settings that were changed until they passed are worth less."""
+    rows = db.execute(
+        "select release_id from meta.run where dataset = ? and source_digest = ? "
+        "and file_digest <> ? and stage = 'refused' order by number",
+        [run.dataset, run.source_digest, run.file_digest],
+    ).fetchall()
+    if not rows:
+        return ()
+    names = ", ".join(name for (name,) in rows)
+    why = f"With other settings the same data were refused before ({names})."
+    return (Finding(EARLIER, "PASS", why, observed=f"{len(rows)} refused"),)
