@@ -105,6 +105,7 @@ class ReleaseFile(Section):
             attacker=Attacker(**self.attacker.model_dump()),
             shadow_draws=self.audit.shadow_draws,
             time_limit=self.audit.time_limit,
+            retry_waiver=self.audit.retry_waiver,
         )
 
     def home(self) -> Path:

@@ -113,6 +113,10 @@ class AuditSpec(Section):
     shadow_draws: int = Field(
         default=3, ge=1, le=20, description="Draws that are attacked in place of the published one."
     )
+    retry_waiver: str = Field(
+        default="",
+        description="Who allows a pass by settings that were changed after a refusal, and why.",
+    )
     time_limit: Annotated[float, BeforeValidator(_seconds)] = Field(
         default=600.0, gt=0, description='Seconds for each attack; "10 min" in a file.'
     )

@@ -36,6 +36,13 @@ class Policy:
     shadow_draws: int = 3
     time_limit: float = 600.0  # seconds, for each attack over all draws
     level: float = 0.95
+    retry_waiver: str = ""  # who allowed a pass by settings that were changed after a refusal
+
+    @property
+    def play(self) -> str:
+        """What the audit's draws depend on: who attacks, and how often. No wording or limit is
+        part of it, so that nobody gets other draws by changing one."""
+        return json.dumps([asdict(self.attacker), self.shadow_draws], sort_keys=True)
 
     @property
     def digest(self) -> str:

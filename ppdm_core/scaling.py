@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ppdm_core.errors import BadInput
+from ppdm_core.rounding import outward
 from ppdm_core.types import Block, Floats, Numeric, Rows, Schema
 
 SCALES = ("minmax", "zscore", "none")
@@ -64,7 +65,12 @@ def fit_scaling(rows: Rows, kind: str) -> Scaling:
     _, mean, cov = moments(rows)
     deviation = np.sqrt(np.diag(cov))
     check_not_constant(schema.numeric, mean, deviation)
-    return Scaling(kind, mean, deviation)
+    # The scaling is published: two digits, because two exact means around one record give it away.
+    return Scaling(kind, two_digits(mean), two_digits(deviation))
+
+
+def two_digits(values: Floats) -> Floats:
+    return np.array([outward(value) for value in values.tolist()])
 
 
 def check_not_constant(columns: tuple[Numeric, ...], mean: Floats, deviation: Floats) -> None:

@@ -201,4 +201,3 @@ class AuditReport:
     scores: tuple[Score, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)  # name -> why it does not apply
     failed: Mapping[str, str] = field(default_factory=dict)  # name -> type of error, no message
-    not_run: tuple[str, ...] = ()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import select
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ def export(plan: Plan, store: Store, run: Run) -> Job:
         for k in range(plan.policy.shadow_draws):
             np.save(folder / f"Y{k}.npy", matrix(db, public.columns, shadow_table(run, k)))
     noise = dataset_noise(store, plan.dataset)
-    seed = noise.subkey("audit", run.source_digest, plan.policy.digest, run.code_version)
+    seed = noise.subkey("audit", run.source_digest, plan.policy.play, run.code_version)
     publics: tuple[Public, ...] = (public,) * plan.policy.shadow_draws
     return Job(str(folder), publics, scaling.schema(schema), plan.policy, seed)
 
@@ -121,18 +120,18 @@ class Worker:
     def __exit__(self, *error: object) -> None:
         self.stop()
 
-    def start(self) -> subprocess.Popen[bytes]:
-        if self.process is None:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tasks.audit_worker", str(os.getpid())],
-                cwd=Path(__file__).resolve().parents[1],  # not where a user's modules are
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # a traceback may quote a value
-            )
-            assert self.process.stdin is not None
-            send(self.process.stdin, self.job)  # type: ignore[arg-type]
-        return self.process
+    def start(self) -> tuple[subprocess.Popen[bytes], bool]:
+        """The process, and whether it is new and must be told the job."""
+        if self.process is not None:
+            return self.process, False
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tasks.audit_worker", str(os.getpid())],
+            cwd=Path(__file__).resolve().parents[1],  # not where a user's modules are
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a traceback may quote a value
+        )
+        return self.process, True
 
     def stop(self) -> None:
         if self.process is not None:
@@ -141,19 +140,19 @@ class Worker:
             self.process = None
 
     def ask(self, name: str, limit: float) -> tuple[str, Any]:
-        deadline = time.monotonic() + limit
-        process = self.start()
-        assert process.stdin is not None and process.stdout is not None
+        """The answer; whatever it waits for, the process is killed when the time is up."""
+        process, is_new = self.start()
+        timer = threading.Timer(limit, process.kill)
+        timer.start()
         try:
-            send(process.stdin, name)  # type: ignore[arg-type]
+            for message in (self.job, name) if is_new else (name,):
+                send(process.stdin, message)  # type: ignore[arg-type]
             checkpoint("attack asked")
-            left = max(0.0, deadline - time.monotonic())
-            ready, _, _ = select.select([process.stdout], [], [], left)
-            if not ready:
-                self.stop()
-                return "failed", "TimeLimit"
             answer: tuple[str, Any] = receive(process.stdout)  # type: ignore[arg-type]
         except (EOFError, BrokenPipeError):
+            in_time = timer.is_alive()
             self.stop()
-            return "failed", "WorkerDied"
+            return "failed", "WorkerDied" if in_time else "TimeLimit"
+        finally:
+            timer.cancel()
         return answer

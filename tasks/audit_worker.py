@@ -44,9 +44,11 @@ def send(stream: BinaryIO, message: object) -> None:
 
 def receive(stream: BinaryIO) -> Any:
     header = stream.read(8)
-    if len(header) < 8:
+    size = struct.unpack("<Q", header)[0] if len(header) == 8 else 1
+    data = stream.read(size)
+    if len(data) < size:
         raise EOFError
-    return pickle.loads(stream.read(struct.unpack("<Q", header)[0]))
+    return pickle.loads(data)
 
 
 def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:

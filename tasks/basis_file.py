@@ -11,6 +11,7 @@ import numpy as np
 
 from ppdm_core.errors import BadInput
 from ppdm_core.sanitizers._basis import LOADING_STEP
+from ppdm_core.validation import is_interval
 
 
 def read_basis(path: Path, features: Sequence[str]) -> dict[str, Any]:
@@ -35,11 +36,14 @@ def read_basis(path: Path, features: Sequence[str]) -> dict[str, Any]:
         raise bad("holds something that is not a number", "Use plain lists of numbers.") from None
     d = len(features)
     s = loadings.shape[1] if loadings.ndim == 2 else 0
-    sound = loadings.shape == (d, s) and 1 <= s <= d and len(variances) == d
+    sound = loadings.shape == (d, s) and 1 <= s <= d and variances.shape == (d,)
+    sound = sound and bool(np.all(variances >= 0)) and bool(np.all(np.isfinite(variances)))
+    sound = sound and all(map(is_interval, ranges.tolist()))
     if not sound or len(ranges) not in (0, s) or not np.all(np.isfinite(loadings)):
         raise bad(
             "does not fit together",
-            f"loadings: {d} rows of s numbers, variances: {d} numbers, ranges: s pairs.",
+            f"loadings: {d} rows of s numbers, variances: {d} numbers from 0, "
+            "ranges: s pairs [low, high] with low < high.",
         )
     if np.max(np.abs(loadings.T @ loadings - np.eye(s))) > 1e-4:
         raise bad("has loadings that are not orthonormal", "Normalise them.")

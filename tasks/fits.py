@@ -31,21 +31,24 @@ def stored_fit(db: duckdb.DuckDBPyConnection, dataset: str, identity: str) -> di
     return json.loads(row[0]) if row else None
 
 
-def has_private_fit(db: duckdb.DuckDBPyConnection, dataset: str) -> bool:
-    query = "select 1 from meta.fitted where dataset = ? and is_private"
-    return first(db, query, [dataset]) is not None
+def published_facts(
+    db: duckdb.DuckDBPyConnection, dataset: str, kind: str = "sanitized"
+) -> list[dict[str, Any]]:
+    """Facts of the releases that left, the oldest first."""
+    rows = db.execute(
+        "select f.value from meta.fact f join published.version v using (release_id) "
+        "where v.dataset = ? and f.kind = ? order by v.number",
+        [dataset, kind],
+    ).fetchall()
+    return [json.loads(value) for (value,) in rows]
 
 
 def keep_fit(
-    db: duckdb.DuckDBPyConnection,
-    run: Run,
-    identity: str,
-    fitted: Mapping[str, Any],
-    is_private: bool,
+    db: duckdb.DuckDBPyConnection, run: Run, identity: str, fitted: Mapping[str, Any]
 ) -> None:
     if stored_fit(db, run.dataset, identity) is None:
         state = json.dumps(dict(fitted), sort_keys=True)
         db.execute(
-            "insert into meta.fitted values (?, ?, ?, ?, ?)",
-            [run.dataset, identity, run.release_id, is_private, state],
+            "insert into meta.fitted values (?, ?, ?, ?)",
+            [run.dataset, identity, run.release_id, state],
         )

@@ -10,7 +10,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.gates import Evidence, decide
-from ppdm_core.verdict import Finding
+from ppdm_core.verdict import Finding, Outcome, worst
 from tasks.facts import guarantee_from_dict, report_from_dict
 from tasks.plan import Plan, say
 from tasks.shield import shielded
@@ -43,10 +43,10 @@ def judge(plan: Plan, release_id: str) -> None:
     )
     verdict = decide(evidence, data_digest=facts["data_digest"], code_version=run.code_version)
     with store.transaction(release_id) as db:
-        verdict = replace(verdict, findings=verdict.findings + earlier_refusals(db, run))
+        findings = verdict.findings + earlier_refusals(db, run, plan)
+    verdict = replace(verdict, findings=findings, outcome=worst(findings))
     stage = "approved" if verdict.outcome == "PASS" else "refused"
     with store.advance(run, stage, failures=len(verdict.failures)) as change:
-        findings = json.dumps([asdict(finding) for finding in verdict.findings])
         change.db.execute(
             "insert into audit.verdict values (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -55,21 +55,29 @@ def judge(plan: Plan, release_id: str) -> None:
                 verdict.data_digest,
                 verdict.policy_digest,
                 verdict.code_version,
-                findings,
+                json.dumps([asdict(finding) for finding in findings]),
                 now(),
             ],
         )
 
 
-def earlier_refusals(db: duckdb.DuckDBPyConnection, run: Run) -> tuple[Finding, ...]:
-    """Told, not judged: settings that were changed until they passed are worth less."""
+def earlier_refusals(db: duckdb.DuckDBPyConnection, run: Run, plan: Plan) -> tuple[Finding, ...]:
+    """Nobody tunes settings until they pass: a pass by the same method after a refusal of the
+    same data needs somebody's name. A refusal of another method is told, not judged."""
     rows = db.execute(
-        "select release_id from meta.run where dataset = ? and source_digest = ? "
-        "and file_digest <> ? and stage = 'refused' order by number",
+        "select release_id, json_extract_string(f.value, '$.method') from meta.run r "
+        "join meta.fact f using (release_id) where f.kind = 'sanitized' and r.dataset = ? "
+        "and source_digest = ? and file_digest <> ? and stage = 'refused' order by number",
         [run.dataset, run.source_digest, run.file_digest],
     ).fetchall()
     if not rows:
         return ()
-    names = ", ".join(name for (name,) in rows)
+    names = ", ".join(name for name, _ in rows)
     why = f"With other settings the same data were refused before ({names})."
-    return (Finding(EARLIER, "PASS", why, observed=f"{len(rows)} refused"),)
+    is_tuned = any(method == plan.method for _, method in rows)
+    if is_tuned and plan.policy.retry_waiver:
+        why += f" Allowed by: {plan.policy.retry_waiver}."
+    elif is_tuned:
+        why += ' Somebody must stand for it by name: retry_waiver = "who and why" in [audit].'
+    outcome: Outcome = "FAIL" if is_tuned and not plan.policy.retry_waiver else "PASS"
+    return (Finding(EARLIER, outcome, why, observed=f"{len(rows)} refused"),)

@@ -14,6 +14,7 @@ from prefect.runtime import flow_run
 
 from ppdm_core.errors import BadInput, MachineTrouble
 from tasks import expectations
+from tasks.bounds import marked, with_known_bounds
 from tasks.dead_runs import end_dead_runs
 from tasks.keys import dataset_noise
 from tasks.plan import Plan, code_version, say
@@ -103,12 +104,13 @@ def write_records(plan: Plan, store: Store, run: Run) -> None:
         return noise.record_keys(ids, *scope)
 
     with store.advance(run, "validated") as change:
+        columns = with_known_bounds(change.db, plan.dataset, plan.columns)
         validated = write_validated(
-            change.db, raw_table(run), validated_table(run), plan.columns, plan.record_id, key_of
+            change.db, raw_table(run), validated_table(run), columns, plan.record_id, key_of
         )
         facts = {
             "n": validated.n,
-            "schema": asdict(validated.schema),
+            "schema": asdict(marked(validated.schema, plan.columns)),
             "clamped": validated.clamped,
             "imputed": validated.imputed,
             "dropped_rows": validated.dropped_rows,

@@ -15,7 +15,7 @@ from pathlib import Path
 from ppdm_core.errors import BadInput
 from ppdm_core.noise import Noise
 from warehouse.checkpoints import checkpoint
-from warehouse.home import Home
+from warehouse.home import Home, sync
 from warehouse.store import Store, first, machine_errors
 
 RESTORE = "Restore it with: ppdm key restore FILE (made earlier by: ppdm key backup)."
@@ -89,6 +89,7 @@ def write_key(path: Path, key: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.rename(path)
+    sync(path.parent)
 
 
 def backup_key(store: Store, dataset: str, target: Path) -> str:

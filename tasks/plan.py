@@ -55,6 +55,7 @@ class Plan:
 
 def check_plan(plan: Plan) -> None:
     """What can be known to be wrong before any record is read."""
+    from ppdm_core.metrics import METRICS
     from ppdm_core.sanitizers import make_sanitizer
 
     sanitizer = make_sanitizer(plan.method, plan.parameters)
@@ -73,6 +74,14 @@ def check_plan(plan: Plan) -> None:
             "so that they stay aside in every release.",
             remedy='Declare record_id in [dataset], or use basis = "file" or "private".',
         )
+    for name, limit in plan.policy.limits.items():
+        metric = METRICS.get(name)
+        is_loss = metric is not None and (metric.kind, metric.better) == ("utility", "down")
+        if is_loss and not limit.absolute:
+            raise BadInput(
+                f"The limit on {name} has no baseline that it could exceed.",
+                remedy="Add absolute = true to it.",
+            )
     if "knn_accuracy" in plan.policy.limits and plan.label is None:
         raise BadInput(
             "The limit on knn_accuracy needs a label column.",

@@ -10,14 +10,14 @@ import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from ppdm_core.errors import Refused
+from ppdm_core.errors import BadInput, Refused
 from ppdm_core.noise import SCHEME
 from ppdm_core.rows import BLOCK
 from ppdm_core.scaling import Scaling
 from tasks import tracking
 from tasks.audit import matrix
 from tasks.cards import card_text, show_in_prefect
-from tasks.facts import schema_from_dict
+from tasks.facts import public_from_dict, schema_from_dict
 from tasks.ingest import raw_table, validated_table
 from tasks.keys import dataset_noise
 from tasks.plan import Plan, code_version, say
@@ -26,6 +26,7 @@ from tasks.summary import Summary, read_summary
 from warehouse import door
 from warehouse.checkpoints import checkpoint
 from warehouse.door import ORDER
+from warehouse.manifest import verify
 from warehouse.runs import tidy
 from warehouse.scan import Expected
 from warehouse.sql import ROW, quoted
@@ -47,13 +48,23 @@ def leave(plan: Plan, release_id: str, dry_run: bool) -> str:
         latest = door.latest_version(db, plan.dataset)
     if dry_run:
         return end(store, run, "rehearsed")
-    if latest and latest[2] == summary.sanitized["data_digest"]:
+    same = latest is not None and latest[2] == summary.sanitized["data_digest"]
+    if latest and same and is_intact(store, plan.dataset, latest[0]):
         return end(store, run, "unchanged", same_as=latest[1])
     try:
         door.publish(store, parcel(plan, store, summary))
     except Refused as refusal:
         return end(store, run, "refused", at_the_door=refusal.message)
     return "published"
+
+
+def is_intact(store: Store, dataset: str, number: int) -> bool:
+    """A latest version that was lost or altered is published again, as a new one."""
+    try:
+        verify(store.home.published / dataset / f"{number:04d}")
+    except (BadInput, Refused):
+        return False
+    return True
 
 
 def end(store: Store, run: Run, stage: str, **detail: str) -> str:
@@ -109,6 +120,7 @@ def expected(plan: Plan, store: Store, summary: Summary) -> Expected:
     facts, valid, run = summary.sanitized, summary.validated, summary.run
     assert facts is not None and valid is not None
     names = schema_from_dict(valid["schema"]).names
+    public = public_from_dict(facts["public"])
     scaling = Scaling.from_dict(facts["scaling"])
     with store.transaction(run.release_id) as db:
         X = matrix(db, names, validated_table(run))
@@ -116,16 +128,19 @@ def expected(plan: Plan, store: Store, summary: Summary) -> Expected:
             f"select {ROW} from {door.candidate_table(run)} order by {ORDER}, {ROW}"
         ).fetchnumpy()[ROW]
         ids = [numeric_ids(db, run, c.name) for c in plan.columns if c.role == "identifier"]
-    scaled = (X - scaling.offset) / scaling.unit
+    X = X[order]  # validated rows are numbered from 0 without gaps
+    on_grid = public.space != "original"
     return Expected(
-        columns=tuple(facts["public"]["columns"]),
+        columns=public.columns,
         label=plan.label.name if plan.label else None,
         categories=plan.label.categories if plan.label else (),
         rows=facts["released"],
         atom=facts["atom"],
+        draws=len(public.columns) if public.scales is None else len(public.scales),
+        grid=public.grid if on_grid else None,
         forbidden=frozenset(c.name for c in plan.columns if c.role in ("identifier", "exclude")),
-        originals=X,
-        values=np.concatenate([X.ravel(), scaled.ravel(), *ids]),
+        originals=(X, (X - scaling.offset) / scaling.unit),
+        others=tuple(ids),
         same_columns=facts["same_columns"],
         source_order=np.asarray(order, dtype=np.float64),
     )

@@ -18,7 +18,7 @@ from ppdm_core.sanitizers import make_sanitizer
 from ppdm_core.scaling import Scaling, fit_scaling
 from ppdm_core.types import Block, Floats, Released, Rows
 from tasks.facts import guarantee_to_dict, public_to_dict, schema_from_dict
-from tasks.fits import fit_identity, has_private_fit, keep_fit, stored_fit
+from tasks.fits import fit_identity, keep_fit, published_facts, stored_fit
 from tasks.ingest import rejecting, validated_table
 from tasks.keys import dataset_noise
 from tasks.plan import Plan, say
@@ -58,9 +58,13 @@ class Draws:
 
     def make(self) -> None:
         rows = self.export()
-        kept, aside = set_aside(rows, self.noise, self.sanitizer.set_aside)
+        with self.store.transaction(self.run.release_id) as db:
+            earlier = published_facts(db, self.plan.dataset)
+        reserved = max((facts["set_aside_share"] for facts in earlier), default=0.0)
+        kept, aside = set_aside(rows, self.noise, self.sanitizer.set_aside, reserved)
         given = self.basis_from_file()
         identity = fit_identity(self.sanitizer, rows.schema, given)
+        self.check_refit(identity, earlier)
         fitted = self.fitted(identity, aside or kept, given)
         scaling = Scaling.from_dict(fitted["scaling"])
         X = scaling.apply(kept)
@@ -72,8 +76,7 @@ class Draws:
         ]
         checkpoint("shadows drawn")
         with self.store.advance(self.run, "sanitized") as change:
-            is_private = self.sanitizer.fits_private_records
-            keep_fit(change.db, self.run, identity, fitted, is_private)
+            keep_fit(change.db, self.run, identity, fitted)
             self.write_tables(change.db, X, candidate, shadows, scaling)
             label = (self.plan.label.name,) if self.plan.label else ()
             columns = candidate.public.columns + label
@@ -91,6 +94,8 @@ class Draws:
                 "scaling": fitted["scaling"],
                 "released": candidate.rows.n,
                 "set_aside": rows.n - kept.n,
+                "set_aside_share": max(self.sanitizer.set_aside, reserved),
+                "fit": identity if self.sanitizer.learns else None,
                 "same_columns": self.sanitizer.keeps_columns,
             }
             keep_fact(change.db, self.run, "sanitized", facts)
@@ -118,24 +123,25 @@ class Draws:
 
     def shadow_noise(self, k: int) -> Noise:
         run = self.run
-        digests = (run.source_digest, self.plan.policy.digest, run.code_version)
-        return self.noise.derive("shadow", *digests, str(k))
+        scope = (run.source_digest, self.plan.policy.play, run.code_version)
+        return self.noise.derive("shadow", *scope, str(k))
 
-    def fitted(self, identity: str, rows: Rows, given: dict[str, Any] | None) -> dict[str, Any]:
-        """What an earlier release learned, or a new fit where none did."""
-        with self.store.transaction(self.run.release_id) as db:
-            known = stored_fit(db, self.plan.dataset, identity)
-            others = has_private_fit(db, self.plan.dataset)
-        if known is not None:
-            return known
-        if self.sanitizer.fits_private_records and others and not self.sanitizer.refit_waiver:
+    def check_refit(self, identity: str, earlier: list[dict[str, Any]]) -> None:
+        others = [facts for facts in earlier if facts["fit"] not in (None, identity)]
+        if self.sanitizer.learns and others and not self.sanitizer.refit_waiver:
             raise BadInput(
-                f"Method '{self.plan.method}' would fit the private records of "
-                f"'{self.plan.dataset}' a second time; two fits around one changed record "
-                "give that record away.",
+                f"Method '{self.plan.method}' would learn from records of '{self.plan.dataset}' a "
+                "second time; two published fits around one changed record give that record away.",
                 remedy="Keep the earlier parameters, or waive it by name: refit_waiver = "
                 '"who and why" in [sanitizer].',
             )
+
+    def fitted(self, identity: str, rows: Rows, given: dict[str, Any] | None) -> dict[str, Any]:
+        """What an earlier run learned, or a new fit where none did."""
+        with self.store.transaction(self.run.release_id) as db:
+            known = stored_fit(db, self.plan.dataset, identity)
+        if known is not None:
+            return known
         scaling = fit_scaling(rows, self.sanitizer.scale)
         learned = given or self.sanitizer.fit(scaling.apply(rows))
         return {**learned, "scaling": scaling.as_dict()}
@@ -183,22 +189,29 @@ def shadow_table(run: Run, k: int) -> str:
     return f'sanitized."{run.table}_shadow_{k}"'
 
 
-def set_aside(rows: PartRows, noise: Noise, share: float) -> tuple[PartRows, PartRows | None]:
-    """Splits off the records that the fit uses up: the same ones in every release."""
-    if not share:
-        return rows, None
-    limit = np.uint64(int(share * 2.0**63) << 1)
+def set_aside(
+    rows: PartRows, noise: Noise, share: float, reserved: float
+) -> tuple[PartRows, PartRows | None]:
+    """Splits off the records that the fit uses up: the same ones in every release.
 
-    def part(aside: bool) -> PartRows:
+    Records that an earlier release set aside (``reserved``) stay in no release of any method.
+    """
+    if not share and not reserved:
+        return rows, None
+
+    def part(low: float, high: float) -> PartRows:
         def step(block: Block) -> Block:
-            return pick(block, (noise.ranks(block.key, "set aside") < limit) == aside)
+            place = noise.ranks(block.key, "set aside") / 2.0**64
+            return pick(block, (low <= place) & (place < high))
 
         return rows.map(step, rows.schema)
 
-    kept, taken = part(False), part(True)
-    if kept.n < 2 or taken.n < 2:
+    kept = part(max(share, reserved), 2.0)
+    taken = part(0.0, share) if share else None
+    if kept.n < 2 or (taken is not None and taken.n < 2):
+        fitting = taken.n if taken is not None else 0
         raise BadInput(
-            f"Setting {share:.0%} aside leaves {taken.n} records to fit on, {kept.n} to release.",
+            f"Setting records aside leaves {fitting} to fit on and {kept.n} to release.",
             remedy="Release more records, or change 'basis_share'.",
         )
     return kept, taken

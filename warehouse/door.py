@@ -21,7 +21,7 @@ from ppdm_core.errors import Refused
 from ppdm_core.verdict import Verdict
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import RESERVED
-from warehouse.home import Home
+from warehouse.home import Home, sync
 from warehouse.manifest import NAME, file_digest, seal
 from warehouse.runs import discard, sweep, version_folder
 from warehouse.scan import Expected, check_bytes
@@ -103,7 +103,7 @@ def publish(store: Store, parcel: Parcel) -> Path:
         sweep(home, run.dataset)
         draft = final.with_name(f".{final.name}.tmp")
         draft.mkdir()
-    with removed_on_error(draft), store.advance(run, "published") as change:
+    with removed_on_error(draft, final), store.advance(run, "published") as change:
         checkpoint("door opened")
         label = (parcel.expected.label,) if parcel.expected.label else ()
         data = draft / "data.parquet"
@@ -131,12 +131,14 @@ def publish(store: Store, parcel: Parcel) -> Path:
 
 
 @contextmanager
-def removed_on_error(draft: Path) -> Iterator[None]:
+def removed_on_error(draft: Path, final: Path) -> Iterator[None]:
+    """Without a commit there is no release: nothing of it may stay in sight."""
     try:
         with machine_errors(draft.parent):
             yield
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
+        discard(final)
         raise
 
 
@@ -150,17 +152,14 @@ def described(folder: Path) -> dict[str, dict[str, Any]]:
 def settle(folder: Path) -> None:
     """On disk before anybody can see it."""
     for path in (*folder.iterdir(), folder):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(path)
 
 
 def replace_folder(draft: Path, final: Path) -> None:
     """A folder that a killed run left after its rename holds the same bytes; it makes room."""
     discard(final)
     draft.rename(final)
+    sync(final.parent)
 
 
 def point_latest(home: Home, dataset: str, version: str) -> None:
@@ -190,5 +189,6 @@ def mend_latest(store: Store, dataset: str) -> None:
     """`latest` names the newest recorded version, also after a crash before the link moved."""
     with store.transaction(f"{dataset} latest") as db:
         row = latest_version(db, dataset)
-    if row:
-        point_latest(store.home, dataset, f"{row[0]:04d}")
+    if row and (store.home.published / dataset / f"{row[0]:04d}").is_dir():
+        with machine_errors(store.home.published):
+            point_latest(store.home, dataset, f"{row[0]:04d}")

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,3 +56,12 @@ class Home:
 
     def clear_work(self, release_id: str) -> None:
         shutil.rmtree(self.work(release_id), ignore_errors=True)
+
+
+def sync(path: Path) -> None:
+    """Written to the disk itself; for a folder: the names in it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -35,10 +35,12 @@ class Expected:
     label: str | None
     categories: tuple[str, ...]
     rows: int
-    atom: float  # largest chance of any one value in a cell
+    atom: float  # largest chance of any one value of a released component
+    draws: int  # independent components behind a row
+    grid: Floats | None  # (s,) step of each released column, if the columns are on a grid
     forbidden: frozenset[str]  # names of identifiers and excluded columns
-    originals: Floats  # (n, d) in the units of the source
-    values: Floats  # every private number that could be recognised: originals, scaled, numeric ids
+    originals: tuple[Floats, ...]  # (n, d) each, aligned to the released rows: source units, scaled
+    others: tuple[Floats, ...]  # further private numbers, of all records: numeric ids
     same_columns: bool
     source_order: Floats  # (n,) position in the source of each released row
 
@@ -89,10 +91,11 @@ def content(table: pa.Table, expected: Expected) -> Iterator[str]:
         yield "it holds values that are not numbers."
     if has_source_order(expected.source_order):
         yield "its rows are in the order of the source."
-    if expected.same_columns and equal_rows(Y, expected.originals) > chance_rows(Y, expected):
+    if expected.same_columns and equal_rows(Y, expected.originals[0]) > chance_rows(expected):
         yield "it holds rows equal to original ones, more than chance makes."
-    seen, most = rare_matches(Y, expected)
-    if seen > most:
+    if own_matches(Y, expected) > chance_own(Y, expected):
+        yield "it holds values of the records themselves, more than chance makes."
+    if rare_matches(Y, expected):
         yield "it holds rare original values, more than chance makes."
 
 
@@ -121,22 +124,51 @@ def as_keys(rows: Floats) -> NDArray[np.void]:
     return packed.view(np.dtype((np.void, packed.itemsize * packed.shape[1]))).ravel()
 
 
-def chance_rows(Y: Floats, expected: Expected) -> int:
-    per_row = min(1.0, len(expected.originals) * expected.atom ** Y.shape[1])
-    return most_by_chance(len(Y), per_row)
+def chance_rows(expected: Expected) -> int:
+    """A row equals one of n others with at most n atom^s: its components are drawn apart."""
+    per_row = min(1.0, expected.rows * expected.atom**expected.draws)
+    return most_by_chance(expected.rows, per_row)
 
 
-def rare_matches(Y: Floats, expected: Expected) -> tuple[int, int]:
-    """Cells equal to a value that few records hold, and how many chance can make.
+def own_matches(Y: Floats, expected: Expected) -> int:
+    """Records with a cell that equals one of their own numbers.
 
-    Zero is left out: linear maps send it to itself and it points at nobody.
+    Zero is left out, because linear maps send it to itself, and so are columns that say the same
+    of everybody.
     """
-    values, counts = np.unique(expected.values, return_counts=True)
-    rare = values[(counts <= RARE) & (values != 0.0)]
-    if len(rare) == 0 or Y.size == 0:
-        return 0, 0
-    seen = int(np.count_nonzero(np.isin(Y, rare)))
-    return seen, most_by_chance(Y.size, min(1.0, len(rare) * expected.atom))
+    telling = Y[:, np.ptp(Y, axis=0) > 0]
+    hit = np.zeros(len(Y), dtype=bool)
+    for X in expected.originals:
+        for column in telling.T:
+            hit |= np.any((column[:, None] == X) & (X != 0.0), axis=1)
+    return int(np.count_nonzero(hit))
+
+
+def chance_own(Y: Floats, expected: Expected) -> int:
+    pairs = Y.shape[1] * sum(X.shape[1] for X in expected.originals)
+    return most_by_chance(len(Y), min(1.0, pairs * expected.atom))
+
+
+def rare_matches(Y: Floats, expected: Expected) -> bool:
+    """Cells that equal a number which few records hold, of whomever.
+
+    Only numbers on the released grid can be met by chance. Columns that are not on a grid
+    (components mapped back) have no such law, and are covered by the two checks before.
+    """
+    if expected.grid is None:
+        return False
+    rare = np.unique(np.concatenate([rare_of(X) for X in (*expected.originals, *expected.others)]))
+    for column, g in zip(Y.T, expected.grid.tolist(), strict=True):
+        on_grid = rare[np.rint(rare / g) * g == rare]
+        seen = int(np.count_nonzero(np.isin(column, rare)))
+        if seen > most_by_chance(len(column), min(1.0, len(on_grid) * expected.atom)):
+            return True
+    return False
+
+
+def rare_of(X: Floats) -> Floats:
+    values, counts = np.unique(X, return_counts=True)
+    return np.asarray(values[(counts <= RARE) & (values != 0.0)])
 
 
 def most_by_chance(trials: int, chance: float) -> int:

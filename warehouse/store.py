@@ -100,7 +100,8 @@ def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory that leaves nothing behind."""
     import duckdb
 
-    connection = duckdb.connect(":memory:", config=dict(SETTINGS))
+    # Better to fail than to spill rows into whatever folder this is.
+    connection = duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": ""})
     try:
         yield from committed(connection)
     finally:

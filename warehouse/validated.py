@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from ppdm_core.errors import Defect
+from ppdm_core.rounding import outward
 from ppdm_core.types import Categorical, Numeric, Schema
 from warehouse.columns import RESERVED, Column
 from warehouse.sql import (
@@ -159,8 +160,8 @@ def _survey(
 def _found(
     column: Column, least: float, most: float, median: float, clamped: int, imputed: int
 ) -> _Found:
-    low = least if column.low == "from_data" else column.low
-    high = most if column.high == "from_data" else column.high
+    low = outward(least, up=False) if column.low == "from_data" else column.low
+    high = outward(most) if column.high == "from_data" else column.high
     if low is None or high is None:
         raise Defect(f"Column '{column.name}' has no bounds.", column=column.name)
     from_data = "from_data" in (column.low, column.high)

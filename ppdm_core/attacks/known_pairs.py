@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ppdm_core.attacks._alignment import procrustes, ridge
 from ppdm_core.attacks._needs import check_needs
+from ppdm_core.haar import haar
 from ppdm_core.types import AttackerView, Estimate, Floats, Known
 
 Estimator = Literal["uniform", "projection", "optimal"]
@@ -164,13 +165,6 @@ def _orthogonal_estimates(
         "optimal": breach_probability(distance, radius(span), D, "optimal"),
     }
     return candidates, claims
-
-
-def haar(size: int, rng: np.random.Generator) -> Floats:
-    """A uniformly distributed orthogonal matrix."""
-    Q, R = np.linalg.qr(rng.standard_normal((size, size)))
-    # Without the signs of R the law depends on how QR was computed.
-    return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))
 
 
 def _polar(M: Floats) -> Floats:

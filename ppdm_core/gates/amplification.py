@@ -22,9 +22,16 @@ class Amplification:
     name: ClassVar[str] = "amplification"
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        for key, limit in evidence.policy.limits.items():
-            if key.startswith(PREFIX):
-                yield judge(key, limit, evidence.guarantee, evidence.method)
+        limits = {k: v for k, v in evidence.policy.limits.items() if k.startswith(PREFIX)}
+        for key, limit in limits.items():
+            yield judge(key, limit, evidence.guarantee, evidence.method)
+        if evidence.guarantee.kind == "empirical" and not limits:
+            yield Finding(
+                f"{PREFIX}record",
+                "FAIL",
+                f"{evidence.method} has no worst-case bound, and no amplification limit waives it.",
+                in_words(evidence.guarantee.ln_record),
+            )
 
 
 def judge(key: str, limit: Limit, guarantee: Guarantee, method: str) -> Finding:

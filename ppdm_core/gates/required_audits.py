@@ -14,7 +14,10 @@ GOALS = {"reconstruct": "reconstruction", "link": "linkage"}
 
 @dataclass(frozen=True)
 class RequiredAudits:
-    """Every required audit ran to its end, and each kind of attack was tried at least once."""
+    """Every required audit ran to its end, none failed, and each kind of attack has a limit.
+
+    An attack that was measured but that no limit judges supports nothing.
+    """
 
     name: ClassVar[str] = "required_audits"
 
@@ -25,15 +28,24 @@ class RequiredAudits:
             why = absent(report, audit, scored)
             outcome: Outcome = "FAIL" if why else "PASS"
             yield Finding(f"required.{audit}", outcome, why or "It ran to its end.")
+        for audit, kind in report.failed.items():
+            if audit not in evidence.policy.required:
+                yield Finding(f"failed.{audit}", "FAIL", f"The audit {audit} failed ({kind}).")
+        judged = {score.name for score in report.scores} & set(evidence.policy.limits)
         for goal, word in GOALS.items():
-            tried = any(attack.goal == goal for name, attack in ATTACKS.items() if name in scored)
-            yield Finding(
-                f"covered.{word}",
-                "PASS" if tried else "FAIL",
-                f"At least one {word} attack was measured."
-                if tried
-                else f"No {word} attack was measured, so nothing is known of that risk.",
-            )
+            yield covered(goal, word, {name.split(".")[0] for name in judged})
+
+
+def covered(goal: str, word: str, judged: set[str]) -> Finding:
+    names = [name for name, attack in ATTACKS.items() if attack.goal == goal]
+    if judged & set(names):
+        return Finding(f"covered.{word}", "PASS", f"At least one {word} attack has a limit.")
+    return Finding(
+        f"covered.{word}",
+        "FAIL",
+        f"No measured {word} attack has a limit, so nothing judges that risk. "
+        f"Set one on a score of {' or '.join(names)}.",
+    )
 
 
 def absent(report: AuditReport, audit: str, scored: set[str]) -> str | None:

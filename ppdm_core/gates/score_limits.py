@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ppdm_core.gates._gate import Evidence
 from ppdm_core.gates.amplification import PREFIX
+from ppdm_core.metrics import METRICS
 from ppdm_core.policy import Limit
 from ppdm_core.types import Score
 from ppdm_core.verdict import Finding
@@ -18,7 +19,7 @@ class ScoreLimits:
 
     FAIL when even the favourable end breaks the limit; a limit inside the interval is refused too,
     because too few records were measured to tell. Limits are on the excess over the baseline
-    unless they say ``absolute``.
+    (for privacy scores where more is better: on the shortfall below it) unless ``absolute``.
     """
 
     name: ClassVar[str] = "score_limits"
@@ -45,17 +46,17 @@ def is_sound(score: Score) -> bool:
 
 
 def judge(score: Score, limit: Limit) -> Finding:
-    shift = 0.0 if limit.absolute else score.baseline
-    low, high = score.low - shift, score.high - shift
-    if score.better == "down":
-        kept, broken = high <= limit.value, low > limit.value
-    else:
-        kept, broken = low >= limit.value, high < limit.value
-    allowed = f"{'at most' if score.better == 'down' else 'at least'} {limit.value:.3g}" + (
-        "" if limit.absolute else " above the baseline"
-    )
+    low, high = distances(score, limit)
+    kept, broken = high <= limit_of(score, limit), low > limit_of(score, limit)
+    allowed = in_words(score, limit)
     observed = f"{score.value:.3g} [{score.low:.3g}, {score.high:.3g}]"
-    if kept:
+    if is_toothless(score, limit):
+        kept = False
+        why = (
+            f"{score.sentence} The limit ({allowed}) cannot be broken here, because the baseline "
+            f"is {score.baseline:.3g} already; use absolute = true or another epsilon."
+        )
+    elif kept:
         why = score.sentence
     elif broken:
         why = f"{score.sentence} Limit: {allowed} ({limit.set_by}: {limit.reason})."
@@ -65,3 +66,36 @@ def judge(score: Score, limit: Limit) -> Finding:
             f"({allowed}) holds; the interval is {score.low:.3g} to {score.high:.3g}."
         )
     return Finding(score.name, "PASS" if kept else "FAIL", why, observed, allowed)
+
+
+def distances(score: Score, limit: Limit) -> tuple[float, float]:
+    """The interval as something that must stay at or below a line: (favourable, unfavourable)."""
+    shift = 0.0 if limit.absolute else score.baseline
+    if score.better == "down":
+        return score.low - shift, score.high - shift
+    return shift - score.high, shift - score.low
+
+
+def limit_of(score: Score, limit: Limit) -> float:
+    """For scores where more is better, a value to reach; for privacy, a shortfall to bear."""
+    is_shortfall = score.kind == "privacy" and not limit.absolute
+    return limit.value if score.better == "down" or is_shortfall else -limit.value
+
+
+def is_toothless(score: Score, limit: Limit) -> bool:
+    """A limit below the worst value there is, that the baseline alone puts out of reach."""
+    worst = METRICS[score.name.split(".")[-1]].bounds[1 if score.better == "down" else 0]
+    if limit.absolute or score.kind != "privacy" or not math.isfinite(worst):
+        return False
+    room = abs(worst - score.baseline)
+    return limit.value >= room and limit.value < abs(worst)
+
+
+def in_words(score: Score, limit: Limit) -> str:
+    if limit.absolute:
+        return f"{'at most' if score.better == 'down' else 'at least'} {limit.value:.3g}"
+    if score.better == "down":
+        return f"at most {limit.value:.3g} above the baseline"
+    if score.kind == "privacy":
+        return f"at most {limit.value:.3g} below the baseline"
+    return f"at least {limit.value:.3g} above the baseline"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.errors import BadInput
+from ppdm_core.rounding import outward
 from ppdm_core.rows import padded_product
 from ppdm_core.scaling import moments
 from ppdm_core.types import Block, Floats, Rows
@@ -74,15 +75,6 @@ def fixed_signs(V: Floats) -> Floats:
     """Largest absolute loading of each component positive, so that results reproduce."""
     rows = np.argmax(np.abs(V), axis=0)
     return V * np.where(V[rows, np.arange(V.shape[1])] < 0, -1.0, 1.0)
-
-
-def outward(value: float, *, up: bool = True) -> float:
-    """Rounded to two significant digits, upward (or downward)."""
-    if value == 0.0:
-        return 0.0
-    step = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
-    steps = value / step
-    return float(f"{(math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)) * step:.6g}")
 
 
 def box_ranges(loadings: Floats, widths: Floats) -> Floats:

@@ -13,7 +13,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 from ppdm_core.errors import BadInput
@@ -30,7 +30,6 @@ class Sanitizer(ABC):
     name: ClassVar[str]
     accepts: ClassVar[frozenset[str]]  # of "numeric", "categorical"
     row_aligned: ClassVar[bool]  # released row i belongs to record i
-    output_only: ClassVar[frozenset[str]] = frozenset({"refit_waiver"})  # not part of the noise
 
     scale: str = "minmax"
     refit_waiver: str = ""  # who allowed a second fit on private records, and why
@@ -61,8 +60,8 @@ class Sanitizer(ABC):
         return 0.0
 
     @property
-    def fits_private_records(self) -> bool:
-        """The fit learns from records that are released too."""
+    def learns(self) -> bool:
+        """The fit takes something from records; a second one must be waived by name."""
         return self.scale == "zscore"
 
     def check_features(self, d: int) -> None:
@@ -86,20 +85,26 @@ class Sanitizer(ABC):
     @abstractmethod
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee: ...
 
+    def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
+        """The numbers that decide what a record becomes, as plain lists."""
+        return []
+
     def fingerprint(self, schema: Schema, fitted: Fitted) -> bytes:
-        """Digest of the whole mechanism: with another one, everybody gets other noise."""
+        """Digest of what is done to a record: with another one, everybody gets other noise.
+
+        Parameters are not part of it, only what they lead to: two ways of asking for the same
+        release must not give two draws of its noise.
+        """
         columns = [(column.name, column.low, column.high) for column in schema.numeric]
-        own = {name: value for name, value in asdict(self).items() if name not in self.output_only}
-        text = json.dumps([self.name, own, columns, fitted], sort_keys=True)
+        numbers = self.mechanism(schema, fitted)
+        text = json.dumps([self.name, columns, fitted.get("scaling"), numbers], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=32).digest()
 
-
-def check_accepts(sanitizer: Sanitizer, schema: Schema) -> None:
-    for kind, columns in (("numeric", schema.numeric), ("categorical", schema.categorical)):
-        if columns and kind not in sanitizer.accepts:
-            raise BadInput(
-                f"Column '{columns[0].name}' is a {kind} feature, and method '{sanitizer.name}' "
-                f"takes only {' and '.join(sorted(sanitizer.accepts))} ones.",
-                column=columns[0].name,
-                remedy='Give it the role "exclude", or choose another method.',
-            )
+    def weaker_promises(self, schema: Schema) -> list[str]:
+        """What of the private data the release itself tells, beside its values."""
+        told = []
+        if any(column.from_data for column in schema.numeric):
+            told.append("Bounds of columns come from the private data, in two digits.")
+        if self.scale == "zscore":
+            told.append("Means and deviations of columns come from records, in two digits.")
+        return told

@@ -59,7 +59,6 @@ class PcaLaplace(Sanitizer):
     name: ClassVar[str] = "pca_laplace"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
-    output_only: ClassVar[frozenset[str]] = frozenset({"space", "basis_file", "refit_waiver"})
 
     components: int | float | Mapping[str, float] = 0.5
     b: float | None = None
@@ -124,8 +123,8 @@ class PcaLaplace(Sanitizer):
         return self.basis_share if self.basis == "sample" else 0.0
 
     @property
-    def fits_private_records(self) -> bool:
-        return self.basis == "private" or (self.scale == "zscore" and self.basis != "sample")
+    def learns(self) -> bool:
+        return self.basis != "file" or super().learns
 
     @property
     def _clips(self) -> bool:
@@ -164,8 +163,19 @@ class PcaLaplace(Sanitizer):
         unit = Mechanism(loadings, schema.widths, units, ranges, self._clips)
         return unit.scaled(self.b if self.b is not None else self._solve(unit))
 
+    def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
+        m = self._mechanism(schema, fitted)
+        arrays = (m.loadings, m.b, m.g, m.ranges)
+        return ["laplace", m.clips, *(array.tolist() for array in arrays)]
+
     def _score_ranges(self, fitted: Fitted, s: int) -> Floats:
         if self.score_ranges is None:
+            if len(fitted["ranges"]) != s:
+                raise BadInput(
+                    f"The basis gives {len(fitted['ranges'])} score ranges for {s} components.",
+                    file=self.basis_file,
+                    remedy="Add 'ranges' to the basis file, or 'score_ranges' to [sanitizer].",
+                )
             return np.array(fitted["ranges"], dtype=np.float64)
         if len(self.score_ranges) != s:
             wanted = f"{s} pairs [low, high], one per component"
@@ -255,12 +265,9 @@ class PcaLaplace(Sanitizer):
                 assumptions.append("Valid only for two records within the realised score ranges.")
         elif self.basis == "sample":
             assumptions.append("Says nothing of the set-aside records the basis was fitted on.")
-        if any(column.from_data for column in schema.numeric):
-            private = True
-            assumptions.append("Bounds of columns come from the private data.")
-        if self.scale == "zscore" and self.basis != "sample":
-            private = True
-            assumptions.append("Means and deviations of columns come from the private data.")
+        assumptions += self.weaker_promises(schema)
+        private |= any(column.from_data for column in schema.numeric)
+        private |= self.scale == "zscore" and self.basis != "sample"
         return Guarantee(
             "bounded_given_basis" if private else "bounded",
             component,

@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.guarantee import empirical
+from ppdm_core.haar import haar
 from ppdm_core.noise import Noise
 from ppdm_core.rows import padded_product
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
-from ppdm_core.types import Block, Floats, Guarantee, Numeric, Public, Released, Rows, Schema
+from ppdm_core.types import Block, Guarantee, Numeric, Public, Released, Rows, Schema
 
 STEP = 2.0**-32  # outputs are rounded to it, so that low bits do not depend on the machine
 
@@ -52,19 +53,17 @@ class RandomRotation(Sanitizer):
         return Released(
             rows=rows.map(step, released),
             public=Public(
-                method=self.name, space="rotated", columns=columns, preserves_distances=True
+                method=self.name,
+                space="rotated",
+                columns=columns,
+                grid=np.full(d, STEP),
+                preserves_distances=True,
             ),
             atom=STEP,
         )
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
         return empirical(
-            "A rotation has no worst-case bound: lengths and distances are published exactly."
+            "A rotation has no worst-case bound: lengths and distances are published exactly.",
+            *self.weaker_promises(schema),
         )
-
-
-def haar(d: int, rng: np.random.Generator) -> Floats:
-    """An orthogonal matrix, uniform by Haar's measure (QR with the signs of R absorbed)."""
-    Q, R = np.linalg.qr(rng.standard_normal((d, d)))
-    M: Floats = Q * np.sign(np.diag(R))
-    return M

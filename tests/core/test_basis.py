@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from ppdm_core.errors import BadInput
+from ppdm_core.rounding import outward
 from ppdm_core.rows import ArrayRows
-from ppdm_core.sanitizers._basis import LOADING_STEP, distortion_moments, fit_basis, outward
+from ppdm_core.sanitizers._basis import LOADING_STEP, distortion_moments, fit_basis
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from ppdm_core.types import Numeric, Schema
 from tests.contract.tables import fit, release, scaled, table, values

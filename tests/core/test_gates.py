@@ -126,3 +126,48 @@ def test_every_change_of_a_policy_changes_its_digest():
     ]
     assert len({policy.digest, *(other.digest for other in others)}) == 8
     assert policy.digest == good().policy.digest
+
+
+def checks(evidence) -> dict[str, str]:
+    findings = decide(evidence, data_digest="d", code_version="c").findings
+    return {finding.check: finding.outcome for finding in findings}
+
+
+@pytest.mark.parametrize(("name", "word"), [(LINK, "linkage"), (BREACH, "reconstruction")])
+def test_an_attack_that_no_limit_judges_supports_nothing(name, word):
+    evidence = good()
+    limits = {key: value for key, value in evidence.policy.limits.items() if key != name}
+    without = replace(evidence, policy=replace(evidence.policy, limits=limits))
+    assert checks(evidence)[f"covered.{word}"] == "PASS"
+    assert checks(without)[f"covered.{word}"] == "FAIL"
+
+
+def test_an_audit_that_failed_blocks_although_nobody_required_it():
+    evidence = good()
+    report = replace(evidence.report, failed={"distance_loss": "MemoryError"})
+    assert checks(replace(evidence, report=report))["failed.distance_loss"] == "FAIL"
+
+
+def test_a_method_without_a_bound_needs_a_waiver_even_without_a_limit():
+    evidence = good()
+    limits = {k: v for k, v in evidence.policy.limits.items() if not k.startswith("amplification")}
+    none = Guarantee("empirical", math.inf, math.inf, math.inf)
+    without = replace(evidence, policy=replace(evidence.policy, limits=limits), guarantee=none)
+    assert checks(without)["amplification.record"] == "FAIL"
+
+
+def test_a_limit_that_the_baseline_puts_out_of_reach_is_refused():
+    certain = replace(score(BREACH, 1.0), low=0.99, high=1.0, baseline=1.0)
+    finding = judged(certain, limit(0.1))
+    assert finding.outcome == "FAIL"
+    assert "cannot be broken" in finding.why
+    # Somebody who sets the worst value there is has no limit in mind.
+    assert judged(certain, limit(1.0)).outcome == "PASS"
+
+
+@pytest.mark.parametrize(("value", "outcome"), [(0.50, "PASS"), (0.46, "PASS"), (0.30, "FAIL")])
+def test_privacy_may_fall_short_of_the_baseline_by_the_limit(value, outcome):
+    one = replace(
+        score(BREACH, value, baseline=0.51), name="shrinkage.interval_privacy", better="up"
+    )
+    assert judged(one, limit(0.1)).outcome == outcome

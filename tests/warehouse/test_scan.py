@@ -36,9 +36,11 @@ def expected(**changes: object) -> Expected:
         categories=("a", "b"),
         rows=N,
         atom=2.0**-30,
+        draws=2,
+        grid=np.full(2, 2.0**-30),
         forbidden=frozenset({"id"}),
-        originals=X,
-        values=X.ravel(),
+        originals=(X,),
+        others=(),
         same_columns=True,
         source_order=rng.permutation(N).astype(np.float64),
     )
@@ -77,17 +79,39 @@ def test_one_original_row_is_stopped(tmp_path: Path) -> None:
 
 def test_a_rare_value_in_any_column_is_stopped(tmp_path: Path) -> None:
     Y = X + rng.random((N, 2))
-    Y[17:20, 1] = X[3:6, 0]  # two are within what 400 cells of this law can do in 1e9 releases
+    Y[17, 1] = X[3, 0]  # off the grid: chance cannot make it
     with pytest.raises(Refused, match="rare original values"):
         check_bytes(save(tmp_path / "data.parquet", Y), expected(same_columns=False))
 
 
+def test_a_column_of_ids_is_stopped(tmp_path: Path) -> None:
+    ids = np.arange(1000.0, 1000.0 + N)
+    Y = np.column_stack([X[:, 0] + 1.5, rng.permutation(ids)])
+    # On a coarse grid every id can be met by chance, but not so often.
+    given = expected(others=(ids,), grid=np.full(2, 0.5), atom=1e-4)
+    with pytest.raises(Refused, match="rare original values"):
+        check_bytes(save(tmp_path / "data.parquet", Y), given)
+
+
+def test_a_copied_column_is_stopped_where_nothing_is_on_a_grid(tmp_path: Path) -> None:
+    Y = np.column_stack([X[:, 0], X[:, 1] + 1.5])
+    with pytest.raises(Refused, match="values of the records themselves"):
+        check_bytes(save(tmp_path / "data.parquet", Y), expected(grid=None, atom=3e-4))
+
+
+def test_a_column_that_says_the_same_of_everybody_tells_nothing(tmp_path: Path) -> None:
+    given = X.copy()
+    given[5, 0] = 0.5
+    Y = np.column_stack([np.full(N, 0.5), X[:, 1] + 1.5])
+    check_bytes(save(tmp_path / "data.parquet", Y), expected(originals=(given,), grid=None))
+
+
 def test_coincidences_that_the_law_makes_do_not_stop_a_release(tmp_path: Path) -> None:
-    grid = np.rint(X * 8) / 8  # every value is common, and zero is nobody's
-    Y = np.rint((X + rng.normal(size=X.shape)) * 8) / 8
-    check_bytes(
-        save(tmp_path / "data.parquet", Y), expected(originals=grid, values=grid.ravel(), atom=0.1)
-    )
+    g = 0.125
+    grid = np.rint(X / g) * g
+    Y = np.rint((X + rng.normal(size=X.shape)) / g) * g
+    given = expected(originals=(grid,), atom=0.1, grid=np.full(2, g))
+    check_bytes(save(tmp_path / "data.parquet", Y), given)
 
 
 def test_values_that_are_no_numbers_are_stopped(tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ create table meta.fitted (
     dataset varchar not null,
     identity varchar not null,
     release_id varchar not null,
-    is_private boolean not null,
     state json not null
 );
 

@@ -1,0 +1,14 @@
+"""Figures of private data that a release must tell are told in two digits."""
+
+from __future__ import annotations
+
+import math
+
+
+def outward(value: float, *, up: bool = True) -> float:
+    """Rounded to two significant digits, upward (or downward)."""
+    if value == 0.0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
+    steps = value / step
+    return float(f"{(math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)) * step:.6g}")

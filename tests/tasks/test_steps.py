@@ -1,0 +1,111 @@
+"""What one release leaves behind for the next, by the plain steps without Prefect."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ppdm_core.errors import BadInput
+from ppdm_core.policy import Attacker, Policy
+from tasks.ingest import begin, load_raw, validate
+from tasks.plan import Plan
+from tasks.sanitize import make_draws
+from warehouse.columns import Column, Source
+from warehouse.home import Home
+from warehouse.store import now, read_fact
+
+POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
+SAMPLE = {"components": 1, "b": 0.5, "basis": "sample", "basis_share": 0.3}
+
+
+def write(path: Path, values: np.ndarray) -> None:
+    lines = [f"p{i},{','.join(map(repr, row))}" for i, row in enumerate(values.tolist())]
+    path.write_text("id,x,y\n" + "\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    write(tmp_path / "t.csv", np.random.default_rng(1).random((60, 2)))
+    Home(tmp_path / "home").create()
+    numeric: dict[str, Any] = {"role": "feature", "type": "numeric"}
+    columns = (
+        Column("id", "identifier"),
+        Column("x", low=0.0, high=1.0, **numeric),
+        Column("y", low="from_data", high="from_data", **numeric),
+    )
+    return Plan(
+        folder=str(tmp_path),
+        file_digest="f",
+        home=str(tmp_path / "home"),
+        dataset="table",
+        owner="o",
+        audience="a",
+        source=Source("csv", str(tmp_path / "t.csv")),
+        columns=columns,
+        method="pca_laplace",
+        parameters=SAMPLE,
+        policy=POLICY,
+        record_id="id",
+    )
+
+
+def go(plan: Plan, *, published: bool = True) -> dict[str, Any]:
+    """A release up to its draws, taken for published; its facts."""
+    release_id = begin.fn(plan)
+    for step in (load_raw, validate, make_draws):
+        step.fn(plan, release_id)
+    store, run = plan.run(release_id)
+    with store.transaction() as db:
+        facts = read_fact(db, release_id, "sanitized")
+        valid = read_fact(db, release_id, "validated")
+        rows = db.execute(f'select __ppdm_row from sanitized."{run.table}_candidate"').fetchall()
+        if published:
+            values = [run.dataset, run.number, release_id, "d", "m", now()]
+            db.execute("insert into published.version values (?, ?, ?, ?, ?, ?)", values)
+    assert facts is not None and valid is not None
+    return {**facts, "valid": valid, "places": {place for (place,) in rows}}
+
+
+def test_a_second_fit_is_refused_unless_somebody_stands_for_it(plan: Plan) -> None:
+    go(plan)
+    two = {**SAMPLE, "components": 2}
+    with pytest.raises(BadInput, match="a second time") as caught:
+        go(replace(plan, file_digest="g", parameters=two))
+    assert "refit_waiver" in str(caught.value)
+    go(replace(plan, file_digest="h", parameters={**two, "refit_waiver": "the DPO"}))
+
+
+def test_a_fit_that_never_left_binds_nobody(plan: Plan) -> None:
+    go(plan, published=False)
+    go(replace(plan, file_digest="g", parameters={**SAMPLE, "components": 2}))
+
+
+def test_a_fit_is_reused_although_the_records_changed(plan: Plan, tmp_path: Path) -> None:
+    first = go(plan)
+    write(tmp_path / "t.csv", np.random.default_rng(2).random((60, 2)))
+    assert go(plan)["public"]["loadings"] == first["public"]["loadings"]
+
+
+def test_records_set_aside_once_are_in_no_later_release_of_any_method(plan: Plan) -> None:
+    first = go(plan)
+    assert 0 < first["set_aside"] < 60
+    rotated = go(replace(plan, file_digest="g", method="random_rotation", parameters={}))
+    assert rotated["places"] == first["places"]
+
+
+def test_bounds_from_the_data_are_taken_once_in_two_digits(plan: Plan, tmp_path: Path) -> None:
+    first = go(plan)
+    X = np.random.default_rng(1).random((60, 2))
+    X[7, 1] = 5.4321
+    write(tmp_path / "t.csv", X)
+    second = go(plan)
+    for facts in (first, second):
+        _, bounds = facts["valid"]["schema"]["numeric"]
+        assert bounds["from_data"] is True
+        assert (bounds["low"], bounds["high"]) == (0.0058, 0.99)
+    assert second["valid"]["clamped"]["y"] == 1
+    assert any("two digits" in line for line in second["guarantee"]["assumptions"])
