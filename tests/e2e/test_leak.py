@@ -1,0 +1,97 @@
+"""After approved, refused, rehearsed, defective, rejected and killed releases, nothing private
+is in anything that leaves the private folder."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.e2e.entries import KEY
+from tests.e2e.history import ADDED, TOKEN, History
+from tests.e2e.kills import Chain
+from tests.e2e.tables import FEATURES
+
+SOME = 25  # rows whose cells are looked for, besides the one with rare values
+
+
+def cells(history: History) -> list[str]:
+    rows = [*history.release.rows[:SOME], ADDED]
+    return [row[name] for row in rows for name in FEATURES if TOKEN not in row[name]]
+
+
+def needles(history: History) -> list[bytes]:
+    """Private things in every form in which they could be written."""
+    found = [TOKEN.encode(), KEY, KEY.hex().encode()]
+    for cell in cells(history):
+        number = float(cell)
+        found += [cell.encode(), struct.pack("<d", number), f"{number:.9f}".encode()]
+    return found
+
+
+def found_in(data: bytes, history: History) -> list[bytes]:
+    return [needle for needle in needles(history) if needle in data]
+
+
+def files_below(*folders: Path) -> Iterator[Path]:
+    for folder in folders:
+        assert folder.is_dir(), folder
+        yield from (path for path in folder.rglob("*") if path.is_file())
+
+
+def test_the_search_finds_what_is_there(history: History) -> None:
+    source = history.release.table.read_bytes()
+    found = found_in(source, history)
+    assert TOKEN.encode() in found
+    assert set(cells(history)) <= {needle.decode(errors="replace") for needle in found}
+    number = float(ADDED[FEATURES[0]])
+    assert found_in(b"..." + struct.pack("<d", number), history)
+
+
+def test_nothing_private_was_printed(history: History, chain: Chain) -> None:
+    results = [*history.results.values(), *chain.results]
+    assert len(results) > 6
+    for result in results:
+        assert found_in((result.stdout + result.stderr).encode(), history) == []
+
+
+@pytest.mark.parametrize("part", ["published", "views"])
+def test_nothing_private_is_in_what_others_may_read(
+    history: History, chain: Chain, part: str
+) -> None:
+    files = list(files_below(history.release.home / part, chain.release.home / part))
+    assert files
+    for path in files:
+        assert found_in(path.read_bytes(), history) == [], path.name
+
+
+def test_nothing_private_is_in_the_released_values(history: History) -> None:
+    originals = {float(cell) for cell in cells(history)}
+    paths = list(history.release.published.rglob("data.parquet"))
+    assert len(paths) >= 2
+    for path in paths:
+        table = pq.read_table(path)
+        for name in table.column_names:
+            assert originals.isdisjoint(set(table.column(name).to_pylist()))
+
+
+def test_nothing_private_is_in_prefect(history: History, chain: Chain) -> None:
+    """The database of the server that all these runs used, its log, and stored results."""
+    prefect = Path(os.environ["PREFECT_HOME"])
+    files = [*files_below(prefect), prefect.parents[1] / "private" / "server.log"]
+    assert any(path.name == "prefect.db" for path in files)
+    for path in files:
+        assert found_in(path.read_bytes(), history) == [], path.name
+    database = b"".join(path.read_bytes() for path in files if path.name.startswith("prefect.db"))
+    assert history.release.name.encode() in database  # it is the right one
+
+
+def test_nothing_private_is_in_the_report_of_a_defect(history: History) -> None:
+    reports = list(files_below(history.release.private / "defects"))
+    assert reports
+    for report in reports:
+        assert found_in(report.read_bytes(), history) == []

@@ -1,0 +1,74 @@
+"""Two releases with one record added: what their difference tells."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from ppdm_core.rows import ArrayRows
+from ppdm_core.sanitizers import make_sanitizer
+from ppdm_core.scaling import fit_scaling
+from ppdm_core.types import Floats, Numeric, Schema
+from tests.e2e.history import ADDED, History
+from tests.e2e.tables import FEATURES
+
+BEFORE, AFTER = "0001", "0003"
+BOUNDS = Schema(tuple(Numeric(name, 0.0, 10.0) for name in FEATURES))
+
+
+def manifest(history: History, version: str) -> dict[str, Any]:
+    path = history.release.published / version / "manifest.json"
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+def released_rows(history: History, version: str) -> Counter[tuple[Any, ...]]:
+    table = pq.read_table(history.release.published / version / "data.parquet")
+    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def original(history: History) -> tuple[Floats, Floats]:
+    """The table before, and the record that was added, scaled."""
+    rows = [row for row in history.release.rows if row is not ADDED and "cell" not in row["iron"]]
+    X = np.array([[float(row[name]) for name in FEATURES] for row in rows]) / 10
+    return X, np.array([float(ADDED[name]) for name in FEATURES]) / 10
+
+
+def regressed_error(difference: Floats, X: Floats, x: Floats) -> float:
+    """Error of the best estimate along the direction in which two bases differ, as a share of
+    the error of answering the mean. The attacker is given the best length for free."""
+    away = x - X.mean(axis=0)
+    U, S, _ = np.linalg.svd(difference, full_matrices=False)
+    u = U[:, 0] if S[0] > 0 else np.zeros(len(x))
+    return float(np.linalg.norm(away - u * (u @ away)) / np.linalg.norm(away))
+
+
+def test_unchanged_records_keep_their_bytes(history: History) -> None:
+    before, after = released_rows(history, BEFORE), released_rows(history, AFTER)
+    assert sum((before - after).values()) == 0
+    assert sum((after - before).values()) == 1
+
+
+def test_the_difference_of_the_bases_tells_nothing(history: History) -> None:
+    before, after = manifest(history, BEFORE), manifest(history, AFTER)
+    for name in ("public", "scaling", "guarantee", "parameters"):
+        assert before[name] == after[name]
+    A, B = (np.array(each["public"]["loadings"]) for each in (before, after))
+    X, x = original(history)
+    assert regressed_error(B - A, X, x) == 1.0
+
+
+def test_the_difference_of_two_fits_would_have_told(history: History) -> None:
+    """The control: bases fitted anew around the record give its direction away."""
+    X, x = original(history)
+    sanitizer = make_sanitizer("pca_laplace", {"components": 1, "b": 0.3, "basis": "private"})
+    bases = []
+    for table in (X, np.vstack([X, x])):
+        rows = ArrayRows(BOUNDS, table * 10)
+        fitted = sanitizer.fit(fit_scaling(rows, "minmax").apply(rows))
+        bases.append(np.array(fitted["loadings"]))
+    assert regressed_error(bases[1] - bases[0], X, x) < 0.9
