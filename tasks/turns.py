@@ -1,22 +1,26 @@
-"""Releases of one dataset take turns, from the first step to the last."""
+"""Releases take turns: those of one dataset from the first step to the last, and those of one home
+too, because they share a DuckDB file and a small Prefect server that do not serve two at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tasks.plan import Plan, say
 from warehouse.home import Home
 from warehouse.locks import hold
-from warehouse.store import LOCK_LIMIT
+
+TURN_LIMIT = 3600.0  # seconds; an audit may take long
 
 
 @contextmanager
 def taking_turns(plan: Plan) -> Iterator[None]:
-    from pathlib import Path
-
     home = Home(Path(plan.home))
     home.create()
-    lock = home.dataset_lock(plan.dataset)
-    with hold(lock, holder=f"a release of {plan.dataset}", limit=LOCK_LIMIT, say=say):
+    holder = f"a release of {plan.dataset}"
+    with (
+        hold(home.dataset_lock(plan.dataset), holder=holder, limit=TURN_LIMIT, say=say),
+        hold(home.locks / "releases.lock", holder=holder, limit=TURN_LIMIT, say=say),
+    ):
         yield

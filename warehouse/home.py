@@ -45,7 +45,7 @@ class Home:
         return self.private / "work" / release_id
 
     def dataset_lock(self, dataset: str) -> Path:
-        return self.locks / f"{dataset}.lock"
+        return self.locks / f"dataset-{dataset}.lock"  # no dataset's name holds a dash
 
     def create(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)

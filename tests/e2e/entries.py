@@ -131,10 +131,3 @@ def prepared(args: list[str]) -> None:
             if step.name == args[0]:
                 return
         print(publish.leave.fn(plan, release_id, False))
-
-
-def diag(args):
-    import faulthandler
-    f = open(f"/tmp/stack-{os.getpid()}", "w")
-    faulthandler.dump_traceback_later(50, file=f)
-    with_key(args)

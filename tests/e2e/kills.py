@@ -53,8 +53,9 @@ def names_of(argument: ast.expr) -> Iterator[str]:
         return
     assert isinstance(argument, ast.JoinedStr), "a checkpoint has a name that can be read"
     for stage in ALLOWED.keys() - NO_STEP:
-        parts = (each.value if isinstance(each, ast.Constant) else stage for each in argument.values)
-        yield "".join(map(str, parts))
+        yield "".join(
+            str(part.value) if isinstance(part, ast.Constant) else stage for part in argument.values
+        )
 
 
 @dataclass

@@ -79,7 +79,9 @@ def with_mutant(release: Small, kind: str, name: str) -> None:
 def ending(release: Small) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
     """Stage, report and findings of the run."""
     with Store(Home(release.home)).transaction("tests") as db:
-        release_id, stage = db.execute("select max(release_id), arg_max(stage, release_id) from meta.run").fetchall()[0]
+        release_id, stage = db.execute(
+            "select max(release_id), arg_max(stage, release_id) from meta.run"
+        ).fetchall()[0]
         ((findings,),) = db.execute("select findings from audit.verdict").fetchall()
         report = read_fact(db, release_id, "report")
     assert report is not None
@@ -107,7 +109,9 @@ def test_a_broken_audit_blocks(kind: str, name: str, sanitized: Small, tmp_path:
     check_refused(release, result, name, FAILURES[kind])
 
 
-@pytest.mark.parametrize("name", [ATTACKS[0], *(pytest.param(a, marks=pytest.mark.slow) for a in ATTACKS[1:])])
+@pytest.mark.parametrize(
+    "name", [ATTACKS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in ATTACKS[1:])]
+)
 def test_an_audit_that_is_not_asked_for_blocks(name: str, sanitized: Small, tmp_path: Path) -> None:
     release = copy_of(sanitized, tmp_path / "copy")
     result = release.run(name, "", entry="without_audit")

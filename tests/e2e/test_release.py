@@ -249,7 +249,10 @@ def test_without_record_ids_every_release_is_fresh_but_judged_the_same(small: Ma
         assert release.run("", entry="prepared").exit_code == 0
     first, second = (release.published / number for number in ("0001", "0002"))
     assert (first / "data.parquet").read_bytes() != (second / "data.parquet").read_bytes()
-    scores = "select name, value, low, high, worst from audit.score where release_id = '{}' order by name"
+    scores = (
+        "select name, value, low, high, worst from audit.score "
+        "where release_id = '{}' order by name"
+    )
     assert query(release, scores.format("small-0001")) == query(
         release, scores.format("small-0002")
     )
