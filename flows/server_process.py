@@ -17,11 +17,13 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 STOP_GRACE = 5.0  # seconds between asking and killing
 WATCH_EVERY = 1.0
+POOL_PATIENCE = 120.0  # seconds that a request waits for the database
 # They drive schedules and automations, which a server that lives for one command cannot serve.
 UNUSED_SERVICES = (
     "SCHEDULER",
@@ -164,9 +166,21 @@ def _end_when_unused(server: Any, users: str) -> None:
     os._exit(1)
 
 
+def share_one_connection() -> None:
+    """Prefect's own connections to SQLite block each other: one waits up to a minute for the write
+    lock and keeps the event loop from freeing it. In memory Prefect itself uses only one."""
+    from prefect.server.database import configurations
+    from sqlalchemy.pool import AsyncAdaptedQueuePool
+
+    one: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "pool_timeout": POOL_PATIENCE}
+    make = configurations.create_async_engine
+    configurations.create_async_engine = partial(make, poolclass=AsyncAdaptedQueuePool, **one)
+
+
 def main(descriptor: int, users: str) -> None:
     import uvicorn
 
+    share_one_connection()
     config = uvicorn.Config(
         "prefect.server.api.server:create_app",
         factory=True,

@@ -1,5 +1,4 @@
-"""Releases take turns: those of one dataset from the first step to the last, and those of one home
-too, because they share a DuckDB file and a small Prefect server that do not serve two at once."""
+"""Releases of one dataset take turns, from the first step to the last."""
 
 from __future__ import annotations
 
@@ -18,9 +17,6 @@ TURN_LIMIT = 3600.0  # seconds; an audit may take long
 def taking_turns(plan: Plan) -> Iterator[None]:
     home = Home(Path(plan.home))
     home.create()
-    holder = f"a release of {plan.dataset}"
-    with (
-        hold(home.dataset_lock(plan.dataset), holder=holder, limit=TURN_LIMIT, say=say),
-        hold(home.locks / "releases.lock", holder=holder, limit=TURN_LIMIT, say=say),
-    ):
+    lock, holder = home.dataset_lock(plan.dataset), f"a release of {plan.dataset}"
+    with hold(lock, holder=holder, limit=TURN_LIMIT, say=say):
         yield

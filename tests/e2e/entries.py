@@ -73,6 +73,27 @@ def asleep(args: list[str]) -> None:
         print(child.pid, "asleep", flush=True)
 
 
+def many_flows(args: list[str]) -> None:
+    """Runs flows with subflows and tasks, one after the other."""
+    from prefect import flow, task
+
+    @task
+    def step() -> None: ...
+
+    @flow
+    def inner() -> None:
+        step()
+        step()
+
+    @flow
+    def outer() -> None:
+        for _ in range(5):
+            inner()
+
+    for _ in range(int(args[0])):
+        outer()
+
+
 def defective(args: list[str]) -> None:
     """A library chokes on a cell, which is the first argument, and quotes it."""
     import duckdb

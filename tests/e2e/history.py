@@ -19,6 +19,7 @@ class History:
     release: Small
     results: dict[str, Result] = field(default_factory=dict)
     points: list[str] = field(default_factory=list)  # that its first run passed
+    needles: list[bytes] = field(default_factory=list)  # what must be found nowhere
 
 
 def first_rows() -> list[Row]:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from tests.e2e.kills import check_published, orphans
 from tests.e2e.tables import Small, small_rows
@@ -57,6 +61,17 @@ def check_outcome(releases: list[Small]) -> None:
     )
     # The raw table of the last run of each is kept.
     assert sorted(tables) == sorted((f"{name}_0002",) for name in DATASETS)
+
+
+@pytest.mark.slow
+def test_the_server_does_not_stand_still_when_many_talk_to_it(small: Maker) -> None:
+    """Prefect's connections to SQLite would block each other for a minute at a time."""
+    release = small()
+    log = Path(os.environ["PREFECT_HOME"]).parents[1] / "private" / "server.log"
+    before = log.read_text()
+    commands = [release.start("3", entry="many_flows") for _ in range(6)]
+    assert {command.wait(180).exit_code for command in commands} == {0}
+    assert "database is locked" not in log.read_text().removeprefix(before)
 
 
 def test_the_words_are_recognised() -> None:

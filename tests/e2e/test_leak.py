@@ -11,10 +11,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from flows.config import load
+from ppdm_core.noise import Noise
 from tests.e2e.entries import KEY
 from tests.e2e.history import ADDED, TOKEN, History
 from tests.e2e.kills import Chain
 from tests.e2e.tables import FEATURES
+from warehouse.home import Home
+from warehouse.store import Store
 
 SOME = 25  # rows whose cells are looked for, besides the one with rare values
 
@@ -25,16 +29,29 @@ def cells(history: History) -> list[str]:
 
 
 def needles(history: History) -> list[bytes]:
-    """Private things in every form in which they could be written."""
-    found = [TOKEN.encode(), KEY, KEY.hex().encode()]
+    """Private things in every form in which they could be written; SQLite turns bytes round."""
+    found = [TOKEN.encode()]
+    for secret in (KEY, *(Noise(KEY).subkey("audit", *each) for each in audits(history))):
+        found += [secret, secret.hex().encode()]
     for cell in cells(history):
-        number = float(cell)
-        found += [cell.encode(), struct.pack("<d", number), f"{number:.9f}".encode()]
+        scaled = float(cell) / 10
+        found += [cell.encode(), f"{float(cell):.9f}".encode(), f"{scaled:.9f}".encode()]
+        found += [struct.pack(form, x) for x in (float(cell), scaled) for form in ("<d", ">d")]
     return found
 
 
+def audits(history: History) -> list[tuple[str, str, str]]:
+    """What the seeds of the audits are made from, beside the key."""
+    with Store(Home(history.release.home)).transaction("tests") as db:
+        runs = db.execute("select distinct source_digest, code_version from meta.run").fetchall()
+    policy = load(history.release.file).policy()
+    return [(source, policy.play, code) for source, code in runs]
+
+
 def found_in(data: bytes, history: History) -> list[bytes]:
-    return [needle for needle in needles(history) if needle in data]
+    if not history.needles:
+        history.needles = needles(history)
+    return [needle for needle in history.needles if needle in data]
 
 
 def files_below(*folders: Path) -> Iterator[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ppdm_core.sanitizers import make_sanitizer
 from ppdm_core.scaling import fit_scaling
 from ppdm_core.types import Floats, Numeric, Schema
 from tests.e2e.history import ADDED, History
-from tests.e2e.tables import FEATURES
+from tests.e2e.tables import FEATURES, Small
 
 BEFORE, AFTER = "0001", "0003"
 BOUNDS = Schema(tuple(Numeric(name, 0.0, 10.0) for name in FEATURES))
@@ -60,6 +61,22 @@ def test_the_difference_of_the_bases_tells_nothing(history: History) -> None:
     A, B = (np.array(each["public"]["loadings"]) for each in (before, after))
     X, x = original(history)
     assert regressed_error(B - A, X, x) == 1.0
+
+
+def test_a_basis_of_the_released_records_is_not_fitted_again(small: Callable[..., Small]) -> None:
+    release = small("twice")
+    release.content["sanitizer"] |= {"basis": "private"}
+    del release.content["sanitizer"]["basis_share"]
+    twice = History(release)
+    for number in ("0001", "0002"):
+        assert release.write().run("", entry="prepared").stdout == "published\n"
+        assert release.versions()[-1] == number
+        release.rows.append(ADDED)
+    before, after = (manifest(twice, number) for number in ("0001", "0002"))
+    assert before["public"] == after["public"] and before["scaling"] == after["scaling"]
+    rows = [released_rows(twice, number) for number in ("0001", "0002")]
+    assert sum((rows[0] - rows[1]).values()) == 0
+    assert sum((rows[1] - rows[0]).values()) == 1
 
 
 def test_the_difference_of_two_fits_would_have_told(history: History) -> None:
