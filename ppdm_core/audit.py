@@ -63,6 +63,7 @@ class Played:
 
     candidates: Mapping[str, Any]
     link_truth: Ints  # position of each target in the view
+    claims: Mapping[str, Floats]  # the attacker's own breach probability for each record
 
 
 def audit_names() -> tuple[str, ...]:
@@ -140,9 +141,10 @@ class Auditor:
         )
         estimate = attack.attack(view, self.rng(attack.name, number))
         if attack.goal == "link":
-            return Played(estimate.candidates, link_truth=place[picked])
+            return Played(estimate.candidates, place[picked], {})
         aligned = {name: X_hat[place] for name, X_hat in estimate.candidates.items()}
-        return Played(aligned, link_truth=place[picked])
+        claims = {name: claim[place] for name, claim in estimate.claims.items()}
+        return Played(aligned, place[picked], claims)
 
     def _reconstructions(self, number: int, shuffle: Ints) -> dict[str, Floats]:
         found = {}
@@ -196,6 +198,7 @@ class Auditor:
             value_on=lambda rows: float(np.mean(over_draws(name, others[rows]))),
             worst_decile=float(np.mean(over_draws(name, isolated))) if len(isolated) else None,
             candidate=name,
+            expected=claimed(played, name, others) if metric.name == "breach_rate" else None,
         )
         return self._scored(metric, f"{attack.name}.{metric.name}", figures, attack.story)
 
@@ -252,6 +255,13 @@ class Auditor:
             story=story.format(k=len(self._people[0])),
             epsilon=self.policy.attacker.epsilon,
         )
+
+
+def claimed(played: list[Played], name: str, rows: Ints) -> float | None:
+    """The breach rate that the attacker can compute without knowing anybody's record."""
+    if any(name not in one.claims for one in played):
+        return None
+    return float(np.mean([one.claims[name][rows].mean() for one in played]))
 
 
 def frozen_public(public: Public) -> Public:

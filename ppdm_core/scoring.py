@@ -23,6 +23,7 @@ class Figures:
     worst_decile: float | None = None
     original: float | None = None
     candidate: str | None = None
+    expected: float | None = None
 
 
 def scored(
@@ -55,6 +56,7 @@ def scored(
         worst_decile=figures.worst_decile,
         original=figures.original,
         candidate=figures.candidate,
+        expected=figures.expected,
         sentence=metric.sentence(
             value=value,
             baseline=figures.baseline,

@@ -193,6 +193,7 @@ class Score:
     worst_decile: float | None = None  # on the most isolated tenth of the records
     original: float | None = None  # utility only: the same on the original table
     candidate: str | None = None  # which of the attack's candidates was worst (an oracle's choice)
+    expected: float | None = None  # what the attacker itself, without the truth, computes for it
     sentence: str = ""
 
 

@@ -70,6 +70,12 @@ def measured(summary: Summary) -> list[str]:
     lines += ["| score | value | interval | without the release | worst tenth of records |"]
     lines += ["| --- | --- | --- | --- | --- |", *map(score_row, report.scores), ""]
     lines += [f"- {score.sentence}" for score in report.scores if score.sentence]
+    lines += [
+        f"- Without knowing the others, the attacker of `{score.name}` computes a rate of "
+        f"{score.expected:.3g} for itself."
+        for score in report.scores
+        if score.expected is not None
+    ]
     lines += [f"- `{name}` does not apply. {why}" for name, why in report.skipped.items()]
     lines += [f"- `{name}` failed ({kind})." for name, kind in report.failed.items()]
     return [*lines, ""]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LOCK_LIMIT = 60.0
 BATCH = 100  # MLflow takes no more parameters at once
-SCORE_PARTS = ("low", "high", "baseline", "worst", "worst_decile", "original")
+SCORE_PARTS = ("low", "high", "baseline", "worst", "worst_decile", "original", "expected")
 NOISY_LOGGERS = ("mlflow", "alembic", "urllib3")
 # A release must not wait for a view: an address that does not answer costs 10 s at most.
 GIVE_UP_EARLY = {

@@ -6,8 +6,9 @@ import pytest
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit import Auditor, audit_names
 from ppdm_core.errors import Defect, NotApplicable
+from ppdm_core.haar import haar
 from ppdm_core.metrics import METRICS
-from ppdm_core.types import Estimate
+from ppdm_core.types import Estimate, Public
 from tests.core.auditing import LAPLACE, D, N, Spy, auditor, noisy, policy, scores, truth
 
 
@@ -163,3 +164,16 @@ def test_audits_run_attacks_before_what_builds_on_them():
     assert names[: len(ATTACKS)] == tuple(ATTACKS)
     assert names[-2:] == ("knn_accuracy", "distance_loss")
     assert names.index("record_linkage") == len(ATTACKS) - 1
+
+
+@pytest.mark.parametrize("known", [2, 3])
+def test_the_attacker_computes_its_own_success(known):
+    """With fewer known records than columns the exact probability agrees with what it got."""
+    X = truth(600).X
+    rotated = [X @ haar(D, np.random.default_rng(seed)).T for seed in range(30)]
+    public = Public("rotation", "rotated", tuple("abcd"), preserves_distances=True)
+    one = auditor(*rotated, public=public, known_records=known, sample_share=0.0, epsilon=0.3)
+    score = {each.name: each for each in one.run("known_pairs")}["known_pairs.breach_rate"]
+    assert 0.02 < score.value < 0.98
+    assert score.expected == pytest.approx(score.value, abs=0.05)
+    assert scores(auditor(noisy(1), public=LAPLACE))["known_pairs.breach_rate"].expected is None
