@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,25 @@ def small(tmp_path: Path, release_in: Maker, prefect_api: str) -> Maker:
 
 
 @pytest.fixture(scope="session")
-def history(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> History:
-    """A home after releases that ended in every way; tests look at it and change nothing."""
-    return make_history(release_in(tmp_path_factory.mktemp("history"), "history", first_rows()))
+def _stories(
+    tmp_path_factory: pytest.TempPathFactory, release_in: Maker
+) -> tuple[Future[History], Future[Chain]]:
+    """Both at once: each leaves half of the machine idle."""
+    homes = (tmp_path_factory.mktemp(name) for name in ("history", "chain"))
+    story, again = (release_in(home, "history", first_rows()).write() for home in homes)
+    pool = ThreadPoolExecutor(2)
+    started = pool.submit(make_history, story), pool.submit(make_chain, again)
+    pool.shutdown(wait=False)
+    return started
 
 
 @pytest.fixture(scope="session")
-def chain(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Chain:
+def history(_stories: tuple[Future[History], Future[Chain]]) -> History:
+    """A home after releases that ended in every way; tests look at it and change nothing."""
+    return _stories[0].result()
+
+
+@pytest.fixture(scope="session")
+def chain(_stories: tuple[Future[History], Future[Chain]]) -> Chain:
     """The first release of the history in another home, killed again and again."""
-    folder = tmp_path_factory.mktemp("chain")
-    return make_chain(release_in(folder, "history", first_rows()).write())
+    return _stories[1].result()

@@ -34,7 +34,6 @@ NORMAL = {
     ("removed", "known_pairs"),
     ("raising", "transform_inverse"),
     ("hanging", "record_linkage"),
-    ("empty", "shrinkage"),
     ("nan", "record_linkage"),
     ("scoreless", "transform_inverse"),
 }

@@ -223,7 +223,9 @@ def test_a_key_is_backed_up_and_restored(history: History, tmp_path: Path) -> No
     assert key.read_text() == content
 
 
-@pytest.mark.parametrize("what", ["missing", "another", "damaged"])
+@pytest.mark.parametrize(
+    "what", ["missing", "another", pytest.param("damaged", marks=pytest.mark.slow)]
+)
 def test_a_dataset_is_never_keyed_again(history: History, tmp_path: Path, what: str) -> None:
     release = copy_of(history, tmp_path / "copy")
     key = release.private / "keys" / "history.key"
