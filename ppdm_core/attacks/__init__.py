@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._needs import check_needs, needs_in_words
 from ppdm_core.attacks.known_pairs import KnownPairs
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.attacks.shrinkage import Shrinkage
@@ -17,4 +17,4 @@ ATTACKS: dict[str, Attack] = {
     "record_linkage": RecordLinkage(),
 }
 
-__all__ = ["ATTACKS", "check_needs"]
+__all__ = ["ATTACKS", "check_needs", "needs_in_words"]

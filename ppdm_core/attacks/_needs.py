@@ -16,11 +16,11 @@ def _common_space(view: AttackerView) -> bool:
 _NEEDS: dict[str, tuple[Callable[[AttackerView], bool], str]] = {
     "known": (
         lambda view: view.known is not None and len(view.known.rows) > 0,
-        "known records with their released rows",
+        "known records with their released rows (known_records in [attacker])",
     ),
     "sample": (
         lambda view: view.sample is not None and len(view.sample) > 0,
-        "a sample of the same population",
+        "a sample of the same population (sample_share in [attacker])",
     ),
     "targets": (
         lambda view: view.targets is not None and len(view.targets) > 0,
@@ -33,6 +33,10 @@ _NEEDS: dict[str, tuple[Callable[[AttackerView], bool], str]] = {
     "public.map": (lambda view: has_map(view.public), "a published linear map"),
     "public.noise": (lambda view: has_noise(view.public), "a published scale of the noise"),
 }
+
+
+def needs_in_words(attack: Attack) -> list[str]:
+    return [_NEEDS[need][1] for need in sorted(attack.needs)]
 
 
 def check_needs(attack: Attack, view: AttackerView) -> None:

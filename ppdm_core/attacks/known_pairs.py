@@ -24,7 +24,6 @@ class KnownPairs:
 
     If the pairs fit an orthogonal map exactly (about the origin, the published centre, or after
     subtracting one known record), the map is pinned on their span, and on the rest
-
     ``uniform`` draws one compatible map at random (the paper's attacker);
     ``projection`` answers only with the span, error = distance to it, surely;
     ``optimal`` shrinks the random part for the largest breach probability.
@@ -32,8 +31,8 @@ class KnownPairs:
     ``procrustes`` and ``regression`` learn the map from the pairs whatever the release is.
     Claims hold the attacker's own breach probability for each row.
 
-    References: P1 section 4; the probability is exact for every dimension, unlike P1 eq. (2),
-    and uses the rank of the known records, not their number.
+    References: Liu, Giannella, Kargupta (2006), section 4; the probability is exact for every
+    dimension, unlike their eq. (2), and uses the rank of the known records, not their number.
     """
 
     name: ClassVar[str] = "known_pairs"

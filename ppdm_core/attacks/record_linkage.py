@@ -26,7 +26,7 @@ class RecordLinkage:
     With a public map and Laplace noise: ``likelihood`` and ``likelihood_one_to_one`` compare in
     the component space by sum |t_i - z_i| / b_i, which is the maximum likelihood answer.
 
-    References: P0 for the map and the law of the noise.
+    References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), for the map and the law of noise.
     """
 
     name: ClassVar[str] = "record_linkage"

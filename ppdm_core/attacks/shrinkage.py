@@ -22,7 +22,8 @@ class Shrinkage:
     ``sample_prior`` takes mean and covariance from a sample of the same population, and so also
     guesses the dropped directions.
 
-    References: P0 section on filtering; the papers' filter needs an oracle, this one does not.
+    References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), on filtering; their filter
+    needs an oracle, this one does not.
     """
 
     name: ClassVar[str] = "shrinkage"

@@ -19,7 +19,8 @@ class TransformInverse:
     Candidates: ``inverse``; ``clipped`` to the declared bounds, which are public too and never
     move an estimate away from a record inside them.
 
-    References: P0, the transform attack (Xhat = mean + Z A^T).
+    References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), the transform attack
+    (Xhat = mean + Z A^T).
     """
 
     name: ClassVar[str] = "transform_inverse"

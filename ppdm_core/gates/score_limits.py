@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ppdm_core.gates._gate import Evidence
 from ppdm_core.gates.amplification import PREFIX
-from ppdm_core.metrics import METRICS
+from ppdm_core.metrics import METRICS, Metric
 from ppdm_core.policy import Limit
 from ppdm_core.types import Score
 from ppdm_core.verdict import Finding
@@ -91,11 +91,11 @@ def is_toothless(score: Score, limit: Limit) -> bool:
     return limit.value >= room and limit.value < abs(worst)
 
 
-def in_words(score: Score, limit: Limit) -> str:
+def in_words(judged: Score | Metric, limit: Limit) -> str:
     if limit.absolute:
-        return f"{'at most' if score.better == 'down' else 'at least'} {limit.value:.3g}"
-    if score.better == "down":
+        return f"{'at most' if judged.better == 'down' else 'at least'} {limit.value:.3g}"
+    if judged.better == "down":
         return f"at most {limit.value:.3g} above the baseline"
-    if score.kind == "privacy":
+    if judged.kind == "privacy":
         return f"at most {limit.value:.3g} below the baseline"
     return f"at least {limit.value:.3g} above the baseline"

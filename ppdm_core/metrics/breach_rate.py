@@ -13,7 +13,7 @@ from ppdm_core.types import Floats, Schema
 class BreachRate:
     """Share of records that the attacker knows to a relative error of at most epsilon.
 
-    References: P1, definition of an epsilon-privacy breach.
+    References: Liu, Giannella, Kargupta (2006), epsilon-privacy breach.
     """
 
     name: ClassVar[str] = "breach_rate"

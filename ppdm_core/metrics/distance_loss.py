@@ -19,7 +19,7 @@ class DistanceLoss:
     Pairs of equal records are divided by the mean distance. No scale is fitted first. Above
     200,000 pairs a random sample of them is measured.
 
-    References: P3, distance loss.
+    References: Mukherjee, Chen, Gangopadhyay (2008), distance loss.
     """
 
     name: ClassVar[str] = "distance_loss"

@@ -17,7 +17,8 @@ class IntervalPrivacy:
     Columns with range 0 have no privacy score and are left out. Above the baseline it is not
     protection, only a bad guess.
 
-    References: P0, average privacy; quantiles 2.5 % and 97.5 %, linear interpolation.
+    References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), average privacy; quantiles
+    2.5 % and 97.5 %, linear interpolation.
     """
 
     name: ClassVar[str] = "interval_privacy"

@@ -24,7 +24,8 @@ class KnnAccuracy:
     projections of the originals; otherwise they can only be released rows. Five stratified
     folds; a tied vote goes to the smallest label.
 
-    References: P0 and P3 use k = 5 as their baseline classifier.
+    References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008) and Mukherjee, Chen,
+    Gangopadhyay (2008) use k = 5 as their baseline classifier.
     """
 
     name: ClassVar[str] = "knn_accuracy"

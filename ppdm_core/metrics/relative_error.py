@@ -14,7 +14,7 @@ from ppdm_core.types import Floats, Schema
 class RelativeError:
     """Mean over records of |x - xhat| / |x|; records of length zero are skipped.
 
-    References: P1, error measure of the known-sample attack.
+    References: Liu, Giannella, Kargupta (2006), error measure of the known-sample attack.
     """
 
     name: ClassVar[str] = "relative_error"

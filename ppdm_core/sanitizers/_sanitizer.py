@@ -13,7 +13,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Self
 
 from ppdm_core.errors import BadInput
@@ -27,12 +27,21 @@ Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be s
 
 @dataclass(frozen=True, kw_only=True)
 class Sanitizer(ABC):
+    """What all methods share.
+
+    **Parameters**:
+    ``scale``: unit of the columns before anything is done to them: "minmax" (the bounds become 0
+    and 1), "zscore" (deviations from the mean of records, a weaker promise) or "none".
+    ``refit_waiver``: who allows a second fit on private records, and why.
+    """
+
     name: ClassVar[str]
     accepts: ClassVar[frozenset[str]]  # of "numeric", "categorical"
     row_aligned: ClassVar[bool]  # released row i belongs to record i
+    example: ClassVar[Mapping[str, Any]] = {}  # parameters to start with
 
     scale: str = "minmax"
-    refit_waiver: str = ""  # who allowed a second fit on private records, and why
+    refit_waiver: str = ""
 
     def __post_init__(self) -> None:
         check_choice(self, "scale", SCALES)
@@ -46,6 +55,12 @@ class Sanitizer(ABC):
                 raise BadInput(
                     f"'{name}' is not a parameter of method '{cls.name}'.",
                     remedy=f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}.",
+                )
+        for field in fields(cls):
+            if field.default is MISSING and field.name not in parameters:
+                raise BadInput(
+                    f"Method '{cls.name}' needs the parameter '{field.name}'.",
+                    remedy=f"Add '{field.name}' to [sanitizer].",
                 )
         return cls(**parameters)
 

@@ -39,11 +39,19 @@ from ppdm_core.validation import (
 class PcaLaplace(Sanitizer):
     """Projects records on their leading principal components and adds Laplace noise to each.
 
-    ``components``: a count, a share of the columns, or ``{variance = 0.9}``. Noise level: ``b``,
-    or ``gamma = {record = 1000}`` and b is solved for. ``noise_shape``: "isotropic" (one scale, b
-    times the widest column) or "per_component" (the paper: b times the range of each score;
-    scores are clipped to ranges that do not come from released records). ``space``:
-    "components", or "original" to map the noisy scores back.
+    **Parameters**:
+    ``components``: how many are kept: a count, a share of the columns, or { variance = 0.9 }.
+    ``b``: noise scale, in units that ``noise_shape`` chooses. Either this or ``gamma`` is given.
+    ``gamma``: bounds that b is solved for, such as { record = 1000 }; also attribute, component.
+    ``noise_shape``: "isotropic" (one scale, b times the widest column) or "per_component" (the
+    paper: b times the range of each score; scores are clipped to ranges that do not come from
+    released records).
+    ``basis``: what the components are fitted on: "sample" (records set aside, in no release),
+    "file" (made elsewhere) or "private" (the released records themselves, a weaker promise).
+    ``basis_share``: share of the records that "sample" sets aside.
+    ``basis_file``: the file of "file"; relative paths start at the release file.
+    ``score_ranges``: pairs [low, high] for "per_component", one a component; else the basis's own.
+    ``space``: "components", or "original" to map the noisy scores back.
 
     **Public**: centre, loadings, noise scales, grid, distortion moments.
     **Broken by**: ``shrinkage`` and ``transform_inverse`` when the noise is small against the
@@ -59,6 +67,7 @@ class PcaLaplace(Sanitizer):
     name: ClassVar[str] = "pca_laplace"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {"components": 2, "b": 0.3}
 
     components: int | float | Mapping[str, float] = 0.5
     b: float | None = None

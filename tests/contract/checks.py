@@ -6,12 +6,14 @@ import inspect
 import random
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import bdtrc
 
+from flows.catalogue import meanings, sections
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.errors import PpdmError
 from ppdm_core.metrics import METRICS
@@ -201,14 +203,35 @@ def check_promise(sanitizer: Sanitizer) -> None:
 
 
 def check_documented(cls: type[Sanitizer]) -> None:
-    text = inspect.cleandoc(cls.__doc__ or "")
+    """Its docstring has every section, and tells of every parameter and of no other."""
+    told = sections(cls)
     for section in SECTIONS:
-        found = re.search(rf"\*\*{section}\*\*: *(.+)", text)
-        assert found, f"its docstring does not say **{section}**"
-    broken_by = text.split("**Broken by**")[1].split("**Guarantee**")[0]
-    named = set(re.findall(r"``(\w+)``", broken_by))
+        assert told.get(section), f"its docstring does not say **{section}**"
+    named = set(re.findall(r"``(\w+)``", told["Broken by"]))
     assert named, "it names no attack that breaks it"
     assert named <= set(ATTACKS), f"not registered attacks: {sorted(named - set(ATTACKS))}"
+    meaning, known = meanings(cls), {field.name for field in fields(cls)}
+    assert set(meaning) == known, f"not under **Parameters**, or not one: {known ^ set(meaning)}"
+    assert all(meaning.values()), "it leaves a parameter without a meaning"
+
+
+def check_parameters_are_checked(cls: type[Sanitizer]) -> None:
+    """Its example is accepted; what is missing or unknown gets a sentence, never Python's own."""
+    assert not complaint(cls, cls.example), "it refuses its own example"
+    unknown = complaint(cls, {**cls.example, "no_such_parameter": 1})
+    assert unknown, "it takes a parameter that it does not have"
+    for told in filter(None, (unknown, complaint(cls, {}))):
+        assert told.endswith((".", "?")), f"not a sentence: {told}"
+
+
+def complaint(cls: type[Sanitizer], parameters: Mapping[str, Any]) -> str:
+    try:
+        cls.from_parameters(parameters)
+    except PpdmError as error:
+        return str(error)
+    except TypeError as error:
+        raise AssertionError(f"not our own error: {error}") from None
+    return ""
 
 
 def check_named_alike(cls: type, key: str, ids: Mapping[str, Any]) -> None:

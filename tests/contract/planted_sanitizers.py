@@ -215,4 +215,35 @@ class PromisesOnNothing(Planted):
 
 
 class BrokenByNobody(Planted):
-    """**Public**: all. **Broken by**: ``magic``. **Guarantee**: none. **References**: none."""
+    """All sections are there.
+
+    **Public**: all.
+    **Broken by**: ``magic``.
+    **Guarantee**: none.
+    **References**: none.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class HidesAParameter(Planted):
+    """All sections are there.
+
+    **Public**: all.
+    **Broken by**: ``shrinkage``.
+    **Guarantee**: none.
+    **References**: none.
+    """
+
+    hidden: float = 0.0
+
+
+class TakesWhatItGets(Planted):
+    @classmethod
+    def from_parameters(cls, parameters):
+        return cls(**parameters)
+
+
+class TakesAnything(Planted):
+    @classmethod
+    def from_parameters(cls, parameters):
+        return cls()

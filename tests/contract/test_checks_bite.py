@@ -49,6 +49,9 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks.check_promise, bad.PromisesOnNothing, ()),
     (checks.check_documented, bad.Planted(), ()),
     (checks.check_documented, bad.BrokenByNobody(), ()),
+    (checks.check_documented, bad.HidesAParameter(), ()),
+    (checks.check_parameters_are_checked, bad.TakesWhatItGets, ()),
+    (checks.check_parameters_are_checked, bad.TakesAnything, ()),
     (checks.check_named_alike, PcaLaplace, ("pca", cases.SANITIZERS)),
     (checks.check_named_alike, PcaLaplace, ("pca_laplace", {"random_rotation": 1})),
     (checks.check_named_alike, bad.Planted, ("pca_laplace", cases.SANITIZERS)),
@@ -90,7 +93,11 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks_gates.check_fails_closed, planted.passes_by_majority, ()),
     (checks_gates.check_fails_closed, planted.refuses_everything, ()),
 ]
-TAKES_A_TYPE = (checks.check_named_alike, checks.check_documented)
+TAKES_A_TYPE = (
+    checks.check_named_alike,
+    checks.check_documented,
+    checks.check_parameters_are_checked,
+)
 
 
 def name_of(value: Any) -> str:

@@ -60,6 +60,11 @@ def test_documented(key: str):
     checks.check_documented(SANITIZERS[key])
 
 
+@each_key
+def test_parameters_are_checked(key: str):
+    checks.check_parameters_are_checked(SANITIZERS[key])
+
+
 @each_case
 def test_input_untouched(case: SanitizerCase):
     checks.check_input_untouched(case.make())
