@@ -40,6 +40,34 @@ def top(
 
 
 @app.command()
+def init(
+    source: Annotated[Path, typer.Argument(help="A CSV, Parquet or DuckDB file.")],
+    out: Annotated[Path, typer.Option("--out", help="Release file to write.")],
+    table: Annotated[
+        str | None, typer.Option("--table", help="Table of a DuckDB file, if it has several.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Draft a release file for a table, and say what is left to decide."""
+    from flows.draft import draft_file
+
+    give(json, lambda: draft_file(source, out, table))
+
+
+@app.command()
+def methods(
+    name: Annotated[
+        str | None, typer.Argument(help="A sanitizer, an attack or a metric.", metavar="NAME")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Every sanitizer, attack and metric, or one of them in full."""
+    from flows.catalogue import describe
+
+    give(json, lambda: describe(name))
+
+
+@app.command()
 def check(file: File, json: Json = False) -> None:
     """Check a release file and its data; write nothing."""
     from flows.commands import check_file
@@ -88,6 +116,45 @@ def verify(
     from flows.commands import verify_release
 
     give(json, lambda: verify_release(path))
+
+
+@app.command()
+def up(home: HomeOption = None, json: Json = False) -> None:
+    """Start the Prefect server and the MLflow pages of a home; they stay until `down`."""
+    from flows.services import start_services
+
+    give(json, lambda: start_services(home))
+
+
+@app.command()
+def down(
+    home: HomeOption = None,
+    now: Annotated[bool, typer.Option("--now", help="Also while releases use it.")] = False,
+    json: Json = False,
+) -> None:
+    """Stop what `up` started."""
+    from flows.services import stop_services
+
+    give(json, lambda: stop_services(home, now))
+
+
+@app.command()
+def serve(
+    files: Annotated[list[Path], typer.Argument(help="Release files.", metavar="FILE...")],
+    json: Json = False,
+) -> None:
+    """Release files on their schedules, until Ctrl-C; needs `up`."""
+    from flows.deploy import serve_files
+
+    give(json, lambda: serve_files(files))
+
+
+@app.command()
+def doctor(home: HomeOption = None, json: Json = False) -> None:
+    """What is running, who holds a lock, which keys and runs need care, and what to do."""
+    from flows.doctor import examine
+
+    give(json, lambda: examine(home))
 
 
 @app.command()

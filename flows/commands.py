@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.answers import Answer
-from flows.config import ReleaseFile, check_names, load
-from flows.plan import plan_of
+from flows.config import ReleaseFile, load
+from flows.environment import chosen_home
+from flows.plan import checked_plan, plan_of
 from flows.progress import shown_progress
 from flows.server import prefect_server, reap_orphans
 from flows.words import checked_text, outcome_text, show_command, show_text, status_text
 from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError, Refused
-from tasks.plan import Plan, check_plan, code_version, say
+from tasks.plan import Plan, code_version, say
 from tasks.shield import Shield
 from warehouse.home import Home
 
@@ -29,15 +29,9 @@ if TYPE_CHECKING:
 
 def read_file(path: Path) -> tuple[ReleaseFile, Plan]:
     """A release file that is right in itself; nothing is written."""
-    from ppdm_core.attacks import ATTACKS
-    from ppdm_core.metrics import METRICS
-    from ppdm_core.sanitizers import SANITIZERS
-
     file = load(path)
     try:
-        check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
-        plan = plan_of(file)
-        check_plan(plan)
+        plan = checked_plan(file)
     except BadInput as error:
         raise BadInput(
             error.message, file=error.file or str(path), column=error.column, remedy=error.remedy
@@ -159,7 +153,7 @@ def outcome(summary: Summary) -> Answer:
 def open_home(home: Path | None) -> Store:
     from warehouse.store import Store
 
-    root = home or Path(os.environ.get("PPDM_HOME") or ".ppdm")
+    root = chosen_home(home)
     if not Home(root).database.exists():
         raise BadInput(
             f"There is no warehouse in {root}.",
@@ -167,7 +161,7 @@ def open_home(home: Path | None) -> Store:
             remedy="Name it with --home or PPDM_HOME; a release makes one.",
         )
     reap_orphans(root)
-    return Store(Home(root.absolute()), say=say)
+    return Store(Home(root), say=say)
 
 
 def list_status(home: Path | None) -> Answer:

@@ -48,7 +48,9 @@ class ReleaseFile(Section):
     defaults: Defaults = Field(
         default_factory=Defaults, description="For features that say nothing themselves."
     )
-    sanitizer: SanitizerSpec = Field(description="The method and its parameters.")
+    sanitizer: SanitizerSpec = Field(
+        description="The method, and its parameters as further keys; see `ppdm methods NAME`."
+    )
     attacker: AttackerSpec = Field(
         default_factory=AttackerSpec, description="What the outsider is assumed to know."
     )
@@ -59,6 +61,12 @@ class ReleaseFile(Section):
     base: str = Field(
         default=".", description="Folder of the release file; filled in when it is read."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_path(cls, given: Any) -> Any:
+        """A deployment may name a file, which is then read anew by every run."""
+        return _content(Path(given)) if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _makes_sense(self) -> ReleaseFile:
@@ -135,15 +143,19 @@ def load(path: str | Path) -> ReleaseFile:
     """Read and check a release file."""
     path = Path(path)
     try:
-        content = _read_toml(path)
-        if "base" in content:
-            raise BadInput("Unknown key 'base' in the release file.", remedy="Remove it.")
-        return ReleaseFile.model_validate({**content, "base": str(path.resolve().parent)})
+        return ReleaseFile.model_validate(_content(path))
     except ValidationError as error:
         problem = first_problem(error, MODELS)
     except BadInput as error:
         problem = error
     raise BadInput(problem.message, file=str(path), column=problem.column, remedy=problem.remedy)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    content = _read_toml(path)
+    if "base" in content:
+        raise BadInput("Unknown key 'base' in the release file.", remedy="Remove it.")
+    return {**content, "base": str(path.resolve().parent)}
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

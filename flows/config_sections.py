@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import zoneinfo
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
@@ -68,10 +69,17 @@ class SourceSpec(Section):
         return self
 
 
-class SanitizerSpec(Section):
-    """The method, and its parameters as further keys; the method itself checks those."""
+def _as_free_text(schema: dict[str, Any]) -> None:
+    """A form would show the named field alone and hide the parameters of the method."""
+    schema.pop("properties", None)
+    schema.pop("required", None)
+    schema["additionalProperties"] = True
 
-    model_config = ConfigDict(extra="allow")
+
+class SanitizerSpec(Section):
+    """The method, and its parameters as further keys; see `ppdm methods NAME`."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_as_free_text)
     method: str = Field(description="Name of the sanitizer.")
 
     @model_validator(mode="after")
@@ -143,11 +151,54 @@ class SinkSpec(Section):
     kind: Literal["parquet"] = Field(default="parquet", description="Format of the release.")
 
 
+@dataclass(frozen=True)
+class CronField:
+    name: str
+    low: int
+    high: int
+    words: tuple[str, ...] = ()  # the first one stands for ``low``
+
+    def takes(self, part: str) -> bool:
+        span, _, step = part.partition("/")
+        if "/" in part and not (step.isdecimal() and int(step) > 0):
+            return False
+        if span == "*":
+            return True
+        ends = [self.number(word) for word in span.split("-")]
+        return len(ends) <= 2 and None not in ends and ends == sorted(ends, key=lambda n: n or 0)
+
+    def number(self, word: str) -> int | None:
+        if word in self.words:
+            return self.low + self.words.index(word)
+        is_known = word.isdecimal() and self.low <= int(word) <= self.high
+        return int(word) if is_known else None
+
+
+CRON = (
+    CronField("minute", 0, 59),
+    CronField("hour", 0, 23),
+    CronField("day", 1, 31),
+    CronField("month", 1, 12, tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())),
+    CronField("weekday", 0, 7, tuple("sun mon tue wed thu fri sat".split())),
+)
+
+
 class ScheduleSpec(Section):
     """When the release is repeated."""
 
     cron: str = Field(pattern=r"^\S+( +\S+){4}$", description="Five cron fields.")
     timezone: str = Field(default="UTC", description="Name of a time zone, e.g. Europe/Berlin.")
+
+    @model_validator(mode="after")
+    def _has_a_time(self) -> ScheduleSpec:
+        for text, field in zip(self.cron.lower().split(), CRON, strict=True):
+            if not all(field.takes(part) for part in text.split(",")):
+                raise BadInput(
+                    f"The {field.name} '{text}' of 'cron' in [schedule] cannot be read.",
+                    remedy=f"Use *, or numbers from {field.low} to {field.high}, "
+                    "as in 5, 1-5, 1,15 or */10.",
+                )
+        return self
 
     @model_validator(mode="after")
     def _knows_the_timezone(self) -> ScheduleSpec:

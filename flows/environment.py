@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 
+def chosen_home(given: Path | None) -> Path:
+    """The home that a command works on when no release file names one."""
+    return (given or Path(os.environ.get("PPDM_HOME") or ".ppdm")).absolute()
+
+
 def quiet_environment(home: Path) -> None:
     """Keep every library inside the home, off the network and off the console.
 
@@ -25,6 +30,7 @@ def quiet_environment(home: Path) -> None:
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "PREFECT_LOGGING_HANDLERS_DEBUG_LEVEL": "CRITICAL",
         "PREFECT_LOGGING_EXTRA_LOGGERS": "ppdm",  # our progress, in the run's log too
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",  # some of it belongs to no run
         "DO_NOT_TRACK": "1",
         "GX_ANALYTICS_ENABLED": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",

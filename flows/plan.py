@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flows.config import ReleaseFile
-from tasks.plan import Plan
+from flows.config import ReleaseFile, check_names
+from tasks.plan import Plan, check_plan
 
 
 def plan_of(file: ReleaseFile) -> Plan:
@@ -23,3 +23,15 @@ def plan_of(file: ReleaseFile) -> Plan:
         record_id=file.dataset.record_id,
         keep_raw=file.dataset.keep_raw,
     )
+
+
+def checked_plan(file: ReleaseFile) -> Plan:
+    """The plan of a file that is right in itself, wherever the file came from."""
+    from ppdm_core.attacks import ATTACKS
+    from ppdm_core.metrics import METRICS
+    from ppdm_core.sanitizers import SANITIZERS
+
+    check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
+    plan = plan_of(file)
+    check_plan(plan)
+    return plan

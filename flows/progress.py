@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+
+SERVED = "PPDM_SERVED"  # set by `ppdm serve` for the releases that it runs
+
+
+def show_end(message: str) -> None:
+    """The one line that a served release leaves on the console of `ppdm serve`."""
+    if os.environ.get(SERVED):
+        print(f"{datetime.now():%Y-%m-%d %H:%M}  {message}", file=sys.stderr, flush=True)
 
 
 @contextmanager

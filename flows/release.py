@@ -2,36 +2,71 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Any
+
 from prefect import State, flow
-from prefect.states import Completed, StateType
+from prefect.states import StateType
 
 from flows.audit import audit
 from flows.config import ReleaseFile
 from flows.gate import gate
 from flows.ingest import ingest
-from flows.plan import plan_of
+from flows.plan import checked_plan
+from flows.progress import show_end
 from flows.publish import publish
 from flows.sanitize import sanitize
-from tasks.publish import tell
-from tasks.turns import taking_turns
+from ppdm_core.errors import BadInput
+from tasks.plan import say
+from tasks.publish import tell, tell_rejected
+from tasks.turns import StillRunning, taking_turns
+
+STATES = {
+    "published": StateType.COMPLETED,
+    "unchanged": StateType.COMPLETED,
+    "rehearsed": StateType.COMPLETED,
+    "refused": StateType.FAILED,
+    "rejected": StateType.FAILED,
+    "skipped": StateType.CANCELLED,
+}
 
 
-@flow(name="release", flow_run_name="{file.dataset.name}", retries=0)
-def release(file: ReleaseFile, dry_run: bool = False) -> State[str]:
-    """Ingest, perturb, attack, judge; publish only what was approved."""
-    plan = plan_of(file)
-    with taking_turns(plan):
-        release_id = ingest(file)
-        sanitize(file, release_id)
-        audit(file, release_id)
-        gate(file, release_id)
-        outcome = publish(file, release_id, dry_run)
-        tell(plan, release_id)
-    return ended(release_id, outcome)
+@flow(name="release", flow_run_name="{file.dataset.name} {file.sanitizer.method}", retries=0)
+def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
+    """Ingest a table, perturb it, attack the copy, judge it, and publish only what was approved.
+
+    Args:
+        file: What the release file says; see `ppdm init` for a commented draft.
+        dry_run: All but the door: nothing is published.
+    """
+    try:
+        plan = checked_plan(file)
+        with taking_turns(plan):
+            release_id = ingest(file)
+            sanitize(file, release_id)
+            audit(file, release_id)
+            gate(file, release_id)
+            outcome = publish(file, release_id, dry_run)
+            return ended(outcome, tell(plan, release_id))
+    except BadInput as error:
+        tell_rejected(file.dataset.name, file.sanitizer.method, error)
+        return ended("rejected", f"{error} Nothing was published.", error)
+    except StillRunning as error:
+        return ended("skipped", error.message, error)
 
 
-def ended(release_id: str, outcome: str) -> State[str]:
-    if outcome == "refused":
-        message = f"{release_id} was refused by the gate; nothing was published."
-        return State(type=StateType.FAILED, name="Refused", message=message)
-    return Completed(name=outcome.capitalize(), message=f"{release_id}: {outcome}.")
+def ended(outcome: str, message: str, error: Exception | None = None) -> State[Any]:
+    """The run's last state: what became of the release is its name."""
+    say(message)
+    show_end(message)
+    if STATES[outcome] != StateType.COMPLETED:
+        logging.getLogger("prefect.flow_runs").addFilter(is_no_surprise)
+    return State(
+        type=STATES[outcome], name=outcome.capitalize(), message=message, data=error or outcome
+    )
+
+
+def is_no_surprise(record: logging.LogRecord) -> bool:
+    """A scheduled run that ends as refused looks like a crash to Prefect's engine, which would
+    put a traceback of its own below the message."""
+    return not str(record.msg).startswith("Engine execution exited")

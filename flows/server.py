@@ -1,6 +1,7 @@
-"""Which Prefect server a command uses: PREFECT_API_URL, or one that all commands on a home share.
+"""Which Prefect server a command uses: PREFECT_API_URL, the one that `ppdm up` started, or else a
+server that all commands on a home share and that ends with the last of them.
 
-Every user of the shared server holds ``server.users`` in shared mode; who gets it exclusively
+Every user of a home's server holds ``server.users`` in shared mode; who gets it exclusively
 knows that nobody is left. ``server.start`` guards each decision to start, join or stop.
 The server watches ``server.users`` itself and ends when all its users were killed.
 """
@@ -20,22 +21,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flows.environment import bypass_proxies, quiet_environment
-from flows.server_process import Running, read_record, spawn
+from flows.processes import Running, read_record
+from flows.server_process import spawn
 from ppdm_core.errors import MachineTrouble
 from warehouse.locks import CHECK_HOME, hold, locks_folder
-
-__all__ = [
-    "Handle",
-    "prefect_server",
-    "quiet_environment",
-    "reap_orphans",
-    "start",
-]
 
 Say = Callable[[str], None]
 
 START_LIMIT = 180.0  # seconds; the first start on a home also makes the database
 SAY_EVERY = 10.0
+LOG = Path("private", "server.log")
 LOCK_LIMIT = 60.0
 PREFECT_QUEUES = {
     "prefect.logging.handlers": "APILogWorker",
@@ -65,7 +60,7 @@ class Handle:
         if self._shared is None:
             _check_reachable(self.url)
         else:
-            _wait_for_health(self._shared.running, self._home, self._say)
+            wait_for_health(self._shared.running, "Prefect", self._home / LOG, self._say)
         return self.url
 
     def close(self) -> None:
@@ -76,8 +71,8 @@ class Handle:
         try:
             _send_what_prefect_holds()
             _set_api_url(self._given)
-            with _deciding(self._home, self._say):
-                _stop_if_unused(self._home, shared.users)
+            with deciding(self._home, self._say):
+                stop_if_unused(self._home, shared.users)
         finally:
             os.close(shared.users)
 
@@ -90,11 +85,11 @@ def start(home: Path, say: Say) -> Handle:
     if given:
         return Handle(home, say, given.rstrip("/"), None)
     bypass_proxies()
-    with _deciding(home, say):
-        users = _open_users(home)
+    with deciding(home, say):
+        users = open_users(home)
         try:
             fcntl.flock(users, fcntl.LOCK_SH)  # waits only for an abandoned server to end
-            running = read_record(_record(home))
+            running = lasting_server(home) or read_record(_record(home))
             if running is None or not running.is_alive:
                 running = _spawn(home)
         except OSError as error:
@@ -102,8 +97,7 @@ def start(home: Path, say: Say) -> Handle:
             raise MachineTrouble(
                 f"The local Prefect server cannot be started: {error.strerror}.", remedy=CHECK_HOME
             ) from None
-    url = f"http://127.0.0.1:{running.port}/api"
-    return Handle(home, say, url, Shared(running, users))
+    return Handle(home, say, f"{running.address}/api", Shared(running, users))
 
 
 @contextmanager
@@ -124,19 +118,29 @@ def reap_orphans(home: Path) -> None:
     """End a server whose users were all killed. Cheap when there is none."""
     if not _record(home).exists():
         return
-    with _deciding(home, lambda text: None):
-        users = _open_users(home)
+    with deciding(home, lambda text: None):
+        users = open_users(home)
         try:
-            _stop_if_unused(home, users)
+            stop_if_unused(home, users)
         finally:
             os.close(users)
+
+
+def lasting_record(home: Path, service: str) -> Path:
+    """Where `ppdm up` writes down what it started."""
+    return home / "private" / f"up-{service}.json"
+
+
+def lasting_server(home: Path) -> Running | None:
+    running = read_record(lasting_record(home, "prefect"))
+    return running if running is not None and running.is_alive else None
 
 
 def _record(home: Path) -> Path:
     return home / "private" / "server.json"
 
 
-def _deciding(home: Path, say: Say) -> AbstractContextManager[None]:
+def deciding(home: Path, say: Say) -> AbstractContextManager[None]:
     lock = locks_folder(home) / "server.start"
     return hold(lock, holder="a command", limit=LOCK_LIMIT, say=say)
 
@@ -145,7 +149,7 @@ def _users(home: Path) -> Path:
     return home / "private" / "locks" / "server.users"
 
 
-def _open_users(home: Path) -> int:
+def open_users(home: Path) -> int:
     return os.open(_users(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
@@ -153,20 +157,22 @@ def _spawn(home: Path) -> Running:
     return spawn(
         record=_record(home),
         users=_users(home),
-        log=home / "private" / "server.log",
+        log=home / LOG,
         prefect_home=home / "views" / "prefect",
     )
 
 
-def _stop_if_unused(home: Path, users: int) -> None:
+def stop_if_unused(home: Path, users: int) -> bool:
+    """End the shared server if nobody else uses it, and say whether nobody does."""
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return
+        return False
     running = read_record(_record(home))
     if running is not None:
         running.stop()
     _record(home).unlink(missing_ok=True)
+    return True
 
 
 def _set_api_url(url: str | None) -> None:
@@ -189,7 +195,7 @@ def _send_what_prefect_holds() -> None:
             getattr(sys.modules[module], worker).drain_all(timeout=5)
 
 
-def _wait_for_health(running: Running, home: Path, say: Say) -> None:
+def wait_for_health(running: Running, name: str, log: Path, say: Say) -> None:
     start = time.monotonic()
     patience = 1.0
     while not running.answers(patience):
@@ -197,25 +203,34 @@ def _wait_for_health(running: Running, home: Path, say: Say) -> None:
         if waited > START_LIMIT or not running.is_alive:
             what = "did not answer in time" if running.is_alive else "ended while it started"
             raise MachineTrouble(
-                f"The local Prefect server {what}.",
-                remedy=f"See {home / 'private' / 'server.log'}, then run the same command again.",
+                f"The local {name} server {what}.",
+                remedy=f"See {log}, then run the same command again.",
             )
-        say(f"Waiting for the local Prefect server ({waited:.0f} s).")
+        say(f"Waiting for the local {name} server ({waited:.0f} s).")
         patience = SAY_EVERY
 
 
 def _check_reachable(url: str) -> None:
+    trouble = _trouble_with(url)
+    if trouble is not None:
+        raise MachineTrouble(
+            f"The Prefect server of PREFECT_API_URL does not answer ({trouble}).",
+            remedy="Start it, correct the address, or unset the variable to use a local server.",
+        )
+
+
+def is_reachable(url: str) -> bool:
+    return _trouble_with(url) is None
+
+
+def _trouble_with(url: str) -> str | None:
+    """Why the server does not answer; None if it does."""
     try:
         with urllib.request.urlopen(f"{url}/health", timeout=10):
-            return
+            return None
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code < 500:  # it answers; whether we may use it, Prefect will say
-            return
-        reason = f"status {error.code}"
+        # It answers; whether we may use it, Prefect will say.
+        return None if error.code < 500 else f"status {error.code}"
     except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = type(error).__name__
-    raise MachineTrouble(
-        f"The Prefect server of PREFECT_API_URL does not answer ({reason}).",
-        remedy="Start it, correct the address, or unset the variable to use a local server.",
-    )
+        return type(error).__name__

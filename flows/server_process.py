@@ -1,27 +1,26 @@
-"""The shared Prefect server as a process: how it is started, recognised, ended, and what it runs.
+"""The Prefect server of a home as a process of ours: how it is started, and what it runs.
 
-Run as ``python -m flows.server_process PORT SOCKET USERS``.
+Run as ``python -m flows.server_process PORT SOCKET [USERS]``; with USERS it ends when that lock
+file has no holder left, without it only when it is told to.
 """
 
 from __future__ import annotations
 
 import fcntl
-import http.client
-import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-STOP_GRACE = 5.0  # seconds between asking and killing
+from flows.processes import STOP_GRACE, Running, running_as, write_record
+
+MODULE = "flows.server_process"
 WATCH_EVERY = 1.0
 POOL_PATIENCE = 120.0  # seconds that a request waits for the database
 # They drive schedules and automations, which a server that lives for one command cannot serve.
@@ -37,119 +36,64 @@ UNUSED_SERVICES = (
 )
 
 
-@dataclass(frozen=True)
-class Running:
-    """What ``server.json`` says of a server: enough to recognise its process for certain."""
-
-    pid: int
-    started: str
-    port: int
-
-    @property
-    def is_alive(self) -> bool:
-        identity = _identity(self.pid)
-        if identity is None:
-            return False
-        started, command = identity
-        return started == self.started and f"flows.server_process {self.port} " in command
-
-    def answers(self, patience: float) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience)
-        try:
-            connection.request("GET", "/api/health")
-            return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
-
-    def stop(self) -> None:
-        """Ask it to end, then insist. Does nothing to a process that is not ours."""
-        for ask, patience in ((signal.SIGTERM, STOP_GRACE), (signal.SIGKILL, STOP_GRACE)):
-            deadline = time.monotonic() + patience
-            if not self.is_alive:
-                return
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, ask)
-            while self.is_alive and time.monotonic() < deadline:
-                time.sleep(0.02)
-                self._collect()
-
-    def _collect(self) -> None:
-        # Only if this process started it; else init does.
-        with suppress(ChildProcessError):
-            os.waitpid(self.pid, os.WNOHANG)
-
-
-def read_record(path: Path) -> Running | None:
-    try:
-        return Running(**json.loads(path.read_text()))
-    except (FileNotFoundError, ValueError, TypeError):  # absent, or cut off by a kill
-        return None
-
-
-def spawn(*, record: Path, users: Path, log: Path, prefect_home: Path) -> Running:
-    """Start a server on a free port and write down who it is."""
+def spawn(
+    *, record: Path, log: Path, prefect_home: Path, users: Path | None, port: int = 0
+) -> Running:
+    """Start a server on the port, or on a free one, and write down who it is."""
     prefect_home.mkdir(parents=True, exist_ok=True)
-    with socket.socket() as listener, open(log, "wb") as output:
+    with listening(port) as listener, open(log, "wb") as output:
         # The server inherits the bound socket: nobody can take the port in between, and whoever
         # connects too early waits in its queue.
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(128)
         port, descriptor = listener.getsockname()[1], listener.fileno()
-        module = [sys.executable, "-m", "flows.server_process"]
+        watched = [] if users is None else [str(users)]
         process = subprocess.Popen(
-            [*module, str(port), str(descriptor), str(users)],
+            [sys.executable, "-m", MODULE, str(port), str(descriptor), *watched],
             cwd=Path(__file__).resolve().parents[1],
-            env=_environment(prefect_home, port),
+            env=_environment(prefect_home, port, lasting=users is None),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             pass_fds=[descriptor],
             start_new_session=True,  # Ctrl-C is for the command
         )
-    process.returncode = 0  # it may outlive this command, and Popen would warn of that
-    identity = _identity(process.pid)
-    running = Running(process.pid, identity[0] if identity else "", port)
-    record.write_text(json.dumps(asdict(running)))
+    running = running_as(process, port, MODULE, "/api/health")
+    write_record(record, running)
     return running
 
 
-def _environment(prefect_home: Path, port: int) -> dict[str, str]:
-    unused = {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED_SERVICES}
+def listening(port: int) -> socket.socket:
+    """A socket on the port if it is free, else on any free one."""
+    for wanted in (port, 0):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", wanted))
+            listener.listen(128)
+        except OSError:
+            listener.close()
+            if wanted == 0:
+                raise
+        else:
+            return listener
+    raise AssertionError("unreachable")
+
+
+def _environment(prefect_home: Path, port: int, *, lasting: bool) -> dict[str, str]:
     environment = {
         **os.environ,
-        **unused,
         "PREFECT_HOME": str(prefect_home),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{port}/api",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "WARNING",
-        # Saves 4 s of the first start. No block is used; `prefect server start` adds them.
-        "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",
-        "PREFECT_SERVER_MEMOIZE_BLOCK_AUTO_REGISTRATION": "false",
     }
+    if not lasting:
+        environment |= {f"PREFECT_SERVER_SERVICES_{n}_ENABLED": "false" for n in UNUSED_SERVICES}
+        # Saves 4 s of the first start; what a lasting server offers people needs them.
+        environment["PREFECT_SERVER_REGISTER_BLOCKS_ON_START"] = "false"
+        environment["PREFECT_SERVER_MEMOIZE_BLOCK_AUTO_REGISTRATION"] = "false"
     environment.pop("PREFECT_API_URL", None)
     return environment
-
-
-def _identity(pid: int) -> tuple[str, str] | None:
-    """Start time and command line of a process; a zombie has no command line."""
-    folder = Path("/proc", str(pid))
-    if not Path("/proc/self").exists():
-        return _identity_by_ps(pid)
-    try:
-        fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        command = (folder / "cmdline").read_bytes()
-    except OSError:
-        return None
-    return fields[19], command.replace(b"\0", b" ").decode(errors="replace")
-
-
-def _identity_by_ps(pid: int) -> tuple[str, str] | None:
-    listing = ["ps", "-o", "lstart=,command=", "-p", str(pid)]
-    line = subprocess.run(listing, capture_output=True, text=True, check=False).stdout.strip()
-    return (line[:24], line[24:] + " ") if line else None
 
 
 def _end_when_unused(server: Any, users: str) -> None:
@@ -177,7 +121,7 @@ def share_one_connection() -> None:
     configurations.create_async_engine = partial(make, poolclass=AsyncAdaptedQueuePool, **one)
 
 
-def main(descriptor: int, users: str) -> None:
+def main(descriptor: int, users: str | None) -> None:
     import uvicorn
 
     share_one_connection()
@@ -189,9 +133,10 @@ def main(descriptor: int, users: str) -> None:
         timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
-    threading.Thread(target=_end_when_unused, args=(server, users), daemon=True).start()
+    if users is not None:
+        threading.Thread(target=_end_when_unused, args=(server, users), daemon=True).start()
     server.run(sockets=[socket.socket(fileno=descriptor)])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[2]), sys.argv[3])
+    main(int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)

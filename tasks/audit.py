@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ppdm_core.audit import audit_names
 from ppdm_core.scaling import Scaling
 from ppdm_core.types import AuditReport, Public, Score
 from tasks.audit_worker import Job, receive, send
+from tasks.cards import Bar
 from tasks.facts import public_from_dict, report_to_dict, schema_from_dict
 from tasks.ingest import validated_table
 from tasks.keys import dataset_noise
@@ -36,7 +38,7 @@ def attack_shadows(plan: Plan, release_id: str) -> None:
     store, run = plan.run(release_id)
     if is_past(run.stage, "audited"):
         return
-    report = play(export(plan, store, run))
+    report = play(export(plan, store, run), Bar(plan.dataset).show)
     store.home.clear_work(release_id)
     checkpoint("attacks played")
     with store.advance(run, "audited") as change:
@@ -82,7 +84,7 @@ def matrix(db: Any, names: tuple[str, ...], table: str) -> np.ndarray:
     return np.column_stack([np.asarray(columns[name], dtype=np.float64) for name in names])
 
 
-def play(job: Job) -> AuditReport:
+def play(job: Job, progress: Callable[[float], None]) -> AuditReport:
     scores: list[Score] = []
     skipped: dict[str, str] = {}
     failed: dict[str, str] = {}
@@ -91,6 +93,7 @@ def play(job: Job) -> AuditReport:
         for number, name in enumerate(names, start=1):
             say(f"attacking {number}/{len(names)}: {name.replace('_', ' ')}")
             kind, answer = worker.ask(name, job.policy.time_limit)
+            progress(number / len(names))
             if kind == "scores" and answer and all(map(is_finite, answer)):
                 scores.extend(answer)
             elif kind == "scores":

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
+from ppdm_core.errors import BadInput
 from ppdm_core.types import Score
 from tasks.plan import Plan
 from tasks.summary import Summary
 
+if TYPE_CHECKING:
+    from uuid import UUID
+
+MOMENT = 1.0  # seconds
+EVENTS = {
+    "published": "approved",
+    "unchanged": "unchanged",
+    "refused": "refused",
+    "rejected": "refused",
+}
 NOT_PROTECTED = (
     "Labels are released as they are; what follows from the label alone is not hidden.",
     "It is not hidden that a record is in the release, when it changed, and which of its versions "
@@ -102,13 +116,94 @@ def verdict_rows(summary: Summary) -> list[dict[str, str]]:
     ]
 
 
-def show_in_prefect(plan: Plan, summary: Summary) -> None:
-    from prefect.artifacts import create_markdown_artifact, create_table_artifact
+def show_release(plan: Plan, summary: Summary) -> None:
+    """Name, tags, artifacts and event of a run that has reached its end."""
+    from prefect.artifacts import create_markdown_artifact
 
-    key = plan.dataset.replace("_", "-")
-    create_table_artifact(
-        key=f"{key}-verdict", table=verdict_rows(summary), description="Every check of the gate."
-    )
+    run = summary.run
+    show_verdict(plan.dataset, verdict_rows(summary), summary.closing())
     create_markdown_artifact(
-        key=f"{key}-card", markdown=card_text(plan, summary), description="The release's card."
+        key=artifact_key(plan.dataset, "card"),
+        markdown=card_text(plan, summary),
+        description="The release's card.",
+    )
+    name_run(plan.dataset, plan.method, run.stage, run.release_id)
+    emit(plan.dataset, plan.method, run.stage, run.release_id, summary.closing())
+
+
+def show_rejection(dataset: str, method: str, error: BadInput) -> None:
+    why = f"{error} Nothing was published; `latest` stays as it was."
+    row = {"check": "input", "outcome": "FAIL", "observed": "", "limit": "", "why": str(error)}
+    show_verdict(dataset, [row], why)
+    name_run(dataset, method, "rejected", dataset)
+    emit(dataset, method, "rejected", dataset, why)
+
+
+def show_verdict(dataset: str, rows: list[dict[str, str]], closing: str) -> None:
+    from prefect.artifacts import create_table_artifact
+
+    create_table_artifact(
+        key=artifact_key(dataset, "verdict"), table=rows, description=f"{closing} Every check:"
+    )
+
+
+def show_page(dataset: str, page: str) -> None:
+    """A link from the run to its figures."""
+    from prefect.artifacts import create_link_artifact
+
+    create_link_artifact(
+        key=artifact_key(dataset, "mlflow"), link=page, link_text="This release in MLflow"
+    )
+
+
+class Bar:
+    """A progress bar on the run's page, for work that takes longer than a moment."""
+
+    def __init__(self, dataset: str) -> None:
+        self.key = artifact_key(dataset, "audit")
+        self.artifact: UUID | None = None
+        self.told = time.monotonic()
+
+    def show(self, share: float) -> None:
+        from prefect.artifacts import create_progress_artifact, update_progress_artifact
+
+        if time.monotonic() - self.told < MOMENT and not (self.artifact and share == 1):
+            return
+        if self.artifact is None:
+            self.artifact = create_progress_artifact(  # type: ignore[assignment]
+                progress=100 * share, key=self.key, description="Attacks played."
+            )
+        else:
+            update_progress_artifact(artifact_id=self.artifact, progress=100 * share)
+        self.told = time.monotonic()
+
+
+def artifact_key(dataset: str, what: str) -> str:
+    return f"{dataset}-{what}".replace("_", "-")
+
+
+def name_run(dataset: str, method: str, stage: str, subject: str) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.runtime import flow_run
+
+    run_id = flow_run.root_flow_run_id
+    tags = [*flow_run.tags, f"dataset:{dataset}", f"method:{method}", f"outcome:{stage}"]
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(run_id, name=f"{subject} {method} {stage}", tags=set(tags))
+
+
+def emit(dataset: str, method: str, stage: str, subject: str, message: str) -> None:
+    """An event that automations can wait for; a dry run is nobody's business."""
+    from prefect.events import emit_event
+
+    if stage not in EVENTS:
+        return
+    emit_event(
+        event=f"ppdm.release.{EVENTS[stage]}",
+        resource={
+            "prefect.resource.id": f"ppdm.dataset.{dataset}",
+            "prefect.resource.name": dataset,
+            "ppdm.method": method,
+        },
+        payload={"release": subject, "method": method, "outcome": stage, "message": message},
     )

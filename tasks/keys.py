@@ -16,8 +16,9 @@ from ppdm_core.errors import BadInput
 from ppdm_core.noise import Noise
 from warehouse.checkpoints import checkpoint
 from warehouse.home import Home, sync
-from warehouse.store import Store, first, machine_errors
+from warehouse.store import Store, first, machine_errors, tell
 
+BACKED_UP = "key backed up"  # kind of an event
 RESTORE = "Restore it with: ppdm key restore FILE (made earlier by: ppdm key backup)."
 
 
@@ -42,11 +43,7 @@ def dataset_noise(store: Store, dataset: str) -> Noise:
             )
         checkpoint("key recorded")
     elif known != fingerprint_of(key):
-        raise BadInput(
-            f"The key of dataset '{dataset}' is not the one that its earlier releases used.",
-            file=str(path),
-            remedy=RESTORE,
-        )
+        raise another_key(dataset, path)
     return Noise(key)
 
 
@@ -106,7 +103,40 @@ def backup_key(store: Store, dataset: str, target: Path) -> str:
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             json.dump(content, file)
+    with store.transaction(f"{dataset} key") as db:
+        tell(db, dataset, "", BACKED_UP, {"fingerprint": fingerprint_of(key)})
     return fingerprint_of(key)
+
+
+def is_backed_up(store: Store, dataset: str) -> bool:
+    """Whether the key that the releases use was ever handed out; not whether that file lives."""
+    with store.transaction(f"{dataset} key") as db:
+        row = first(
+            db,
+            "select count(*) from meta.event e join meta.dataset d on d.name = e.dataset "
+            "where e.dataset = ? and e.kind = ? "
+            "and json_extract_string(e.detail, '$.fingerprint') = d.key_fingerprint",
+            [dataset, BACKED_UP],
+        )
+    return row is not None and row[0] > 0
+
+
+def check_key(store: Store, dataset: str) -> None:
+    """The key must be there and the one that the dataset's history knows."""
+    known = recorded_fingerprint(store, dataset)
+    if known is None:
+        return
+    path = key_path(store.home, dataset)
+    if known != fingerprint_of(read_key(path, dataset)):
+        raise another_key(dataset, path)
+
+
+def another_key(dataset: str, path: Path) -> BadInput:
+    return BadInput(
+        f"The key of dataset '{dataset}' is not the one that its earlier releases used.",
+        file=str(path),
+        remedy=RESTORE,
+    )
 
 
 def restore_key(store: Store, source: Path) -> str:

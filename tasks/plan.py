@@ -15,12 +15,14 @@ from warehouse.home import Home
 from warehouse.runs import must_find
 from warehouse.store import Run, Store
 
+LOGGER = logging.getLogger("ppdm")
+LOGGER.setLevel(logging.INFO)  # Prefect takes over its records but leaves its level as it is
 PACKAGES = ("flows", "ppdm_core", "tasks", "warehouse")
 
 
 def say(text: str) -> None:
     """Progress, for the console of the command and for the log of the run."""
-    logging.getLogger("ppdm").info(text)
+    LOGGER.info(text)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from ppdm_core.rows import BLOCK
 from ppdm_core.scaling import Scaling
 from tasks import tracking
 from tasks.audit import matrix
-from tasks.cards import card_text, show_in_prefect
+from tasks.cards import card_text, show_rejection, show_release
+from tasks.entries import ReleaseEntry
 from tasks.facts import public_from_dict, schema_from_dict
 from tasks.ingest import raw_table, validated_table
 from tasks.keys import dataset_noise
@@ -74,32 +75,47 @@ def end(store: Store, run: Run, stage: str, **detail: str) -> str:
     return stage
 
 
-@task(name="tell", cache_policy=NO_CACHE)
+@task(name="tell", task_run_name="tell {release_id}", cache_policy=NO_CACHE)
 @shielded
-def tell(plan: Plan, release_id: str) -> None:
-    """MLflow and Prefect are views: a release is what it is even if they cannot be told."""
+def tell(plan: Plan, release_id: str) -> str:
+    """MLflow and Prefect are views: a release is what it is even if they cannot be told.
+
+    Returns what became of it, in words.
+    """
     say("logging to MLflow")
     store = plan.store()
     summary = read_summary(store, release_id)
-    if summary.report is None or summary.guarantee is None or summary.verdict is None:
-        return
-    entry = tracking.ReleaseEntry(
+    assert summary.report and summary.guarantee and summary.verdict
+    entry = ReleaseEntry(
         dataset=plan.dataset,
+        number=summary.run.number,
         release_id=release_id,
+        started=summary.run.started,
         outcome=summary.run.stage,
-        params={"method": plan.method, **{k: str(v) for k, v in plan.parameters.items()}},
+        closing=summary.closing(),
+        method=plan.method,
+        parameters=plan.parameters,
+        policy=plan.policy,
+        verdict=summary.verdict,
         scores=summary.report.scores,
         guarantee=summary.guarantee,
-        policy_digest=plan.policy.digest,
         code_version=summary.run.code_version,
         flow_run_id=summary.run.flow_run_id,
         card=card_text(plan, summary),
     )
     if tracking.log_release(Path(plan.home), entry, say) is None:
         say("MLflow could not be reached; the release does not depend on it")
-    show_in_prefect(plan, summary)
+    show_release(plan, summary)
     checkpoint("views told")
     tidy(store, plan.dataset, plan.keep_raw)
+    return summary.closing()
+
+
+@task(name="tell rejected", task_run_name="tell rejected", cache_policy=NO_CACHE)
+@shielded
+def tell_rejected(dataset: str, method: str, error: BadInput) -> None:
+    """Bad input is told where refusals are: a schedule has no console."""
+    show_rejection(dataset, method, error)
 
 
 def parcel(plan: Plan, store: Store, summary: Summary) -> door.Parcel:

@@ -10,7 +10,7 @@ from ppdm_core.guarantee import in_words
 from ppdm_core.types import AuditReport, Guarantee
 from ppdm_core.verdict import Finding, Verdict
 from tasks.facts import guarantee_from_dict, report_from_dict
-from warehouse.door import read_verdict
+from warehouse.door import latest_version, read_verdict
 from warehouse.runs import must_find, version_folder
 from warehouse.store import Run, Store, read_fact
 
@@ -26,6 +26,7 @@ class Summary:
     verdict: Verdict | None
     folder: Path | None  # where it was published
     ending: dict[str, str]  # what the last step had to say: refused at the door, same as another
+    latest: int | None  # number of the newest published version
 
     @property
     def method(self) -> str:
@@ -38,6 +39,19 @@ class Summary:
         if at_the_door:
             return (Finding("door", "FAIL", at_the_door),)
         return self.verdict.failures if self.verdict else ()
+
+    def closing(self) -> str:
+        """What became of it, in a sentence or two."""
+        name, stage = self.run.release_id, self.run.stage
+        if stage == "published":
+            return f"{name} was approved and published as version {self.run.number:04d}."
+        if stage == "unchanged":
+            return f"{name} has the same bytes as version {self.latest:04d}, which stays."
+        if stage == "rehearsed":
+            return f"{name} was approved in a dry run; nothing was published."
+        stays = "" if self.latest is None else f"; version {self.latest:04d} stays the latest"
+        why = f" {self.refusals[0].why}" if self.refusals else ""
+        return f"{name} was refused and nothing was published{stays}.{why}"
 
     def gammas(self) -> dict[str, str]:
         if self.guarantee is None:
@@ -70,6 +84,7 @@ def read_summary(store: Store, release_id: str) -> Summary:
         report = read_fact(db, release_id, "report")
         ending = read_fact(db, release_id, "ending")
         verdict = read_verdict(db, release_id)
+        latest = latest_version(db, run.dataset)
     folder = version_folder(store.home, run) if run.stage == "published" else None
     return Summary(
         home=store.home.root,
@@ -81,4 +96,5 @@ def read_summary(store: Store, release_id: str) -> Summary:
         verdict=verdict,
         folder=folder,
         ending=ending or {},
+        latest=latest[0] if latest else None,
     )

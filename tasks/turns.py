@@ -1,22 +1,49 @@
-"""Releases of one dataset take turns, from the first step to the last."""
+"""Releases of one dataset take turns; a tick whose last one is still running is skipped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from prefect.runtime import deployment
+
+from ppdm_core.errors import MachineTrouble
 from tasks.plan import Plan, say
 from warehouse.home import Home
-from warehouse.locks import hold
+from warehouse.locks import hold, holder_of
 
 TURN_LIMIT = 3600.0  # seconds; an audit may take long
+
+
+class StillRunning(MachineTrouble):
+    """The last run of the same deployment has not ended."""
 
 
 @contextmanager
 def taking_turns(plan: Plan) -> Iterator[None]:
     home = Home(Path(plan.home))
     home.create()
-    lock, holder = home.dataset_lock(plan.dataset), f"a release of {plan.dataset}"
-    with hold(lock, holder=holder, limit=TURN_LIMIT, say=say):
+    holder = f"a release of {plan.dataset}"
+    with ExitStack() as held:
+        if deployment.id:
+            held.enter_context(only_tick(home, holder))
+        lock = home.dataset_lock(plan.dataset)
+        held.enter_context(hold(lock, holder=holder, limit=TURN_LIMIT, say=say))
+        yield
+
+
+@contextmanager
+def only_tick(home: Home, holder: str) -> Iterator[None]:
+    """Of one deployment: another file of the same dataset waits for its turn instead."""
+    lock = home.locks / f"tick-{deployment.id}.lock"
+    with ExitStack() as held:
+        try:
+            held.enter_context(hold(lock, holder=holder, limit=0, say=say))
+        except MachineTrouble:
+            who = holder_of(lock) or holder
+            raise StillRunning(
+                f"The last tick of this schedule is still running: {who}. This one was skipped.",
+                remedy="Schedule it less often if this happens again.",
+            ) from None
         yield

@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flows.environment import bypass_proxies, quiet_environment
+from flows.processes import Running, identity_of, read_record, write_record
 from flows.server import prefect_server, reap_orphans, start
-from flows.server_process import Running, _identity, read_record
 from ppdm_core.errors import MachineTrouble
 from tasks.dead_runs import mark_crashed
 from tests.forkserver import start_cli
@@ -117,10 +118,10 @@ def test_a_process_that_is_not_ours_is_never_ended(home: Path) -> None:
     (home / "private").mkdir()
     with subprocess.Popen(["sleep", "60"]) as sleeper:
         try:
-            identity = _identity(sleeper.pid)
+            identity = identity_of(sleeper.pid)
             assert identity is not None
-            record = f'{{"pid": {sleeper.pid}, "started": "{identity[0]}", "port": 1}}'
-            (home / "private" / "server.json").write_text(record)
+            record = Running(sleeper.pid, identity[0], 1, "flows.server_process", "/api/health")
+            write_record(home / "private" / "server.json", record)
             reap_orphans(home)
             assert sleeper.poll() is None
             assert not (home / "private" / "server.json").exists()
@@ -129,12 +130,13 @@ def test_a_process_that_is_not_ours_is_never_ended(home: Path) -> None:
 
 
 def test_a_server_is_known_by_its_start_time(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PREFECT_HOME", "unused")
+    monkeypatch.setenv("PREFECT_HOME", str(home / "unused"))
     handle = start(home, print)
     running = record_of(home)
     assert running.is_alive
-    assert not Running(running.pid, running.started + "0", running.port).is_alive
-    assert not Running(running.pid, running.started, running.port + 1).is_alive
+    assert not replace(running, started=running.started + "0").is_alive
+    assert not replace(running, port=running.port + 1).is_alive
+    assert not replace(running, word="another program").is_alive
     assert os.environ["PREFECT_API_URL"] == f"http://127.0.0.1:{running.port}/api" == handle.url
     handle.close()
     assert not running.is_alive

@@ -1,0 +1,158 @@
+"""`ppdm serve`: a Prefect deployment for each release file, run here on its schedule."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flows.answers import Answer
+from flows.commands import read_file
+from flows.config import ReleaseFile
+from flows.progress import SERVED, shown_progress
+from flows.server import is_reachable, lasting_server, prefect_server
+from ppdm_core.errors import BadInput, MachineTrouble
+from tasks.plan import say
+from warehouse.home import Home
+from warehouse.locks import hold
+
+if TYPE_CHECKING:
+    from prefect.deployments.runner import RunnerDeployment
+
+POLL_EVERY = 5.0  # seconds between looks at the server, and questions for due releases
+GONE_AFTER = 3  # looks without an answer
+END_GRACE = 30.0
+
+
+def serve_files(paths: Sequence[Path]) -> Answer:
+    """Until Ctrl-C, SIGTERM, or the end of the server."""
+    files = {path.stem: read_file(path)[0] for path in paths}
+    check_together(paths, files)
+    home = next(iter(files.values())).home()
+    Home(home).create()
+    with shown_progress(), serving(home, files), prefect_server(home, say) as url:
+        for name, file in files.items():
+            say(described(name, file))
+        supervise([str(path.absolute()) for path in paths], url)
+    return Answer("Stopped; the schedules are paused until the next `ppdm serve`.")
+
+
+def check_together(paths: Sequence[Path], files: dict[str, ReleaseFile]) -> None:
+    if len(files) < len(paths):
+        raise BadInput(
+            "Two of the release files have the same name; it becomes the deployment's name.",
+            remedy="Rename one of them.",
+        )
+    homes = {str(file.home()) for file in files.values()}
+    if len(homes) > 1:
+        raise BadInput(
+            f"These release files belong to {len(homes)} homes.",
+            remedy="Set PPDM_HOME, or serve the files of each folder by themselves.",
+        )
+    (home,) = homes
+    if not os.environ.get("PREFECT_API_URL") and lasting_server(Path(home)) is None:
+        raise BadInput(
+            "No Prefect server is running for this home.", remedy=f"ppdm up --home {home}"
+        )
+
+
+@contextmanager
+def serving(home: Path, names: Iterable[str]) -> Iterator[None]:
+    """Nobody else serves these files; `ppdm doctor` sees who does."""
+    with ExitStack() as held:
+        for name in names:
+            lock = Home(home).locks / f"serve-{name}.lock"
+            held.enter_context(hold(lock, holder=f"ppdm serve {name}", limit=1.0, say=say))
+        yield
+
+
+def described(name: str, file: ReleaseFile) -> str:
+    if file.schedule is None:
+        return f"{name}: no [schedule], so it runs when somebody starts it in Prefect"
+    return f"{name}: {file.schedule.cron} ({file.schedule.timezone})"
+
+
+def supervise(paths: Sequence[str], url: str) -> None:
+    """The runner is a child, so that it and its releases end for certain."""
+    command = [sys.executable, "-m", "flows.serve_process", *paths]
+    child = subprocess.Popen(
+        command,
+        cwd=Path(__file__).resolve().parents[1],
+        env={**os.environ, SERVED: "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        start_new_session=True,
+    )
+    try:
+        with stopped_by(signal.SIGTERM):
+            watch(child, url)
+    except KeyboardInterrupt:
+        say("stopping; a release that is cut off is continued by the next run")
+    finally:
+        end(child)
+
+
+def watch(child: subprocess.Popen[bytes], url: str) -> None:
+    silent = 0
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            code = child.wait(POLL_EVERY)
+            raise MachineTrouble(
+                f"The runner of the schedules ended (exit code {code}).",
+                remedy="Run `ppdm doctor`, then `ppdm serve` again.",
+            )
+        silent = 0 if is_reachable(url) else silent + 1
+        if silent == GONE_AFTER:
+            raise MachineTrouble(
+                "The Prefect server has gone.", remedy="Run `ppdm up`, then `ppdm serve` again."
+            )
+
+
+@contextmanager
+def stopped_by(number: signal.Signals) -> Iterator[None]:
+    """The signal means the same as Ctrl-C."""
+
+    def stop(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """Kindly first: the runner then pauses its schedules. What is left of it is killed."""
+    child.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(END_GRACE)
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def deployment_of(name: str, file: ReleaseFile) -> RunnerDeployment:
+    from prefect.deployments.runner import EntrypointType, RunnerDeployment
+    from prefect.schedules import Cron
+
+    from flows.release import release
+
+    timetable = file.schedule
+    return RunnerDeployment.from_flow(
+        release,
+        name,
+        schedule=Cron(timetable.cron, timezone=timetable.timezone) if timetable else None,
+        parameters={"file": file.model_dump(mode="json", exclude_none=True)},
+        description=f"Releases {file.dataset.name} to {file.dataset.audience}.",
+        tags=[f"dataset:{file.dataset.name}", f"method:{file.sanitizer.method}"],
+        entrypoint_type=EntrypointType.MODULE_PATH,
+        # Prefect's own check drops every property that is called "required", such as that of
+        # [audit], and then refuses it. The release file's model checks itself when a run starts.
+        enforce_parameter_schema=False,
+    )

@@ -1,0 +1,161 @@
+"""`ppdm up` and `down`: a Prefect server with its scheduler, and the MLflow pages, of one home."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from flows.answers import Answer
+from flows.environment import chosen_home, quiet_environment
+from flows.processes import Running, read_record, running_as, write_record
+from flows.progress import shown_progress
+from flows.server import (
+    Say,
+    deciding,
+    lasting_record,
+    lasting_server,
+    open_users,
+    stop_if_unused,
+    wait_for_health,
+)
+from flows.server_process import listening, spawn
+from ppdm_core.errors import MachineTrouble
+from tasks.plan import say
+from warehouse.home import Home
+from warehouse.locks import holder_of
+
+# The ports that people know; any other one is taken where these are in use.
+PREFECT_PORT = 4200
+MLFLOW_PORT = 5000
+NAMES = {"prefect": "Prefect", "mlflow": "MLflow"}
+
+
+def start_services(home: Path | None) -> Answer:
+    root = chosen_home(home)
+    Home(root).create()
+    quiet_environment(root)
+    with shown_progress():
+        running = start_missing(root, say)
+    pages = {service: each.address for service, each in running.items()}
+    lines = [f"{NAMES[service]:<8} {address}" for service, address in pages.items()]
+    lines += ["Both answer this machine only. They stay until: ppdm down" + option(home)]
+    return Answer("\n".join(lines), {"home": str(root), "pages": pages})
+
+
+def start_missing(root: Path, say: Say) -> dict[str, Running]:
+    """Both services, those that run already among them; if one fails, neither is left."""
+    before = up(root)
+    with deciding(root, say):
+        # Two servers on one database would do all scheduled work twice.
+        if "prefect" not in before and not end_shared(root):
+            raise MachineTrouble(
+                "A release is using a Prefect server of its own right now.",
+                remedy="Run `ppdm up` again when it has ended.",
+            )
+        starters: dict[str, Callable[[Path], Running]] = {
+            "prefect": start_prefect,
+            "mlflow": start_mlflow,
+        }
+        running = {name: before.get(name) or start(root) for name, start in starters.items()}
+    try:
+        for service, each in running.items():
+            wait_for_health(each, NAMES[service], log(root, service), say)
+    except MachineTrouble:
+        for service in running.keys() - before.keys():
+            end(root, service)
+        raise
+    return running
+
+
+def up(root: Path) -> dict[str, Running]:
+    """What an earlier `up` started and is still alive."""
+    records = {service: read_record(lasting_record(root, service)) for service in NAMES}
+    return {service: each for service, each in records.items() if each and each.is_alive}
+
+
+def end_shared(root: Path) -> bool:
+    users = open_users(root)
+    try:
+        return stop_if_unused(root, users)
+    finally:
+        os.close(users)
+
+
+def start_prefect(root: Path) -> Running:
+    return spawn(
+        record=lasting_record(root, "prefect"),
+        log=log(root, "prefect"),
+        prefect_home=root / "views" / "prefect",
+        users=None,
+        port=PREFECT_PORT,
+    )
+
+
+def start_mlflow(root: Path) -> Running:
+    from tasks.tracking import local_store
+
+    with listening(MLFLOW_PORT) as listener:
+        port = listener.getsockname()[1]
+    # Its own settings would send it elsewhere; nothing of a release runs in it.
+    environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
+    environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    options = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    store = ["--backend-store-uri", local_store(root)]
+    with open(log(root, "mlflow"), "wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", "server", *options, *store],
+            cwd=root / "views" / "mlflow",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    running = running_as(process, port, "mlflow", "/health")
+    write_record(lasting_record(root, "mlflow"), running)
+    return running
+
+
+def stop_services(home: Path | None, now: bool) -> Answer:
+    """Stop exactly what `up` started."""
+    root = chosen_home(home)
+    running = up(root)
+    with shown_progress():
+        if running and not now:
+            check_unused(root)
+        for service in NAMES:
+            end(root, service)
+    stopped = ", ".join(NAMES[service] for service in running) or "nothing was running"
+    text = f"Stopped: {stopped}." if running else "Nothing was running."
+    return Answer(text, {"home": str(root), "stopped": list(running)})
+
+
+def check_unused(root: Path) -> None:
+    holders = [holder_of(lock) for lock in sorted(Home(root).locks.glob("*-*.lock"))]
+    named = [holder for holder in holders if holder]
+    if named or (lasting_server(root) and not end_shared(root)):
+        who = "; ".join(named) or "a command"
+        raise MachineTrouble(
+            f"The Prefect server is in use by {who}.",
+            remedy="Stop `ppdm serve` with Ctrl-C, wait until releases have ended, or stop the "
+            "server under them: ppdm down --now",
+        )
+
+
+def end(root: Path, service: str) -> None:
+    record = lasting_record(root, service)
+    running = read_record(record)
+    if running is not None:
+        running.stop()
+    record.unlink(missing_ok=True)
+
+
+def log(root: Path, service: str) -> Path:
+    return root / "private" / f"up-{service}.log"
+
+
+def option(home: Path | None) -> str:
+    return "" if home is None else f" --home {home}"
