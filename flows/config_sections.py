@@ -156,7 +156,7 @@ class CronField:
     name: str
     low: int
     high: int
-    words: tuple[str, ...] = ()  # the first one stands for ``low``
+    words: str = ""  # the first one stands for ``low``
 
     def takes(self, part: str) -> bool:
         span, _, step = part.partition("/")
@@ -168,8 +168,9 @@ class CronField:
         return len(ends) <= 2 and None not in ends and ends == sorted(ends, key=lambda n: n or 0)
 
     def number(self, word: str) -> int | None:
-        if word in self.words:
-            return self.low + self.words.index(word)
+        words = self.words.split()
+        if word in words:
+            return self.low + words.index(word)
         is_known = word.isdecimal() and self.low <= int(word) <= self.high
         return int(word) if is_known else None
 
@@ -178,8 +179,8 @@ CRON = (
     CronField("minute", 0, 59),
     CronField("hour", 0, 23),
     CronField("day", 1, 31),
-    CronField("month", 1, 12, tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())),
-    CronField("weekday", 0, 7, tuple("sun mon tue wed thu fri sat".split())),
+    CronField("month", 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
+    CronField("weekday", 0, 7, "sun mon tue wed thu fri sat"),
 )
 
 

@@ -83,19 +83,15 @@ def column_name(name: str) -> str:
 
 
 def where_to_look(home: Path) -> str:
-    from tasks.tracking import view_command
-
-    mlflow = view_command(home).replace(str(Path.cwd()) + os.sep, "")
     latest = near(home / "published" / "wdbc" / "latest")
-    prefect = near(Path(sys.executable).with_name("prefect"))
+    ppdm = near(Path(sys.executable).with_name("ppdm"))
     return "\n".join(
         [
             "Where to look:",
             f"  dataset    {latest}/data.parquet",
             f"  manifest   {latest}/manifest.json",
             f"  card       {latest}/card.md",
-            f"  check it   {near(Path(sys.executable).with_name('ppdm'))} verify {latest}",
-            f"  MLflow     {mlflow}",
-            f"  Prefect    PREFECT_HOME={near(home / 'views' / 'prefect')} {prefect} server start",
+            f"  check it   {ppdm} verify {latest}",
+            f"  pages      {ppdm} up --home {near(home)}      (Prefect and MLflow; then: down)",
         ]
     )

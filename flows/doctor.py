@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from flows.answers import Answer
 from flows.environment import chosen_home
 from flows.processes import read_record
-from flows.server import lasting_record, reap_orphans
+from flows.server import reap_orphans
 from flows.services import NAMES
 from ppdm_core.errors import BadInput, MachineTrouble
 from warehouse.home import Home
@@ -60,7 +60,7 @@ def examine(home: Path | None) -> Answer:
 
 def services(root: Path) -> Iterator[Remark]:
     for service, name in NAMES.items():
-        running = read_record(lasting_record(root, service))
+        running = read_record(Home(root).up_record(service))
         if running is None:
             yield Remark(name, "not running; `ppdm up` starts it, a release brings its own")
         elif not running.is_alive:

@@ -10,6 +10,7 @@ from prefect.states import StateType
 
 from flows.audit import audit
 from flows.config import ReleaseFile
+from flows.environment import quiet_environment
 from flows.gate import gate
 from flows.ingest import ingest
 from flows.plan import checked_plan
@@ -41,6 +42,7 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
     """
     try:
         plan = checked_plan(file)
+        quiet_environment(file.home())  # for workers that `ppdm` did not start
         with taking_turns(plan):
             release_id = ingest(file)
             sanitize(file, release_id)

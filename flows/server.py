@@ -24,6 +24,7 @@ from flows.environment import bypass_proxies, quiet_environment
 from flows.processes import Running, read_record
 from flows.server_process import spawn
 from ppdm_core.errors import MachineTrouble
+from warehouse.home import Home
 from warehouse.locks import CHECK_HOME, hold, locks_folder
 
 Say = Callable[[str], None]
@@ -126,13 +127,8 @@ def reap_orphans(home: Path) -> None:
             os.close(users)
 
 
-def lasting_record(home: Path, service: str) -> Path:
-    """Where `ppdm up` writes down what it started."""
-    return home / "private" / f"up-{service}.json"
-
-
 def lasting_server(home: Path) -> Running | None:
-    running = read_record(lasting_record(home, "prefect"))
+    running = read_record(Home(home).up_record("prefect"))
     return running if running is not None and running.is_alive else None
 
 

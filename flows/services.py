@@ -15,7 +15,6 @@ from flows.progress import shown_progress
 from flows.server import (
     Say,
     deciding,
-    lasting_record,
     lasting_server,
     open_users,
     stop_if_unused,
@@ -72,7 +71,7 @@ def start_missing(root: Path, say: Say) -> dict[str, Running]:
 
 def up(root: Path) -> dict[str, Running]:
     """What an earlier `up` started and is still alive."""
-    records = {service: read_record(lasting_record(root, service)) for service in NAMES}
+    records = {service: read_record(Home(root).up_record(service)) for service in NAMES}
     return {service: each for service, each in records.items() if each and each.is_alive}
 
 
@@ -86,7 +85,7 @@ def end_shared(root: Path) -> bool:
 
 def start_prefect(root: Path) -> Running:
     return spawn(
-        record=lasting_record(root, "prefect"),
+        record=Home(root).up_record("prefect"),
         log=log(root, "prefect"),
         prefect_home=root / "views" / "prefect",
         users=None,
@@ -115,7 +114,7 @@ def start_mlflow(root: Path) -> Running:
             start_new_session=True,
         )
     running = running_as(process, port, "mlflow", "/health")
-    write_record(lasting_record(root, "mlflow"), running)
+    write_record(Home(root).up_record("mlflow"), running)
     return running
 
 
@@ -146,7 +145,7 @@ def check_unused(root: Path) -> None:
 
 
 def end(root: Path, service: str) -> None:
-    record = lasting_record(root, service)
+    record = Home(root).up_record(service)
     running = read_record(record)
     if running is not None:
         running.stop()

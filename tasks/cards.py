@@ -116,9 +116,9 @@ def verdict_rows(summary: Summary) -> list[dict[str, str]]:
     ]
 
 
-def show_release(plan: Plan, summary: Summary) -> None:
-    """Name, tags, artifacts and event of a run that has reached its end."""
-    from prefect.artifacts import create_markdown_artifact
+def show_release(plan: Plan, summary: Summary, page: str | None) -> None:
+    """Name, tags, artifacts and event of a run at its end; ``page`` is its one in MLflow."""
+    from prefect.artifacts import create_link_artifact, create_markdown_artifact
 
     run = summary.run
     show_verdict(plan.dataset, verdict_rows(summary), summary.closing())
@@ -127,6 +127,13 @@ def show_release(plan: Plan, summary: Summary) -> None:
         markdown=card_text(plan, summary),
         description="The release's card.",
     )
+    if page:
+        create_link_artifact(
+            key=artifact_key(plan.dataset, "mlflow"),
+            link=page,
+            link_text="Its figures in MLflow",
+            description="Its figures in MLflow, to compare with other releases.",
+        )
     name_run(plan.dataset, plan.method, run.stage, run.release_id)
     emit(plan.dataset, plan.method, run.stage, run.release_id, summary.closing())
 
@@ -144,15 +151,6 @@ def show_verdict(dataset: str, rows: list[dict[str, str]], closing: str) -> None
 
     create_table_artifact(
         key=artifact_key(dataset, "verdict"), table=rows, description=f"{closing} Every check:"
-    )
-
-
-def show_page(dataset: str, page: str) -> None:
-    """A link from the run to its figures."""
-    from prefect.artifacts import create_link_artifact
-
-    create_link_artifact(
-        key=artifact_key(dataset, "mlflow"), link=page, link_text="This release in MLflow"
     )
 
 

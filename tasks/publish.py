@@ -103,9 +103,11 @@ def tell(plan: Plan, release_id: str) -> str:
         flow_run_id=summary.run.flow_run_id,
         card=card_text(plan, summary),
     )
-    if tracking.log_release(Path(plan.home), entry, say) is None:
+    logged = tracking.log_release(Path(plan.home), entry, say)
+    if logged is None:
         say("MLflow could not be reached; the release does not depend on it")
-    show_release(plan, summary)
+    page = tracking.page_of(Path(plan.home), logged) if logged else None
+    show_release(plan, summary, page)
     checkpoint("views told")
     tidy(store, plan.dataset, plan.keep_raw)
     return summary.closing()

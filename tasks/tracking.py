@@ -1,25 +1,27 @@
 """One MLflow run per release: a view for people. The record that counts is in the warehouse.
 
 The only module that imports mlflow, and only when it is used.
+
+A run starts when its release did, and the step of its metrics is the release's number: so lists
+and charts go by releases, also when an earlier one is logged again later.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import os
-import shlex
-import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from ppdm_core.errors import MachineTrouble
-from ppdm_core.types import Guarantee, Score
+from tasks.entries import ReleaseEntry, experiment_tags
+from warehouse.home import Home
 from warehouse.locks import hold, locks_folder
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 LOCK_LIMIT = 60.0
 BATCH = 100  # MLflow takes no more parameters at once
-SCORE_PARTS = ("low", "high", "baseline", "worst", "worst_decile", "original", "expected")
 NOISY_LOGGERS = ("mlflow", "alembic", "urllib3")
 # A release must not wait for a view: an address that does not answer costs 10 s at most.
 GIVE_UP_EARLY = {
@@ -38,19 +39,9 @@ GIVE_UP_EARLY = {
 
 
 @dataclass(frozen=True)
-class ReleaseEntry:
-    """What MLflow is told of a release: nothing private."""
-
-    dataset: str
-    release_id: str
-    outcome: str
-    params: Mapping[str, str]
-    scores: tuple[Score, ...]
-    guarantee: Guarantee
-    policy_digest: str
-    code_version: str
-    flow_run_id: str | None
-    card: str  # markdown
+class LoggedRun:
+    experiment_id: str
+    run_id: str
 
 
 def preload() -> None:
@@ -62,8 +53,8 @@ def preload() -> None:
 
 def log_release(
     home: Path, entry: ReleaseEntry, say: Callable[[str], None] = lambda text: None
-) -> str | None:
-    """Log the release and return the id of its run; None if MLflow cannot be reached or fails.
+) -> LoggedRun | None:
+    """Log the release and return its run; None if MLflow cannot be reached or fails.
 
     A release that is logged again replaces its earlier run.
     """
@@ -81,70 +72,56 @@ def log_release(
             return None
 
 
-def view_command(home: Path) -> str:
-    """How to look at the runs of this home."""
+def page_of(home: Path, run: LoggedRun) -> str | None:
+    """The run's page, if somebody shows it: a server that was given, or that of `ppdm up`."""
     given = os.environ.get("MLFLOW_TRACKING_URI")
-    if given and given.startswith("http"):
-        return f"open {given}"
-    mlflow = Path(sys.executable).with_name("mlflow")
-    options = ["--host", "127.0.0.1", "--workers", "1", "--backend-store-uri", _tracking_uri(home)]
-    return shlex.join([str(mlflow), "ui", *options])
+    address = given if given and given.startswith("http") else Home(home).address("mlflow")
+    return run_page(address, run) if address else None
 
 
-def _log(client: MlflowClient, home: Path, entry: ReleaseEntry) -> str:
+def run_page(address: str, run: LoggedRun) -> str:
+    """Where the MLflow server at this address shows the run; not among its pages for chats."""
+    page = f"{_page(address)}/#/experiments/{run.experiment_id}/runs/{run.run_id}"
+    return f"{page}?workflowType=machine_learning"
+
+
+def _page(address: str) -> str:
+    """For people to open: without the password that a tracking address may hold."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+
+
+def _log(client: MlflowClient, home: Path, entry: ReleaseEntry) -> LoggedRun:
     experiment = _experiment(client, home, entry.dataset)
     earlier = client.search_runs([experiment], f"tags.release_id = '{entry.release_id}'")
-    run = client.create_run(experiment, tags=_tags(entry), run_name=entry.release_id)
+    run = client.create_run(
+        experiment,
+        start_time=_milliseconds(entry.started),
+        tags=entry.tags(),
+        run_name=entry.name,
+    )
     run_id = str(run.info.run_id)
     _log_values(client, run_id, entry)
     client.log_text(run_id, entry.card, "card.md")
-    client.set_terminated(run_id)
+    client.set_terminated(run_id, "FAILED" if entry.was_refused else "FINISHED")
     for previous in earlier:
         client.delete_run(previous.info.run_id)
-    return run_id
+    return LoggedRun(experiment, run_id)
 
 
 def _log_values(client: MlflowClient, run_id: str, entry: ReleaseEntry) -> None:
     from mlflow.entities import Metric, Param
 
-    values = _values(entry)
-    now = int(time.time() * 1000)
-    # MLflow stores infinity as a large number, so it is logged as a word.
-    words = {name: _word(value) for name, value in values.items() if not math.isfinite(value)}
-    metrics = [Metric(name, value, now, 0) for name, value in values.items() if name not in words]
-    params = [Param(name, value) for name, value in {**entry.params, **words}.items()]
+    when = _milliseconds(entry.started)
+    metrics = [Metric(*figure, when, entry.number) for figure in entry.metrics().items()]
+    params = [Param(name, text) for name, text in entry.params().items()]
     client.log_batch(run_id, metrics=metrics, params=params[:BATCH])
     for start in range(BATCH, len(params), BATCH):
         client.log_batch(run_id, params=params[start : start + BATCH])
 
 
-def _values(entry: ReleaseEntry) -> dict[str, float]:
-    values = {
-        "amplification.component.ln": entry.guarantee.ln_component,
-        "amplification.attribute.ln": entry.guarantee.ln_attribute,
-        "amplification.record.ln": entry.guarantee.ln_record,
-    }
-    for score in entry.scores:
-        values[score.name] = score.value
-        parts = {part: getattr(score, part) for part in SCORE_PARTS}
-        present = {part: value for part, value in parts.items() if value is not None}
-        values |= {f"{score.name}.{part}": value for part, value in present.items()}
-    return values
-
-
-def _tags(entry: ReleaseEntry) -> dict[str, str]:
-    tags = {
-        "release_id": entry.release_id,
-        "verdict": entry.outcome,
-        "guarantee": entry.guarantee.kind,
-        "policy_digest": entry.policy_digest,
-        "code_version": entry.code_version,
-    }
-    return tags if entry.flow_run_id is None else {**tags, "prefect_flow_run_id": entry.flow_run_id}
-
-
-def _word(value: float) -> str:
-    return "not a number" if math.isnan(value) else "unbounded"
+def _milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
 
 
 def _experiment(client: MlflowClient, home: Path, dataset: str) -> str:
@@ -153,7 +130,8 @@ def _experiment(client: MlflowClient, home: Path, dataset: str) -> str:
     experiment = client.get_experiment_by_name(dataset)
     if experiment is None:
         try:
-            return client.create_experiment(dataset, _artifact_location(home, dataset))
+            location = _artifact_location(home, dataset)
+            return client.create_experiment(dataset, location, experiment_tags(dataset))
         except MlflowException:  # made by another process at the same moment
             experiment = client.get_experiment_by_name(dataset)
             if experiment is None:
@@ -170,7 +148,14 @@ def _is_local() -> bool:
 def _tracking_uri(home: Path) -> str:
     if not _is_local():
         return os.environ["MLFLOW_TRACKING_URI"]
-    return f"sqlite:///{home.absolute() / 'views' / 'mlflow' / 'mlflow.db'}"
+    return local_store(home)
+
+
+def local_store(home: Path) -> str:
+    """The address of the home's own database; its folder is made if need be."""
+    folder = home.absolute() / "views" / "mlflow"
+    folder.mkdir(parents=True, exist_ok=True)
+    return f"sqlite:///{folder / 'mlflow.db'}"
 
 
 def _artifact_location(home: Path, dataset: str) -> str | None:

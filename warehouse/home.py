@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from dataclasses import dataclass
@@ -46,6 +47,18 @@ class Home:
 
     def dataset_lock(self, dataset: str) -> Path:
         return self.locks / f"dataset-{dataset}.lock"  # no dataset's name holds a dash
+
+    def up_record(self, service: str) -> Path:
+        """Where `ppdm up` writes down what it started: "prefect" or "mlflow"."""
+        return self.private / f"up-{service}.json"
+
+    def address(self, service: str) -> str | None:
+        """Of the pages that `ppdm up` started."""
+        try:
+            port = int(json.loads(self.up_record(service).read_text())["port"])
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            return None
+        return f"http://127.0.0.1:{port}"
 
     def create(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)

@@ -145,10 +145,10 @@ def test_the_mlflow_runs_carry_the_verdicts(history: History) -> None:
     experiment = client.get_experiment_by_name("history")
     assert experiment is not None
     runs = client.search_runs([experiment.experiment_id])
-    verdicts = {run.data.tags["release_id"]: run.data.tags["verdict"] for run in runs}
+    verdicts = {run.data.tags["release_id"]: run.data.tags["outcome"] for run in runs}
     endings = ["published", "rehearsed", "published", "refused"]
     assert verdicts == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
-    assert all("record_linkage.rate.baseline" in run.data.metrics for run in runs)
+    assert all("zoom/record_linkage.rate.baseline" in run.data.metrics for run in runs)
 
 
 def test_verify_passes_and_needs_nothing_private(history: History, tmp_path: Path) -> None:

@@ -1,0 +1,59 @@
+"""What [schedule] takes is what Prefect's scheduler can read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flows.config_sections import CRON, CronField, ScheduleSpec
+from ppdm_core.errors import BadInput
+
+
+@pytest.mark.parametrize(
+    "cron", ["* * * * *", "0 3 * * 1", "*/10 0-6 1,15 jan-mar MON", "5 4 31 12 7", "0 0 * * sun,3"]
+)
+def test_good_times(cron: str) -> None:
+    assert ScheduleSpec(cron=cron).cron == cron
+
+
+@pytest.mark.parametrize(
+    ("cron", "words"),
+    [
+        ("60 * * * *", "The minute '60'"),
+        ("0 25 * * *", "The hour '25'"),
+        ("0 3 0 * *", "The day '0'"),
+        ("0 3 * foo *", "The month 'foo'"),
+        ("0 3 * * 8", "The weekday '8'"),
+        ("0 6-3 * * *", "The hour '6-3'"),
+        ("0 1-2-3 * * *", "The hour '1-2-3'"),
+        ("*/0 * * * *", "The minute '*/0'"),
+        ("*/ * * * *", "The minute '*/'"),
+        ("1, * * * *", "The minute '1,'"),
+        ("-1 * * * *", "The minute '-1'"),
+    ],
+)
+def test_bad_times_are_named(cron: str, words: str) -> None:
+    with pytest.raises(BadInput) as problem:
+        ScheduleSpec(cron=cron)
+    assert words in problem.value.message
+    assert "*/10" in (problem.value.remedy or "")
+
+
+def part(field: CronField) -> st.SearchStrategy[str]:
+    number = st.integers(field.low, field.high)
+    names = st.sampled_from(field.words.split()) if field.words else st.nothing()
+    spans = st.tuples(number, number).map(lambda ends: f"{min(ends)}-{max(ends)}")
+    base = st.one_of(st.just("*"), number.map(str), names, spans)
+    stepped = st.tuples(st.one_of(st.just("*"), spans), st.integers(1, 20)).map(
+        lambda both: f"{both[0]}/{both[1]}"
+    )
+    return st.lists(st.one_of(base, stepped), min_size=1, max_size=3).map(",".join)
+
+
+@given(st.tuples(*map(part, CRON)).map(" ".join))
+def test_whatever_is_taken_the_scheduler_can_read(cron: str) -> None:
+    from prefect._vendor.croniter import croniter
+
+    assert ScheduleSpec(cron=cron)
+    assert croniter.is_valid(cron)
