@@ -49,8 +49,10 @@ class ColumnSpec(Section):
     categories: list[str] | None = Field(
         default=None, description="All values of a categorical column, spelled as in the source."
     )
-    outside: Literal["clamp", "reject"] | None = Field(
-        default=None, description="What happens to values outside the bounds."
+    outside: Literal["clamp", "reject", "drop_row"] | None = Field(
+        default=None,
+        description="What happens to values outside the bounds (clamp, reject) or to categories "
+        "that are not listed (reject, drop_row).",
     )
     missing: Literal["reject", "drop_row", "median"] | None = Field(
         default=None, description="What happens to empty cells."
@@ -126,6 +128,8 @@ def _check_name(name: str, columns: Mapping[str, ColumnSpec]) -> None:
 def _check_numeric(name: str, spec: ColumnSpec) -> None:
     if spec.categories is not None:
         raise _bad(name, "is numeric and declares categories.", "Remove 'categories'.")
+    if spec.outside == "drop_row":
+        raise _bad(name, "is numeric and would drop rows.", 'Use outside = "clamp" or "reject".')
     if spec.low is None or spec.high is None:
         raise _bad(name, "is numeric and lacks 'low' or 'high'.", BOUNDS_REMEDY)
     if isinstance(spec.low, float) and isinstance(spec.high, float):
@@ -138,8 +142,10 @@ def _check_numeric(name: str, spec: ColumnSpec) -> None:
 
 
 def _check_categorical(name: str, spec: ColumnSpec) -> None:
-    if spec.low is not None or spec.high is not None or spec.outside is not None:
-        raise _bad(name, "is categorical and declares 'low', 'high' or 'outside'.", "Remove them.")
+    if spec.low is not None or spec.high is not None:
+        raise _bad(name, "is categorical and declares 'low' or 'high'.", "Remove them.")
+    if spec.outside == "clamp":
+        raise _bad(name, "is categorical and has no bounds.", 'Use outside = "drop_row".')
     if spec.missing == "median":
         raise _bad(name, "is categorical and has no median.", 'Use "reject" or "drop_row".')
     if not spec.categories:

@@ -118,7 +118,7 @@ def counts(summary: Summary) -> dict[str, int]:
     valid, facts = summary.validated or {}, summary.sanitized or {}
     clamped, imputed = valid.get("clamped", {}), valid.get("imputed", {})
     return {
-        "rows dropped for missing values": valid.get("dropped_rows", 0),
+        "rows dropped for missing values or unlisted categories": valid.get("dropped_rows", 0),
         **{f"values of '{column}' moved to its bounds": n for column, n in clamped.items()},
         **{f"missing values of '{column}' filled": n for column, n in imputed.items()},
         "records set aside for the basis": facts.get("set_aside", 0),

@@ -51,7 +51,7 @@ CELLS = {  # check: one such cell, several, and the remedy
     UNKNOWN: (
         "is not among the declared categories",
         "are not among the declared categories",
-        "Correct them, or add to 'categories'.",
+        "Correct them, add to 'categories', or declare outside = \"drop_row\".",
     ),
 }
 
@@ -67,6 +67,12 @@ class Check:
     low: int = 0
     high: int | None = 0
 
+    def holds(self, profile: Mapping[str, float | int]) -> bool:
+        """As Great Expectations will see it."""
+        return self.low <= profile[self.key] and (
+            self.high is None or profile[self.key] <= self.high
+        )
+
 
 def check(
     profile: Mapping[str, float | int],
@@ -79,7 +85,7 @@ def check(
     unusable = sum(value is None or not math.isfinite(value) for value in profile.values())
     if unusable:  # Great Expectations would pass over them
         raise Defect(f"The profile has {unusable} figures that are no numbers.")
-    checks = _checks(profile, columns, record_id, os.path.basename(file))
+    checks = checks_of(profile, columns, record_id, os.path.basename(file))
     passed = _evaluate(profile, checks)
     for each in checks:
         if not passed[each.key]:
@@ -87,15 +93,15 @@ def check(
     return {"checks": len(checks), "counts": dict(profile)}
 
 
-def _checks(
+def checks_of(
     profile: Mapping[str, float | int], columns: Sequence[Column], record_id: str | None, file: str
 ) -> list[Check]:
     checks = [
         Check(ROWS, f"{file} has fewer than 2 rows.", "Give more rows.", low=2, high=None),
         Check(
             ROWS_LEFT,
-            f"{file} has fewer than 2 rows without missing cells.",
-            "Fill the missing cells, or declare another 'missing' than \"drop_row\".",
+            f"{file} has fewer than 2 rows that are not dropped.",
+            "Fill the missing cells, list all categories, or drop no rows.",
             low=2,
             high=None,
         ),
@@ -126,7 +132,8 @@ def _value_checks(profile: Mapping[str, float | int], column: Column, file: str)
     if column.missing == "reject":
         yield _cells(profile, column, MISSING, file)
     if column.type == "categorical":
-        yield _cells(profile, column, UNKNOWN, file)
+        if column.outside != "drop_row":
+            yield _cells(profile, column, UNKNOWN, file)
         if column.role == "label":
             yield Check(
                 entry(CLASSES, column),

@@ -16,7 +16,7 @@ class Column:
     low: float | Literal["from_data"] | None = None
     high: float | Literal["from_data"] | None = None
     categories: tuple[str, ...] = ()
-    outside: Literal["clamp", "reject"] = "clamp"
+    outside: Literal["clamp", "reject", "drop_row"] = "clamp"  # drop_row: categorical only
     missing: Literal["reject", "drop_row", "median"] = "reject"
 
 

@@ -14,6 +14,7 @@ from warehouse.sql import (
     column_types,
     count_where,
     kept,
+    listed,
     literal,
     number,
     quoted,
@@ -22,7 +23,7 @@ from warehouse.sql import (
 )
 
 ROWS = "rows"
-ROWS_LEFT = "rows left"  # after rows with missing cells were dropped
+ROWS_LEFT = "rows left"  # after rows with missing or unlisted cells were dropped
 MISSING = "missing"
 NOT_A_NUMBER = "not a number"
 NOT_FINITE = "not finite"
@@ -120,7 +121,7 @@ def _id_figures(column: Column, x: str, empty: str) -> dict[str, str]:
 
 
 def _category_figures(column: Column, x: str, empty: str) -> dict[str, str]:
-    known = f"{x} in ({', '.join(literal(category) for category in column.categories)})"
+    known = listed(x, column)
     figures = _counted(column, {MISSING: empty, UNKNOWN: f"not {empty} and not {known}"})
     if column.role == "label":
         figures[entry(CLASSES, column)] = f"count(distinct if(kept and {known}, {x}, null))"

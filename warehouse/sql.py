@@ -60,10 +60,20 @@ def count_where(condition: str) -> str:
     return f"count(if({condition}, 1, null))"
 
 
+def listed(cell: str, column: Column) -> str:
+    """Whether a cell holds one of the declared categories; null for a missing one."""
+    return f"{cell} in ({', '.join(literal(category) for category in column.categories)})"
+
+
 def kept(columns: tuple[Column, ...]) -> str:
     """Whether a row stays in the table."""
-    dropping = (column for column in columns if column.missing == "drop_row")
-    return " and ".join(f"{quoted(column.name)} is not null" for column in dropping) or "true"
+    conditions = []
+    for column in columns:
+        if column.missing == "drop_row":
+            conditions.append(f"{quoted(column.name)} is not null")
+        if column.outside == "drop_row" and column.categories:
+            conditions.append(f"coalesce({listed(text(column.name), column)}, true)")
+    return " and ".join(conditions) or "true"
 
 
 def without_values(doing: str) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -91,6 +91,12 @@ def test_columns_get_the_defaults_of_features(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("outside", ["reject", "drop_row"])
+def test_categories_that_are_not_listed(tmp_path: Path, outside: str) -> None:
+    path = changed(tmp_path, '["i", "ii"]', f'["i", "ii"], outside = "{outside}"')
+    assert load(path).column_list()[4].outside == outside
+
+
 def test_a_default_median_leaves_categories_alone(tmp_path: Path) -> None:
     columns = load(changed(tmp_path, '"drop_row"', '"median"')).column_list()
     assert [column.missing for column in columns if column.role == "feature"] == [
@@ -243,6 +249,8 @@ def test_bad_keys_and_values(tmp_path: Path, old: str, new: str, words: str) -> 
         (DIAGNOSIS, ', categories = ["benign"] }', "diagnosis", "one category"),
         (DIAGNOSIS, ', missing = "median"' + DIAGNOSIS, "diagnosis", "has no median"),
         ('categories = ["i", "ii"]', "low = 0", "stage", "Remove them"),
+        ('["i", "ii"]', '["i", "ii"], outside = "clamp"', "stage", 'Use outside = "drop_row"'),
+        (RADIUS, RADIUS.replace("low", 'outside = "drop_row", low'), "radius", "would drop rows"),
         ('categories = ["i", "ii"]', "categories = [1, 2]", "stage", "must be a valid string"),
         ('{ role = "exclude" }', '{ role = "label", type = "numeric" }', "notes", "categorical"),
         ("notes = { role", "__ppdm_row = { role", "__ppdm_row", "reserved prefix"),

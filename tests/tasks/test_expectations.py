@@ -107,6 +107,15 @@ def test_only_what_the_file_asks_for_is_checked(tmp_path: Path) -> None:
         judge(tmp_path, gap, (ID, number("x", missing=missing), *COLUMNS[2:]))
 
 
+def test_unlisted_categories_may_be_dropped(tmp_path: Path) -> None:
+    lines = [*GOOD, f"4,1,a,{CANARY}"]
+    dropping = (*COLUMNS[:3], category("y", "label", outside="drop_row"))
+    assert judge(tmp_path, lines, dropping)["counts"]["rows left"] == 3
+    assert "declare outside" in str(refused(tmp_path, lines))
+    gap = [*GOOD, "4,1,a,"]
+    assert "is empty" in refused(tmp_path, gap, dropping).message
+
+
 def test_rejecting_with_one_bound_from_the_data(tmp_path: Path) -> None:
     one_side = number("x", low="from_data", high=6.5, outside="reject")
     assert "row 3" in refused(tmp_path, GOOD, (ID, one_side, *COLUMNS[2:])).message
@@ -130,7 +139,7 @@ def test_a_label_with_one_class(tmp_path: Path) -> None:
 def test_too_few_rows_after_dropping(tmp_path: Path) -> None:
     columns = (ID, number("x", missing="drop_row"), *COLUMNS[2:])
     error = refused(tmp_path, ["1,5,a,a", "2,,b,b", "3,,a,b"], columns)
-    assert "fewer than 2 rows without missing cells" in error.message
+    assert "fewer than 2 rows that are not dropped" in error.message
 
 
 def test_too_few_rows() -> None:

@@ -90,6 +90,18 @@ def test_dropped_rows_do_not_count_for_classes_and_ranges() -> None:
     assert found["values in 'z'"] == 2
 
 
+def test_dropped_categories_do_not_count_for_ranges() -> None:
+    columns = (
+        category("y", "label", outside="drop_row"),
+        number("z", low="from_data", high="from_data"),
+    )
+    rows = [("a", "5"), ("b", "6"), ("it's", "5"), (None, "5")]
+    found = profiled("y varchar, z varchar", rows, *columns)
+    assert (found["rows"], found["rows left"]) == (4, 3)
+    assert (found["missing in 'y'"], found["unknown categories in 'y'"]) == (1, 1)
+    assert found["constant in 'z'"] == 1
+
+
 @pytest.mark.parametrize(
     ("cells", "bounds", "constant"),
     [

@@ -91,6 +91,20 @@ def test_a_table_by_hand() -> None:
     assert result.schema.label == Categorical("y", ("b", "it's", "a"))
 
 
+def test_rows_of_unlisted_categories_are_dropped() -> None:
+    columns = (category("y", "label", outside="drop_row", missing="drop_row"), number("x"))
+    cells = [("a", "1"), ("A", "2"), (" a", "3"), (None, "4"), ("it's", "5")]
+    result, _, rows = validated("y varchar, x varchar", cells, *columns)
+    assert [(row[2], row[3]) for row in rows] == [(1.0, 2), (5.0, 1)]
+    assert (result.n, result.dropped_rows) == (2, 3)
+
+
+def test_an_empty_cell_is_not_an_unlisted_category() -> None:
+    columns = (category("y", "label", outside="drop_row"), number("x"))
+    with pytest.raises(Defect):
+        validated("y varchar, x varchar", [("a", "1"), (None, "2")], *columns)
+
+
 def test_without_label_and_id() -> None:
     result, names, rows = validated("x double", [(1.0,), (2.0,)], number("x"))
     assert names == ["__ppdm_row", "__ppdm_key", "x", "__ppdm_label"]

@@ -33,6 +33,10 @@ where not internal
   and ((schema_name = 'main' and table_name = $name) or schema_name || '.' || table_name = $name)
 order by schema_name = 'main' desc
 """
+TABLES = """
+select if(schema_name = 'main', table_name, schema_name || '.' || table_name) as name
+from duckdb_tables() where not internal order by name
+"""
 COLUMNS = """
 select column_name, data_type
 from duckdb_columns()
@@ -45,6 +49,11 @@ LOAD = "create table {table} as select row_number() over () - 1 as {row}, * from
 def digest(source: Source) -> str:
     """Over names, types and rows in the order of their row ids."""
     return _with_opened(source, lambda other: _digest(other, source))
+
+
+def list_tables(source: Source) -> list[str]:
+    """Names as ``Source.table`` takes them."""
+    return _with_opened(source, lambda other: [row[0] for row in other.execute(TABLES).fetchall()])
 
 
 def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse import store as store_module
+from warehouse.home import Home
+from warehouse.store import Store
+
+READ = "import duckdb, sys; print(duckdb.connect(sys.argv[1]).execute(sys.argv[2]).fetchall())"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    home = Home(tmp_path / "it's a home")
+    home.create()
+    return Store(home)
+
+
+def elsewhere(store: Store, query: str) -> str:
+    """What another process reads, which it can only if this one has let the file go."""
+    command = [sys.executable, "-c", READ, str(store.home.database), query]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def leave_a_row_and_fail(store: Store) -> None:
+    with store.transaction() as db:
+        db.execute("create table meta.kept (x integer)")
+        db.execute("select * from range(100000)")  # not fetched
+        raise KeyError
+
+
+def test_the_file_is_let_go_after_each_transaction(store: Store) -> None:
+    with store.transaction() as db:
+        db.execute("create table meta.kept as select 7 as x")
+    assert elsewhere(store, "select x from meta.kept") == "[(7,)]"
+    with store.transaction() as db:
+        assert db.execute("select x from meta.kept").fetchall() == [(7,)]
+
+
+def test_the_file_is_let_go_after_an_error(store: Store) -> None:
+    with pytest.raises(KeyError):
+        leave_a_row_and_fail(store)
+    assert elsewhere(store, "select count(*) from meta.event") == "[(0,)]"
+    with store.transaction() as db, pytest.raises(duckdb.CatalogException):
+        db.execute("select * from meta.kept")
+
+
+def test_nothing_outlives_a_transaction_but_the_file(store: Store) -> None:
+    with store.transaction() as db:
+        db.execute("create temp table private_rows as select 1")
+    with store.transaction() as db:
+        names = db.execute("select table_name from duckdb_tables() where table_name like 'p%'")
+        assert names.fetchall() == []
+
+
+def test_work_goes_on_after_a_file_that_would_not_be_let_go(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.transaction() as db:
+        db.execute("create table meta.kept as select 7 as x")
+        # As if the last write to the file had failed.
+        monkeypatch.setattr(store_module, "DETACH", "detach nobody")
+    monkeypatch.undo()
+    with store.transaction() as db:
+        assert db.execute("select x from meta.kept").fetchall() == [(7,)]
+
+
+def test_two_homes_of_one_process(store: Store, tmp_path: Path) -> None:
+    other = Store(Home(tmp_path / "other"))
+    other.home.create()
+    with store.transaction() as db, other.transaction() as second:
+        db.execute("create table meta.mine (x integer)")
+        second.execute("create table meta.theirs (x integer)")
+    assert elsewhere(store, "select count(*) from meta.mine") == "[(0,)]"
+    assert elsewhere(other, "select count(*) from meta.theirs") == "[(0,)]"
