@@ -17,7 +17,7 @@ ifdef PIP_CERT
 export SSL_CERT_FILE ?= $(PIP_CERT)
 endif
 
-.PHONY: help demo test slow check lock clean
+.PHONY: help demo test slow check bench lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
@@ -34,15 +34,19 @@ slow: .venv/dev ## the slow tests
 check: .venv/dev ## what CI runs: ruff, mypy, the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy ppdm_core warehouse tasks flows
+	$(BIN)/mypy ppdm_core warehouse tasks flows benchmarks
 	$(BIN)/python -m pytest --durations=10
+
+bench: .venv/bench ## ratios against peers, measured in the same run; see docs/benchmarks.md
+	$(BIN)/python -m benchmarks
 
 lock: .venv/uv ## resolve the dependencies anew
 	$(COMPILE) --upgrade -o requirements.lock
 	$(COMPILE) --upgrade --extra dev -c requirements.lock -o requirements-dev.lock
+	$(COMPILE) --upgrade --extra bench -c requirements-dev.lock -o requirements-bench.lock
 
 clean: ## remove everything that was made here
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo build dist *.egg-info
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo build dist *.egg-info benchmarks/results.json
 	find . -name .git -prune -o -type d \( -name .ppdm -o -name __pycache__ \) -prune -exec rm -rf {} +
 
 .venv/uv:
@@ -59,4 +63,8 @@ clean: ## remove everything that was made here
 
 .venv/dev: requirements-dev.lock .venv/run
 	$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.venv/bench: requirements-bench.lock .venv/run
+	$(INSTALL) --require-hashes -r requirements-bench.lock
 	@touch $@

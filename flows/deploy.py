@@ -24,8 +24,9 @@ from warehouse.locks import hold
 if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
 
-POLL_EVERY = 5.0  # seconds between looks at the server, and questions for due releases
-GONE_AFTER = 3  # looks without an answer
+POLL_EVERY = 5.0  # seconds between questions for due releases
+LOOK_EVERY = 2.0  # seconds between looks at the server
+GONE_AFTER = 3  # looks without an answer; the runner itself would complain at length
 END_GRACE = 30.0
 
 
@@ -35,7 +36,8 @@ def serve_files(paths: Sequence[Path]) -> Answer:
     check_together(paths, files)
     home = next(iter(files.values())).home()
     Home(home).create()
-    with shown_progress(), serving(home, files), prefect_server(home, say) as url:
+    # Lines, because the releases write below them.
+    with shown_progress(live=False), serving(home, files), prefect_server(home, say) as url:
         for name, file in files.items():
             say(described(name, file))
         supervise([str(path.absolute()) for path in paths], url)
@@ -93,15 +95,20 @@ def supervise(paths: Sequence[str], url: str) -> None:
             watch(child, url)
     except KeyboardInterrupt:
         say("stopping; a release that is cut off is continued by the next run")
+        child.send_signal(signal.SIGINT)  # the runner pauses its schedules
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(END_GRACE)
     finally:
-        end(child)
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 def watch(child: subprocess.Popen[bytes], url: str) -> None:
     silent = 0
     while True:
         with suppress(subprocess.TimeoutExpired):
-            code = child.wait(POLL_EVERY)
+            code = child.wait(LOOK_EVERY)
             raise MachineTrouble(
                 f"The runner of the schedules ended (exit code {code}).",
                 remedy="Run `ppdm doctor`, then `ppdm serve` again.",
@@ -125,16 +132,6 @@ def stopped_by(number: signal.Signals) -> Iterator[None]:
         yield
     finally:
         signal.signal(number, before)
-
-
-def end(child: subprocess.Popen[bytes]) -> None:
-    """Kindly first: the runner then pauses its schedules. What is left of it is killed."""
-    child.send_signal(signal.SIGINT)
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(END_GRACE)
-    with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
 
 
 def deployment_of(name: str, file: ReleaseFile) -> RunnerDeployment:

@@ -8,10 +8,10 @@ from tasks.ingest import begin, load_raw, validate
 
 
 @flow(name="ingest", flow_run_name="ingest {file.dataset.name}")
-def ingest(file: ReleaseFile) -> str:
+def ingest(file: ReleaseFile, flow_run_id: str) -> str:
     """Source file to validated table; returns the id of the release."""
     plan = plan_of(file)
-    release_id = begin(plan)
+    release_id = begin(plan, flow_run_id)
     load_raw(plan, release_id)
     validate(plan, release_id)
     return release_id

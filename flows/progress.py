@@ -20,17 +20,14 @@ def show_end(message: str) -> None:
 
 
 @contextmanager
-def shown_progress() -> Iterator[None]:
+def shown_progress(live: bool = True) -> Iterator[None]:
     logger = logging.getLogger("ppdm")
-    handler: logging.Handler = Live() if sys.stderr.isatty() else Lines()
-    level = logger.level
-    logger.setLevel(logging.INFO)
+    handler: logging.Handler = Live() if live and sys.stderr.isatty() else Lines()
     logger.addHandler(handler)
     try:
         yield
     finally:
         logger.removeHandler(handler)
-        logger.setLevel(level)
         handler.close()
 
 

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from prefect import State, flow
+from prefect.runtime import flow_run
 from prefect.states import StateType
 
 from flows.audit import audit
@@ -18,6 +19,7 @@ from flows.progress import show_end
 from flows.publish import publish
 from flows.sanitize import sanitize
 from ppdm_core.errors import BadInput
+from tasks.audit import spare_worker
 from tasks.plan import say
 from tasks.publish import tell, tell_rejected
 from tasks.turns import StillRunning, taking_turns
@@ -43,8 +45,8 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
     try:
         plan = checked_plan(file)
         quiet_environment(file.home())  # for workers that `ppdm` did not start
-        with taking_turns(plan):
-            release_id = ingest(file)
+        with taking_turns(plan), spare_worker():
+            release_id = ingest(file, flow_run.id)
             sanitize(file, release_id)
             audit(file, release_id)
             gate(file, release_id)

@@ -22,7 +22,7 @@ async def main(paths: list[str]) -> None:
     loop.add_signal_handler(
         signal.SIGINT, lambda: stopping.append(loop.create_task(runner.astop()))
     )
-    print("serving", file=sys.stderr, flush=True)
+    print("serving; Ctrl-C ends it", file=sys.stderr, flush=True)
     await runner.start()
 
 

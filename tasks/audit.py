@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from prefect import task
@@ -30,6 +31,9 @@ from warehouse.checkpoints import checkpoint
 from warehouse.sql import ROW, quoted
 from warehouse.stages import is_past
 from warehouse.store import Run, Store, keep_fact, read_fact
+
+Process: TypeAlias = "subprocess.Popen[bytes]"
+SPARE: list[Process] = []  # started, without a job
 
 
 @task(name="attack shadows", cache_policy=NO_CACHE)
@@ -110,12 +114,50 @@ def is_finite(score: Score) -> bool:
     return all(map(math.isfinite, figures))
 
 
+@contextmanager
+def spare_worker() -> Iterator[None]:
+    """A process that has its imports behind it when the audit asks for one."""
+    process = spawn()
+    SPARE.append(process)
+    try:
+        yield
+    finally:
+        if process in SPARE:
+            SPARE.remove(process)
+            end(process)
+
+
+def take() -> Process:
+    """The spare process if there is one, else a new one."""
+    with suppress(IndexError):
+        process = SPARE.pop()
+        if process.poll() is None:
+            return process
+        end(process)
+    return spawn()
+
+
+def spawn() -> Process:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tasks.audit_worker", str(os.getpid())],
+        cwd=Path(__file__).resolve().parents[1],  # not where a user's modules are
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # a traceback may quote a value
+    )
+
+
+def end(process: Process) -> None:
+    process.kill()
+    process.communicate()
+
+
 class Worker:
     """The attacking process; after a hang or a crash the next question starts a new one."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
 
     def __enter__(self) -> Worker:
         return self
@@ -123,23 +165,16 @@ class Worker:
     def __exit__(self, *error: object) -> None:
         self.stop()
 
-    def start(self) -> tuple[subprocess.Popen[bytes], bool]:
+    def start(self) -> tuple[Process, bool]:
         """The process, and whether it is new and must be told the job."""
         if self.process is not None:
             return self.process, False
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tasks.audit_worker", str(os.getpid())],
-            cwd=Path(__file__).resolve().parents[1],  # not where a user's modules are
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # a traceback may quote a value
-        )
+        self.process = take()
         return self.process, True
 
     def stop(self) -> None:
         if self.process is not None:
-            self.process.kill()
-            self.process.communicate()
+            end(self.process)
             self.process = None
 
     def ask(self, name: str, limit: float) -> tuple[str, Any]:

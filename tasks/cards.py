@@ -184,10 +184,9 @@ def name_run(dataset: str, method: str, stage: str, subject: str) -> None:
     from prefect.client.orchestration import get_client
     from prefect.runtime import flow_run
 
-    run_id = flow_run.root_flow_run_id
     tags = [*flow_run.tags, f"dataset:{dataset}", f"method:{method}", f"outcome:{stage}"]
     with get_client(sync_client=True) as client:
-        client.update_flow_run(run_id, name=f"{subject} {method} {stage}", tags=set(tags))
+        client.update_flow_run(flow_run.id, name=f"{subject} {method} {stage}", tags=set(tags))
 
 
 def emit(dataset: str, method: str, stage: str, subject: str, message: str) -> None:

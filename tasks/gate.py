@@ -34,6 +34,7 @@ def judge(plan: Plan, release_id: str) -> None:
     with store.transaction(release_id) as db:
         report = read_fact(db, release_id, "report")
         facts = read_fact(db, release_id, "sanitized")
+        refusals = earlier_refusals(db, run, plan)
     assert report is not None and facts is not None
     evidence = Evidence(
         report=report_from_dict(report),
@@ -42,8 +43,7 @@ def judge(plan: Plan, release_id: str) -> None:
         policy=plan.policy,
     )
     verdict = decide(evidence, data_digest=facts["data_digest"], code_version=run.code_version)
-    with store.transaction(release_id) as db:
-        findings = verdict.findings + earlier_refusals(db, run, plan)
+    findings = verdict.findings + refusals
     verdict = replace(verdict, findings=findings, outcome=worst(findings))
     stage = "approved" if verdict.outcome == "PASS" else "refused"
     with store.advance(run, stage, failures=len(verdict.failures)) as change:

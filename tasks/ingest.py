@@ -10,7 +10,6 @@ from pathlib import Path
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
-from prefect.runtime import flow_run
 
 from ppdm_core.errors import BadInput, MachineTrouble
 from tasks import expectations
@@ -32,8 +31,11 @@ from warehouse.validated import write_validated
 
 @task(name="begin", cache_policy=NO_CACHE)
 @shielded
-def begin(plan: Plan) -> str:
-    """The id of the release: a new one, or that of a dead run of the same release."""
+def begin(plan: Plan, flow_run_id: str | None = None) -> str:
+    """The id of the release: a new one, or that of a dead run of the same release.
+
+    ``flow_run_id`` is that of the whole release; to ask Prefect for it takes three requests.
+    """
     store = plan.store()
     digest = SOURCES[plan.source.kind].digest(plan.source)
     run, earlier = begin_run(
@@ -44,7 +46,7 @@ def begin(plan: Plan) -> str:
         file_digest=plan.file_digest,
         code_version=code_version(),
         pid=os.getpid(),
-        flow_run_id=flow_run.root_flow_run_id,
+        flow_run_id=flow_run_id,
     )
     checkpoint("run begun")
     end_dead_runs(earlier)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,7 @@ class Draws:
         scaling = Scaling.from_dict(fitted["scaling"])
         X = scaling.apply(kept)
         candidate = self.sanitizer.sanitize(X, self.noise, fitted)
+        check_names_left(self.plan.columns, candidate.public.columns)
         checkpoint("candidate drawn")
         shadows = [
             self.sanitizer.sanitize(self.placed(X), self.shadow_noise(k), fitted)
@@ -183,6 +184,17 @@ class Draws:
             f"join {validated_table(self.run)} v using (__ppdm_key)"
         )
         db.unregister("incoming")
+
+
+def check_names_left(columns: Sequence[Column], released: Sequence[str]) -> None:
+    """A label, identifier or excluded column must not be taken for a released one."""
+    for column in columns:
+        if column.role != "feature" and column.name.lower() in map(str.lower, released):
+            raise BadInput(
+                f"Column '{column.name}' has the name of a column that the method makes.",
+                column=column.name,
+                remedy="Rename it in the source and in [columns].",
+            )
 
 
 def shadow_table(run: Run, k: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from prefect.runtime import deployment
+from prefect.context import FlowRunContext
 
 from ppdm_core.errors import MachineTrouble
 from tasks.plan import Plan, say
@@ -26,17 +26,18 @@ def taking_turns(plan: Plan) -> Iterator[None]:
     home.create()
     holder = f"a release of {plan.dataset}"
     with ExitStack() as held:
-        if deployment.id:
-            held.enter_context(only_tick(home, holder))
+        deployment = deployment_id()
+        if deployment is not None:
+            held.enter_context(only_tick(home, deployment, holder))
         lock = home.dataset_lock(plan.dataset)
         held.enter_context(hold(lock, holder=holder, limit=TURN_LIMIT, say=say))
         yield
 
 
 @contextmanager
-def only_tick(home: Home, holder: str) -> Iterator[None]:
+def only_tick(home: Home, deployment: str, holder: str) -> Iterator[None]:
     """Of one deployment: another file of the same dataset waits for its turn instead."""
-    lock = home.locks / f"tick-{deployment.id}.lock"
+    lock = home.locks / f"tick-{deployment}.lock"
     with ExitStack() as held:
         try:
             held.enter_context(hold(lock, holder=holder, limit=0, say=say))
@@ -47,3 +48,11 @@ def only_tick(home: Home, holder: str) -> Iterator[None]:
                 remedy="Schedule it less often if this happens again.",
             ) from None
         yield
+
+
+def deployment_id() -> str | None:
+    """None if a person runs the release. Prefect's own ``runtime`` would ask the server."""
+    context = FlowRunContext.get()
+    flow_run = context.flow_run if context else None
+    found = flow_run.deployment_id if flow_run else None
+    return str(found) if found else None

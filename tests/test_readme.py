@@ -10,18 +10,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_to_a_file(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
-    missing = [link for link in links if not link.startswith("http") and not (ROOT / link).exists()]
+    local = [link for link in links if not link.startswith("http")]
+    missing = [link for link in local if not (page.parent / link).exists()]
     assert missing == []
 
 
 def test_every_command_exists() -> None:
-    named = set(re.findall(r"^ppdm (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    pages = "\n".join(page.read_text() for page in PAGES)
+    named = set(re.findall(r"(?:^|`)ppdm ([a-z]+)", pages, re.MULTILINE))
     help_text = subprocess.run(
         [sys.executable, "-m", "flows.cli", "--help"],
         cwd=ROOT,

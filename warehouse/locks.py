@@ -96,6 +96,8 @@ def _try_lock(descriptor: int, mode: int) -> bool:
 
 
 def _write(descriptor: int, text: str) -> None:
+    if _read(descriptor) == text:  # most are taken again and again by the same release
+        return
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, text.encode(), 0)
 

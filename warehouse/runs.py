@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +18,9 @@ if TYPE_CHECKING:
     import duckdb
 
 STAGE_SCHEMAS = ("raw", "validated", "sanitized")
-# Exact, because the names of two datasets may start with each other: tables of "a" and "a_0001".
-TABLE_ENDS = "(_candidate|_shadow_[0-9]{1,2})?"
+# What follows the run's own name, which ends in four digits: exact, because the names of two
+# datasets may start with each other, such as "a" and "a_0001".
+TABLE_END = re.compile(r"(_candidate|_shadow_[0-9]{1,2})$")
 
 
 def begin_run(
@@ -42,7 +45,7 @@ def begin_run(
         identity = (source_digest, file_digest, code_version)
         for run in dead:
             if (run.source_digest, run.file_digest, run.code_version) != identity:
-                drop_tables(db, run)  # nobody will continue it
+                drop_tables(db, [run])  # nobody will continue it
                 move(db, run.release_id, "abandoned", {})
         number = 1 + max((run.number for run in earlier), default=0)
         for run in dead:
@@ -88,18 +91,20 @@ def must_find(db: duckdb.DuckDBPyConnection, release_id: str) -> Run:
 def reject_run(store: Store, run: Run, why: dict[str, str | None]) -> None:
     """Bad input: the run ends, and none of its tables stay."""
     with store.advance(run, "rejected", **why) as change:
-        drop_tables(change.db, run)
+        drop_tables(change.db, [run])
     store.home.clear_work(run.release_id)
 
 
-def drop_tables(db: duckdb.DuckDBPyConnection, run: Run) -> None:
+def drop_tables(db: duckdb.DuckDBPyConnection, runs: Iterable[Run]) -> None:
+    tables = {run.table for run in runs}
     rows = db.execute(
-        "select table_schema, table_name from information_schema.tables where "
-        "list_contains(?, table_schema) and regexp_full_match(table_name, ?)",
-        [list(STAGE_SCHEMAS), run.table + TABLE_ENDS],
+        "select table_schema, table_name from information_schema.tables "
+        "where list_contains(?, table_schema)",
+        [list(STAGE_SCHEMAS)],
     ).fetchall()
     for schema, table in rows:
-        db.execute(f'drop table {schema}."{table}"')
+        if TABLE_END.sub("", table) in tables:
+            db.execute(f'drop table {schema}."{table}"')
 
 
 def tidy(store: Store, dataset: str, keep_raw: int) -> None:
@@ -109,8 +114,7 @@ def tidy(store: Store, dataset: str, keep_raw: int) -> None:
     """
     with store.transaction(f"{dataset} tidies") as db:
         finished = [run for run in list_runs(db, dataset) if run.stage in FINISHED]
-        for run in finished[: max(0, len(finished) - keep_raw)]:
-            drop_tables(db, run)
+        drop_tables(db, finished[: max(0, len(finished) - keep_raw)])
         recorded = {
             row[0]
             for row in db.execute(

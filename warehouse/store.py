@@ -7,6 +7,7 @@ one transaction with the rows it belongs to and the event that tells of it.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import json
 import os
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 MIGRATIONS = Path(__file__).parent / "migrations"
 SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 LOCK_LIMIT = 300.0  # seconds
+ATTACH, DETACH = "attach ? as warehouse", "detach warehouse"
 
 
 @dataclass(frozen=True)
@@ -70,19 +73,13 @@ class Store:
 
     @contextmanager
     def transaction(self, purpose: str = "reading") -> Iterator[duckdb.DuckDBPyConnection]:
-        import duckdb
-
         lock = self.home.locks / "warehouse.lock"
-        with hold(lock, holder=purpose, limit=self._limit, say=self._say):
-            try:
-                connection = duckdb.connect(str(self.home.database), config=dict(SETTINGS))
-            except duckdb.Error as error:
-                raise unreadable(self.home.database, error) from None
-            try:
-                migrate(connection)
-                yield from committed(connection)
-            finally:
-                connection.close()
+        with (
+            hold(lock, holder=purpose, limit=self._limit, say=self._say),
+            opened(self.home.database) as connection,
+        ):
+            migrate(connection)
+            yield from committed(connection)
 
     @contextmanager
     def advance(self, run: Run, to: str, **detail: Any) -> Iterator[Change]:
@@ -93,6 +90,47 @@ class Store:
             move(db, run.release_id, to, change.detail)
             checkpoint(f"before commit of {to}")
         checkpoint(f"after commit of {to}")
+
+
+@contextmanager
+def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The file is attached and let go again: a tenth of the time that ``connect`` takes."""
+    import duckdb
+
+    engine = engine_of(str(database), os.getpid())
+    connection = engine.cursor()
+    try:
+        connection.execute(ATTACH, [str(database)])
+    except duckdb.Error as error:
+        connection.close()
+        raise unreadable(database, error) from None
+    try:
+        connection.execute("use warehouse")
+        yield connection
+    finally:
+        connection.close()
+        let_go(engine)
+
+
+def let_go(engine: duckdb.DuckDBPyConnection) -> None:
+    import duckdb
+
+    try:
+        engine.execute(DETACH)
+    except duckdb.Error:  # what was committed is in the file's log, and the next to open it goes on
+        engine_of.cache_clear()
+        engine.close()
+
+
+@lru_cache(maxsize=1)
+def engine_of(database: str, pid: int) -> duckdb.DuckDBPyConnection:
+    """An empty database in memory, for one process: its threads do not survive a fork."""
+    import duckdb
+
+    return duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": f"{database}.tmp"})
+
+
+atexit.register(engine_of.cache_clear)  # DuckDB complains of what lives longer than its module
 
 
 @contextmanager
@@ -136,10 +174,7 @@ def unreadable(database: Path, error: Exception) -> Exception:
 def migrate(db: duckdb.DuckDBPyConnection) -> None:
     """Brings a warehouse to this version; refuses one from a later version."""
     steps = sorted(MIGRATIONS.glob("*.sql"))
-    db.execute("create schema if not exists meta")
-    db.execute("create table if not exists meta.migration (number integer, name varchar)")
-    row = first(db, "select coalesce(max(number), 0) from meta.migration")
-    done = row[0] if row else 0
+    done = migrations_done(db)
     if done > len(steps):
         raise BadInput(
             f"The warehouse has migration {done}; this version of ppdm knows {len(steps)}.",
@@ -150,6 +185,18 @@ def migrate(db: duckdb.DuckDBPyConnection) -> None:
         db.execute(path.read_text())
         db.execute("insert into meta.migration values (?, ?)", [number, path.stem])
         db.commit()
+
+
+def migrations_done(db: duckdb.DuckDBPyConnection) -> int:
+    import duckdb
+
+    try:
+        row = first(db, "select coalesce(max(number), 0) from meta.migration")
+    except duckdb.CatalogException:  # a new file
+        db.execute("create schema if not exists meta")
+        db.execute("create table if not exists meta.migration (number integer, name varchar)")
+        return 0
+    return row[0] if row else 0
 
 
 def first(

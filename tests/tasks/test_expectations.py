@@ -174,7 +174,7 @@ def test_a_figure_that_is_missing_is_a_defect_not_bad_data() -> None:
     found = found_for(columns)
     check(found, columns, record_id=None, file=FILE)
     del found["not finite in 'x'"]
-    with pytest.raises(Defect, match="Great Expectations failed"):
+    with pytest.raises(Defect, match="lacks 1 of"):
         check(found, columns, record_id=None, file=FILE)
 
 
@@ -201,6 +201,32 @@ def test_a_check_that_was_not_evaluated_is_a_defect(monkeypatch: pytest.MonkeyPa
     for keep in (0, 3):
         with pytest.raises(Defect, match=f"judged {keep} of"):
             check(found_for(columns), columns, record_id=None, file=FILE)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("success", False, "disagree"),
+        ("exception_info", {"raised_exception": True}, "failed on the profile"),
+    ],
+)
+def test_a_verdict_that_the_figures_do_not_bear_out_is_a_defect(
+    monkeypatch: pytest.MonkeyPatch, field: str, value: Any, words: str
+) -> None:
+    columns = (number("x"),)
+    check(found_for(columns), columns, record_id=None, file=FILE)  # imports Great Expectations
+    from great_expectations.datasource.fluent.interfaces import Batch
+
+    whole = Batch.validate
+
+    def wrong(self: Any, suite: Any) -> Any:
+        result = whole(self, suite)
+        setattr(result.results[0], field, value)
+        return result
+
+    monkeypatch.setattr(Batch, "validate", wrong)
+    with pytest.raises(Defect, match=words):
+        check(found_for(columns), columns, record_id=None, file=FILE)
 
 
 def test_nothing_is_printed_or_left_behind(

@@ -79,6 +79,14 @@ def test_a_second_fit_is_refused_unless_somebody_stands_for_it(plan: Plan) -> No
     go(replace(plan, file_digest="h", parameters={**two, "refit_waiver": "the DPO"}))
 
 
+def test_no_other_column_may_have_the_name_of_a_released_one(plan: Plan, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(table.read_text().replace("id,", "Component_1,", 1))
+    columns = (Column("Component_1", "identifier"), *plan.columns[1:])
+    with pytest.raises(BadInput, match="'Component_1' has the name of a column"):
+        go(replace(plan, columns=columns, record_id="Component_1"))
+
+
 def test_a_fit_that_never_left_binds_nobody(plan: Plan) -> None:
     go(plan, published=False)
     go(replace(plan, file_digest="g", parameters={**SAMPLE, "components": 2}))

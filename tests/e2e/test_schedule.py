@@ -1,0 +1,256 @@
+"""A week in a few minutes: servers started once, a release that ticks by itself, and its pages."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.kills import orphans
+from tests.e2e.schedule import ROOT, Schedule, chromium, wait_until
+from tests.e2e.tables import Small, small_rows, write_csv
+
+pytestmark = pytest.mark.slow
+AUTOMATION = ROOT / "examples" / "automation.yaml"
+
+
+def is_named(*words: str) -> Any:
+    return lambda run: all(word in run["name"].split() for word in words)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory, release_in: Any) -> Small:
+    made: Small = release_in(tmp_path_factory.mktemp("schedule"), "weekly")
+    made.content["schedule"] = {"cron": "* * * * *", "timezone": "Europe/Berlin"}
+    return made.write()
+
+
+@pytest.fixture(scope="module")
+def schedule(release: Small) -> Iterator[Schedule]:
+    schedule = Schedule(release)
+    try:
+        schedule.up()
+        command = [sys.executable, "-m", "prefect", "automation", "create", "--from-file"]
+        api = {**os.environ, "PREFECT_API_URL": f"{schedule.pages['prefect']}/api"}
+        subprocess.run([*command, str(AUTOMATION)], check=True, capture_output=True, env=api)
+        schedule.serve()
+        yield schedule
+    finally:
+        schedule.close()
+
+
+@pytest.fixture(scope="module")
+def ticks(schedule: Schedule, release: Small) -> list[dict[str, Any]]:
+    """Published, published with other data, refused because the data are spoiled."""
+    first = schedule.wait_for(is_named("weekly-0001"))
+    release.rows = small_rows(140)
+    write_csv(release.table, release.rows)
+    second = schedule.wait_for(
+        lambda run: run["name"].endswith("published") and run["id"] != first["id"]
+    )
+    release.rows[3]["pulse"] = "much too fast"
+    write_csv(release.table, release.rows)
+    return [first, second, schedule.wait_for(is_named("weekly", "rejected"))]
+
+
+def test_up_says_where_and_up_again_changes_nothing(schedule: Schedule) -> None:
+    again = schedule.run("up", "--json")
+    assert json.loads(again.stdout)["pages"] == schedule.pages
+    assert set(schedule.pages) == {"prefect", "mlflow"}
+
+
+def test_ticks_are_runs_with_names_tags_and_artifacts(
+    schedule: Schedule, ticks: list[dict[str, Any]]
+) -> None:
+    for run in ticks[:2]:
+        assert run["state"]["name"] == "Published"
+        assert run["auto_scheduled"]
+        wanted = {"dataset:weekly", "method:pca_laplace", "outcome:published"}
+        assert wanted <= set(run["tags"])
+        artifacts = schedule.artifacts(run)
+        assert {"weekly-verdict", "weekly-card", "weekly-mlflow"} <= set(artifacts)
+        assert schedule.pages["mlflow"] in artifacts["weekly-mlflow"]["data"]
+    deployment = schedule.deployment()
+    timetable = deployment["schedules"][0]["schedule"]
+    assert (timetable["cron"], timetable["timezone"]) == ("* * * * *", "Europe/Berlin")
+
+
+def test_ticks_are_two_comparable_runs_in_mlflow(
+    release: Small, ticks: list[dict[str, Any]]
+) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=f"sqlite:///{release.home}/views/mlflow/mlflow.db")
+    experiment = client.get_experiment_by_name("weekly")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+    assert len(runs) >= 2
+    names = [set(run.data.metrics) for run in runs[:2]]
+    assert names[0] == names[1] and "utility/knn_accuracy" in names[0]
+    logged = {run.data.tags["prefect_flow_run_id"] for run in runs}
+    assert {tick["id"] for tick in ticks[:2]} <= logged
+
+
+def test_a_refused_tick_leaves_latest_and_says_so_where_people_look(
+    schedule: Schedule, release: Small, ticks: list[dict[str, Any]]
+) -> None:
+    refused = ticks[2]
+    assert (refused["state"]["type"], refused["state"]["name"]) == ("FAILED", "Rejected")
+    assert "'pulse'" in refused["state"]["message"]
+    verdict = schedule.artifacts(refused)["weekly-verdict"]
+    assert "'pulse'" in verdict["data"] and "latest" in verdict["description"]
+    second = ticks[1]["name"].split()[0]
+    assert os.readlink(release.published / "latest") == second.rpartition("-")[2]
+    wanted = {"ppdm.release.approved", "ppdm.release.refused"}
+    wait_until(lambda: wanted <= {event["event"] for event in schedule.events()})
+    assert "much too fast" not in json.dumps([refused, verdict, schedule.events()])
+
+
+def test_the_example_automation_pauses_the_schedule_after_a_refusal(
+    schedule: Schedule, ticks: list[dict[str, Any]]
+) -> None:
+    wait_until(lambda: schedule.deployment()["paused"])
+
+
+def test_a_run_from_the_form_is_a_release(schedule: Schedule, release: Small) -> None:
+    write_csv(release.table, small_rows(150))
+    deployment = schedule.deployment()
+    parameters = {**deployment["parameters"], "dry_run": True}
+    path = f"deployments/{deployment['id']}/create_flow_run"
+    made = schedule.prefect(path, {"parameters": parameters, "state": {"type": "SCHEDULED"}})
+    run = schedule.wait_for(lambda run: run["id"] == made["id"])
+    assert run["state"]["name"] == "Rehearsed", run["state"]["message"]
+
+
+def test_a_form_that_is_filled_in_wrongly_is_told(schedule: Schedule) -> None:
+    deployment = schedule.deployment()
+    parameters = json.loads(json.dumps(deployment["parameters"]))
+    parameters["file"]["sanitizer"]["method"] = "pca_laplac"
+    path = f"deployments/{deployment['id']}/create_flow_run"
+    made = schedule.prefect(path, {"parameters": parameters, "state": {"type": "SCHEDULED"}})
+    run = schedule.wait_for(lambda run: run["id"] == made["id"])
+    assert run["state"]["name"] == "Rejected"
+    assert "Did you mean 'pca_laplace'?" in run["state"]["message"]
+
+
+def test_the_form_shows_every_section_with_its_meaning(schedule: Schedule) -> None:
+    schema = schedule.deployment()["parameter_openapi_schema"]["definitions"]
+    fields = schema["ReleaseFile"]["properties"]
+    assert {"dataset", "source", "columns", "sanitizer", "audit", "limits"} <= set(fields)
+    for model in schema.values():
+        for name, field in model.get("properties", {}).items():
+            described = field.get("description") or schema[field["$ref"].split("/")[-1]]
+            assert described, name
+
+
+PAGES = {
+    "approved": ("/runs/flow-run/{published}", "Published"),
+    "refused": ("/runs/flow-run/{rejected}", "Rejected"),
+    "form": ("/deployments/deployment/{deployment}/run", "What is released, by whom, for whom."),
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_pages_of_prefect(
+    page: str, schedule: Schedule, ticks: list[dict[str, Any]], pictures: Path
+) -> None:
+    path, words = PAGES[page]
+    ids = {
+        "published": ticks[1]["id"],
+        "rejected": ticks[2]["id"],
+        "deployment": schedule.deployment()["id"],
+    }
+    take(schedule.pages["prefect"] + path.format(**ids), words, pictures / f"prefect_{page}.png")
+
+
+def test_the_page_that_compares_in_mlflow(
+    schedule: Schedule, release: Small, ticks: list[dict[str, Any]], pictures: Path
+) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=f"sqlite:///{release.home}/views/mlflow/mlflow.db")
+    experiment = client.get_experiment_by_name("weekly")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+    chosen = json.dumps([run.info.run_id for run in runs[:2]])
+    path = f"/#/compare-runs?runs={chosen}&experiments=[%22{experiment.experiment_id}%22]"
+    take(schedule.pages["mlflow"] + path, "utility/knn_accuracy", pictures / "mlflow_compare.png")
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the pictures go: PPDM_PICTURES keeps them."""
+    if chromium() is None:
+        pytest.skip("no Chromium on this machine: install Debian's package chromium")
+    pytest.importorskip("playwright")
+    given = os.environ.get("PPDM_PICTURES")
+    folder = Path(given) if given else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def take(address: str, words: str, picture: Path) -> None:
+    """The page as a person sees it, once it shows the words."""
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=quiet)
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.goto(address)
+        page.get_by_text(words).first.wait_for(timeout=90_000)
+        page.wait_for_timeout(3_000)
+        for button in page.locator('button[aria-label="Close"]').all():  # MLflow's assistant
+            button.click()
+        page.wait_for_timeout(1_000)
+        page.screenshot(path=picture)
+        browser.close()
+    assert picture.stat().st_size > 20_000
+
+
+POOL = ("work-pool create ppdm --type process", "deploy --all --no-prompt")
+
+
+def test_a_worker_of_a_pool_releases_too(schedule: Schedule, release: Small) -> None:
+    """`prefect.yaml` as it stands, in a folder where the demo was run."""
+    folder = release.folder / "pool"
+    pooled = Small(folder / "demo", "wdbc_pca_laplace", release.env).write()
+    shutil.copy(ROOT / "prefect.yaml", folder)
+    environment = {
+        **os.environ,
+        "PWD": str(folder),
+        "PYTHONPATH": str(ROOT),
+        "PREFECT_API_URL": f"{schedule.pages['prefect']}/api",
+        "PPDM_TESTS_MARK": str(release.env["PPDM_TESTS_MARK"]),
+    }
+    name = "release/wdbc_pca_laplace"
+    worker = "worker start --pool ppdm --run-once"
+    for command in (*POOL, f"deployment run {name}", worker):
+        line = [sys.executable, "-m", "prefect", *command.split()]
+        done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done
+    wanted = is_named("wdbc_pca_laplace-0001", "published")
+    assert schedule.wait_for(wanted)["state"]["name"] == "Published"
+    assert pooled.versions() == ["0001"]
+
+
+def test_down_waits_for_serve_and_then_leaves_nothing(schedule: Schedule, release: Small) -> None:
+    busy = schedule.run("down")
+    assert busy.exit_code == 5 and "ppdm serve weekly" in busy.stderr
+    doctor = schedule.run("doctor")
+    assert "ppdm serve weekly" in doctor.stdout and "ppdm key backup weekly" in doctor.stdout
+    served = schedule.stop_serving()
+    assert served.exit_code == 0, served
+    assert "Traceback" not in served.stderr
+    assert "was approved and published" in served.stderr
+    down = schedule.run("down")
+    assert (down.exit_code, down.stdout) == (0, "Stopped: Prefect, MLflow.\n")
+    assert orphans(release) == []
+    assert schedule.run("down").stdout == "Nothing was running.\n"

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ppdm_core.policy import Attacker, Policy
+from ppdm_core.types import Numeric, Public, Schema
+from tasks import audit
+from tasks.audit import SPARE, Worker, spare_worker
+from tasks.audit_worker import Job
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    Y = np.random.default_rng(1).random((12, 1))
+    for name, array in (("X", Y), ("label", np.zeros(12, dtype=np.int32)), ("Y0", Y)):
+        np.save(tmp_path / f"{name}.npy", array)
+    public = Public(method="none", space="original", columns=("x",), centre=np.zeros(1))
+    policy = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1, time_limit=60.0)
+    schema = Schema((Numeric("x", 0.0, 1.0),))
+    return Job(str(tmp_path), (public,), schema, policy, bytes(32))
+
+
+def test_the_first_question_goes_to_the_spare_process(job: Job) -> None:
+    with spare_worker():
+        (spare,) = SPARE
+        with Worker(job) as worker:
+            kind, _ = worker.ask("distance_loss", 60.0)
+            assert worker.process is spare and not SPARE
+            assert kind in ("scores", "skipped")
+        assert spare.poll() is not None
+
+
+def test_a_spare_process_that_nobody_asked_is_ended() -> None:
+    with spare_worker():
+        (spare,) = SPARE
+        assert spare.poll() is None
+    assert spare.poll() is not None and not SPARE
+
+
+def test_a_dead_spare_process_is_replaced() -> None:
+    with spare_worker():
+        (spare,) = SPARE
+        spare.kill()
+        spare.wait()
+        taken = audit.take()
+        assert taken is not spare and taken.poll() is None
+        audit.end(taken)
+
+
+def test_an_error_does_not_leave_it_behind() -> None:
+    def fail() -> None:
+        with spare_worker():
+            spares.extend(SPARE)
+            raise RuntimeError
+
+    spares: list[audit.Process] = []
+    with pytest.raises(RuntimeError):
+        fail()
+    assert spares[0].poll() is not None and not SPARE
