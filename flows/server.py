@@ -31,6 +31,7 @@ Say = Callable[[str], None]
 
 START_LIMIT = 180.0  # seconds; the first start on a home also makes the database
 SAY_EVERY = 10.0
+ASK_EVERY = 0.1
 LOG = Path("private", "server.log")
 LOCK_LIMIT = 60.0
 PREFECT_QUEUES = {
@@ -192,18 +193,22 @@ def _send_what_prefect_holds() -> None:
 
 
 def wait_for_health(running: Running, name: str, log: Path, say: Say) -> None:
+    """A server that listens already is waited for in its queue; another one is asked again."""
     start = time.monotonic()
     patience = 1.0
+    told = start - SAY_EVERY + patience
     while not running.answers(patience):
-        waited = time.monotonic() - start
-        if waited > START_LIMIT or not running.is_alive:
+        now = time.monotonic()
+        if now - start > START_LIMIT or not running.is_alive:
             what = "did not answer in time" if running.is_alive else "ended while it started"
             raise MachineTrouble(
                 f"The local {name} server {what}.",
                 remedy=f"See {log}, then run the same command again.",
             )
-        say(f"Waiting for the local {name} server ({waited:.0f} s).")
-        patience = SAY_EVERY
+        if now - told >= SAY_EVERY:
+            say(f"Waiting for the local {name} server ({now - start:.0f} s).")
+            told, patience = now, SAY_EVERY
+        time.sleep(ASK_EVERY)
 
 
 def _check_reachable(url: str) -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -198,12 +199,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def take(address: str, words: str, picture: Path) -> None:
     """The page as a person sees it, once it shows the words."""
-    from playwright.sync_api import sync_playwright
-
-    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=quiet)
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    with browser_page(1000) as page:
         page.goto(address)
         page.get_by_text(words).first.wait_for(timeout=90_000)
         page.wait_for_timeout(3_000)
@@ -211,8 +207,30 @@ def take(address: str, words: str, picture: Path) -> None:
             button.click()
         page.wait_for_timeout(1_000)
         page.screenshot(path=picture)
-        browser.close()
     assert picture.stat().st_size > 20_000
+
+
+@contextmanager
+def browser_page(height: int) -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=quiet)
+        yield browser.new_page(viewport={"width": 1280, "height": height})
+        browser.close()
+
+
+def test_a_click_on_the_form_releases(schedule: Schedule, release: Small, pictures: Path) -> None:
+    write_csv(release.table, small_rows(160))
+    before = {run["id"] for run in schedule.releases()}
+    deployment = schedule.deployment()["id"]
+    with browser_page(6000) as page:  # all of the form at once
+        page.goto(f"{schedule.pages['prefect']}/deployments/deployment/{deployment}/run")
+        page.get_by_role("button", name="Submit").click(timeout=60_000)
+        page.wait_for_url("**/deployments/deployment/*?tab=Runs")
+    run = schedule.wait_for(lambda run: run["id"] not in before)
+    assert run["state"]["name"] == "Published", run["state"]["message"]
 
 
 POOL = ("work-pool create ppdm --type process", "deploy --all --no-prompt")

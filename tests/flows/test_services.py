@@ -44,6 +44,7 @@ ANSWERS = (
     "    def log_message(self, *words): pass\n"
     "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Quiet).serve_forever()\n"
 )
+LATE = "import time; time.sleep(1.5)\n" + ANSWERS
 ENDS = "raise SystemExit(1)"
 
 
@@ -63,6 +64,17 @@ def test_up_records_what_down_stops(home: Path) -> None:
     assert services.stop_services(home, now=False).payload["stopped"] == ["prefect", "mlflow"]
     assert not any(each.is_alive for each in running.values())
     assert services.up(home) == {} and Home(home).address("prefect") is None
+
+
+def test_waiting_for_a_slow_server_is_told_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "start_mlflow", standing_in("mlflow", LATE))
+    Home(home).create()
+    told: list[str] = []
+    services.start_missing(home, told.append)
+    assert told == ["Waiting for the local MLflow server (1 s)."]
+    services.stop_services(home, now=False)
 
 
 def test_what_has_died_is_started_again(home: Path) -> None:
