@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,8 @@ from flows.progress import shown_progress
 from flows.server import prefect_server, reap_orphans
 from flows.words import checked_text, outcome_text, show_command, show_text, status_text
 from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError, Refused
-from tasks.plan import Plan, code_version, say
+from tasks.defects import with_report
+from tasks.plan import Plan, say
 from tasks.shield import Shield
 from warehouse.home import Home
 
@@ -71,18 +71,12 @@ def release_files(paths: Sequence[Path], dry_run: bool) -> list[Answer]:
 
 @contextmanager
 def reported(home: Path) -> Iterator[None]:
-    """A defect leaves a report in the private folder: places in our code, no value."""
+    """A defect leaves a report."""
     try:
         with Shield():
             yield
     except Defect as defect:
-        folder = home / "private" / "defects"
-        folder.mkdir(exist_ok=True)
-        report = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}.txt"
-        lines = (f"code {code_version()}", defect.message, *defect.trace)
-        report.write_text("\n".join(lines) + "\n")
-        remedy = f"Nothing was published. Please report it; the places are in {report}."
-        raise Defect(defect.message, remedy=remedy) from None
+        raise with_report(home, defect) from None
 
 
 def import_heavy() -> None:

@@ -158,16 +158,24 @@ class CronField:
     high: int
     words: str = ""  # the first one stands for ``low``
 
-    def takes(self, part: str) -> bool:
-        span, _, step = part.partition("/")
-        if "/" in part and not (step.isdecimal() and int(step) > 0):
-            return False
-        if span == "*":
-            return True
-        ends = [self.number(word) for word in span.split("-")]
-        return len(ends) <= 2 and None not in ends and ends == sorted(ends, key=lambda n: n or 0)
+    def numbers(self, text: str) -> set[int] | None:
+        """What the field stands for; None if it cannot be read."""
+        parts = [self._part(part) for part in text.split(",")]
+        return None if None in parts else set().union(*(part or () for part in parts))
 
-    def number(self, word: str) -> int | None:
+    def _part(self, part: str) -> range | None:
+        span, slash, step = part.partition("/")
+        if slash and not (step.isdecimal() and int(step) > 0):
+            return None
+        if span == "*":
+            return range(self.low, self.high + 1, int(step or 1))
+        ends = [self._number(word) for word in span.split("-")]
+        if len(ends) > 2 or ends[0] is None or ends[-1] is None or ends[0] > ends[-1]:
+            return None
+        last = self.high if slash and len(ends) == 1 else ends[-1]
+        return range(ends[0], last + 1, int(step or 1))
+
+    def _number(self, word: str) -> int | None:
         words = self.words.split()
         if word in words:
             return self.low + words.index(word)
@@ -184,6 +192,9 @@ CRON = (
 )
 
 
+LONGEST_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
 class ScheduleSpec(Section):
     """When the release is repeated."""
 
@@ -192,13 +203,21 @@ class ScheduleSpec(Section):
 
     @model_validator(mode="after")
     def _has_a_time(self) -> ScheduleSpec:
-        for text, field in zip(self.cron.lower().split(), CRON, strict=True):
-            if not all(field.takes(part) for part in text.split(",")):
+        texts = self.cron.lower().split()
+        found = [field.numbers(text) for text, field in zip(texts, CRON, strict=True)]
+        for text, field, numbers in zip(texts, CRON, found, strict=True):
+            if numbers is None:
                 raise BadInput(
                     f"The {field.name} '{text}' of 'cron' in [schedule] cannot be read.",
                     remedy=f"Use *, or numbers from {field.low} to {field.high}, "
                     "as in 5, 1-5, 1,15 or */10.",
                 )
+        days, months = found[2] or set(), found[3] or set()
+        if texts[4] == "*" and min(days) > max(LONGEST_MONTHS[month - 1] for month in months):
+            raise BadInput(
+                "The day of 'cron' in [schedule] never comes in that month.",
+                remedy="Choose another day or month.",
+            )
         return self
 
     @model_validator(mode="after")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -40,8 +41,10 @@ def serve_files(paths: Sequence[Path]) -> Answer:
     with shown_progress(live=False), serving(home, files), prefect_server(home, say) as url:
         for name, file in files.items():
             say(described(name, file))
-        supervise([str(path.absolute()) for path in paths], url)
-    return Answer("Stopped; the schedules are paused until the next `ppdm serve`.")
+        is_paused = supervise([str(path.absolute()) for path in paths], url)
+    if is_paused:
+        return Answer("Stopped; the schedules are paused until the next `ppdm serve`.")
+    return Answer("Stopped; the runner had to be killed, so pause its schedules in Prefect.")
 
 
 def check_together(paths: Sequence[Path], files: dict[str, ReleaseFile]) -> None:
@@ -59,7 +62,8 @@ def check_together(paths: Sequence[Path], files: dict[str, ReleaseFile]) -> None
     (home,) = homes
     if not os.environ.get("PREFECT_API_URL") and lasting_server(Path(home)) is None:
         raise BadInput(
-            "No Prefect server is running for this home.", remedy=f"ppdm up --home {home}"
+            "No Prefect server is running for this home.",
+            remedy=f"ppdm up --home {shlex.quote(home)}",
         )
 
 
@@ -79,29 +83,32 @@ def described(name: str, file: ReleaseFile) -> str:
     return f"{name}: {file.schedule.cron} ({file.schedule.timezone})"
 
 
-def supervise(paths: Sequence[str], url: str) -> None:
-    """The runner is a child, so that it and its releases end for certain."""
-    command = [sys.executable, "-m", "flows.serve_process", *paths]
-    child = subprocess.Popen(
-        command,
-        cwd=Path(__file__).resolve().parents[1],
-        env={**os.environ, SERVED: "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr,
-        start_new_session=True,
-    )
-    try:
-        with stopped_by(signal.SIGTERM):
+def supervise(paths: Sequence[str], url: str) -> bool:
+    """Until it is told to stop; whether the schedules are then paused.
+
+    The runner is a child, so that it and its releases end for certain.
+    """
+    with stopped_by(signal.SIGTERM, signal.SIGHUP):
+        child = subprocess.Popen(
+            [sys.executable, "-m", "flows.serve_process", str(os.getpid()), *paths],
+            cwd=Path(__file__).resolve().parents[1],
+            env={**os.environ, SERVED: "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            start_new_session=True,
+        )
+        try:
             watch(child, url)
-    except KeyboardInterrupt:
-        say("stopping; a release that is cut off is continued by the next run")
-        child.send_signal(signal.SIGINT)  # the runner pauses its schedules
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(END_GRACE)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        except KeyboardInterrupt:
+            say("stopping; a release that is cut off is continued by the next run")
+            child.send_signal(signal.SIGINT)  # the runner pauses its schedules
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(END_GRACE)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    return child.returncode == 0
 
 
 def watch(child: subprocess.Popen[bytes], url: str) -> None:
@@ -121,17 +128,18 @@ def watch(child: subprocess.Popen[bytes], url: str) -> None:
 
 
 @contextmanager
-def stopped_by(number: signal.Signals) -> Iterator[None]:
-    """The signal means the same as Ctrl-C."""
+def stopped_by(*numbers: signal.Signals) -> Iterator[None]:
+    """These signals mean the same as Ctrl-C."""
 
     def stop(*args: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(number, stop)
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(number, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def deployment_of(name: str, file: ReleaseFile) -> RunnerDeployment:

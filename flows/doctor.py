@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from flows.answers import Answer
 from flows.environment import chosen_home
 from flows.processes import read_record
 from flows.server import reap_orphans
-from flows.services import NAMES
+from flows.services import NAMES, check_home, option
 from ppdm_core.errors import BadInput, MachineTrouble
 from warehouse.home import Home
 from warehouse.locks import holder_of
@@ -39,12 +40,7 @@ class Remark:
 
 def examine(home: Path | None) -> Answer:
     root = chosen_home(home)
-    if not Home(root).private.is_dir():
-        raise BadInput(
-            f"There is no home in {root}.",
-            file=str(root),
-            remedy="Name it with --home or PPDM_HOME; `ppdm up` or a release makes one.",
-        )
+    check_home(root)
     reap_orphans(root)
     remarks = [*services(root), *folders(Home(root)), *locks(Home(root)), *records(Home(root))]
     wrong = [remark for remark in remarks if remark.remedy]
@@ -78,7 +74,7 @@ def folders(home: Home) -> Iterator[Remark]:
     mode = home.private.stat().st_mode & 0o777
     if mode & 0o077:
         text = f"{home.private} can be read by others (mode {mode:o})."
-        yield Remark("folders", text, f"chmod 700 {home.private}")
+        yield Remark("folders", text, f"chmod 700 {shlex.quote(str(home.private))}")
     for report in sorted((home.private / "defects").glob("*.txt")):
         text = f"a defect of ppdm was recorded: {report.name}."
         yield Remark("defects", text, f"Report it, then delete {report}")
@@ -113,7 +109,6 @@ def keys(store: Store) -> Iterator[Remark]:
 
     with store.transaction("doctor") as db:
         names = db.execute("select name from meta.dataset order by name").fetchall()
-    option = f" --home {store.home.root}"
     for (dataset,) in names:
         if recorded_fingerprint(store, dataset) is None:
             yield Remark("key", f"{dataset}: none yet; its first release makes it")
@@ -127,7 +122,9 @@ def keys(store: Store) -> Iterator[Remark]:
             yield Remark("key", f"{dataset}: present, and backed up once")
         else:
             text = f"{dataset}: present, never backed up; without it no release can follow."
-            yield Remark("key", text, f"ppdm key backup {dataset} --out FILE{option}")
+            yield Remark(
+                "key", text, f"ppdm key backup {dataset} --out FILE{option(store.home.root)}"
+            )
 
 
 def runs(store: Store) -> Iterator[Remark]:

@@ -6,8 +6,11 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
+import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -67,21 +70,65 @@ class Running:
         return False
 
 
-def running_as(process: subprocess.Popen[bytes], port: int, word: str, health: str) -> Running:
+def spawn_server(
+    arguments: Sequence[str], *, listener: socket.socket, environment: Mapping[str, str], log: Path
+) -> subprocess.Popen[bytes]:
+    """Start a module of ours that inherits the bound socket: nobody can take the port in between,
+    and whoever connects too early waits in its queue."""
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            cwd=Path(__file__).resolve().parents[1],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=[listener.fileno()],
+            start_new_session=True,  # Ctrl-C is for the command
+        )
     process.returncode = 0  # it may outlive this command, and Popen would warn of that
-    identity = identity_of(process.pid)
-    return Running(process.pid, identity[0] if identity else "", port, word, health)
+    return process
+
+
+def running_as(pid: int, port: int, word: str, health: str) -> Running:
+    identity = identity_of(pid)
+    return Running(pid, identity[0] if identity else "", port, word, health)
+
+
+def record_self(record: Path, port: int, word: str, health: str) -> None:
+    """Whoever started this process may have been killed before it wrote that down."""
+    write_record(record, running_as(os.getpid(), port, word, health))
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on the port if it is free, else on any free one."""
+    for wanted in (port, 0):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", wanted))
+            listener.listen(128)
+        except OSError:
+            listener.close()
+            if wanted == 0:
+                raise
+        else:
+            return listener
+    raise AssertionError("unreachable")
 
 
 def read_record(path: Path) -> Running | None:
     try:
         return Running(**json.loads(path.read_text()))
-    except (FileNotFoundError, ValueError, TypeError):  # absent, or cut off by a kill
+    except (OSError, ValueError, TypeError):  # absent, or of another version
         return None
 
 
 def write_record(path: Path, running: Running) -> None:
-    path.write_text(json.dumps(asdict(running)))
+    """Whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft.write_text(json.dumps(asdict(running)))
+    draft.rename(path)
 
 
 def identity_of(pid: int) -> tuple[str, str] | None:

@@ -18,8 +18,10 @@ from flows.plan import checked_plan
 from flows.progress import show_end
 from flows.publish import publish
 from flows.sanitize import sanitize
-from ppdm_core.errors import BadInput
+from ppdm_core.errors import BadInput, Defect, PpdmError
 from tasks.audit import spare_worker
+from tasks.cards import show_failure
+from tasks.defects import with_report
 from tasks.plan import say
 from tasks.publish import tell, tell_rejected
 from tasks.turns import StillRunning, taking_turns
@@ -57,6 +59,8 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
         return ended("rejected", f"{error} Nothing was published.", error)
     except StillRunning as error:
         return ended("skipped", error.message, error)
+    except PpdmError as error:
+        raise failed(file, error) from None
 
 
 def ended(outcome: str, message: str, error: Exception | None = None) -> State[Any]:
@@ -68,6 +72,15 @@ def ended(outcome: str, message: str, error: Exception | None = None) -> State[A
     return State(
         type=STATES[outcome], name=outcome.capitalize(), message=message, data=error or outcome
     )
+
+
+def failed(file: ReleaseFile, error: PpdmError) -> PpdmError:
+    """Told as loudly as a refusal; whoever runs the release decides what follows."""
+    if isinstance(error, Defect):
+        error = with_report(file.home(), error)
+    show_end(f"{file.dataset.name} failed. {error}")
+    show_failure(file.dataset.name, file.sanitizer.method, error)
+    return error
 
 
 def is_no_surprise(record: logging.LogRecord) -> bool:

@@ -227,8 +227,9 @@ def is_reachable(url: str) -> bool:
 def _trouble_with(url: str) -> str | None:
     """Why the server does not answer; None if it does."""
     try:
-        with urllib.request.urlopen(f"{url}/health", timeout=10):
-            return None
+        with urllib.request.urlopen(f"{url}/health", timeout=10) as answer:
+            is_api = answer.read(16).strip() == b"true"
+            return None if is_api else "it is no API; does the address end in /api?"
     except urllib.error.HTTPError as error:
         error.close()
         # It answers; whether we may use it, Prefect will say.

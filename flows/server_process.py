@@ -1,7 +1,7 @@
 """The Prefect server of a home as a process of ours: how it is started, and what it runs.
 
-Run as ``python -m flows.server_process PORT SOCKET [USERS]``; with USERS it ends when that lock
-file has no holder left, without it only when it is told to.
+Run as ``python -m flows.server_process PORT SOCKET RECORD [USERS]``; with USERS it ends when that
+lock file has no holder left, without it only when it is told to.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -18,9 +17,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from flows.processes import STOP_GRACE, Running, running_as, write_record
+from flows.processes import (
+    STOP_GRACE,
+    Running,
+    listening,
+    record_self,
+    running_as,
+    spawn_server,
+    write_record,
+)
 
 MODULE = "flows.server_process"
+HEALTH = "/api/health"
+OWN_NAMES = ("127.0.0.1", "localhost")
 WATCH_EVERY = 1.0
 POOL_PATIENCE = 120.0  # seconds that a request waits for the database
 # They drive schedules and automations, which a server that lives for one command cannot serve.
@@ -41,41 +50,18 @@ def spawn(
 ) -> Running:
     """Start a server on the port, or on a free one, and write down who it is."""
     prefect_home.mkdir(parents=True, exist_ok=True)
-    with listening(port) as listener, open(log, "wb") as output:
-        # The server inherits the bound socket: nobody can take the port in between, and whoever
-        # connects too early waits in its queue.
-        port, descriptor = listener.getsockname()[1], listener.fileno()
+    with listening(port) as listener:
+        port = listener.getsockname()[1]
         watched = [] if users is None else [str(users)]
-        process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(port), str(descriptor), *watched],
-            cwd=Path(__file__).resolve().parents[1],
-            env=_environment(prefect_home, port, lasting=users is None),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            pass_fds=[descriptor],
-            start_new_session=True,  # Ctrl-C is for the command
+        process = spawn_server(
+            [MODULE, str(port), str(listener.fileno()), str(record), *watched],
+            listener=listener,
+            environment=_environment(prefect_home, port, lasting=users is None),
+            log=log,
         )
-    running = running_as(process, port, MODULE, "/api/health")
+    running = running_as(process.pid, port, MODULE, HEALTH)
     write_record(record, running)
     return running
-
-
-def listening(port: int) -> socket.socket:
-    """A socket on the port if it is free, else on any free one."""
-    for wanted in (port, 0):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("127.0.0.1", wanted))
-            listener.listen(128)
-        except OSError:
-            listener.close()
-            if wanted == 0:
-                raise
-        else:
-            return listener
-    raise AssertionError("unreachable")
 
 
 def _environment(prefect_home: Path, port: int, *, lasting: bool) -> dict[str, str]:
@@ -85,6 +71,8 @@ def _environment(prefect_home: Path, port: int, *, lasting: bool) -> dict[str, s
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{port}/api",
+        # Prefect would let any page in the steward's browser start runs.
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(f"http://{h}:{port}" for h in OWN_NAMES),
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "WARNING",
     }
     if not lasting:
@@ -121,16 +109,14 @@ def share_one_connection() -> None:
     configurations.create_async_engine = partial(make, poolclass=AsyncAdaptedQueuePool, **one)
 
 
-def main(descriptor: int, users: str | None) -> None:
+def main(port: int, descriptor: int, record: Path, users: str | None) -> None:
+    if users is None:
+        record_self(record, port, MODULE, HEALTH)
     import uvicorn
 
     share_one_connection()
     config = uvicorn.Config(
-        "prefect.server.api.server:create_app",
-        factory=True,
-        log_level="error",
-        lifespan="on",
-        timeout_graceful_shutdown=2,
+        own_app(), log_level="error", lifespan="on", timeout_graceful_shutdown=2
     )
     server = uvicorn.Server(config)
     if users is not None:
@@ -138,5 +124,15 @@ def main(descriptor: int, users: str | None) -> None:
     server.run(sockets=[socket.socket(fileno=descriptor)])
 
 
+def own_app() -> Any:
+    """Prefect's server for requests to this machine by its own names: a page elsewhere whose name
+    was made to point here gets no answer."""
+    from prefect.server.api.server import create_app
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+    return TrustedHostMiddleware(create_app(), allowed_hosts=list(OWN_NAMES))
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)
+    given_users = sys.argv[4] if len(sys.argv) > 4 else None
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), given_users)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from flows import pages_process as pages
 from flows.answers import Answer
 from flows.environment import chosen_home, quiet_environment
-from flows.processes import Running, read_record, running_as, write_record
+from flows.processes import (
+    Running,
+    listening,
+    read_record,
+    running_as,
+    spawn_server,
+    write_record,
+)
 from flows.progress import shown_progress
 from flows.server import (
     Say,
@@ -20,8 +27,8 @@ from flows.server import (
     stop_if_unused,
     wait_for_health,
 )
-from flows.server_process import listening, spawn
-from ppdm_core.errors import MachineTrouble
+from flows.server_process import spawn
+from ppdm_core.errors import BadInput, MachineTrouble
 from tasks.plan import say
 from warehouse.home import Home
 from warehouse.locks import holder_of
@@ -38,16 +45,20 @@ def start_services(home: Path | None) -> Answer:
     quiet_environment(root)
     with shown_progress():
         running = start_missing(root, say)
-    pages = {service: each.address for service, each in running.items()}
-    lines = [f"{NAMES[service]:<8} {address}" for service, address in pages.items()]
-    lines += ["Both answer this machine only. They stay until: ppdm down" + option(home)]
-    return Answer("\n".join(lines), {"home": str(root), "pages": pages})
+    addresses = {service: each.address for service, each in running.items()}
+    api = f"{addresses['prefect']}/api"
+    lines = [f"{NAMES[service]:<8} {address}" for service, address in addresses.items()]
+    lines += [
+        "Both answer this machine only. They stay until: ppdm down" + option(home),
+        f"For the commands of Prefect itself: export PREFECT_API_URL={api}",
+    ]
+    return Answer("\n".join(lines), {"home": str(root), "pages": addresses, "api": api})
 
 
 def start_missing(root: Path, say: Say) -> dict[str, Running]:
-    """Both services, those that run already among them; if one fails, neither is left."""
-    before = up(root)
+    """Both services, those that run already among them; if one fails, what was started ends."""
     with deciding(root, say):
+        before = up(root)
         # Two servers on one database would do all scheduled work twice.
         if "prefect" not in before and not end_shared(root):
             raise MachineTrouble(
@@ -62,7 +73,7 @@ def start_missing(root: Path, say: Say) -> dict[str, Running]:
     try:
         for service, each in running.items():
             wait_for_health(each, NAMES[service], log(root, service), say)
-    except MachineTrouble:
+    except (MachineTrouble, KeyboardInterrupt):
         for service in running.keys() - before.keys():
             end(root, service)
         raise
@@ -94,42 +105,42 @@ def start_prefect(root: Path) -> Running:
 
 
 def start_mlflow(root: Path) -> Running:
-    from tasks.tracking import local_store
-
+    record = Home(root).up_record("mlflow")
     with listening(MLFLOW_PORT) as listener:
         port = listener.getsockname()[1]
-    # Its own settings would send it elsewhere; nothing of a release runs in it.
-    environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
-    environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
-    options = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    store = ["--backend-store-uri", local_store(root)]
-    with open(log(root, "mlflow"), "wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mlflow", "server", *options, *store],
-            cwd=root / "views" / "mlflow",
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        process = spawn_server(
+            [pages.MODULE, str(port), str(listener.fileno()), str(record), str(root)],
+            listener=listener,
+            environment=os.environ,
+            log=log(root, "mlflow"),
         )
-    running = running_as(process, port, "mlflow", "/health")
-    write_record(Home(root).up_record("mlflow"), running)
+    running = running_as(process.pid, port, pages.MODULE, pages.HEALTH)
+    write_record(record, running)
     return running
 
 
 def stop_services(home: Path | None, now: bool) -> Answer:
     """Stop exactly what `up` started."""
     root = chosen_home(home)
-    running = up(root)
-    with shown_progress():
+    check_home(root)
+    with shown_progress(), deciding(root, say):
+        running = up(root)
         if running and not now:
             check_unused(root)
         for service in NAMES:
             end(root, service)
-    stopped = ", ".join(NAMES[service] for service in running) or "nothing was running"
-    text = f"Stopped: {stopped}." if running else "Nothing was running."
+    names = ", ".join(NAMES[service] for service in running)
+    text = f"Stopped: {names}." if running else "Nothing was running."
     return Answer(text, {"home": str(root), "stopped": list(running)})
+
+
+def check_home(root: Path) -> None:
+    if not Home(root).private.is_dir():
+        raise BadInput(
+            f"There is no home in {root}.",
+            file=str(root),
+            remedy="Name it with --home or PPDM_HOME; `ppdm up` or a release makes one.",
+        )
 
 
 def check_unused(root: Path) -> None:
@@ -157,4 +168,4 @@ def log(root: Path, service: str) -> Path:
 
 
 def option(home: Path | None) -> str:
-    return "" if home is None else f" --home {home}"
+    return "" if home is None else f" --home {shlex.quote(str(home))}"

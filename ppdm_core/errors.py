@@ -77,6 +77,7 @@ class MachineTrouble(PpdmError):
 
 class Defect(PpdmError):
     trace: tuple[str, ...] = ()  # places in our own code, the innermost last; no values
+    report: str | None = None  # the file that holds them, once it is written
 
 
 class NotApplicable(PpdmError):

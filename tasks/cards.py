@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ppdm_core.errors import BadInput
+from ppdm_core.errors import BadInput, PpdmError
 from ppdm_core.types import Score
 from tasks.plan import Plan
 from tasks.summary import Summary
@@ -19,6 +20,7 @@ EVENTS = {
     "unchanged": "unchanged",
     "refused": "refused",
     "rejected": "refused",
+    "failed": "failed",
 }
 NOT_PROTECTED = (
     "Labels are released as they are; what follows from the label alone is not hidden.",
@@ -144,6 +146,15 @@ def show_rejection(dataset: str, method: str, error: BadInput) -> None:
     show_verdict(dataset, [row], why)
     name_run(dataset, method, "rejected", dataset)
     emit(dataset, method, "rejected", dataset, why)
+
+
+def show_failure(dataset: str, method: str, error: PpdmError) -> None:
+    """The machine or we failed; perhaps also Prefect, which is then not asked twice."""
+    import httpx
+
+    emit(dataset, method, "failed", dataset, str(error))
+    with suppress(httpx.HTTPError):
+        name_run(dataset, method, "failed", dataset)
 
 
 def show_verdict(dataset: str, rows: list[dict[str, str]], closing: str) -> None:

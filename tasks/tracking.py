@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -70,6 +71,29 @@ def log_release(
                 return _log(MlflowClient(tracking_uri=_tracking_uri(home)), home, entry)
         except (MlflowException, SQLAlchemyError, OSError, MachineTrouble):
             return None
+
+
+def serve_pages(home: Path, listener: socket.socket) -> None:
+    """The pages of a home's own database, on a socket that listens already, until it is told to
+    end. `mlflow server` would start a child, and look for its port by itself."""
+    os.environ.pop("MLFLOW_TRACKING_URI", None)
+    with _quiet(), _alone(home, "MLflow pages", lambda text: None):
+        import uvicorn
+        from mlflow import MlflowClient
+        from mlflow.server import constants
+
+        MlflowClient(tracking_uri=local_store(home)).search_experiments()  # makes its tables
+    os.environ |= {
+        constants.BACKEND_STORE_URI_ENV_VAR: local_store(home),
+        constants.ARTIFACT_ROOT_ENV_VAR: (
+            home.absolute() / "views" / "mlflow" / "artifacts"
+        ).as_uri(),
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # nothing of a release runs in it
+    }
+    config = uvicorn.Config(
+        "mlflow.server.fastapi_app:app", log_level="error", timeout_graceful_shutdown=2
+    )
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 def page_of(home: Path, run: LoggedRun) -> str | None:
@@ -151,24 +175,28 @@ def _tracking_uri(home: Path) -> str:
     return local_store(home)
 
 
-def local_store(home: Path) -> str:
-    """The address of the home's own database; its folder is made if need be."""
+def local_folder(home: Path) -> Path:
     folder = home.absolute() / "views" / "mlflow"
     folder.mkdir(parents=True, exist_ok=True)
-    return f"sqlite:///{folder / 'mlflow.db'}"
+    return folder
+
+
+def local_store(home: Path) -> str:
+    """The address of the home's own database."""
+    return f"sqlite:///{local_folder(home) / 'mlflow.db'}"
 
 
 def _artifact_location(home: Path, dataset: str) -> str | None:
     if not _is_local():
         return None  # the server's choice
-    return (home.absolute() / "views" / "mlflow" / "artifacts" / dataset).as_uri()
+    return (local_folder(home) / "artifacts" / dataset).as_uri()
 
 
 def _alone(home: Path, release_id: str, say: Callable[[str], None]) -> AbstractContextManager[None]:
     """Only one process at a time may make the tables of a new sqlite file."""
     if not _is_local():
         return nullcontext()
-    (home / "views" / "mlflow").mkdir(parents=True, exist_ok=True)
+    local_folder(home)
     lock = locks_folder(home) / "mlflow.lock"
     return hold(lock, holder=release_id, limit=LOCK_LIMIT, say=say)
 

@@ -26,7 +26,7 @@ def taking_turns(plan: Plan) -> Iterator[None]:
     home.create()
     holder = f"a release of {plan.dataset}"
     with ExitStack() as held:
-        deployment = deployment_id()
+        deployment = scheduled_by()
         if deployment is not None:
             held.enter_context(only_tick(home, deployment, holder))
         lock = home.dataset_lock(plan.dataset)
@@ -40,9 +40,11 @@ def only_tick(home: Home, deployment: str, holder: str) -> Iterator[None]:
     lock = home.locks / f"tick-{deployment}.lock"
     with ExitStack() as held:
         try:
-            held.enter_context(hold(lock, holder=holder, limit=0, say=say))
+            held.enter_context(hold(lock, holder=holder, limit=1.0, say=say))
         except MachineTrouble:
-            who = holder_of(lock) or holder
+            who = holder_of(lock)
+            if who is None:
+                raise
             raise StillRunning(
                 f"The last tick of this schedule is still running: {who}. This one was skipped.",
                 remedy="Schedule it less often if this happens again.",
@@ -50,9 +52,8 @@ def only_tick(home: Home, deployment: str, holder: str) -> Iterator[None]:
         yield
 
 
-def deployment_id() -> str | None:
-    """None if a person runs the release. Prefect's own ``runtime`` would ask the server."""
-    context = FlowRunContext.get()
+def scheduled_by() -> str | None:
+    """The deployment whose schedule made this run; None if a person did."""
+    context = FlowRunContext.get()  # Prefect's own ``runtime`` would ask the server
     flow_run = context.flow_run if context else None
-    found = flow_run.deployment_id if flow_run else None
-    return str(found) if found else None
+    return str(flow_run.deployment_id) if flow_run and flow_run.auto_scheduled else None

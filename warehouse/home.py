@@ -10,8 +10,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 from dataclasses import dataclass
 from pathlib import Path
+
+from ppdm_core.errors import MachineTrouble
 
 
 @dataclass(frozen=True)
@@ -53,19 +56,28 @@ class Home:
         return self.private / f"up-{service}.json"
 
     def address(self, service: str) -> str | None:
-        """Of the pages that `ppdm up` started."""
+        """Of the pages that `ppdm up` started, if they still answer."""
         try:
             port = int(json.loads(self.up_record(service).read_text())["port"])
-        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            with socket.create_connection(("127.0.0.1", port), timeout=1):
+                return f"http://127.0.0.1:{port}"
+        except (OSError, ValueError, TypeError, KeyError):
             return None
-        return f"http://127.0.0.1:{port}"
 
     def create(self) -> None:
-        self.root.mkdir(parents=True, exist_ok=True)
-        self.private.mkdir(mode=0o700, exist_ok=True)
-        self.private.chmod(0o700)
-        for folder in (self.keys, self.locks, self.private / "work", self.views, self.published):
-            folder.mkdir(exist_ok=True)
+        folders = (self.keys, self.locks, self.private / "work", self.views, self.published)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            self.private.mkdir(mode=0o700, exist_ok=True)
+            self.private.chmod(0o700)
+            for folder in folders:
+                folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise MachineTrouble(
+                f"The home {self.root} cannot be made: {error.strerror}.",
+                file=str(self.root),
+                remedy="Name a folder that you may write to, with --home or PPDM_HOME.",
+            ) from None
 
     def clear_work(self, release_id: str) -> None:
         shutil.rmtree(self.work(release_id), ignore_errors=True)

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +67,21 @@ def test_up_says_where_and_up_again_changes_nothing(schedule: Schedule) -> None:
     again = schedule.run("up", "--json")
     assert json.loads(again.stdout)["pages"] == schedule.pages
     assert set(schedule.pages) == {"prefect", "mlflow"}
+
+
+def test_no_other_page_may_talk_to_the_server(schedule: Schedule) -> None:
+    """A page in the steward's browser could else start releases with limits of its own."""
+    address = f"{schedule.pages['prefect']}/api/flows/filter"
+    asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(urllib.request.Request(address, headers=asked, method="OPTIONS"))
+    assert refused.value.code == 400
+    assert "access-control-allow-origin" not in refused.value.headers
+    renamed = urllib.request.Request(f"{schedule.pages['prefect']}/api/health")
+    renamed.add_header("Host", "elsewhere.example")
+    with pytest.raises(urllib.error.HTTPError) as unknown:
+        urllib.request.urlopen(renamed)
+    assert unknown.value.code == 400
 
 
 def test_ticks_are_runs_with_names_tags_and_artifacts(
@@ -147,8 +164,8 @@ def test_the_form_shows_every_section_with_its_meaning(schedule: Schedule) -> No
     assert {"dataset", "source", "columns", "sanitizer", "audit", "limits"} <= set(fields)
     for model in schema.values():
         for name, field in model.get("properties", {}).items():
-            described = field.get("description") or schema[field["$ref"].split("/")[-1]]
-            assert described, name
+            model_of_it = schema.get(field.get("$ref", "").rpartition("/")[2], {})
+            assert field.get("description") or model_of_it.get("description"), name
 
 
 PAGES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,9 +53,22 @@ def part(field: CronField) -> st.SearchStrategy[str]:
     return st.lists(st.one_of(base, stepped), min_size=1, max_size=3).map(",".join)
 
 
-@given(st.tuples(*map(part, CRON)).map(" ".join))
-def test_whatever_is_taken_the_scheduler_can_read(cron: str) -> None:
-    from prefect._vendor.croniter import croniter
+@pytest.mark.parametrize("cron", ["0 0 31 2 *", "0 0 30,31 feb *", "0 0 31 4,6,9,11 *"])
+def test_a_day_that_never_comes(cron: str) -> None:
+    with pytest.raises(BadInput, match="never comes"):
+        ScheduleSpec(cron=cron)
 
-    assert ScheduleSpec(cron=cron)
-    assert croniter.is_valid(cron)
+
+@given(st.tuples(*map(part, CRON)).map(" ".join))
+def test_whatever_is_taken_comes_for_the_scheduler_too(cron: str) -> None:
+    from datetime import UTC, datetime
+
+    from prefect._vendor.croniter import CroniterBadDateError, croniter
+
+    times = croniter(cron, datetime(2026, 1, 1, tzinfo=UTC))
+    with suppress(CroniterBadDateError):
+        assert times.get_next()
+        assert ScheduleSpec(cron=cron)
+        return
+    with pytest.raises(BadInput, match="never comes"):
+        ScheduleSpec(cron=cron)

@@ -8,18 +8,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from flows import services
-from flows.processes import Running, members, running_as, write_record
+from flows.processes import Running, listening, members, running_as, write_record
 from flows.server import open_users, start
-from flows.server_process import listening
-from ppdm_core.errors import MachineTrouble
+from ppdm_core.errors import BadInput, MachineTrouble
 from warehouse.home import Home
 
 Starter = Callable[[Path], Running]
+
+
+def started(code: str, *arguments: str) -> int:
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], start_new_session=True)
+    process.returncode = 0  # it is ended by the code under test
+    return process.pid
 
 
 def standing_in(service: str, code: str) -> Starter:
@@ -28,10 +34,7 @@ def standing_in(service: str, code: str) -> Starter:
     def begin(root: Path) -> Running:
         with listening(0) as listener:
             port = listener.getsockname()[1]
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(port), service], start_new_session=True
-        )
-        running = running_as(process, port, service, "/")
+        running = running_as(started(code, str(port), service), port, service, "/")
         write_record(Home(root).up_record(service), running)
         return running
 
@@ -52,6 +55,7 @@ ENDS = "raise SystemExit(1)"
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(services, "start_prefect", standing_in("prefect", ANSWERS))
     monkeypatch.setattr(services, "start_mlflow", standing_in("mlflow", ANSWERS))
+    Home(tmp_path / "home").create()
     return tmp_path / "home"
 
 
@@ -95,6 +99,32 @@ def test_if_one_fails_neither_is_left(home: Path, monkeypatch: pytest.MonkeyPatc
     assert list(Home(home).private.glob("up-*.json")) == []
 
 
+def test_two_at_once_start_each_service_once(home: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        answers = [pool.submit(services.start_missing, home, print) for _ in range(2)]
+    first, second = (answer.result() for answer in answers)
+    assert first == second == services.up(home)
+    services.stop_services(home, now=False)
+
+
+def test_an_interrupted_start_leaves_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(services, "wait_for_health", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        services.start_services(home)
+    assert services.up(home) == {}
+
+
+def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(MachineTrouble, match="cannot be made"):
+        services.start_services(tmp_path / "file" / "home")
+    with pytest.raises(BadInput, match="There is no home"):
+        services.stop_services(tmp_path / "typo", now=False)
+
+
 def test_down_does_not_pull_the_server_from_under_a_release(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,8 +166,7 @@ def test_a_taken_port_is_left_to_its_owner() -> None:
 
 def test_a_server_ends_with_its_children(tmp_path: Path) -> None:
     script = "import subprocess, sys, time; subprocess.Popen(['sleep', '600']); time.sleep(600)"
-    command = [sys.executable, "-c", script, "7", "server"]
-    running = running_as(subprocess.Popen(command, start_new_session=True), 7, "server", "/")
+    running = running_as(started(script, "7", "server"), 7, "server", "/")
     deadline = time.monotonic() + 10
     while len(members(running.pid)) < 2:
         assert time.monotonic() < deadline

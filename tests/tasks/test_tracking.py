@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from flows.processes import listening
 from ppdm_core.metrics import METRICS
 from ppdm_core.policy import Attacker, Limit, Policy
 from ppdm_core.types import Guarantee, Score
@@ -344,8 +345,11 @@ def test_a_run_has_a_page_only_if_somebody_shows_it(
     assert page_of(home, run) is None
     record = Home(home).up_record("mlflow")
     record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text('{"port": 5001}')
-    assert page_of(home, run) == run_page("http://127.0.0.1:5001", run)
+    with listening(0) as listener:
+        port = listener.getsockname()[1]
+        record.write_text(f'{{"port": {port}}}')
+        assert page_of(home, run) == run_page(f"http://127.0.0.1:{port}", run)
+    assert page_of(home, run) is None
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://mlflow.example:5000")
     assert page_of(home, run) == run_page("http://mlflow.example:5000", run)
 
