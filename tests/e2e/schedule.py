@@ -38,7 +38,8 @@ class Schedule:
         self.pages = json.loads(result.stdout)["pages"]
 
     def serve(self) -> None:
-        self.runner = start_cli(["serve", str(self.release.file)], env=self.env)
+        runner = self.runner = start_cli(["serve", str(self.release.file)], env=self.env)
+        wait_until(lambda: "serving" in runner.output()[1], limit=120)
 
     def stop_serving(self) -> Result:
         assert self.runner is not None
