@@ -10,12 +10,24 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import command, grid_noise, pca_laplace, release, report
+from benchmarks import (
+    additive_noise,
+    command,
+    dct_fuzzy,
+    grid_noise,
+    kde_resample,
+    pca_laplace,
+    release,
+    report,
+)
 from benchmarks.harness import Comparison, Result, measure, say
 
 BENCHMARKS: dict[str, tuple[Callable[[bool], AbstractContextManager[list[Comparison]]], int]] = {
     "grid_noise": (grid_noise.compared, 5),  # and how many rounds
     "pca_laplace": (pca_laplace.compared, 9),
+    "additive_noise": (additive_noise.compared, 5),
+    "dct_fuzzy": (dct_fuzzy.compared, 11),
+    "kde_resample": (kde_resample.compared, 3),
     "release": (release.compared, 11),
     "command": (command.compared, 21),
 }

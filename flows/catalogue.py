@@ -233,10 +233,10 @@ def body(entry: Entry, indent: int) -> Iterator[str]:
                 yield from wrapped(part, indent, hanging=2)
 
 
-def wrapped(text: str, indent: int, hanging: int = 0) -> list[str]:
+def wrapped(text: str, indent: int, hanging: int = 0, width: int = WIDTH) -> list[str]:
     return textwrap.wrap(
         text[:1].upper() + text[1:],
-        WIDTH,
+        width,
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + hanging),
         break_on_hyphens=False,
@@ -248,7 +248,7 @@ def parameter_lines(given: list[Entry]) -> Iterator[str]:
     for each in given:
         default = "not set" if each["default"] is None else toml(each["default"])
         yield f"  {each['name']}: {'must be given' if each['required'] else default}"
-        yield from wrapped(each["meaning"], 4)
+        yield from wrapped(each["meaning"], 4, width=WIDTH - 2)  # the page indents it once more
 
 
 def example_lines(example: Entry) -> Iterator[str]:

@@ -54,8 +54,10 @@ class ColumnSpec(Section):
         description="What happens to values outside the bounds (clamp, reject) or to categories "
         "that are not listed (reject, drop_row).",
     )
-    missing: Literal["reject", "drop_row", "median"] | None = Field(
-        default=None, description="What happens to empty cells."
+    missing: Literal["reject", "drop_row", "median", "keep"] | None = Field(
+        default=None,
+        description="What happens to empty cells; those of a categorical feature may be kept as a "
+        "category of their own.",
     )
 
     @property
@@ -130,6 +132,8 @@ def _check_numeric(name: str, spec: ColumnSpec) -> None:
         raise _bad(name, "is numeric and declares categories.", "Remove 'categories'.")
     if spec.outside == "drop_row":
         raise _bad(name, "is numeric and would drop rows.", 'Use outside = "clamp" or "reject".')
+    if spec.missing == "keep":
+        raise _bad(name, "is numeric and would keep empty cells.", 'Use "median" or "drop_row".')
     if spec.low is None or spec.high is None:
         raise _bad(name, "is numeric and lacks 'low' or 'high'.", BOUNDS_REMEDY)
     if isinstance(spec.low, float) and isinstance(spec.high, float):
@@ -148,6 +152,8 @@ def _check_categorical(name: str, spec: ColumnSpec) -> None:
         raise _bad(name, "is categorical and has no bounds.", 'Use outside = "drop_row".')
     if spec.missing == "median":
         raise _bad(name, "is categorical and has no median.", 'Use "reject" or "drop_row".')
+    if spec.role == "label" and spec.missing == "keep":
+        raise _bad(name, "is a label and would keep empty cells.", 'Use "reject" or "drop_row".')
     if not spec.categories:
         raise _bad(name, "is categorical and lists no categories.", "Declare categories = [...].")
     seen = set()

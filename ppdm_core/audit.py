@@ -88,6 +88,8 @@ class Auditor:
 
     def run(self, name: str) -> tuple[Score, ...]:
         """All scores of one attack or utility metric; NotApplicable when it has nothing to do."""
+        if not self.truth.schema.numeric:
+            raise NotApplicable(f"{name} works on numbers, and no numeric feature is released.")
         if name in ATTACKS:
             return self._run_attack(ATTACKS[name])
         metric = METRICS[name]

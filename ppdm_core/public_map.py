@@ -5,9 +5,12 @@ Loadings are published rounded, so they are inverted with ``pinv``, never by tra
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ppdm_core.errors import NotApplicable
+from ppdm_core.laws import DRAWN, law_named
 from ppdm_core.types import AttackerView, Floats, Public
 
 
@@ -47,6 +50,10 @@ def components_of(view: AttackerView) -> Floats:
 
 def noise_variance(public: Public) -> Floats:
     """Variance of the noise in each component."""
-    if public.scales is None or public.law != "laplace":
+    if public.scales is None or public.law not in DRAWN:
         raise NotApplicable(f"{public.method} publishes no noise law that is known here.")
-    return 2.0 * public.scales**2  # (s,)
+    nu = public.facts.get("nu")
+    variance = law_named(public.law, None if nu is None else float(nu)).variance
+    if not math.isfinite(variance):
+        raise NotApplicable(f"The noise of {public.method} has no variance.")
+    return variance * public.scales**2  # (s,)

@@ -38,6 +38,12 @@ class Numeric:
 class Categorical:
     name: str
     categories: tuple[str, ...]
+    missing: bool = False  # an empty cell is one more category, coded -1
+
+    @property
+    def k(self) -> int:
+        """How many different cells there are."""
+        return len(self.categories) + self.missing
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class Block:
     """Rows ``[start, start + n)`` of a table."""
 
     X: Floats  # (n, d) clamped and scaled, finite, no -0.0
-    C: Codes  # (n, c) codes into schema.categorical; strings never enter the core
+    C: Codes  # (n, c) codes into schema.categorical, -1 = missing; strings never enter the core
     label: Codes  # (n,) codes, -1 = none
     key: Keys  # (n, 16) who this record is; made where ids are last seen
     start: int
@@ -101,6 +107,19 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Response:
+    """A released categorical column, and what a recipient must know to count it right."""
+
+    column: Categorical
+    gamma: float  # how much likelier the true cell is than each of the others
+
+    @property
+    def kept(self) -> float:
+        """Probability that a cell is released as it is."""
+        return self.gamma / (self.gamma + self.column.k - 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Public:
     """What the world learns beside the values; handed to recipients and to every attack.
@@ -110,7 +129,7 @@ class Public:
     """
 
     method: str
-    space: Literal["components", "original", "rotated"]
+    space: Literal["components", "original", "rotated", "embedded"]
     columns: tuple[str, ...]  # names of the released numeric columns, (s,) or (d,)
     centre: Floats | None = None  # (d,)
     loadings: Floats | None = None  # (d, s)
@@ -119,7 +138,13 @@ class Public:
     grid: Floats | None = None  # (s,) every component is a multiple of its grid step
     ranges: Floats | None = None  # (s, 2) interval that the noisy components are clamped to
     preserves_distances: bool = False
+    responses: tuple[Response, ...] = ()  # the released categorical columns
     facts: Mapping[str, float | str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All released columns but the label."""
+        return self.columns + tuple(response.column.name for response in self.responses)
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,9 +83,13 @@ def export(plan: Plan, store: Store, run: Run) -> Job:
 
 def matrix(db: Any, names: tuple[str, ...], table: str) -> np.ndarray:
     """Columns of a table as (n, len(names)), in the order of the source."""
-    query = f"select {', '.join(map(quoted, names))} from {table} order by {ROW}"
+    # The row number tells how many rows there are, also for a table without numbers.
+    query = f"select {', '.join(map(quoted, (ROW, *names)))} from {table} order by {ROW}"
     columns = db.execute(query).fetchnumpy()
-    return np.column_stack([np.asarray(columns[name], dtype=np.float64) for name in names])
+    found = np.empty((len(columns[ROW]), len(names)))
+    for i, name in enumerate(names):
+        found[:, i] = columns[name]
+    return found
 
 
 def play(job: Job, progress: Callable[[float], None]) -> AuditReport:

@@ -44,7 +44,9 @@ def card_text(plan: Plan, summary: Summary) -> str:
 def made_how(plan: Plan, summary: Summary) -> list[str]:
     facts = summary.sanitized or {}
     label = f" and the label `{plan.label.name}`" if plan.label else ""
-    columns = facts.get("public", {}).get("columns", [])
+    public = facts.get("public", {})
+    answered = [response["column"]["name"] for response in public.get("responses", [])]
+    columns = [*public.get("columns", []), *answered]
     named = f"`{columns[0]}` to `{columns[-1]}`" if len(columns) > 1 else f"`{columns[0]}`"
     lines = [
         "## How it was made",
@@ -52,6 +54,11 @@ def made_how(plan: Plan, summary: Summary) -> list[str]:
         f"Method `{summary.method}`: {facts.get('released', 0):,} records, columns {named}{label}.",
         "The map, the noise and the scaling that a recipient needs are in `manifest.json`.",
     ]
+    if answered:
+        lines.append(
+            "Categories are random answers: count them with the gamma of their column, by "
+            "`estimate_frequencies`. No attack below reads them; what is promised stands for them."
+        )
     if facts.get("set_aside"):
         lines.append("Records set aside to fit the basis are in no release.")
     if facts.get("counts", {}).get("clipped scores"):

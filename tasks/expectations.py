@@ -31,7 +31,8 @@ CELLS = {  # check: one such cell, several, and the remedy
     MISSING: (
         "is empty",
         "are empty",
-        'Fill them, or declare missing = "drop_row" (or "median" for a numeric feature).',
+        'Fill them, or declare missing = "drop_row" (or "median" for a numeric feature, "keep" for '
+        "a categorical one).",
     ),
     NOT_A_NUMBER: (
         "is not a number",

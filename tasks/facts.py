@@ -8,15 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.types import AuditReport, Categorical, Guarantee, Numeric, Public, Schema, Score
+from ppdm_core.types import (
+    AuditReport,
+    Categorical,
+    Guarantee,
+    Numeric,
+    Public,
+    Response,
+    Schema,
+    Score,
+)
 
 ARRAYS = ("centre", "loadings", "scales", "grid", "ranges")
 
 
-def schema_from_dict(data: Mapping[str, Any]) -> Schema:
-    def categorical(column: Mapping[str, Any]) -> Categorical:
-        return Categorical(column["name"], tuple(column["categories"]))
+def categorical(column: Mapping[str, Any]) -> Categorical:
+    return Categorical(**{**column, "categories": tuple(column["categories"])})
 
+
+def schema_from_dict(data: Mapping[str, Any]) -> Schema:
     label = data["label"]
     return Schema(
         numeric=tuple(Numeric(**column) for column in data["numeric"]),
@@ -29,7 +39,12 @@ def public_to_dict(public: Public) -> dict[str, Any]:
     found = {field.name: getattr(public, field.name) for field in fields(public)}
     for name in ARRAYS:
         found[name] = None if found[name] is None else found[name].tolist()
-    return {**found, "columns": list(public.columns), "facts": dict(public.facts)}
+    return {
+        **found,
+        "columns": list(public.columns),
+        "responses": [asdict(response) for response in public.responses],
+        "facts": dict(public.facts),
+    }
 
 
 def public_from_dict(data: Mapping[str, Any]) -> Public:
@@ -37,7 +52,12 @@ def public_from_dict(data: Mapping[str, Any]) -> Public:
         name: None if data[name] is None else np.array(data[name], dtype=np.float64)
         for name in ARRAYS
     }
-    return Public(**{**data, **arrays, "columns": tuple(data["columns"])})
+    responses = tuple(
+        Response(categorical(response["column"]), response["gamma"])
+        for response in data.get("responses", ())
+    )
+    lists = {"columns": tuple(data["columns"]), "responses": responses}
+    return Public(**{**data, **arrays, **lists})
 
 
 def guarantee_to_dict(guarantee: Guarantee) -> dict[str, Any]:

@@ -61,6 +61,12 @@ def check_plan(plan: Plan) -> None:
     from ppdm_core.sanitizers import make_sanitizer
 
     sanitizer = make_sanitizer(plan.method, plan.parameters)
+    if not sanitizer.row_aligned:
+        raise BadInput(
+            f"Method '{plan.method}' releases rows that belong to no record, which the audit "
+            "cannot attack yet.",
+            remedy="Choose another method.",
+        )
     for column in plan.columns:
         if column.role == "feature" and column.type not in sanitizer.accepts:
             raise BadInput(
@@ -69,7 +75,16 @@ def check_plan(plan: Plan) -> None:
                 column=column.name,
                 remedy='Give it the role "exclude", or choose another method.',
             )
-    sanitizer.check_features(sum(c.role == "feature" for c in plan.columns))
+    kinds = [column.type for column in plan.columns if column.role == "feature"]
+    sanitizer.check_kinds(kinds.count("numeric"), kinds.count("categorical"))
+    if "categorical" in kinds and not any(
+        name.startswith("amplification.") for name in plan.policy.limits
+    ):
+        raise BadInput(
+            "Nothing would judge the categorical features: no attack reads categories yet, and no "
+            "limit is on amplification.",
+            remedy='Add "amplification.attribute" or "amplification.record" to [limits].',
+        )
     if sanitizer.set_aside and plan.record_id is None:
         raise BadInput(
             f"Method '{plan.method}' sets records aside for its basis, which needs a record_id, "

@@ -29,7 +29,7 @@ from warehouse.checkpoints import checkpoint
 from warehouse.door import ORDER
 from warehouse.manifest import verify
 from warehouse.runs import tidy
-from warehouse.scan import Expected
+from warehouse.scan import Answered, Expected
 from warehouse.sql import ROW, quoted
 from warehouse.stages import FINISHED
 from warehouse.store import Run, Store, keep_fact
@@ -139,14 +139,16 @@ def expected(plan: Plan, store: Store, summary: Summary) -> Expected:
     assert facts is not None and valid is not None
     names = schema_from_dict(valid["schema"]).names
     public = public_from_dict(facts["public"])
+    answered = tuple(response.column.name for response in public.responses)
     scaling = Scaling.from_dict(facts["scaling"])
     with store.transaction(run.release_id) as db:
         X = matrix(db, names, validated_table(run))
+        C = matrix(db, answered, validated_table(run)).astype(np.int32)
         order = db.execute(
             f"select {ROW} from {door.candidate_table(run)} order by {ORDER}, {ROW}"
         ).fetchnumpy()[ROW]
         ids = [numeric_ids(db, run, c.name) for c in plan.columns if c.role == "identifier"]
-    X = X[order]  # validated rows are numbered from 0 without gaps
+    X, C = X[order], C[order]  # validated rows are numbered from 0 without gaps
     on_grid = public.space != "original"
     return Expected(
         columns=public.columns,
@@ -161,6 +163,7 @@ def expected(plan: Plan, store: Store, summary: Summary) -> Expected:
         others=tuple(ids),
         same_columns=facts["same_columns"],
         source_order=np.asarray(order, dtype=np.float64),
+        answered=tuple(map(Answered, public.responses, C.T)),
     )
 
 
@@ -187,7 +190,11 @@ def manifest_body(plan: Plan, store: Store, summary: Summary) -> dict[str, Any]:
         "method": plan.method,
         "parameters": plan.parameters,
         "public": facts["public"],
-        "features": [column["name"] for column in facts["schema"]["numeric"]],
+        "features": [
+            column["name"]
+            for kind in ("numeric", "categorical")
+            for column in facts["schema"][kind]
+        ],
         "scaling": facts["scaling"],
         "guarantee": facts["guarantee"],
         "noise": {"scheme": SCHEME.decode(), "block": BLOCK},

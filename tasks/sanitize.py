@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
@@ -16,16 +15,17 @@ from ppdm_core.noise import Noise
 from ppdm_core.rows import BLOCK, pick, row_numbers
 from ppdm_core.sanitizers import make_sanitizer
 from ppdm_core.scaling import Scaling, fit_scaling
-from ppdm_core.types import Block, Floats, Released, Rows
+from ppdm_core.types import Block, Floats, Public, Released, Rows
 from tasks.facts import guarantee_to_dict, public_to_dict, schema_from_dict
 from tasks.fits import fit_identity, keep_fit, published_facts, stored_fit
 from tasks.ingest import rejecting, validated_table
 from tasks.keys import dataset_noise
+from tasks.outgoing import reader_of
 from tasks.plan import Plan, say
 from tasks.shield import shielded
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
-from warehouse.door import ORDER, candidate_table, write_candidate
+from warehouse.door import candidate_table, write_candidate
 from warehouse.parts import PartRows, to_block, write_parts
 from warehouse.sql import ROW, quoted
 from warehouse.stages import is_past
@@ -69,7 +69,7 @@ class Draws:
         scaling = Scaling.from_dict(fitted["scaling"])
         X = scaling.apply(kept)
         candidate = self.sanitizer.sanitize(X, self.noise, fitted)
-        check_names_left(self.plan.columns, candidate.public.columns)
+        check_names_left(self.plan.columns, candidate.public)
         checkpoint("candidate drawn")
         shadows = [
             self.sanitizer.sanitize(self.placed(X), self.shadow_noise(k), fitted)
@@ -80,7 +80,7 @@ class Draws:
             keep_fit(change.db, self.run, identity, fitted)
             self.write_tables(change.db, X, candidate, shadows, scaling)
             label = (self.plan.label.name,) if self.plan.label else ()
-            columns = candidate.public.columns + label
+            columns = candidate.public.names + label
             path = self.work / "candidate.parquet"
             digest = write_candidate(change.db, self.run, columns, path, self.plan.sink)
             facts = {
@@ -148,12 +148,12 @@ class Draws:
         return {**learned, "scaling": scaling.as_dict()}
 
     def basis_from_file(self) -> dict[str, Any] | None:
-        name = self.plan.parameters.get("basis_file")
+        name = getattr(self.sanitizer, "basis_file", None)
         if name is None:
             return None
         from tasks.basis_file import read_basis
 
-        features = [column.name for column in self.plan.columns if column.role == "feature"]
+        features = [c.name for c in self.plan.columns if (c.role, c.type) == ("feature", "numeric")]
         return read_basis(Path(self.plan.folder) / name, features)
 
     def write_tables(
@@ -186,10 +186,11 @@ class Draws:
         db.unregister("incoming")
 
 
-def check_names_left(columns: Sequence[Column], released: Sequence[str]) -> None:
-    """A label, identifier or excluded column must not be taken for a released one."""
+def check_names_left(columns: Sequence[Column], public: Public) -> None:
+    """No column but a numeric feature may be taken for one of the numbers that the method makes."""
     for column in columns:
-        if column.role != "feature" and column.name.lower() in map(str.lower, released):
+        is_used_up = (column.role, column.type) == ("feature", "numeric")
+        if not is_used_up and column.name.lower() in map(str.lower, public.columns):
             raise BadInput(
                 f"Column '{column.name}' has the name of a column that the method makes.",
                 column=column.name,
@@ -239,33 +240,3 @@ def with_fixed_keys(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def row_numbers_from(block: Block) -> Any:
     return row_numbers(block.start + block.n)[block.start :]
-
-
-def reader_of(
-    X: Rows,
-    released: Released,
-    noise: Noise,
-    label: Column | None,
-    undo: Callable[[Floats], Floats] | None,
-) -> pa.RecordBatchReader:
-    """Released rows as Arrow, with the record they belong to, a keyed order, the label in words."""
-    import pyarrow as pa
-
-    fields = [pa.field(name, pa.float64()) for name in released.public.columns]
-    fields += [pa.field(label.name, pa.string())] if label else []
-    fields += [pa.field(ORDER, pa.uint64()), pa.field("__ppdm_key", pa.binary(16))]
-    schema = pa.schema(fields)
-    words = pa.array(label.categories, pa.string()) if label else None
-
-    def batch(source: Block, block: Block) -> pa.RecordBatch:
-        Y = block.X if undo is None else undo(block.X)
-        arrays: list[Any] = [pa.array(column) for column in np.ascontiguousarray(Y.T)]
-        if words is not None:
-            arrays.append(words.take(pa.array(block.label, mask=block.label < 0)))
-        arrays.append(pa.array(noise.ranks(source.key, "row order")))
-        raw = pa.py_buffer(np.ascontiguousarray(source.key).tobytes())
-        arrays.append(pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), block.n, [None, raw]))
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    pairs = zip(X.blocks(), released.rows.blocks(), strict=True)
-    return pa.RecordBatchReader.from_batches(schema, (batch(*pair) for pair in pairs))

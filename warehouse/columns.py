@@ -17,7 +17,7 @@ class Column:
     high: float | Literal["from_data"] | None = None
     categories: tuple[str, ...] = ()
     outside: Literal["clamp", "reject", "drop_row"] = "clamp"  # drop_row: categorical only
-    missing: Literal["reject", "drop_row", "median"] = "reject"
+    missing: Literal["reject", "drop_row", "median", "keep"] = "reject"  # keep: categorical only
 
 
 @dataclass(frozen=True)

@@ -105,9 +105,8 @@ def publish(store: Store, parcel: Parcel) -> Path:
         draft.mkdir()
     with removed_on_error(draft, final), store.advance(run, "published") as change:
         checkpoint("door opened")
-        label = (parcel.expected.label,) if parcel.expected.label else ()
         data = draft / "data.parquet"
-        columns = parcel.expected.columns + label
+        columns = parcel.expected.names
         data_digest = write_candidate(change.db, run, columns, data, parcel.sink)
         check_verdict(read_verdict(change.db, run.release_id), data_digest, parcel)
         check_bytes(data, parcel.expected)

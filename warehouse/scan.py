@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.errors import Refused
-from ppdm_core.types import Floats
+from ppdm_core.types import Codes, Floats, Response
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +29,18 @@ RARE = 3  # a value held by at most so many records can point at one of them
 
 
 @dataclass(frozen=True, eq=False)
+class Answered:
+    """A categorical column that leaves, and what it held."""
+
+    response: Response
+    originals: Codes  # (n,) aligned to the released rows
+
+
+@dataclass(frozen=True, eq=False)
 class Expected:
     """What the candidate should look like."""
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # the numeric ones
     label: str | None
     categories: tuple[str, ...]
     rows: int
@@ -43,13 +52,21 @@ class Expected:
     others: tuple[Floats, ...]  # further private numbers, of all records: numeric ids
     same_columns: bool
     source_order: Floats  # (n,) position in the source of each released row
+    answered: tuple[Answered, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column that leaves."""
+        answered = tuple(each.response.column.name for each in self.answered)
+        return self.columns + answered + ((self.label,) if self.label else ())
 
 
 def check_bytes(path: Path, expected: Expected) -> None:
     """Raises Refused with one sentence for the first thing that must not leave."""
     import pyarrow.parquet as pq
 
-    for complaint in (*footer(path, expected), *content(pq.read_table(path), expected)):
+    # In turn: the content of a file with other columns cannot be looked at.
+    for complaint in chain(footer(path, expected), content(pq.read_table(path), expected)):
         raise Refused(
             f"The door stopped {path.name}: {complaint}",
             file=path.name,
@@ -62,8 +79,7 @@ def footer(path: Path, expected: Expected) -> Iterator[str]:
 
     metadata = pq.read_metadata(path)
     names = tuple(metadata.schema.names)
-    wanted = expected.columns + ((expected.label,) if expected.label else ())
-    if names != wanted:
+    if names != expected.names:
         yield "its columns are not those of the release."
     if expected.forbidden & set(names):
         yield "it holds an identifier or an excluded column."
@@ -82,15 +98,44 @@ def content(table: pa.Table, expected: Expected) -> Iterator[str]:
     if table.num_rows != expected.rows:
         yield "it does not hold the rows that were audited."
         return
-    if expected.label:
-        values = set(table.column(expected.label).unique().to_pylist())
-        if not values <= set(expected.categories) | {None}:
-            yield "its label holds a value that the release file does not declare."
+    if expected.label and not holds_only(table, expected.label, {*expected.categories, None}):
+        yield "its label holds a value that the release file does not declare."
+    if has_source_order(expected.source_order):
+        yield "its rows are in the order of the source."
+    yield from categories(table, expected.answered)
+    if expected.columns:
+        yield from numbers(table, expected)
+
+
+def holds_only(table: pa.Table, name: str, allowed: set[str | None]) -> bool:
+    return set(table.column(name).unique().to_pylist()) <= allowed
+
+
+def categories(table: pa.Table, answered: tuple[Answered, ...]) -> Iterator[str]:
+    """Nothing but declared categories, and no more true ones than the law of the answers makes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_row_true = np.ones(table.num_rows, dtype=bool)
+    row_chance = 1.0
+    for each in answered:
+        column, chance = each.response.column, each.response.kept
+        if not holds_only(table, column.name, {*column.categories, *[None] * column.missing}):
+            yield "a category is not one that the release file declares."
+        codes = pc.index_in(table.column(column.name), pa.array(column.categories, pa.string()))
+        is_true = pc.fill_null(codes, -1).to_numpy() == each.originals
+        if np.count_nonzero(is_true) > most_by_chance(table.num_rows, chance):
+            yield "it holds true categories, more than chance makes."
+        is_row_true &= is_true
+        row_chance *= chance
+    if answered and np.count_nonzero(is_row_true) > most_by_chance(table.num_rows, row_chance):
+        yield "it holds records with all their categories true, more than chance makes."
+
+
+def numbers(table: pa.Table, expected: Expected) -> Iterator[str]:
     Y = np.column_stack([table.column(name).to_numpy() for name in expected.columns])
     if not np.all(np.isfinite(Y)):
         yield "it holds values that are not numbers."
-    if has_source_order(expected.source_order):
-        yield "its rows are in the order of the source."
     if expected.same_columns and equal_rows(Y, expected.originals[0]) > chance_rows(expected):
         yield "it holds rows equal to original ones, more than chance makes."
     if own_matches(Y, expected) > chance_own(Y, expected):

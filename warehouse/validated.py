@@ -207,8 +207,13 @@ def _number_value(cell: str, column: Column, found: _Found) -> str:
 
 
 def _code(cell: str, column: Column) -> str:
+    """Its place among the categories, -1 for a missing one that is kept; null if no rule covers
+    it."""
     categories = ", ".join(literal(category) for category in column.categories)
-    return f"(list_position([{categories}], {cell}) - 1)::integer"
+    code = f"list_position([{categories}], {cell}) - 1"
+    if column.missing == "keep":
+        code = f"case when {cell} is null then -1 else {code} end"
+    return f"({code})::integer"
 
 
 def _with_keys(chunk: Any, key_of: KeyOf) -> Any:
@@ -233,7 +238,7 @@ def _append(db: duckdb.DuckDBPyConnection, table: str, chunk: Any) -> None:
 
 def _schema(columns: tuple[Column, ...], found: dict[str, _Found]) -> Schema:
     categorical = {
-        column.name: Categorical(column.name, column.categories)
+        column.name: Categorical(column.name, column.categories, column.missing == "keep")
         for column in columns
         if column.type == "categorical"
     }

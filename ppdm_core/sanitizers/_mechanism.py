@@ -1,21 +1,29 @@
-"""Laplace noise on linear scores, as numbers."""
+"""Noise on linear scores, as numbers."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ppdm_core.errors import BadInput
-from ppdm_core.guarantee import laplace_figures
-from ppdm_core.noise import TAIL, grid_step
+from ppdm_core.guarantee import figures
+from ppdm_core.laws import LEAST_NU, MOST_NU, DrawnLaw, StudentT
+from ppdm_core.noise import GridNoise, grid_step
+from ppdm_core.rounding import outward
 from ppdm_core.types import Floats
+from ppdm_core.validation import check_choice, is_number, reject
+
+MOST_STEPS = 2.0**50  # of the grid in a range: beyond, floats cannot tell them apart
 
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
     """What the noise is made with; ``scaled`` gives the same with other noise."""
 
+    law: DrawnLaw
     loadings: Floats  # (d, s)
     widths: Floats  # (d,)
     b: Floats  # (s,) noise scales
@@ -31,13 +39,73 @@ class Mechanism:
 
     def figures(self) -> tuple[float, float, float]:
         inside = self.clips
-        return laplace_figures(self.loadings, self.widths, self.b, self.g, self.ranges, inside)
+        return figures(self.law, self.loadings, self.widths, self.b, self.g, self.ranges, inside)
 
-    def check_reach(self) -> None:
+    def factor_for(self, gamma: Mapping[str, float]) -> float | None:
+        """The smallest factor whose figures keep every asked gamma (they fall as it grows)."""
+        asked = [(kind, math.log(value)) for kind, value in gamma.items()]
+
+        def keeps(factor: float) -> bool:
+            component, attribute, record = self.scaled(factor).figures()
+            reached = {"component": component, "attribute": attribute, "record": record}
+            return all(reached[kind] <= limit for kind, limit in asked)
+
+        low, high = 1e-9, 1.0
+        while not keeps(high):
+            low, high = high, high * 2
+            if high > 1e9:
+                return None
+        for _ in range(100):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if keeps(middle) else (middle, high)
+        return high
+
+    def noise(self, owner: object) -> GridNoise:
+        """The noise itself, or a refusal where it could not hide its input."""
         half = (self.ranges[:, 1] - self.ranges[:, 0]) / 2
-        if np.any(TAIL * self.b <= half + 2 * self.g):
-            factor = float(np.max(half / self.b)) / TAIL
+        name = type(owner).__name__
+        if self.law.is_bounded and np.any(self.law.tail * self.b <= half + 2 * self.g):
+            factor = float(np.max(half / self.b)) / self.law.tail
             raise BadInput(
-                "With so little noise some outputs of PcaLaplace cannot come from all inputs.",
+                f"With so little noise some outputs of {name} cannot come from all inputs.",
                 remedy=f"Raise 'b' to more than {factor:.2g} times its value.",
             )
+        if np.any(half > MOST_STEPS * self.g):
+            raise BadInput(
+                f"The noise of {name} is lost in the rounding of its columns.",
+                remedy="Raise 'b'.",
+            )
+        return GridNoise(self.law, self.b, self.g, self.ranges)
+
+    def facts(self, variances: Floats) -> dict[str, float | str]:
+        """What recipients need: mean and variance of d'^2 - d^2 over a random pair and the noise.
+
+        d' is the distance of a clean query from a noisy record, as a recipient's classifier sees
+        it; ``variances`` are those of the kept and then of the dropped components. Laplace noise
+        gives equations 12 and 13 of P0; where a law has no such moment, it is left out.
+        """
+        kept, dropped = variances[: len(self.b)], variances[len(self.b) :]
+        noise = self.law.variance
+        squares = self.law.fourth_moment - noise**2  # the variance of squared noise
+        found = {
+            "distance_distortion_mean": noise * sum_of(self.b**2) - 2 * sum_of(dropped),
+            "distance_distortion_variance": 8 * noise * sum_of(self.b**2 * kept)
+            + squares * sum_of(self.b**4)
+            + 8 * sum_of(dropped**2),
+        }
+        shape = {"nu": self.law.nu} if isinstance(self.law, StudentT) else {}
+        moments = {key: outward(value) for key, value in found.items() if math.isfinite(value)}
+        return {**shape, **moments}
+
+
+def sum_of(values: Floats) -> float:
+    return float(np.sum(values))
+
+
+def check_law(owner: object, law: str, nu: float | None, choices: tuple[str, ...]) -> None:
+    """The 'law' and 'nu' parameters of a method."""
+    check_choice(owner, "law", choices)
+    if (law == "student_t") != (nu is not None):
+        raise reject(owner, "nu", 'a number exactly when law = "student_t"', nu)
+    if nu is not None and not (is_number(nu) and LEAST_NU <= nu <= MOST_NU):
+        raise reject(owner, "nu", f"a number from {LEAST_NU} to {MOST_NU}", nu)

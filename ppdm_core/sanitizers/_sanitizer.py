@@ -87,6 +87,10 @@ class Sanitizer(ABC):
                 remedy='Give a column the role "feature".',
             )
 
+    def check_kinds(self, numeric: int, categorical: int) -> None:
+        """The same, for so many features of each kind."""
+        self.check_features(numeric + categorical)
+
     def fit_parameters(self) -> dict[str, Any]:
         """What the fit depends on beside the records."""
         return {"scale": self.scale}

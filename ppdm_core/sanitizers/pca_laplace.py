@@ -1,8 +1,7 @@
-"""Principal components plus Laplace noise."""
+"""Principal components plus Laplace noise, or other noise with a worst-case bound."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -10,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ppdm_core.errors import BadInput
-from ppdm_core.noise import Noise, grid_ranges, on_grid, reach
+from ppdm_core.laws import BOUNDED, law_named
+from ppdm_core.noise import Noise, grid_ranges
 from ppdm_core.rows import padded_product
-from ppdm_core.sanitizers._basis import box_ranges, distortion_moments, fit_basis
-from ppdm_core.sanitizers._mechanism import Mechanism
+from ppdm_core.sanitizers._basis import box_ranges, fit_basis
+from ppdm_core.sanitizers._mechanism import Mechanism, check_law
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 from ppdm_core.types import (
     Block,
@@ -37,11 +37,14 @@ from ppdm_core.validation import (
 
 @dataclass(frozen=True, kw_only=True)
 class PcaLaplace(Sanitizer):
-    """Projects records on their leading principal components and adds Laplace noise to each.
+    """Projects records on their leading principal components and adds noise to each.
 
     **Parameters**:
     ``components``: how many are kept: a count, a share of the columns, or { variance = 0.9 }.
     ``b``: noise scale, in units that ``noise_shape`` chooses. Either this or ``gamma`` is given.
+    ``law``: of the noise: "laplace" (the paper), "logistic" (smooth; more noise for the same bound)
+    or "student_t" (heavy tails, so that far outputs tell less than near ones).
+    ``nu``: degrees of freedom of "student_t", from 1 to 20.
     ``gamma``: bounds that b is solved for, such as { record = 1000 }; also attribute, component.
     ``noise_shape``: "isotropic" (one scale, b times the widest column) or "per_component" (the
     paper: b times the range of each score; scores are clipped to ranges that do not come from
@@ -53,7 +56,7 @@ class PcaLaplace(Sanitizer):
     ``score_ranges``: pairs [low, high] for "per_component", one a component; else the basis's own.
     ``space``: "components", or "original" to map the noisy scores back.
 
-    **Public**: centre, loadings, noise scales, grid, distortion moments.
+    **Public**: centre, loadings, law and scales of the noise, grid, distortion moments.
     **Broken by**: ``shrinkage`` and ``transform_inverse`` when the noise is small against the
     spread of the components; ``record_linkage`` with several nearly noiseless components.
     **Guarantee**: with a public basis (file) or one fitted on records that are never released
@@ -78,6 +81,8 @@ class PcaLaplace(Sanitizer):
     basis_file: str | None = None
     score_ranges: Sequence[Sequence[float]] | None = None
     space: str = "components"
+    law: str = "laplace"
+    nu: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,6 +90,7 @@ class PcaLaplace(Sanitizer):
         check_choice(self, "basis", ("sample", "file", "private"))
         check_choice(self, "space", ("components", "original"))
         check_share(self, "basis_share", self.basis_share)
+        check_law(self, self.law, self.nu, BOUNDED)
         if (self.basis == "file") != (self.basis_file is not None):
             raise reject(self, "basis_file", 'a path exactly when basis = "file"', self.basis_file)
         self._check_level()
@@ -169,13 +175,15 @@ class PcaLaplace(Sanitizer):
         else:
             ranges = self._score_ranges(fitted, loadings.shape[1])
             units = ranges[:, 1] - ranges[:, 0]
-        unit = Mechanism(loadings, schema.widths, units, ranges, self._clips)
+        law = law_named(self.law, self.nu)
+        unit = Mechanism(law, loadings, schema.widths, units, ranges, self._clips)
         return unit.scaled(self.b if self.b is not None else self._solve(unit))
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
         m = self._mechanism(schema, fitted)
         arrays = (m.loadings, m.b, m.g, m.ranges)
-        return ["laplace", m.clips, *(array.tolist() for array in arrays)]
+        shape = [] if self.nu is None else [float(self.nu)]
+        return [self.law, *shape, m.clips, *(array.tolist() for array in arrays)]
 
     def _score_ranges(self, fitted: Fitted, s: int) -> Floats:
         if self.score_ranges is None:
@@ -192,39 +200,27 @@ class PcaLaplace(Sanitizer):
         return np.array(self.score_ranges, dtype=np.float64)
 
     def _solve(self, unit: Mechanism) -> float:
-        """The smallest b whose figures keep every asked gamma (they fall as b grows)."""
         assert self.gamma is not None
-        asked = [(kind, math.log(value)) for kind, value in self.gamma.items()]
-
-        def keeps(b: float) -> bool:
-            component, attribute, record = unit.scaled(b).figures()
-            reached = {"component": component, "attribute": attribute, "record": record}
-            return all(reached[kind] <= limit for kind, limit in asked)
-
-        low, high = 1e-9, 1.0
-        while not keeps(high):
-            low, high = high, high * 2
-            if high > 1e9:
-                raise reject(self, "gamma", "reachable", dict(self.gamma))
-        for _ in range(100):
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if keeps(middle) else (middle, high)
-        return high
+        b = unit.factor_for(self.gamma)
+        if b is None:
+            raise reject(self, "gamma", "reachable", dict(self.gamma))
+        return b
 
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         m = self._mechanism(schema, fitted)
-        m.check_reach()
+        added = m.noise(self)
         centre = (schema.lows + schema.highs) / 2
         back: Floats = np.linalg.pinv(m.loadings).astype(np.float64)  # (s, d)
         fingerprint = self.fingerprint(schema, fitted)
-        released = self._released_schema(schema, m)
+        reached = added.limits * m.g[:, None]  # (s, 2)
+        released = self._released_schema(schema, reached)
         limits = (grid_ranges(m.ranges, m.g) * m.g[:, None]).T  # (2, s)
 
         def step(block: Block) -> Block:
             T = padded_product(block.X - centre, m.loadings)
             bits = noise.bits(block, self.name, len(m.b), fingerprint)
-            Z = on_grid(T, bits, m.b, m.g, m.ranges)
+            Z = added.add(T, bits)
             Y = Z if self.space == "components" else centre + padded_product(Z, back)
             return replace(block, X=Y)
 
@@ -242,23 +238,22 @@ class PcaLaplace(Sanitizer):
                 columns=released.names,
                 centre=centre,
                 loadings=m.loadings,
-                law="laplace",
+                law=self.law,
                 scales=m.b,
                 grid=m.g,
-                ranges=reach(m.ranges, m.b, m.g) * m.g[:, None],
-                facts=distortion_moments(fitted, m.b),
+                ranges=reached,
+                facts=m.facts(np.array(fitted["variances"], dtype=np.float64)),
             ),
-            atom=float(np.max(np.tanh(m.g / m.b / 2))),  # (1 - q) / (1 + q)
+            atom=added.atom,
             counts=counts,
         )
 
-    def _released_schema(self, schema: Schema, m: Mechanism) -> Schema:
+    def _released_schema(self, schema: Schema, reached: Floats) -> Schema:
         if self.space == "original":
             return schema
-        limits = reach(m.ranges, m.b, m.g) * m.g[:, None]
         numeric = tuple(
             Numeric(f"component_{number}", low, high)
-            for number, (low, high) in enumerate(limits.tolist(), start=1)
+            for number, (low, high) in enumerate(reached.tolist(), start=1)
         )
         return replace(schema, numeric=numeric)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ppdm_core.noise import Noise
 from ppdm_core.rows import padded_product
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 from ppdm_core.types import Block, Guarantee, Numeric, Public, Released, Rows, Schema
+from ppdm_core.validation import reject
 
 STEP = 2.0**-32  # outputs are rounded to it, so that low bits do not depend on the machine
 
@@ -21,12 +22,17 @@ STEP = 2.0**-32  # outputs are rounded to it, so that low bits do not depend on 
 class RandomRotation(Sanitizer):
     """Multiplies every record by one secret orthogonal matrix, uniform over all of them.
 
-    All distances and inner products stay as they are.
+    All distances and inner products stay as they are; with a translation, distances only.
 
-    **Public**: the scaling; that distances are exact.
+    **Parameters**:
+    ``translation``: adds one secret offset to all rows, so that lengths are not told.
+
+    **Public**: the scaling; that distances are exact; whether there is an offset.
     **Broken by**: ``known_pairs`` as soon as the known records span the space (as many independent
-    ones as columns give everything), and long before for records near their span.
+    ones as columns give everything), and long before for records near their span. A translation
+    costs the attacker one known record more.
     **Guarantee**: none. Two records of different length have disjoint images: gamma is infinite.
+    It stays so with a translation, because bounded offsets do not reach everywhere.
     **References**: Liu, Giannella, Kargupta, "An attacker's view of distance preserving maps for
     privacy preserving data mining" (2006), section 3.
     """
@@ -35,19 +41,33 @@ class RandomRotation(Sanitizer):
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
 
+    translation: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.translation, bool):
+            raise reject(self, "translation", "true or false", self.translation)
+
+    def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
+        return ["translation"] if self.translation else []
+
     def fit(self, rows: Rows) -> Fitted:
         return {}
 
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         d = len(schema.numeric)
-        M = haar(d, noise.generator("rotation", self.fingerprint(schema, fitted)))
+        rng = noise.generator("rotation", self.fingerprint(schema, fitted))
+        M = haar(d, rng)
         reach = float(np.linalg.norm(np.maximum(np.abs(schema.lows), np.abs(schema.highs))))
+        offset = np.zeros(d)
+        if self.translation:
+            offset, reach = rng.uniform(-reach, reach, d), 2 * reach
         columns = tuple(f"rotated_{i + 1}" for i in range(d))
         released = replace(schema, numeric=tuple(Numeric(name, -reach, reach) for name in columns))
 
         def step(block: Block) -> Block:
-            Y = np.rint(padded_product(block.X, M.T) / STEP) * STEP
+            Y = np.rint((padded_product(block.X, M.T) + offset) / STEP) * STEP
             return replace(block, X=Y + 0.0)
 
         return Released(
@@ -58,12 +78,14 @@ class RandomRotation(Sanitizer):
                 columns=columns,
                 grid=np.full(d, STEP),
                 preserves_distances=True,
+                facts={"translation": "secret"} if self.translation else {},
             ),
             atom=STEP,
         )
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
         return empirical(
-            "A rotation has no worst-case bound: lengths and distances are published exactly.",
+            "A rotation has no worst-case bound: "
+            f"{'' if self.translation else 'lengths and '}distances are published exactly.",
             *self.weaker_promises(schema),
         )

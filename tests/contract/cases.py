@@ -21,6 +21,8 @@ class SanitizerCase:
 
 
 _PCA = {"components": 3, "b": 0.3}
+_LAYOUT = {"landmarks": 30, "iterations": 20}
+_ANSWERS = {"method": "randomized_response", "gamma": {"attribute": 9.0}}
 
 # The part of an id before "-" is the key in the registry.
 SANITIZERS: dict[str, SanitizerCase] = {
@@ -35,7 +37,41 @@ SANITIZERS: dict[str, SanitizerCase] = {
             {"components": {"variance": 0.8}, "gamma": {"record": 1e4}},
             {"gamma": {"record": 10.0}},
         ),
+        ("pca_laplace-student_t", {**_PCA, "law": "student_t", "nu": 3}, {"b": 1.2}),
+        ("additive_noise-logistic", {"b": 0.3, "law": "logistic"}, {"b": 1.2}),
+        ("additive_noise-uniform", {"b": 0.3, "law": "uniform", "scale": "zscore"}, {"b": 1.2}),
         ("random_rotation", {}, "a rotation has no noise whose level could be raised"),
+        ("random_rotation-translation", {"translation": True}, "a rotation has no noise either"),
+        (
+            "randomized_response",
+            {"gamma": {"attribute": {"c0": 9.0, "c1": 3.0}}},
+            {"gamma": {"attribute": 1.5}},
+        ),
+        (
+            "pipeline",
+            {"numeric": {"method": "pca_laplace", **_PCA}, "categorical": _ANSWERS},
+            {"numeric": {"method": "pca_laplace", **_PCA, "b": 1.2}},
+        ),
+        ("random_projection", {"components": 3}, {"components": 1}),
+        (
+            "random_projection-unit_columns",
+            {"components": 0.9, "normalisation": "unit_columns"},
+            {"components": 0.2},
+        ),
+        ("kde_resample", {}, "its rows belong to no record, so that they have no distortion"),
+        (
+            "kde_resample-floor",
+            {"bandwidth": "floor", "floor": 0.1, "rows": 30, "clip": False, "lonely": "merge"},
+            "its rows belong to no record, so that they have no distortion",
+        ),
+        ("nonmetric_mds", {**_LAYOUT, "dimensions": 3}, {"dimensions": 1}),
+        (
+            "nonmetric_mds-primary",
+            {**_LAYOUT, "ties": "primary", "scale": "zscore"},
+            {"dimensions": 1},
+        ),
+        ("dct_fuzzy", {"b": 0.1, "p": 0.2}, {"b": 0.4}),
+        ("dct_fuzzy-random", {"b": 0.05, "selection": "random", "centre": True}, {"b": 0.4}),
     )
 }
 

@@ -14,6 +14,7 @@ from ppdm_core.errors import BadInput
 from ppdm_core.noise import Noise
 from ppdm_core.public_map import project
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
+from ppdm_core.sanitizers.randomized_response import RandomizedResponse
 from ppdm_core.types import Block, Guarantee, Public, Released, Rows
 
 Change = Callable[[Block], Block]
@@ -125,6 +126,22 @@ class ReturnsSomeRowsVerbatim(Planted):
         public = Public(self.name, "original", rows.schema.names)
         kept = rows.map(lambda block: replace(block, X=Y[block.start :][: block.n]), rows.schema)
         return Released(kept, public, atom=released.atom)
+
+
+class KeepsCategories(RandomizedResponse):
+    """Every answer is the true one."""
+
+    def sanitize(self, rows, noise, fitted):
+        return replace(super().sanitize(rows, noise, fitted), rows=rows)
+
+
+class HidesCategories(RandomizedResponse):
+    """It releases a column of which recipients are not told."""
+
+    def sanitize(self, rows, noise, fitted):
+        released = super().sanitize(rows, noise, fitted)
+        told = released.public.responses[:1]
+        return replace(released, public=replace(released.public, responses=told))
 
 
 class ForgetsSomeNoise(Planted):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from warehouse.parts import PartRows, to_batch
 KEY = bytes(range(32))
 LARGE = BLOCK + 700  # rows, so that a table has more than one block
 LABEL = Categorical("label", ("no", "yes"))
+WORDS = (Categorical("c0", ("red", "green", "blue")), Categorical("c1", ("yes", "no"), True))
 
 
 def schema(d: int = 5) -> Schema:
@@ -37,6 +39,18 @@ def table(n: int = 60, d: int = 5, seed: int = 1) -> ArrayRows:
         label=(common[:, 0] > 0).astype(np.int32),
         key=rng.integers(0, 256, size=(n, 16), dtype=np.uint8),
     )
+
+
+def suited(rows: ArrayRows, sanitizer: Sanitizer) -> ArrayRows:
+    """The table with the kinds of columns that the method takes, the same for a record anywhere."""
+    whole, columns = rows.whole, rows.schema
+    X, C = whole.X, whole.C
+    if "categorical" in sanitizer.accepts:
+        columns = replace(columns, categorical=WORDS)
+        C = whole.key[:, :2].astype(np.int32) % 3 - np.array([0, 1], dtype=np.int32)
+    if "numeric" not in sanitizer.accepts:
+        columns, X = replace(columns, numeric=()), X[:, :0]
+    return ArrayRows(columns, X, whole.label, whole.key, C)
 
 
 def with_values(X: np.ndarray, columns: Schema | None = None) -> ArrayRows:
@@ -58,7 +72,8 @@ class ChunkRows(ArrayRows):
     """A table that its storage hands over in chunks of ``size`` rows."""
 
     def __init__(self, rows: ArrayRows, size: int) -> None:
-        super().__init__(rows.schema, rows.whole.X, rows.whole.label, rows.whole.key)
+        whole = rows.whole
+        super().__init__(rows.schema, whole.X, whole.label, whole.key, whole.C)
         self.size = size
 
     def blocks(self) -> Iterator[Block]:
@@ -97,8 +112,17 @@ def release(
     return sanitizer.sanitize(scaled(rows, fitted), Noise(key), fitted)
 
 
-def values(rows: Rows) -> np.ndarray:
+def numbers(rows: Rows) -> np.ndarray:
     return np.concatenate([block.X for block in rows.blocks()])
+
+
+def codes(rows: Rows) -> np.ndarray:
+    return np.concatenate([block.C for block in rows.blocks()])
+
+
+def values(rows: Rows) -> np.ndarray:
+    """All cells of a table, categories as their codes."""
+    return np.hstack([numbers(rows), codes(rows)])
 
 
 def content(rows: Rows) -> bytes:

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.special import gammaincc
 
+from ppdm_core.laws import LAPLACE, DrawnLaw, Logistic, Normal, StudentT, Uniform
 from ppdm_core.noise import (
     LN_SLACK,
+    GridNoise,
     Noise,
+    cut_points,
     grid_ranges,
     grid_step,
     on_grid,
@@ -20,6 +24,9 @@ from ppdm_core.noise import (
     two_sided_geometric,
 )
 from ppdm_core.types import Block
+
+ROUNDED = [Logistic(), StudentT(1.0), StudentT(3.0), StudentT(20.0)]
+each_rounded = pytest.mark.parametrize("law", ROUNDED, ids=str)
 
 
 def drawn_bits(n: int, columns: int) -> np.ndarray:
@@ -73,17 +80,18 @@ def as_bits(k: int, negative: bool = False) -> np.ndarray:
     return np.array([high, k & (2**64 - 1)], dtype=np.uint64)
 
 
-def magnitudes(ks: list[int], ln_q: float) -> list[int]:
-    bits = np.array([as_bits(k) for k in ks])[:, None, :]
-    return two_sided_geometric(bits, np.array([ln_q]))[:, 0].tolist()
+def sampler(law: DrawnLaw, ratio: float) -> GridNoise:
+    """Noise of one component on the grid of whole numbers, over a domain of no width."""
+    return GridNoise(law, np.array([1 / ratio]), np.ones(1), np.zeros((1, 2)))
 
 
-def counts_at_least(steps: list[int], ln_q: float) -> list[int]:
+def counts_at_least(steps: list[int], noise: GridNoise) -> list[int]:
     """For each m: how many of the 2^127 values of U give |G| >= m, by bisection."""
     low, high = [-1] * len(steps), [2**127] * len(steps)  # |G| >= m at low, < m at high
     for _ in range(128):
         middle = [(a + b) // 2 for a, b in zip(low, high, strict=True)]
-        answers = magnitudes([max(k, 0) for k in middle], ln_q)
+        bits = np.array([as_bits(max(k, 0)) for k in middle])[:, None, :]
+        answers = noise.draw(bits)[:, 0].tolist()
         for i, (m, k) in enumerate(zip(steps, middle, strict=True)):
             if high[i] - low[i] > 1:
                 low[i], high[i] = (k, high[i]) if answers[i] >= m else (low[i], k)
@@ -98,13 +106,163 @@ def counts_at_least(steps: list[int], ln_q: float) -> list[int]:
 def test_atoms_against_exact_arithmetic(ratio, depth):
     tops = [0, 1, 2, 3, 17, *(int(x / ratio) for x in (0.5, 1, 3.3, 7, 20, 41, depth))]
     steps = sorted({m for top in tops for m in (top, top + 1)})
-    counts = dict(zip(steps, counts_at_least(steps, -ratio), strict=True))
+    counts = dict(zip(steps, counts_at_least(steps, sampler(LAPLACE, ratio)), strict=True))
     with mpmath.workprec(200):
         q = mpmath.exp(-mpmath.mpf(ratio))
         for m in tops:
             exact = (1 - q) / (1 + q) * q**m * (2 if m else 1)
             ours = mpmath.mpf(counts[m] - counts[m + 1]) / 2**127
             assert abs(ours / exact - 1) <= LN_SLACK, (m, float(ours / exact - 1))
+
+
+def exact_beyond(law: DrawnLaw, x: mpmath.mpf) -> mpmath.mpf:
+    """P(|noise| > x) in the precision of the context."""
+    if isinstance(law, StudentT):
+        nu = mpmath.mpf(law.nu)
+        return mpmath.betainc(nu / 2, mpmath.mpf(1) / 2, 0, nu / (nu + x * x), regularized=True)
+    assert isinstance(law, Logistic)
+    return 2 / (1 + mpmath.exp(x))
+
+
+def exact_at_least(law: DrawnLaw, m: int, ratio: float) -> mpmath.mpf:
+    """P(|G| >= m): noise from m - 1/2 on is rounded to m and beyond."""
+    return exact_beyond(law, (m - mpmath.mpf(1) / 2) * mpmath.mpf(ratio)) if m else mpmath.mpf(1)
+
+
+@pytest.mark.parametrize("ratio", [2.0**-3, 1 / 1000, 1 / 1999])
+@each_rounded
+def test_atoms_of_rounded_laws_against_exact_arithmetic(law, ratio):
+    tops = [0, 1, 2, 17, *(int(x / ratio) for x in (0.5, 1.7, 3.3, 7, 20, 41, 59.8))]
+    noise = sampler(law, ratio)
+    ratio = float(noise.g[0] / noise.b[0])
+    steps = sorted({m for top in tops for m in (top, top + 1)})
+    counts = dict(zip(steps, counts_at_least(steps, noise), strict=True))
+    with mpmath.workprec(200):
+        for m in tops:
+            exact = exact_at_least(law, m, ratio) - exact_at_least(law, m + 1, ratio)
+            ours = mpmath.mpf(counts[m] - counts[m + 1]) / 2**127
+            # Two such probabilities make a quotient, so each may be off by half the slack.
+            assert abs(ours / exact - 1) <= LN_SLACK / 2, (m, float(ours / exact - 1))
+
+
+@pytest.mark.parametrize(
+    ("law", "density"),
+    [
+        (Logistic(), stats.logistic.pdf),
+        (StudentT(1.0), stats.t(1).pdf),
+        (StudentT(2.7), stats.t(2.7).pdf),
+        (StudentT(20.0), stats.t(20).pdf),
+    ],
+    ids=["logistic", "t1", "t2.7", "t20"],
+)
+def test_no_atom_of_a_table_is_off(law, density):
+    """All of them, 60 scales out, against the integral of the density over each cell."""
+    ratio = 1 / 1999
+    atoms = np.diff(cut_points(law, ratio))[::-1]  # P(|G| = m) for m = 1, 2, ...
+    nodes, weights = np.polynomial.legendre.leggauss(4)
+    m = np.arange(1, len(atoms) + 1)
+    cells = 2 * ratio / 2 * (density((m[:, None] + nodes / 2) * ratio) @ weights)
+    assert np.max(np.abs(atoms / cells - 1)) <= LN_SLACK / 2
+
+
+def exact_law(law: DrawnLaw, noise: GridNoise, score: int) -> list[mpmath.mpf]:
+    """P of every output from this score, a multiple of the grid: cells, and half-lines at the
+    clamps."""
+    ratio = float(noise.g[0] / noise.b[0])
+    bottom, top = noise.limits[0].astype(int).tolist()
+    farthest = max(top - score, score - bottom) + 1
+    tail = [exact_at_least(law, m, ratio) / 2 for m in range(1, farthest + 1)]  # P(G >= m)
+
+    def up_to(k: int) -> mpmath.mpf:  # P(G <= k)
+        return tail[-k - 1] if k < 0 else 1 - tail[k]
+
+    def cell(k: int) -> mpmath.mpf:
+        return 1 - 2 * tail[0] if k == 0 else tail[abs(k) - 1] - tail[abs(k)]
+
+    inner = [cell(z - score) for z in range(bottom + 1, top)]
+    return [up_to(bottom - score), *inner, tail[top - score - 1]]
+
+
+@pytest.mark.parametrize("width", [1, 40])
+@pytest.mark.parametrize("law", [Logistic(), StudentT(1.0), StudentT(4.5)], ids=str)
+def test_ln_gamma_of_the_clamped_grid_law_by_exact_arithmetic(law, width):
+    g, b = np.array([0.25]), np.array([1.0])
+    noise = GridNoise(law, b, g, np.array([[-0.25 * width, 0.0]]))
+    claim = float(law.ln_gamma(np.array(width * 0.25)))
+    with mpmath.workprec(200):
+        high, low = (exact_law(law, noise, score) for score in (0, -width))
+        assert abs(sum(high) - 1) < mpmath.mpf(2) ** -150
+        ratios = [abs(mpmath.log(p / q)) for p, q in zip(high, low, strict=True)]
+        worst = float(max(ratios))
+    assert worst <= claim
+    assert worst >= claim * 0.99  # and it is nearly reached
+
+
+@pytest.mark.parametrize("law", [*ROUNDED, Normal(), Uniform()], ids=str)
+def test_rounded_laws_follow_their_law(law):
+    n, ratio = 100_000, 1 / 8
+    noise = sampler(law, ratio)
+    G = noise.draw(drawn_bits(n, 1))[:, 0]
+    edge = max(m for m in range(1, 480) if n * float(law.at_least(np.array(m), ratio)) > 200)
+    above = np.append(law.at_least(np.arange(1.0, edge + 1), ratio), 0.0)  # (edge + 1,)
+    atoms = -np.diff(above) / 2
+    expected = n * np.concatenate([atoms[::-1], [1 - above[0]], atoms])
+    observed = np.bincount(np.clip(G, -edge, edge) + edge, minlength=len(expected))
+    chi2 = np.sum((observed - expected) ** 2 / expected)
+    p = gammaincc((len(expected) - 1) / 2, chi2 / 2)
+    assert 1e-4 < p < 1 - 1e-4, p
+
+
+@each_rounded
+def test_every_input_reaches_every_output_of_a_rounded_law(law):
+    b, g, ranges = np.array([0.5]), np.array([0.25]), np.array([[-2.9, 4.8]])
+    noise = GridNoise(law, b, g, ranges)
+    bottom, top = noise.limits[0]
+    everything = set((np.arange(bottom, top + 1) * g[0]).tolist())
+    cuts = law.at_least(np.arange(1.0, 121.0), 0.5).tolist()  # 60 scales are 120 steps
+    shares = [(a + b) / 2 for a, b in pairwise([1.0, *cuts, 0.0])]
+    ks = [int(Fraction(share) * 2**127) for share in shares]
+    bits = np.array([[as_bits(k, negative)] for k in ks for negative in (False, True)])
+    for x in (-3.0, -2.9, 0.0, 1.3, 4.75, 5.0):
+        Z = noise.add(np.full((len(bits), 1), x), bits)
+        assert set(Z[:, 0].tolist()) == everything, x
+
+
+def test_laws_without_a_bound_are_not_clamped():
+    for law, farthest in ((Uniform(), 1.0), (Normal(), 12.0)):
+        noise = GridNoise(law, np.array([0.5]), np.array([2.0**-11]), np.array([[0.0, 1.0]]))
+        low, high = noise.limits[0] * 2.0**-11
+        assert (low, high) == (-farthest / 2, 1 + farthest / 2)
+        ends = np.array([[as_bits(0, True)], [as_bits(0)]])  # U next to 0: as far as it goes
+        Z = noise.add(np.array([[0.0], [1.0]]), ends)[:, 0]
+        assert Z.tolist() == [low, high]
+
+
+@pytest.mark.parametrize("law", [LAPLACE, StudentT(1.0), Uniform()], ids=str)
+@pytest.mark.parametrize("width", [1.0, 59.0, 70.0])
+def test_atom_is_the_likeliest_output(law, width):
+    noise = GridNoise(law, np.ones(1), np.array([2.0**-4]), np.array([[0.0, width]]))
+    n = 40_000
+    likeliest = 0.0
+    for x in (0.0, width):
+        _, seen = np.unique(noise.add(np.full((n, 1), x), drawn_bits(n, 1)), return_counts=True)
+        likeliest = max(likeliest, seen.max() / n)
+    slack = 5 * np.sqrt(noise.atom / n)
+    assert likeliest <= noise.atom + slack
+    assert likeliest >= noise.atom - slack
+
+
+GOLDEN = {
+    "logistic": [1380, 2434, -122, -2483, 227, -997],
+    "student_t": [972, 1842, -83, -1887, 154, -691],
+    "normal": [839, 1405, -77, -1430, 142, -615],
+    "uniform": [602, 850, -61, -857, 113, -463],
+}
+
+
+@pytest.mark.parametrize("law", [Logistic(), StudentT(3.0), Normal(), Uniform()], ids=str)
+def test_draws_are_golden(law):
+    assert sampler(law, 1 / 1024).draw(drawn_bits(6, 1))[:, 0].tolist() == GOLDEN[law.name]
 
 
 def test_the_sign_is_a_bit_of_its_own():

@@ -8,7 +8,7 @@ import pytest
 
 from ppdm_core.errors import BadInput
 from ppdm_core.noise import Noise, grid_step
-from ppdm_core.sanitizers._basis import LOADING_STEP
+from ppdm_core.sanitizers._basis import LOADING_STEP, distortion_moments
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from ppdm_core.types import Numeric, Schema
 from tests.contract.tables import KEY, fit, release, scaled, table, values
@@ -41,6 +41,59 @@ def test_level_decides_the_noise():
     np.testing.assert_allclose(noise.std(axis=0), math.sqrt(2) * 0.2, rtol=0.05)
     np.testing.assert_allclose(noise.mean(axis=0), 0.0, atol=0.02)
     assert released.atom == pytest.approx(math.tanh(grid_step(0.2) / 0.2 / 2))
+
+
+@pytest.mark.parametrize("shape", ["isotropic", "per_component"])
+@pytest.mark.parametrize("law", [{"law": "logistic"}, {"law": "student_t", "nu": 3}])
+def test_gamma_solved_for_other_laws_is_kept_and_nearly_reached(law, shape):
+    rows = table(300)
+    sanitizer = PcaLaplace(components=2, gamma={"record": 1000}, noise_shape=shape, **law)
+    fitted = fit(sanitizer, rows)
+    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    assert math.log(1000) - 0.01 < promise.ln_record <= math.log(1000)
+    assert promise.ln_component <= promise.ln_record
+
+
+@pytest.mark.parametrize(
+    ("law", "deviation"),
+    [
+        ({"law": "logistic"}, math.pi / math.sqrt(3)),
+        ({"law": "student_t", "nu": 6}, math.sqrt(1.5)),
+    ],
+)
+def test_the_law_decides_the_noise(law, deviation):
+    rows = table(4000)
+    sanitizer = PcaLaplace(components=2, b=0.2, **law)
+    fitted = fit(sanitizer, rows)
+    released = release(sanitizer, rows, fitted=fitted)
+    T = (values(scaled(rows, fitted)) - 0.5) @ np.array(fitted["loadings"])
+    noise = values(released.rows) - T
+    np.testing.assert_allclose(noise.std(axis=0), deviation * 0.2, rtol=0.05)
+    public = released.public
+    assert public.law == law["law"]
+    assert public.facts.get("nu") == law.get("nu")
+    # What a recipient's distances gain on average: the variance of the noise, less what is dropped.
+    dropped = sum(fitted["variances"][2:])
+    mean = 2 * (deviation * 0.2) ** 2 - 2 * dropped
+    assert public.facts["distance_distortion_mean"] == pytest.approx(mean, rel=0.1)
+
+
+def test_law_and_shape_are_part_of_the_mechanism():
+    rows = table(300)
+    base = PcaLaplace(components=2, b=0.3)
+    fitted = fit(base, rows)
+    schema = scaled(rows, fitted).schema
+    laws = [{}, {"law": "logistic"}, {"law": "student_t", "nu": 3}, {"law": "student_t", "nu": 4}]
+    made = [PcaLaplace(components=2, b=0.3, **law) for law in laws]
+    assert len({sanitizer.fingerprint(schema, fitted) for sanitizer in made}) == 4
+
+
+def test_laplace_facts_are_those_of_the_paper():
+    rows = table(300)
+    sanitizer = PcaLaplace(components=2, b=0.3)
+    fitted = fit(sanitizer, rows)
+    facts = release(sanitizer, rows, fitted=fitted).public.facts
+    assert facts == distortion_moments(fitted, np.array([0.3, 0.3]))
 
 
 def test_per_component_noise_is_a_share_of_each_range():
@@ -228,6 +281,8 @@ def test_who_learns_from_records():
         ({"b": 1, "basis": "mine"}, "must be one of sample, file, private. Got 'mine'."),
         ({"b": 1, "space": "time"}, "must be one of components, original. Got 'time'."),
         ({"b": 1, "scale": "log"}, "must be one of minmax, zscore, none. Got 'log'."),
+        ({"b": 1, "law": "normal"}, "must be one of laplace, logistic, student_t. Got 'normal'."),
+        ({"b": 1, "law": "student_t"}, "The 'nu' parameter of PcaLaplace must be a number exactly"),
         ({"b": 1, "basis_share": 1.0}, "a share above 0 and below 1. Got 1.0."),
         ({"b": 1, "basis": "file"}, "The 'basis_file' parameter of PcaLaplace must be a path"),
         ({"b": 1, "basis_file": "x"}, "The 'basis_file' parameter of PcaLaplace must be a path"),

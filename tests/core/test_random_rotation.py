@@ -3,9 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ppdm_core.attacks.known_pairs import find_frame
+from ppdm_core.errors import BadInput
 from ppdm_core.noise import Noise
 from ppdm_core.sanitizers.random_rotation import STEP, RandomRotation, haar
-from tests.contract.tables import KEY, fit, release, scaled, table, values
+from ppdm_core.types import AttackerView, Known
+from tests.contract.tables import KEY, fit, release, scaled, schema, table, values
 
 
 def matrix_of(key: bytes, d: int = 5) -> np.ndarray:
@@ -92,3 +95,62 @@ def test_it_promises_nothing():
     promise = RandomRotation().guarantee(rows.schema, fitted)
     assert promise.kind == "empirical"
     assert np.isinf([promise.ln_component, promise.ln_attribute, promise.ln_record]).all()
+
+
+def moved(n: int = 80, key: bytes = KEY) -> tuple[np.ndarray, np.ndarray]:
+    rows, sanitizer = table(n), RandomRotation(translation=True)
+    fitted = fit(sanitizer, rows)
+    return values(scaled(rows, fitted)), values(release(sanitizer, rows, key, fitted).rows)
+
+
+def test_a_translation_keeps_distances_and_hides_lengths():
+    X, Y = moved()
+    D, E = (np.linalg.norm(A[:, None] - A[None], axis=2) for A in (X, Y))
+    np.testing.assert_allclose(E, D, atol=1e-8)
+    lengths = (np.linalg.norm(A, axis=1) for A in (X, Y))
+    assert abs(np.corrcoef(*lengths)[0, 1]) < 0.99
+    assert np.array_equal(Y / STEP, np.rint(Y / STEP))
+
+
+def test_the_translation_is_one_offset_of_the_key():
+    offsets = []
+    for key in (KEY, KEY, KEY[::-1]):
+        X, Y = moved(key=key)
+        homogeneous = np.column_stack([X, np.ones(len(X))])
+        solution, *_ = np.linalg.lstsq(homogeneous, Y, rcond=None)
+        np.testing.assert_allclose(homogeneous @ solution, Y, atol=1e-8)
+        offsets.append(solution[-1])
+    assert np.array_equal(offsets[0], offsets[1])
+    assert np.linalg.norm(offsets[0] - offsets[2]) > 0.1
+    assert np.abs(offsets).max() <= np.sqrt(5)
+
+
+def test_a_translated_release_is_inside_what_is_declared_and_says_so():
+    released = release(RandomRotation(translation=True), table(300))
+    Y = values(released.rows)
+    assert (released.rows.schema.lows <= Y).all()
+    assert (released.rows.schema.highs >= Y).all()
+    assert released.public.preserves_distances
+    assert released.public.facts == {"translation": "secret"}
+
+
+def test_one_known_record_more_undoes_the_translation():
+    X, Y = moved(40)
+    public = release(RandomRotation(translation=True), table(40)).public
+    label = np.zeros(40, dtype=np.int32)
+    known = Known(X[:6], np.arange(6))
+    frame = find_frame(AttackerView(Y, label, public, schema(), 0.1, known), known)
+    assert frame is not None
+    assert frame.freedom == 0
+    np.testing.assert_allclose(frame.x0 + (Y - frame.y0) @ frame.B @ frame.A.T, X, atol=1e-6)
+
+
+def test_a_translation_takes_another_matrix_and_its_absence_none():
+    assert RandomRotation().mechanism(schema(), {}) == []
+    fingerprints = {RandomRotation(translation=t).fingerprint(schema(), {}) for t in (False, True)}
+    assert len(fingerprints) == 2
+
+
+def test_the_translation_is_checked():
+    with pytest.raises(BadInput, match="'translation' parameter of RandomRotation"):
+        RandomRotation(translation="yes")

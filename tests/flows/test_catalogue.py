@@ -43,14 +43,20 @@ def block(name: str, title: str) -> dict[str, Any]:
 
 
 def release_file(sanitizer: dict[str, Any], limits: dict[str, Any]) -> ReleaseFile:
-    number = {"role": "feature", "type": "numeric", "low": 0, "high": 1}
+    """With two features of every kind that the method takes."""
+    kinds = {
+        "numeric": {"role": "feature", "type": "numeric", "low": 0, "high": 1},
+        "categorical": {"role": "feature", "type": "categorical", "categories": ["a", "b"]},
+    }
+    accepts = sorted(SANITIZERS[sanitizer["method"]].accepts)
+    features = {f"{kind}_{i}": kinds[kind] for kind in accepts for i in (1, 2)}
     word = {"role": "label", "type": "categorical", "categories": ["no", "yes"]}
     return ReleaseFile.model_validate(
         {
             "format": 1,
             "dataset": {"name": "t", "owner": "o", "audience": "a", "record_id": "who"},
             "source": {"kind": "csv", "path": "t.csv"},
-            "columns": {"who": {"role": "identifier"}, "x": number, "y": number, "z": word},
+            "columns": {"who": {"role": "identifier"}, **features, "z": word},
             "sanitizer": sanitizer,
             "audit": {"required": list(ATTACKS)},
             "limits": limits,
@@ -114,10 +120,13 @@ def test_parameters_have_their_defaults():
 @pytest.mark.parametrize("name", SANITIZERS)
 def test_examples_and_limits_are_accepted_as_they_stand(name: str):
     """One release file with the example of the method and every limit that a page shows."""
+    if not SANITIZERS[name].row_aligned:
+        pytest.skip("no audit attacks rows that belong to no record, so the pipeline refuses it")
     limits: dict[str, Any] = {}
     for each in (*ATTACKS, *METRICS):
         limits |= block(each, "limits")
     assert set(limits) >= {"known_pairs.breach_rate", "record_linkage.rate", "distance_loss"}
+    limits["amplification.record"] = {"value": 1000, "set_by": "who", "reason": "why"}
     file = release_file(block(name, "sanitizer"), limits)
     check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
     check_plan(plan_of(file))

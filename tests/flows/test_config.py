@@ -97,6 +97,11 @@ def test_categories_that_are_not_listed(tmp_path: Path, outside: str) -> None:
     assert load(path).column_list()[4].outside == outside
 
 
+def test_empty_cells_of_a_category_may_be_kept(tmp_path: Path) -> None:
+    path = changed(tmp_path, '["i", "ii"]', '["i", "ii"], missing = "keep"')
+    assert load(path).column_list()[4].missing == "keep"
+
+
 def test_a_default_median_leaves_categories_alone(tmp_path: Path) -> None:
     columns = load(changed(tmp_path, '"drop_row"', '"median"')).column_list()
     assert [column.missing for column in columns if column.role == "feature"] == [
@@ -248,6 +253,8 @@ def test_bad_keys_and_values(tmp_path: Path, old: str, new: str, words: str) -> 
         (DIAGNOSIS, ', categories = ["benign", "benign"] }', "diagnosis", "'benign' twice"),
         (DIAGNOSIS, ', categories = ["benign"] }', "diagnosis", "one category"),
         (DIAGNOSIS, ', missing = "median"' + DIAGNOSIS, "diagnosis", "has no median"),
+        (DIAGNOSIS, ', missing = "keep"' + DIAGNOSIS, "diagnosis", "label and would keep empty"),
+        (RADIUS, RADIUS.replace("low", 'missing = "keep", low'), "radius", "would keep empty"),
         ('categories = ["i", "ii"]', "low = 0", "stage", "Remove them"),
         ('["i", "ii"]', '["i", "ii"], outside = "clamp"', "stage", 'Use outside = "drop_row"'),
         (RADIUS, RADIUS.replace("low", 'outside = "drop_row", low'), "radius", "would drop rows"),

@@ -78,7 +78,7 @@ COLUMNS: dict[str, tuple[Cell, str, str]] = {
     "timestamp": (lambda i: f"2021-03-01T10:{10 + i % 50}:00Z", "exclude", "a date"),
     "clock": (lambda i: f"{i % 24}:30", "exclude", "a date or time"),
     "prose": (lambda i: f"came with pain {i}, left without", "exclude", "free text"),
-    "ward": (lambda i: "nsew"[i % 4], "exclude", "categories, which no method takes yet"),
+    "ward": (lambda i: "nsew"[i % 4], "exclude", "categories, which only randomized_response"),
     "distinct measurements": (lambda i: f"{i * i * 0.37 + 0.01:.3f}", "feature", "numbers"),
     "distinct whole measurements": (lambda i: str(i * i * 37), "feature", "numbers"),
     "serial": (lambda i: str(5000 + i), "identifier", "every value is different"),

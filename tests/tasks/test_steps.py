@@ -12,7 +12,7 @@ import pytest
 from ppdm_core.errors import BadInput
 from ppdm_core.policy import Attacker, Policy
 from tasks.ingest import begin, load_raw, validate
-from tasks.plan import Plan
+from tasks.plan import Plan, check_plan
 from tasks.sanitize import make_draws
 from warehouse.columns import Column, Source
 from warehouse.home import Home
@@ -85,6 +85,11 @@ def test_no_other_column_may_have_the_name_of_a_released_one(plan: Plan, tmp_pat
     columns = (Column("Component_1", "identifier"), *plan.columns[1:])
     with pytest.raises(BadInput, match="'Component_1' has the name of a column"):
         go(replace(plan, columns=columns, record_id="Component_1"))
+
+
+def test_rows_that_belong_to_no_record_are_not_released_yet(plan: Plan) -> None:
+    with pytest.raises(BadInput, match="belong to no record"):
+        check_plan(replace(plan, method="kde_resample", parameters={}))
 
 
 def test_a_fit_that_never_left_binds_nobody(plan: Plan) -> None:

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdm_core.errors import Refused
-from ppdm_core.types import Floats
-from warehouse.scan import Expected, check_bytes, has_source_order, most_by_chance
+from ppdm_core.types import Categorical, Floats, Response
+from warehouse.scan import Answered, Expected, check_bytes, has_source_order, most_by_chance
 from warehouse.sinks.parquet import write
 from warehouse.store import scratch
 
@@ -119,6 +119,70 @@ def test_values_that_are_no_numbers_are_stopped(tmp_path: Path) -> None:
     Y[0, 0] = np.nan
     with pytest.raises(Refused, match="not numbers"):
         check_bytes(save(tmp_path / "data.parquet", Y), expected())
+
+
+WORDS = ("red", "green", "blue")
+TRUE = rng.integers(0, 3, size=(N, 2), dtype=np.int32)
+
+
+def answered(gamma: float, missing: bool = False) -> tuple[Answered, ...]:
+    columns = (Categorical(name, WORDS, missing) for name in ("c", "d"))
+    return tuple(Answered(Response(c, gamma), T) for c, T in zip(columns, TRUE.T, strict=True))
+
+
+def save_words(path: Path, codes: np.ndarray, odd: str | None = "red") -> Path:
+    """A release without numbers; its first cell is ``odd``."""
+    columns = {name: [WORDS[i] for i in codes[:, j]] for j, name in enumerate("cd")}
+    columns["c"][0] = odd  # type: ignore[call-overload]
+    table = pa.table({**columns, "label": LABEL})
+    pq.write_table(table, path, write_statistics=False, use_dictionary=False, store_schema=False)
+    return path
+
+
+def check_words(path: Path, given: tuple[Answered, ...]) -> None:
+    check_bytes(path, expected(columns=(), grid=None, originals=(X[:, :0],), answered=given))
+
+
+def random_answers(gamma: float) -> np.ndarray:
+    is_kept = rng.random(TRUE.shape) < gamma / (gamma + 2)
+    return np.where(is_kept, TRUE, (TRUE + rng.integers(1, 3, size=TRUE.shape)) % 3)
+
+
+@pytest.mark.parametrize("gamma", [1.1, 3.0, 100.0])
+def test_honest_answers_pass(tmp_path: Path, gamma: float) -> None:
+    check_words(save_words(tmp_path / "data.parquet", random_answers(gamma)), answered(gamma))
+
+
+def test_answers_stand_behind_the_numbers_and_before_the_label(tmp_path: Path) -> None:
+    assert expected(answered=answered(3.0)).names == ("x", "y", "c", "d", "label")
+    with pytest.raises(Refused, match="its columns are not"):
+        check_bytes(save(tmp_path / "data.parquet", X + 1.5), expected(answered=answered(3.0)))
+
+
+@pytest.mark.parametrize("odd", ["purple", None])
+def test_an_undeclared_category_is_stopped(tmp_path: Path, odd: str | None) -> None:
+    path = save_words(tmp_path / "data.parquet", random_answers(3.0), odd)
+    with pytest.raises(Refused, match="not one that the release file declares") as caught:
+        check_words(path, answered(3.0))
+    assert "purple" not in str(caught.value)
+
+
+def test_an_empty_answer_passes_where_it_is_declared(tmp_path: Path) -> None:
+    path = save_words(tmp_path / "data.parquet", random_answers(3.0), None)
+    check_words(path, answered(3.0, missing=True))
+
+
+def test_categories_that_are_too_often_true_are_stopped(tmp_path: Path) -> None:
+    path = save_words(tmp_path / "data.parquet", random_answers(9.0))
+    with pytest.raises(Refused, match="true categories, more than chance"):
+        check_words(path, answered(3.0))
+
+
+def test_records_that_leave_as_they_came_are_stopped(tmp_path: Path) -> None:
+    """Each column is true as often as its law says, but in the same records."""
+    codes = np.where(np.arange(N)[:, None] % 5 < 3, TRUE, (TRUE + 1) % 3)
+    with pytest.raises(Refused, match="all their categories true"):
+        check_words(save_words(tmp_path / "data.parquet", codes), answered(3.0))
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,21 @@ def test_an_empty_cell_is_not_an_unlisted_category() -> None:
         validated("y varchar, x varchar", [("a", "1"), (None, "2")], *columns)
 
 
+def test_an_empty_cell_is_kept_where_the_column_says_so() -> None:
+    columns = (category("c", missing="keep", outside="drop_row"), number("x"))
+    cells = [("a", "1"), (None, "2"), ("other", "3"), ("b", "4")]
+    result, _, rows = validated("c varchar, x varchar", cells, *columns)
+    assert [(row[2], row[3]) for row in rows] == [(2, 1.0), (-1, 2.0), (0, 4.0)]
+    assert result.schema.categorical == (Categorical("c", ("b", "it's", "a"), missing=True),)
+    assert result.dropped_rows == 1
+
+
+def test_an_unlisted_category_is_not_an_empty_cell() -> None:
+    columns = (category("c", missing="keep"), number("x"))
+    with pytest.raises(Defect):
+        validated("c varchar, x varchar", [("a", "1"), ("other", "2")], *columns)
+
+
 def test_without_label_and_id() -> None:
     result, names, rows = validated("x double", [(1.0,), (2.0,)], number("x"))
     assert names == ["__ppdm_row", "__ppdm_key", "x", "__ppdm_label"]

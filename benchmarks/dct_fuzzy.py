@@ -1,0 +1,60 @@
+"""``dct_fuzzy``: its choice against one second, its transform against scipy's DCT alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from benchmarks.harness import Comparison, Side
+from ppdm_core.noise import Noise
+from ppdm_core.rows import ArrayRows
+from ppdm_core.sanitizers._fuzzy_selection import Programme, choose
+from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
+from ppdm_core.types import Floats, Numeric, Schema
+
+SECOND = 1.0
+
+
+@contextmanager
+def compared(small: bool) -> Iterator[list[Comparison]]:
+    m = 12 if small else 1000
+    n, d = (500, 6) if small else (100_000, 100)
+    programme = hard_programme(m)
+    X = np.random.default_rng(1).random((n, d))  # no order in it: most coefficients are kept
+    rows = ArrayRows(Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d))), X)
+    method = DctFuzzy()
+    fitted = method.fit(rows)
+    kept = len(fitted["kept"])
+    yield [
+        Comparison(
+            "dct_fuzzy, choice",
+            Side(f"the best of all choices among {m:,} coefficients", lambda: choose(programme)),
+            Side("one second by the clock", lambda: time.sleep(0 if small else SECOND)),
+            at_most=1,
+        ),
+        Comparison(
+            "dct_fuzzy",
+            Side(
+                f"sanitize {n:,} x {d} to {kept} coefficients",
+                lambda: method.sanitize(rows, Noise(bytes(32)), fitted),
+            ),
+            Side("scipy's DCT of the same table, nothing else", lambda: bare(X)),
+            at_most=2,
+        ),
+    ]
+
+
+def hard_programme(m: int) -> Programme:
+    """Records that spread their energy evenly, so that many choices compete."""
+    W = np.random.default_rng(1).dirichlet(np.ones(m), size=200)
+    low, high = W.min(axis=0), W.max(axis=0)
+    return Programme(low, high - low, b=0.1, p=0.2)
+
+
+def bare(X: Floats) -> None:
+    from scipy.fft import dct
+
+    dct(X, type=2, norm="ortho", axis=1)

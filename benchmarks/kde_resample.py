@@ -1,0 +1,56 @@
+"""``kde_resample`` against numpy's choice of records and beta noise, which protect nobody."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from benchmarks.harness import Comparison, Side
+from ppdm_core.noise import Noise
+from ppdm_core.rows import ArrayRows
+from ppdm_core.sanitizers.kde_resample import KdeResample
+from ppdm_core.types import Categorical, Codes, Floats, Numeric, Schema
+
+WANTED = 1e6  # cells per second and core, including the keyed draw
+
+
+@contextmanager
+def compared(small: bool) -> Iterator[list[Comparison]]:
+    n, d = (500, 4) if small else (1_000_000, 20)
+    rng = np.random.default_rng(1)
+    X, label = rng.random((n, d)), rng.integers(0, 3, n).astype(np.int32)
+    yield [
+        Comparison(
+            "kde_resample",
+            Side(f"fit and sanitize {n:,} x {d} in three classes", lambda: keyed(X, label), n * d),
+            Side("numpy: choice within classes, beta noise", lambda: plain(X, label), n * d),
+            unit="cells",
+            is_speed=True,
+            notes=(f"{rate(X, label):,.0f} cells per second of CPU; wanted {WANTED:,.0f}.",),
+        )
+    ]
+
+
+def rate(X: Floats, label: Codes) -> float:
+    start = time.process_time()
+    keyed(X, label)
+    return X.size / (time.process_time() - start)
+
+
+def keyed(X: Floats, label: Codes) -> None:
+    columns = tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(X.shape[1]))
+    rows = ArrayRows(Schema(columns, label=Categorical("label", ("a", "b", "c"))), X, label)
+    method = KdeResample()
+    method.sanitize(rows, Noise(bytes(32)), method.fit(rows))
+
+
+def plain(X: Floats, label: Codes) -> None:
+    rng = np.random.default_rng(1)
+    for code in range(3):
+        records = X[label == code]
+        h = records.std(axis=0, ddof=1)
+        drawn = records[rng.integers(0, len(records), len(records))]
+        np.clip(drawn + h * (2 * rng.beta(2, 2, drawn.shape) - 1), 0.0, 1.0)

@@ -1,0 +1,181 @@
+"""Non-metric scaling: coordinates whose distances keep the order of given dissimilarities.
+
+Pairs are condensed (i < j, row by row). ``delta`` are dissimilarities of the records, ``d``
+distances of their coordinates ``Y``, ``fit`` the disparities: the non-decreasing function of
+``delta`` that is nearest to ``d``. Stress-1 is sqrt(sum (d - fit)^2 / sum d^2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdm_core.sanitizers._basis import fixed_signs
+from ppdm_core.types import Floats, Ints
+
+BINS = 20_000  # more levels of dissimilarity than this are merged by rank
+KNOTS = 200  # of the stored monotone map
+TIE = 2.0**-30  # dissimilarities that differ by less than this share of the largest are equal
+MEMORY = 10  # steps that the descent learns its curvature from
+HALVINGS = 30
+ENOUGH = 1e-4  # of the decrease that the slope foretells (Armijo)
+PATIENCE = 3  # steps that are judged together, because a short one may be followed by long ones
+EXCELLENT = 0.025  # stress, in Kruskal's words; below it steps are judged as if it were this
+
+Pair = tuple[Floats, Floats, float]  # step, change of the gradient, their product
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """The order of the dissimilarities, which is all that the descent sees of them."""
+
+    level: Ints  # (pairs,) 0 for the smallest dissimilarity; equal ones share a level
+    counts: Ints  # (levels,)
+    ties: str  # "primary": within a level the fit is free; "secondary": it is one value
+
+    def fit(self, d: Floats) -> Floats:
+        from scipy.optimize import isotonic_regression
+
+        if self.ties == "secondary":
+            means = np.bincount(self.level, d) / self.counts
+            levels: Floats = isotonic_regression(means, weights=self.counts).x
+            return levels[self.level]
+        place = np.argsort(self.level + d * (0.5 / max(d.max(), 1e-300)))
+        fit = np.empty_like(d)
+        fit[place] = isotonic_regression(d[place]).x
+        return fit
+
+
+def order_of(delta: Floats, ties: str) -> Order:
+    rounded = np.rint(delta / (TIE * delta.max()))
+    _, level, counts = np.unique(rounded, return_inverse=True, return_counts=True)
+    if ties == "secondary" and len(counts) > BINS:
+        below = np.cumsum(counts) - counts
+        _, merged = np.unique(below * BINS // len(delta), return_inverse=True)
+        level, counts = merged[level], np.bincount(merged, counts).astype(np.int64)
+    return Order(level, counts, ties)
+
+
+def classical_start(X: Floats, p: int) -> Floats:
+    """Classical scaling of Euclidean distances: the leading principal components."""
+    centred = X - X.mean(axis=0)
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    return np.asarray(centred @ fixed_signs(vectors[:, ::-1][:, :p]))
+
+
+def random_start(delta: Floats, n: int, p: int, rng: np.random.Generator) -> Floats:
+    """Independent normal coordinates whose distances are as long as the dissimilarities."""
+    scale = np.sqrt(np.mean(delta**2) / (2 * p))
+    return np.asarray(scale * rng.standard_normal((n, p)))
+
+
+def stress_and_gradient(Y: Floats, order: Order) -> tuple[float, Floats]:
+    """Squared stress-1 and its gradient.
+
+    The disparities are the best ones for Y, so that to first order their own change adds nothing
+    (envelope theorem): the gradient with the disparities held is exact.
+    """
+    from scipy.spatial.distance import pdist, squareform
+
+    d = pdist(Y)
+    fit = order.fit(d)
+    T = float(d @ d)
+    if T == 0:
+        return 1.0, np.zeros_like(Y)
+    error = d - fit
+    A = float(error @ error)
+    error -= d * (A / T)
+    slope = np.divide(error, d, out=error, where=d > 0)  # where d = 0 any finite slope does
+    W = squareform(slope, checks=False)  # (n, n)
+    G = W.sum(axis=1)[:, None] * Y - W @ Y
+    return A / T, G * (2 / T)
+
+
+def descend(Y: Floats, order: Order, tolerance: float, iterations: int) -> tuple[Floats, Floats]:
+    """Quasi-Newton descent on the squared stress: coordinates, and the stress after every step.
+
+    It ends when three steps lower the stress by less than ``tolerance`` of itself, or of 0.025
+    where it is lower: what could still be won there moves nobody. No accepted step raises it.
+    """
+    value, G = stress_and_gradient(Y, order)
+    stress = [math.sqrt(value)]
+    majorisation = float(np.sum((Y - Y.mean(axis=0)) ** 2)) / 2  # its step, in gradients
+    memory: deque[Pair] = deque(maxlen=MEMORY)
+    for _ in range(iterations):
+        found = line_search(Y, value, G, -quasi_newton(G, memory, majorisation), order)
+        if found is None:
+            break
+        Y_next, value, G_next = found
+        moved, turned = Y_next - Y, G_next - G
+        if (curve := float(np.vdot(moved, turned))) > 0:
+            memory.append((moved, turned, curve))
+        Y, G = Y_next, G_next
+        stress.append(math.sqrt(value))
+        before = stress[max(0, len(stress) - 1 - PATIENCE)]
+        if len(stress) > PATIENCE and before - stress[-1] < tolerance * max(before, EXCELLENT):
+            break
+    return Y, np.array(stress)
+
+
+def quasi_newton(G: Floats, memory: Sequence[Pair], first: float) -> Floats:
+    """The inverse Hessian times the gradient, as far as the last steps tell (L-BFGS)."""
+    Q = G.copy()
+    shares = []
+    for moved, turned, curve in reversed(memory):
+        shares.append(float(np.vdot(moved, Q)) / curve)
+        Q -= shares[-1] * turned
+    if memory:
+        _, turned, curve = memory[-1]
+        first = curve / float(np.vdot(turned, turned))
+    Q *= first
+    for (moved, turned, curve), share in zip(memory, reversed(shares), strict=True):
+        Q += (share - float(np.vdot(turned, Q)) / curve) * moved
+    return Q
+
+
+def line_search(
+    Y: Floats, value: float, G: Floats, step: Floats, order: Order
+) -> tuple[Floats, float, Floats] | None:
+    """The longest of a step and its halves that lowers the stress enough, or None."""
+    slope = float(np.vdot(G, step))
+    for halvings in range(HALVINGS):
+        share = 0.5**halvings
+        trial = Y + share * step
+        reached, gradient = stress_and_gradient(trial, order)
+        if reached < value and reached <= value + ENOUGH * share * slope:
+            return trial, reached, gradient
+    return None
+
+
+def least_squares_scale(delta: Floats, d: Floats) -> tuple[float, float]:
+    """The factor that brings distances nearest to the dissimilarities, and the share left."""
+    square = float(d @ d)
+    scale = float(d @ delta) / square if square else 0.0
+    left = d * scale - delta
+    return scale, float(np.sqrt(left @ left / (delta @ delta)))
+
+
+def monotone_map(delta: Floats, fit: Floats, farthest: float) -> Floats:
+    """Knots (k, 2) of a non-decreasing function from dissimilarity to distance.
+
+    Between the extreme pairs it is the fit, averaged over equal numbers of pairs; outside it
+    goes on as straight as its outer tenth, down to 0 and up to the ``farthest`` two records.
+    """
+    place = np.lexsort((fit, delta))
+    starts = np.unique(np.arange(KNOTS) * len(delta) // KNOTS)
+    counts = np.diff(np.append(starts, len(delta)))
+    x, y = (np.add.reduceat(values[place], starts) / counts for values in (delta, fit))
+    tenth = max(1, len(x) // 10)
+
+    def slope(a: int, b: int) -> float:
+        return float((y[b] - y[a]) / (x[b] - x[a])) if x[b] > x[a] else 0.0
+
+    low = max(0.0, float(y[0]) - slope(0, min(tenth, len(x) - 1)) * float(x[0]))
+    end = len(x) - 1
+    top = max(farthest, 2 * float(x[end]))
+    high = float(y[end]) + slope(max(0, end - tenth), end) * (top - float(x[end]))
+    return np.column_stack([np.concatenate([[0.0], x, [top]]), np.concatenate([[low], y, [high]])])

@@ -1,0 +1,229 @@
+"""DCT-F: records as cosine coefficients, the weak ones pruned, the rest in secret order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ppdm_core.errors import BadInput
+from ppdm_core.guarantee import empirical
+from ppdm_core.noise import Noise
+from ppdm_core.rounding import outward
+from ppdm_core.sanitizers._fuzzy_selection import (
+    Choice,
+    EnergyBounds,
+    Programme,
+    Transform,
+    choose,
+    distortion,
+    energy_bounds,
+)
+from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.types import Block, Floats, Guarantee, Ints, Numeric, Public, Released, Rows, Schema
+from ppdm_core.validation import check_choice, is_number, reject
+
+RESOLUTION = 2.0**-36  # of the largest possible value: far coarser than errors of arithmetic
+
+
+@dataclass(frozen=True, kw_only=True)
+class DctFuzzy(Sanitizer):
+    """Takes the cosine transform of every record and releases only some of its coefficients.
+
+    The records' columns are read as a sequence. The pruned coefficients are the same for all
+    records: as many as possible of those that hold little of any record's energy (the sum of its
+    squares), weighed by fuzzy programming and solved exactly. The kept ones are released in a
+    secret order of columns. Distances can only shrink. Energy is not distance: what all records
+    have in common counts as energy and is in no distance, and both the order and the units of the
+    columns change what is kept.
+
+    **Parameters**:
+    ``b``: share of a record's energy whose loss is fully accepted.
+    ``p``: what may be lost beyond b, the less the better; b + p is above 0 and at most 1.
+    ``selection``: "fuzzy", or "random": as many coefficients, drawn with the key.
+    ``centre``: true to measure energy from the middle of the columns' bounds, not from zero.
+    With scale = "zscore", zero is near the mean already.
+    ``order``: names of all features in the order of the sequence; else as the file has them.
+
+    **Public**: the transform and the order of its input; how many coefficients are kept; the
+    rounding; moments of the distance distortion. Not which ones are kept, nor their order.
+    **Broken by**: ``known_pairs``, with a few more known records than kept coefficients, up to
+    what the pruned ones hold; ``record_linkage`` with what that recovers. One known record is
+    enough for somebody who compares its coefficients with its released row: they are equal, so
+    the order is read off, and the inverse transform does the rest.
+    **Guarantee**: none. Given the key, a row is a function of its record, without noise.
+    **References**: Mukherjee, Chen, Gangopadhyay, "A fuzzy programming approach for data
+    reduction and privacy in distance-based mining" (2008), sections 3.1 to 3.3 and 3.5; energy
+    shares are bounded, not coefficients as in its figure 3.
+    """
+
+    name: ClassVar[str] = "dct_fuzzy"
+    accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
+    row_aligned: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {"b": 0.1, "p": 0.2}
+
+    b: float = 0.1
+    p: float = 0.2
+    selection: str = "fuzzy"
+    centre: bool = False
+    order: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("b", "p"):
+            value = getattr(self, name)
+            if not is_number(value) or not 0 <= value <= 1:
+                raise reject(self, name, "a share from 0 to 1", value)
+        if not 0 < self.b + self.p <= 1:
+            raise reject(self, "p", "such that b + p is above 0 and at most 1", self.p)
+        check_choice(self, "selection", ("fuzzy", "random"))
+        if not isinstance(self.centre, bool):
+            raise reject(self, "centre", "true or false", self.centre)
+        if self.order is not None and not is_list_of_names(self.order):
+            raise reject(self, "order", "a list of different column names", self.order)
+
+    @property
+    def learns(self) -> bool:
+        return True
+
+    def check_features(self, d: int) -> None:
+        super().check_features(d)
+        if d < 2:
+            raise BadInput(
+                f"Method '{self.name}' needs two features or more; one has nothing to prune.",
+                remedy='Give more columns the role "feature", or choose another method.',
+            )
+        if self.order is not None and len(self.order) != d:
+            raise reject(self, "order", f"a list of all {d} features", self.order)
+
+    def fit_parameters(self) -> dict[str, Any]:
+        order = None if self.order is None else list(self.order)
+        own = {"b": self.b, "p": self.p, "selection": self.selection, "centre": self.centre}
+        return {**super().fit_parameters(), **own, "order": order}
+
+    def fit(self, rows: Rows) -> Fitted:
+        self.check_features(len(rows.schema.numeric))
+        if rows.n < 2:
+            raise BadInput(
+                f"Method '{self.name}' needs at least 2 records to choose coefficients. Got "
+                f"{rows.n}.",
+                remedy="Release more records.",
+            )
+        transform = self.transform(rows.schema)
+        bounds = energy_bounds(rows, transform)
+        pruned = self.choice(bounds).pruned
+        is_random = self.selection == "random"
+        mean, variance = distortion(rows, transform, pruned, is_random=is_random)
+        return {
+            "kept": np.setdiff1d(np.arange(len(bounds.low)), pruned).tolist(),
+            "without_energy": bounds.skipped,
+            "distance_distortion_mean": outward(mean),
+            "distance_distortion_variance": outward(variance),
+        }
+
+    def transform(self, schema: Schema) -> Transform:
+        names, d = schema.names, len(schema.numeric)
+        origin = (schema.lows + schema.highs) / 2 if self.centre else np.zeros(d)
+        if self.order is None:
+            return Transform(np.arange(d), origin)
+        if sorted(self.order) != sorted(names):
+            raise reject(self, "order", "a list of all features by name", self.order)
+        return Transform(np.array([names.index(name) for name in self.order]), origin)
+
+    def choice(self, bounds: EnergyBounds) -> Choice:
+        """Which coefficients to prune, given the bounds of all records, from however many sites."""
+        if bounds.count == 0:
+            raise BadInput(
+                "Every record is zero in all features, so that there is no energy to keep.",
+                remedy="Check the feature columns, or change 'centre'.",
+            )
+        found = choose(Programme(bounds.low, bounds.high - bounds.low, self.b, self.p))
+        if found.loss_level == 0.0:
+            raise reject(self, "p", "larger: with b and p no coefficient can be pruned", self.p)
+        return found
+
+    def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
+        transform = self.transform(schema)
+        kept = fitted["kept"] if self.selection == "fuzzy" else len(fitted["kept"])
+        return [kept, transform.positions.tolist(), transform.origin.tolist()]
+
+    def _columns(self, schema: Schema, noise: Noise, fitted: Fitted) -> Ints:
+        """The secret: which coefficient each released column is."""
+        rng = noise.generator("column order", self.fingerprint(schema, fitted))
+        kept = np.array(fitted["kept"], dtype=np.int64)
+        if self.selection == "random":
+            return rng.permutation(len(schema.numeric))[: len(kept)]
+        return rng.permutation(kept)
+
+    def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
+        schema = rows.schema
+        self.check_features(len(schema.numeric))
+        transform = self.transform(schema)
+        columns = self._columns(schema, noise, fitted)
+        names = tuple(f"coefficient_{i + 1}" for i in range(len(columns)))
+        # One bound for all: bounds of its own would tell which coefficient a column is.
+        reach = transform.reach(schema)
+        unit = step_for(reach)
+        limit = reach + unit
+        released = replace(schema, numeric=tuple(Numeric(name, -limit, limit) for name in names))
+
+        def step(block: Block) -> Block:
+            Y = np.empty((block.n, len(columns)))
+            for part, C in transform.slabs(block.X):
+                # Any mode but the usual one writes to "out" without a copy between.
+                np.take(C, columns, axis=1, out=Y[part], mode="clip")
+                on_odd_steps(Y[part], unit)
+            return replace(block, X=Y)
+
+        moments = ("distance_distortion_mean", "distance_distortion_variance")
+        return Released(
+            rows=rows.map(step, released),
+            public=Public(
+                method=self.name,
+                space="rotated",
+                columns=names,
+                centre=transform.origin if self.centre else None,
+                grid=np.full(len(names), unit / 2),
+                preserves_distances=len(names) == len(schema.numeric),
+                facts={
+                    "transform": "orthonormal DCT-II",
+                    "transform_order": " ".join(map(str, (transform.positions + 1).tolist())),
+                    **{name: fitted[name] for name in moments},
+                },
+            ),
+            atom=RESOLUTION,  # nothing is drawn: how often a step meets a given number
+            counts={"records without energy at the fit": fitted["without_energy"]},
+        )
+
+    def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
+        return empirical(
+            "Pruned coefficients and a secret order of columns give no worst-case bound: one known "
+            "record can give the order away.",
+            "Which coefficients are kept is learned from private records.",
+            *self.weaker_promises(schema),
+        )
+
+
+def is_list_of_names(value: Any) -> bool:
+    is_list = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+    return is_list and len(set(value)) == len(value) > 0
+
+
+def step_for(reach: float) -> float:
+    """A power of two, so that multiplying by it is exact."""
+    return math.ldexp(RESOLUTION, math.frexp(reach)[1] - 1)
+
+
+def on_odd_steps(Y: Floats, step: float) -> None:
+    """Rounds in place, so that low bits do not depend on the machine, then moves by half a step.
+
+    A coefficient of whole numbers can be a whole number itself (the first of 16 columns is a
+    quarter of their sum). Half a step off, it cannot be taken for an original value.
+    """
+    Y *= 1 / step
+    np.rint(Y, out=Y)
+    Y += 0.5
+    Y *= step

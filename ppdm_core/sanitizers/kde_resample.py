@@ -1,0 +1,224 @@
+"""Kernel density resampling: new rows around records drawn at random, class by class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_core.errors import BadInput
+from ppdm_core.guarantee import empirical
+from ppdm_core.noise import Noise
+from ppdm_core.sanitizers import _resampling as resampling
+from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.scaling import check_widths
+from ppdm_core.types import Block, Floats, Guarantee, Ints, Public, Released, Rows, Schema
+from ppdm_core.validation import check_choice, check_share, reject
+
+MOST = 10  # released rows per record: more of them show where the record lies
+
+
+@dataclass(frozen=True, kw_only=True)
+class KdeResample(Sanitizer):
+    """Draws records with replacement and moves each draw by random steps of bounded width.
+
+    This samples from a kernel density estimate with an Epanechnikov kernel. It is done within
+    each class, because otherwise labels would not belong to their rows; classes keep their
+    shares. A released row belongs to no record: some records are drawn several times, about a
+    third never. Rows are more spread than records, by h^2 / 5 in each column. Where several
+    sites hold records, each runs its own release, and recipients put the rows together.
+    ``ppdm release`` refuses it so far: no audit attacks rows that belong to no record.
+
+    **Parameters**:
+    ``rows``: how many are released; as many as there are records if left out.
+    ``bandwidth``: how far a draw moves at most: "paper" (the normal reference rule), "corrected"
+    (the same for this kernel, about 2.2 times as far) or "floor" (corrected, and never below
+    ``floor``).
+    ``floor``: smallest bandwidth of "floor", as a share of the range between a column's bounds.
+    ``clip``: values that leave their bounds are moved back to them.
+    ``integers``: columns of whole numbers, which are rounded. What moves by less than one half
+    is then released as it is.
+    ``lonely``: what to do with a class of one record, or of equal ones: "refuse", or "merge" (it
+    takes the bandwidths of all records together; its label still tells whose rows these are).
+
+    **Public**: the rule and the kernel, not the bandwidths. They can be estimated from the rows.
+    **Broken by**: ``record_linkage``: every row lies within the bandwidths of its record, and with
+    more than a few columns of no other, so that the source of a row, outliers first, is often
+    certain. Whoever has a record that is far from all rows knows that nothing was drawn there.
+    **Guarantee**: none. Bounded steps exclude most records as the source: gamma is infinite. A
+    column that is constant within a class is released as it is (counted), unless "floor".
+    **References**: Tan, Ng, "Privacy-preserving sharing of horizontally-distributed private data
+    for constructing accurate classifiers" (2007), eq. 16. The rule there is that of a Gaussian
+    kernel, hence "corrected".
+    """
+
+    name: ClassVar[str] = "kde_resample"
+    accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
+    row_aligned: ClassVar[bool] = False
+    example: ClassVar[Mapping[str, Any]] = {"bandwidth": "corrected"}
+
+    rows: int | None = None
+    bandwidth: str = "corrected"
+    floor: float | None = None
+    clip: bool = True
+    integers: Sequence[str] | None = None
+    lonely: str = "refuse"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "bandwidth", ("paper", "corrected", "floor"))
+        check_choice(self, "lonely", ("refuse", "merge"))
+        if (self.bandwidth == "floor") != (self.floor is not None):
+            raise reject(self, "floor", 'given exactly when bandwidth = "floor"', self.floor)
+        if self.floor is not None:
+            check_share(self, "floor", self.floor)
+        is_count = isinstance(self.rows, int) and not isinstance(self.rows, bool) and self.rows > 0
+        if self.rows is not None and not is_count:
+            raise reject(self, "rows", "a count of at least 1", self.rows)
+        if not isinstance(self.clip, bool):
+            raise reject(self, "clip", "true or false", self.clip)
+        names = () if self.integers is None else self.integers
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+            raise reject(self, "integers", "a list of names of columns", names)
+
+    @property
+    def keeps_columns(self) -> bool:
+        return True
+
+    @property
+    def learns(self) -> bool:
+        return True
+
+    def fit(self, rows: Rows) -> Fitted:
+        """Counts and deviations by class (label -1 first); the last line is of all records."""
+        counts, squares = resampling.with_total(resampling.moments_by_class(rows))
+        if counts[-1] < 2:
+            raise BadInput(
+                f"Bandwidths need at least 2 records; {counts[-1]} were left for them.",
+                remedy="Release more records.",
+            )
+        deviations = np.sqrt(squares / np.maximum(counts - 1, 1)[:, None])
+        deviations[deviations < resampling.grid_steps(rows.schema)] = 0.0  # rounding, not spread
+        return {
+            "counts": counts.tolist(),
+            "deviations": [[float(f"{v:.6g}") for v in line] for line in deviations.tolist()],
+        }
+
+    def bandwidths(self, schema: Schema, fitted: Fitted) -> Floats:
+        """By class (label -1 first); a lonely class has those of all records, (classes, d)."""
+        counts = np.array(fitted["counts"], dtype=np.float64)
+        deviations = np.array(fitted["deviations"], dtype=np.float64)
+        d = deviations.shape[1]
+        h = deviations * normal_reference(np.maximum(counts, 1.0), d)[:, None]
+        if self.bandwidth != "paper":
+            h *= kernel_correction(d)
+        if self.floor is not None:
+            h = np.maximum(h, self.floor * schema.widths)
+        h[is_lonely(fitted)] = h[-1]
+        return np.asarray(h[:-1])
+
+    def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
+        # Not the count of rows, nor clipping and rounding: a second release with others shows the
+        # same draws again, and no more of them than the larger of the two.
+        return [self.bandwidths(schema, fitted).tolist()]
+
+    def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
+        schema = rows.schema
+        check_widths(schema.numeric)
+        whole = resampling.WholeNumbers.among(self.integers or (), schema, fitted)
+        g = resampling.grid_steps(schema)  # (d,)
+        H = self.bandwidths(schema, fitted) / g  # (classes, d), in steps
+        counts = resampling.count_by_class(rows)
+        self._check_classes(fitted, counts, H)
+        wanted = resampling.shared_out(self._row_count(rows.n), counts)
+        fingerprint = self.fingerprint(schema, fitted)
+        sources = resampling.Sources(noise, self.name, fingerprint)
+        until = sources.last_arrivals(rows, counts, wanted)
+
+        def step(block: Block) -> Block:
+            drawn = sources.copied(block, until)
+            bits = noise.bits(drawn, self.name, len(g), fingerprint)
+            T = np.rint(drawn.X / g) + resampling.kernel_steps(bits, H[drawn.label + 1])
+            if self.clip:
+                T = np.clip(T, np.ceil(schema.lows / g), np.floor(schema.highs / g))
+            return replace(drawn, X=whole.rounded(T * g, self.clip) + 0.0)
+
+        present = H[counts > 0]
+        return Released(
+            rows=rows.map(step, self._released_schema(schema)),
+            public=Public(
+                method=self.name, space="original", columns=schema.names, facts=self._facts()
+            ),
+            atom=self._atom(present, whole.steps(schema) / g),
+            counts={"columns constant within a class": int(np.count_nonzero(present < 1))},
+        )
+
+    def _row_count(self, n: int) -> int:
+        if self.rows is not None and self.rows > MOST * n:
+            wanted = f"at most {MOST} times the number of records, {MOST * n}"
+            raise reject(self, "rows", wanted, self.rows)
+        return self.rows or n
+
+    def _check_classes(self, fitted: Fitted, counts: Ints, H: Floats) -> None:
+        if np.any(H[counts > 0].max(axis=1) < 1):
+            raise BadInput(
+                "All records are alike, so that they would be released as they are.",
+                remedy='Release other records, or set bandwidth = "floor" in [sanitizer].',
+            )
+        lonely = int(np.count_nonzero(is_lonely(fitted)[:-1] & (counts > 0)))
+        if lonely and self.lonely == "refuse":
+            raise BadInput(
+                f"{lonely} of the classes had one record, or equal ones, when bandwidths were "
+                "learned; their records would be released as they are.",
+                remedy='Release more records of them, or set lonely = "merge" in [sanitizer].',
+            )
+
+    def _released_schema(self, schema: Schema) -> Schema:
+        if self.clip:
+            return schema
+        # A bandwidth is less than two ranges; its own size must not be read off here.
+        numeric = tuple(
+            replace(column, low=column.low - 2 * column.width, high=column.high + 2 * column.width)
+            for column in schema.numeric
+        )
+        return replace(schema, numeric=numeric)
+
+    def _facts(self) -> dict[str, float | str]:
+        floor = {} if self.floor is None else {"floor": float(self.floor)}
+        return {"kernel": "epanechnikov", "bandwidth": self.bandwidth, **floor}
+
+    def _atom(self, H: Floats, spans: Floats) -> float:
+        """Of the value that is likeliest: the middle one or, clipped, a bound."""
+        v = np.minimum(1.0, spans / np.maximum(2 * H, 1.0))
+        middle = float(np.max(v * (3 - v**2) / 2))  # P(|e| <= v)
+        return min((1 + middle) / 2 if self.clip else middle, 1 - 2.0**-53)
+
+    def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
+        return empirical(
+            "A kernel of bounded width has no worst-case bound: every released row lies within "
+            "the bandwidths of the record that it was drawn from.",
+            "Bandwidths come from the private data.",
+            *self.weaker_promises(schema),
+        )
+
+
+def is_lonely(fitted: Fitted) -> NDArray[np.bool_]:
+    """Classes without two records that differ; the last entry is for all records together."""
+    deviations = np.array(fitted["deviations"], dtype=np.float64)
+    return np.asarray(~deviations.any(axis=1))
+
+
+def normal_reference(n: Floats, d: int) -> Floats:
+    """Bandwidth in deviations, for a Gaussian kernel and normal data."""
+    return np.asarray((4.0 / ((d + 2.0) * n)) ** (1.0 / (d + 4.0)))
+
+
+def kernel_correction(d: int) -> float:
+    """What an Epanechnikov kernel needs more than a Gaussian one, for the same error."""
+    roughness = 0.6 * 2.0 * math.sqrt(math.pi)  # ratio of the integrals of the squared kernels
+    variance = 0.2
+    return float((roughness**d / variance**2) ** (1.0 / (d + 4.0)))

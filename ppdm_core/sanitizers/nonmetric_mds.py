@@ -1,0 +1,238 @@
+"""Non-metric multidimensional scaling: only the order of the distances is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ppdm_core.errors import BadInput
+from ppdm_core.guarantee import empirical
+from ppdm_core.haar import haar
+from ppdm_core.noise import Noise
+from ppdm_core.rounding import outward
+from ppdm_core.sanitizers._nonmetric import (
+    classical_start,
+    descend,
+    least_squares_scale,
+    monotone_map,
+    order_of,
+    random_start,
+)
+from ppdm_core.sanitizers._placement import Placement
+from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.scaling import check_finite
+from ppdm_core.types import (
+    Block,
+    Floats,
+    Guarantee,
+    Keys,
+    Numeric,
+    Public,
+    Released,
+    Rows,
+    Schema,
+)
+from ppdm_core.validation import check_choice, check_share, reject
+
+STEP = 2.0**-20  # far above what rounding does to a placement, far below any distance that matters
+MOST_LANDMARKS = 10_000
+LOST = 0.2  # share of what classical scaling keeps of the distances that their order may cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class NonmetricMds(Sanitizer):
+    """Replaces records by points in fewer dimensions whose distances keep their order.
+
+    A sample of records, the landmarks, is laid out so that Kruskal's stress is least; every other
+    record is placed among them by its distances to them. Records with equal values get equal
+    points. Distances are brought to the scale of the original ones, directions are secret.
+
+    The fit is made once, kept in private with the landmarks' records, and reused: an unchanged
+    record keeps its point, a new one is placed among the same landmarks. On one kind of machine
+    all bytes repeat. On another one the same fit gives the same points to a step of 2^-20; a new
+    fit may end elsewhere, with nearly the same stress.
+
+    **Parameters**:
+    ``dimensions``: how many are released: a count below that of the columns (the paper: one less)
+    or a share of them.
+    ``landmarks``: how many distinct records are laid out together; with no more records than
+    this, all are. Time and memory grow with its square.
+    ``ties``: "secondary" (pairs with equal distances stay equal, and above 20,000 different ones
+    neighbours in rank count as equal) or "primary" (they may come apart; exact, and slower).
+    ``start``: "classical" (principal components) or "random", which needs many more steps.
+    ``tolerance``: the layout is done when three steps lower the stress by less than this share.
+    ``iterations``: steps at most.
+
+    **Public**: stress, number of landmarks, mean and variance of the change of squared distances.
+    **Broken by**: ``known_pairs``: nearly all distances are nearly kept, so that a few more known
+    records than dimensions give the map; with one dimension less than columns it is close to a
+    rotation. Then ``record_linkage`` finds people.
+    **Guarantee**: none. The order of all distances fixes the points almost up to scale and
+    direction.
+    **References**: Alotaibi and others, non-metric multidimensional scaling for privacy-preserving
+    data clustering (2012); Kruskal, "Nonmetric multidimensional scaling: a numerical method"
+    (1964), stress-1 and both treatments of ties.
+    """
+
+    name: ClassVar[str] = "nonmetric_mds"
+    accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
+    row_aligned: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {"dimensions": 0.5}
+
+    dimensions: int | float = 0.5
+    landmarks: int = 1000
+    ties: str = "secondary"
+    start: str = "classical"
+    tolerance: float = 1e-4
+    iterations: int = 300
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "ties", ("primary", "secondary"))
+        check_choice(self, "start", ("classical", "random"))
+        check_share(self, "tolerance", self.tolerance)
+        for name, low, high in (("landmarks", 3, MOST_LANDMARKS), ("iterations", 1, 100_000)):
+            if not is_count(value := getattr(self, name)) or not low <= value <= high:
+                raise reject(self, name, f"an int in [{low}, {high:,}]", value)
+        value = self.dimensions
+        is_share = isinstance(value, float) and 0 < value < 1
+        if not is_share and not (is_count(value) and value >= 1):
+            wanted = "a count of at least 1, or a share between 0 and 1"
+            raise reject(self, "dimensions", wanted, value)
+
+    @property
+    def learns(self) -> bool:
+        return True
+
+    def check_features(self, d: int) -> None:
+        super().check_features(d)
+        if d < 2:
+            raise BadInput(
+                f"Method '{self.name}' needs at least 2 numeric features; there is {d}.",
+                remedy="Release more features, or choose another method.",
+            )
+        if isinstance(self.dimensions, int) and self.dimensions >= d:
+            raise reject(self, "dimensions", f"an int in [1, {d - 1}]", self.dimensions)
+
+    def fit_parameters(self) -> dict[str, Any]:
+        names = ("dimensions", "landmarks", "ties", "start", "tolerance", "iterations")
+        return {**super().fit_parameters(), **{name: getattr(self, name) for name in names}}
+
+    def fit(self, rows: Rows) -> Fitted:
+        from scipy.spatial.distance import pdist
+
+        self.check_features(len(rows.schema.numeric))
+        p = self._count(len(rows.schema.numeric))
+        keys, X = chosen_landmarks(rows, self.landmarks)
+        if len(X) < p + 2:
+            raise BadInput(
+                f"A layout in {p} dimensions needs at least {p + 2} different records to learn "
+                f"from; there are {len(X)}.",
+                remedy="Lower 'dimensions', or raise 'landmarks' if there are more records.",
+            )
+        delta = pdist(X)
+        order = order_of(delta, self.ties)
+        classical = classical_start(X, p)
+        if self.start == "classical":
+            Y = classical
+        else:
+            seed = int.from_bytes(hashlib.sha256(keys.tobytes()).digest(), "little")
+            Y = random_start(delta, len(X), p, np.random.default_rng(seed))
+        Y, stress = descend(Y, order, self.tolerance, self.iterations)
+        scale, loss = least_squares_scale(delta, pdist(Y))
+        check_spread(loss, least_squares_scale(delta, pdist(classical))[1])
+        Y = np.rint((Y - Y.mean(axis=0)) * (scale / STEP)) * STEP + 0.0
+        d = pdist(Y)
+        farthest = float(np.linalg.norm(rows.schema.widths))
+        change = d**2 - delta**2
+        return {
+            "columns": list(rows.schema.names),
+            "landmarks": X.tolist(),
+            "coordinates": Y.tolist(),
+            "knots": monotone_map(delta, order.fit(d), farthest).tolist(),
+            "stress": outward(float(stress[-1])),
+            "distance_distortion_mean": outward(float(change.mean())),
+            "distance_distortion_variance": outward(float(change.var())),
+        }
+
+    def _count(self, d: int) -> int:
+        if isinstance(self.dimensions, int):
+            return self.dimensions
+        return max(1, math.floor(self.dimensions * d))
+
+    def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
+        return [fitted[name] for name in ("landmarks", "coordinates", "knots")]
+
+    def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
+        X, Y, knots = (np.array(numbers) for numbers in self.mechanism(rows.schema, fitted))
+        p = Y.shape[1]
+        M = haar(p, noise.generator("directions", self.fingerprint(rows.schema, fitted)))
+        placement = Placement(X, Y @ M.T, knots)
+
+        def step(block: Block) -> Block:
+            check_finite(block, rows.schema.numeric)
+            return replace(block, X=np.rint(placement.place(block.X) / STEP) * STEP + 0.0)
+
+        # A placed point is at most the mean of its wanted distances from the landmarks' mean.
+        reach = outward(max(float(knots[-1, 1]), float(np.linalg.norm(Y, axis=1).max())) * 1.01)
+        columns = tuple(f"dimension_{i + 1}" for i in range(p))
+        numeric = tuple(Numeric(name, -reach, reach) for name in columns)
+        moments = ("stress", "distance_distortion_mean", "distance_distortion_variance")
+        return Released(
+            rows=rows.map(step, replace(rows.schema, numeric=numeric)),
+            public=Public(
+                method=self.name,
+                space="embedded",
+                columns=columns,
+                grid=np.full(p, STEP),
+                facts={**{name: fitted[name] for name in moments}, "landmarks": float(len(X))},
+            ),
+            atom=STEP,
+        )
+
+    def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
+        return empirical(
+            "Keeping the order of all distances has no worst-case bound: it nearly fixes them.",
+            "The layout is learned from the released records; what it tells is not covered.",
+            *self.weaker_promises(schema),
+        )
+
+
+def is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def chosen_landmarks(rows: Rows, count: int) -> tuple[Keys, Floats]:
+    """Distinct records with the smallest keys, which are as good as random, in key order."""
+
+    def step(block: Block) -> tuple[Keys, Floats]:
+        check_finite(block, rows.schema.numeric)
+        return smallest(block.key, block.X, count)
+
+    def merge(a: tuple[Keys, Floats], b: tuple[Keys, Floats]) -> tuple[Keys, Floats]:
+        return smallest(np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]]), count)
+
+    return rows.reduce(step, merge)
+
+
+def smallest(key: Keys, X: Floats, count: int) -> tuple[Keys, Floats]:
+    place = np.lexsort(key.T[::-1])
+    _, first = np.unique(X[place], axis=0, return_index=True)
+    kept = place[np.sort(first)[:count]]
+    return key[kept], X[kept]
+
+
+def check_spread(loss: float, classical: float) -> None:
+    """Refuses a layout that keeps the order by letting most records fall together."""
+    if loss > classical + LOST * (1 - classical):
+        raise BadInput(
+            "The order of the distances is kept best by a layout in which most records fall "
+            "together, because a few lie far from all others.",
+            remedy='Use scale = "minmax", exclude columns that hardly vary, or lower '
+            "'iterations'.",
+        )

@@ -1,0 +1,140 @@
+"""Random projection: fewer columns, distances right on average."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ppdm_core.errors import BadInput
+from ppdm_core.guarantee import empirical
+from ppdm_core.noise import Noise
+from ppdm_core.rows import padded_product
+from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.types import Block, Floats, Guarantee, Numeric, Public, Released, Rows, Schema
+from ppdm_core.validation import check_choice, reject
+
+STEP = 2.0**-32  # outputs are rounded to it, so that low bits do not depend on the machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomProjection(Sanitizer):
+    """Projects every record on a few secret random directions.
+
+    The directions are the columns of a Gaussian matrix, brought to length 1, so that each is
+    uniform over all directions. Distances change by a random factor that is the same for all
+    pairs of one direction; its mean and variance are published.
+
+    **Parameters**:
+    ``components``: how many directions: a count, or a share of the columns.
+    ``normalisation``: "unbiased" (squared distances are right on average) or "unit_columns" (the
+    directions as they are, which shrinks squared distances to components / columns).
+
+    **Public**: the number of components, the normalisation, mean and variance of the squared
+    distance of two released rows over that of their records.
+    **Broken by**: ``known_pairs``, by regression, as far as the kept directions reach; whoever
+    learns the matrix inverts it there. A record of zeros stays zeros, and lengths, distances and
+    inner products can be estimated from the rows.
+    **Guarantee**: none. One row is enough to tell records of different length apart: gamma is
+    infinite.
+    **References**: Mukherjee, Banerjee, Chen, Gangopadhyay, "A privacy preserving technique for
+    distance-based classification with worst case privacy guarantees" (2008), where it is the
+    peer Rand-P. The moments are our own: the squared cosine of a direction that is uniform in d
+    dimensions has the law Beta(1/2, (d - 1)/2).
+    """
+
+    name: ClassVar[str] = "random_projection"
+    accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
+    row_aligned: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {"components": 2}
+
+    components: int | float = 0.5
+    normalisation: str = "unbiased"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "normalisation", ("unbiased", "unit_columns"))
+        value = self.components
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        if not is_count and not (isinstance(value, float) and 0 < value < 1):
+            wanted = "a count of at least 1, or a share between 0 and 1"
+            raise reject(self, "components", wanted, value)
+
+    def check_features(self, d: int) -> None:
+        super().check_features(d)
+        if d == 1:
+            raise BadInput(
+                f"Method '{self.name}' would release the only feature as it is, or its negative.",
+                remedy="Release two features or more, or use another method.",
+            )
+        if isinstance(self.components, int) and self.components > d:
+            raise reject(self, "components", f"an int in [1, {d}]", self.components)
+
+    def fit(self, rows: Rows) -> Fitted:
+        return {}
+
+    def _count(self, d: int) -> int:
+        if isinstance(self.components, int):
+            return self.components
+        return max(1, math.floor(self.components * d))
+
+    def _factor(self, d: int) -> float:
+        return math.sqrt(d / self._count(d)) if self.normalisation == "unbiased" else 1.0
+
+    def _directions(self, schema: Schema, noise: Noise, fitted: Fitted) -> Floats:
+        """Neither count nor normalisation is part of the fingerprint: a second release with
+        another number shows no direction more than the larger of the two."""
+        d = len(schema.numeric)
+        rng = noise.generator("projection", self.fingerprint(schema, fitted))
+        R = rng.standard_normal((self._count(d), d)).T  # (d, k)
+        return np.asarray(R / np.linalg.norm(R, axis=0))
+
+    def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
+        schema = rows.schema
+        d = len(schema.numeric)
+        self.check_features(d)
+        k, factor = self._count(d), self._factor(d)
+        R = self._directions(schema, noise, fitted) * factor
+        longest = float(np.linalg.norm(np.maximum(np.abs(schema.lows), np.abs(schema.highs))))
+        reach = factor * longest + STEP
+        columns = tuple(f"projected_{i + 1}" for i in range(k))
+        released = replace(schema, numeric=tuple(Numeric(name, -reach, reach) for name in columns))
+
+        def step(block: Block) -> Block:
+            Y = np.rint(padded_product(block.X, R) / STEP) * STEP
+            return replace(block, X=Y + 0.0)
+
+        mean, variance = ratio_moments(d, k, factor)
+        return Released(
+            rows=rows.map(step, released),
+            public=Public(
+                method=self.name,
+                space="rotated",
+                columns=columns,
+                grid=np.full(k, STEP),
+                facts={
+                    "components": float(k),
+                    "normalisation": self.normalisation,
+                    "squared_distance_ratio_mean": mean,
+                    "squared_distance_ratio_variance": variance,
+                },
+            ),
+            atom=STEP,
+        )
+
+    def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
+        return empirical(
+            "A random projection has no worst-case bound: lengths and distances can be estimated.",
+            *self.weaker_promises(schema),
+        )
+
+
+def ratio_moments(d: int, k: int, factor: float) -> tuple[float, float]:
+    """Mean and variance of |yi - yj|^2 / |xi - xj|^2 over the matrix, the same for every pair.
+
+    The ratio is factor^2 times the sum of k independent Beta(1/2, (d - 1)/2) numbers.
+    """
+    return factor**2 * k / d, factor**4 * 2 * k * (d - 1) / (d**2 * (d + 2))

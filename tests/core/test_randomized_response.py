@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import struct
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ppdm_core.errors import BadInput, Defect
+from ppdm_core.noise import Noise
+from ppdm_core.rows import ArrayRows, row_numbers
+from ppdm_core.sanitizers.randomized_response import (
+    DRAWS,
+    RandomizedResponse,
+    drawn,
+    estimate_frequencies,
+    law,
+    wrong_share,
+)
+from ppdm_core.types import Categorical, Released, Response, Schema
+
+KEY = bytes(range(32))
+NAME = "randomized_response"
+COLOUR = Categorical("colour", ("red", "green", "blue"))
+ANSWER = Categorical("answer", ("no", "yes"), missing=True)
+
+# An unchanged cell must keep its answer: whoever changes these starts a new scheme.
+GOLDEN_BITS = ["5cceb5195bcc3b91f3c36b23034a9cdf", "4d9e96a5cb18b317a6b622735e07eb20"]
+GOLDEN_COLOURS = [0, 1, 0, 0, 1, 2, 2, 1, 2, 2, 2, 2]
+GOLDEN_ANSWERS = [1, 0, 1, -1, -1, -1, -1, 1, 0, -1, 1, 1]
+
+
+def table(C: np.ndarray, *columns: Categorical) -> ArrayRows:
+    codes = np.asarray(C, dtype=np.int32)
+    return ArrayRows(Schema((), columns), np.empty((len(codes), 0)), C=codes)
+
+
+def released(rows: ArrayRows, key: bytes = KEY, **gamma: Any) -> np.ndarray:
+    answers = RandomizedResponse(gamma=gamma).sanitize(rows, Noise(key), {})
+    return np.concatenate([block.C for block in answers.rows.blocks()])
+
+
+def mixed(n: int) -> np.ndarray:
+    return np.column_stack([np.arange(n) % 3, np.arange(n) % 3 - 1])
+
+
+def test_bits_are_those_of_the_scheme_cell_by_cell():
+    def prefixed(*parts: bytes) -> bytes:
+        return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
+
+    keys, codes = row_numbers(5) + np.uint8(7), np.array([0, 2, -1, 1, 0], dtype=np.int32)
+    bits = Noise(KEY).response_bits(keys, codes, "law", b"mechanism")
+    purpose = prefixed(b"ppdm-noise-1", b"response", b"law")
+    subkey = hashlib.blake2b(purpose, key=KEY, digest_size=32).digest()
+    for key, code, found in zip(keys, codes.tolist(), bits, strict=True):
+        text = prefixed(b"law", b"mechanism") + prefixed(bytes(key) + struct.pack("<i", code))
+        expected = hashlib.blake2b(text, key=subkey, digest_size=16).digest()
+        assert found.tobytes() == expected
+
+
+def test_golden_answers():
+    bits = Noise(KEY).response_bits(row_numbers(2), np.array([0, -1]), "law", b"mechanism")
+    assert [row.tobytes().hex() for row in bits] == GOLDEN_BITS
+    found = released(table(mixed(12), COLOUR, ANSWER), attribute=3)
+    assert found.T.tolist() == [GOLDEN_COLOURS, GOLDEN_ANSWERS]
+
+
+def test_answers_are_those_of_the_scheme_cell_by_cell():
+    """Once more in whole numbers: the first draws go to the wrong answers, sorted by name."""
+    C, by_name = mixed(60)[:, :1], ["blue", "green", "red"]
+    found = released(table(C, COLOUR), attribute=3)[:, 0]
+    response = Response(COLOUR, 3.0)
+    plain = json.dumps(["colour", by_name, False, str(-(-DRAWS // 5))]).encode()
+    fingerprint = hashlib.blake2b(plain, digest_size=32).digest()
+    for i, code in enumerate(C[:, 0].tolist()):
+        truth = COLOUR.categories[code]
+        place = np.array([by_name.index(truth)])
+        bits = Noise(KEY).response_bits(row_numbers(60)[i : i + 1], place, NAME, fingerprint)
+        high, low = bits[0].tolist()
+        wrong = [name for name in by_name if name != truth]
+        answer = [*wrong, truth][min(((high << 64) + low) // wrong_share(response), 2)]
+        assert COLOUR.categories[found[i]] == answer
+
+
+@given(
+    gamma=st.floats(1.001, 1e9),
+    k=st.integers(2, 300),
+    limit=st.integers(0, 299),
+    off=st.integers(-2, 2),
+    anywhere=st.integers(0, DRAWS - 1),
+)
+def test_a_draw_is_whole_number_division(gamma: float, k: int, limit: int, off: int, anywhere: int):
+    share = wrong_share(Response(Categorical("c", ("",) * k), gamma))
+    near = min(max(share * min(limit, k - 1) + off, 0), DRAWS - 1)
+    for U in (near, anywhere, 0, DRAWS - 1):
+        bits = np.array([[U >> 64, U & (2**64 - 1)]], dtype=np.uint64)
+        assert drawn(bits, share, k).tolist() == [min(U // share, k - 1)]
+
+
+@given(gamma=st.floats(1.001, 1e9), k=st.integers(2, 10_000))
+def test_probabilities_are_rounded_toward_more_noise_and_no_further(gamma: float, k: int):
+    share = wrong_share(Response(Categorical("c", ("",) * k), gamma))
+
+    def ratio(wrong: int) -> Fraction:
+        return Fraction(DRAWS - (k - 1) * wrong, wrong)
+
+    assert 1 < ratio(share) <= Fraction(gamma) < ratio(share - 1)
+    assert share > 2**64  # what the comparison of two words relies on
+
+
+@pytest.mark.parametrize("code", [0, 1, -1])
+def test_answers_follow_their_law(code: int):
+    from scipy.stats import chisquare
+
+    n, gamma = 20_000, 3.0
+    found = released(table(np.full((n, 1), code), ANSWER), attribute=gamma)[:, 0]
+    counts = [int(np.sum(found == answer)) for answer in (0, 1, -1)]
+    chances = [gamma if answer == code else 1.0 for answer in (0, 1, -1)]
+    expected = n * np.array(chances) / sum(chances)
+    assert sum(counts) == n
+    assert chisquare(counts, expected).pvalue > 1e-4
+
+
+@pytest.mark.slow
+def test_the_sampler_keeps_its_gamma_and_the_measurement_would_see_3_percent():
+    """A million draws at each of two inputs; 99.9 % lower bound of the ratio of their chances."""
+    n, gamma = 1_000_000, 3.0
+
+    def lower_bound(used: float) -> float:
+        hits = [
+            int(np.sum(released(table(np.full((n, 1), code), COLOUR), attribute=used) == 0))
+            for code in (0, 1)
+        ]
+        spread = math.sqrt(sum(1 / hit - 1 / n for hit in hits))
+        return hits[0] / hits[1] * math.exp(-3.09 * spread)
+
+    assert lower_bound(gamma) <= gamma
+    assert lower_bound(gamma * 1.03) > gamma
+
+
+def test_a_change_elsewhere_draws_no_second_answer():
+    C = mixed(300)
+    before = released(table(C, COLOUR, ANSWER), attribute=3)
+    changed = C.copy()
+    changed[:, 0] = (C[:, 0] + 1) % 3
+    after = released(table(changed, COLOUR, ANSWER), attribute=3)
+    assert np.array_equal(before[:, 1], after[:, 1])
+    assert not np.array_equal(before[:, 0], after[:, 0])
+    other = released(table(C, COLOUR, ANSWER), attribute={"colour": 9, "answer": 3})
+    assert np.array_equal(before[:, 1], other[:, 1])
+    assert not np.array_equal(before[:, 0], other[:, 0])
+
+
+def test_columns_of_equal_content_get_answers_of_their_own():
+    C = np.zeros((300, 2), dtype=np.int32)
+    found = released(table(C, COLOUR, replace(COLOUR, name="hue")), attribute=3)
+    assert 0.2 < np.mean(found[:, 0] == found[:, 1]) < 0.6  # 0.44 if they are independent
+
+
+def test_another_order_of_the_categories_gives_the_same_words():
+    order = [2, 0, 1]
+    listed = replace(COLOUR, categories=tuple(COLOUR.categories[i] for i in order))
+    C = mixed(300)[:, :1]
+    one = released(table(C, COLOUR), attribute=3)[:, 0]
+    two = released(table(np.argsort(order)[C], listed), attribute=3)[:, 0]
+    assert [COLOUR.categories[i] for i in one] == [listed.categories[i] for i in two]
+
+
+def test_missing_is_an_answer_exactly_where_it_is_kept():
+    found = released(table(mixed(2000), COLOUR, ANSWER), attribute=1.5)
+    assert set(found[:, 0]) == {0, 1, 2}
+    assert set(found[:, 1]) == {-1, 0, 1}
+
+
+@pytest.mark.parametrize("code", [-1, 3])
+def test_a_code_without_a_category_is_a_defect(code: int):
+    with pytest.raises(Defect, match="'colour' holds a code without a category"):
+        released(table([[0], [code]], COLOUR), attribute=3)
+
+
+def test_gammas_against_brute_force():
+    gammas = {"colour": 2.0, "answer": 5.0}
+    columns = (COLOUR, ANSWER)
+    promise = RandomizedResponse(gamma={"attribute": gammas}).guarantee(Schema((), columns), {})
+
+    def chances(column: Categorical) -> np.ndarray:  # (true, released)
+        share = wrong_share(Response(column, gammas[column.name])) / DRAWS
+        return np.full((3, 3), share) + np.eye(3) * (1 - 3 * share)
+
+    one, two = map(chances, columns)
+    worst = max(
+        one[a, x] * two[b, y] / (one[c, x] * two[d, y])
+        for a, b, c, d, x, y in itertools.product(range(3), repeat=6)
+    )
+    assert promise.kind == "bounded"
+    assert math.exp(promise.ln_record) == pytest.approx(worst, rel=1e-12)
+    assert promise.ln_attribute == promise.ln_component == math.log(5.0)
+
+
+@given(record=st.floats(1.001, 1e9), c=st.integers(1, 200))
+def test_a_gamma_for_the_record_is_split_and_kept(record: float, c: int):
+    columns = tuple(replace(COLOUR, name=f"c{j}") for j in range(c))
+    promise = RandomizedResponse(gamma={"record": record}).guarantee(Schema((), columns), {})
+    assert promise.ln_record <= math.log(record)
+    assert promise.ln_record == pytest.approx(math.log(record), rel=1e-6)
+    assert promise.ln_attribute == pytest.approx(math.log(record) / c, rel=1e-6)
+
+
+def test_the_public_part_says_what_a_recipient_needs():
+    sanitizer = RandomizedResponse(gamma={"attribute": 3})
+    rows = table(mixed(30), COLOUR, ANSWER)
+    answer: Released = sanitizer.sanitize(rows, Noise(KEY), {})
+    assert answer.public.names == ("colour", "answer")
+    assert [(r.column.k, r.gamma, r.kept) for r in answer.public.responses] == [(3, 3.0, 0.6)] * 2
+    assert answer.atom == 0.6
+    assert sanitizer.mechanism(rows.schema, {}) == [law(r) for r in answer.public.responses]
+
+
+def test_frequencies_are_those_of_the_inverse_matrix():
+    gamma, k = 4.0, 5
+    M = (np.ones((k, k)) + np.eye(k) * (gamma - 1)) / (gamma + k - 1)
+    counts = np.array([10, 20, 30, 25, 15])
+    found, _ = estimate_frequencies(counts, gamma, k)
+    assert np.allclose(found, np.linalg.solve(M.T, counts / 100), atol=1e-14)
+    assert found.sum() == pytest.approx(1.0)
+
+
+@settings(max_examples=30)
+@given(gamma=st.floats(1.05, 50), k=st.integers(2, 12), seed=st.integers(0, 2**32 - 1))
+def test_the_variance_is_unbiased(gamma: float, k: int, seed: int):
+    """Against its exact value for known frequencies; the estimate is linear in the counts."""
+    n = 1000
+    truth = np.random.default_rng(seed).dirichlet(np.ones(k))
+    p, q = gamma / (gamma + k - 1), 1 / (gamma + k - 1)
+    exact = (truth * p * (1 - p) + (1 - truth) * q * (1 - q)) / (n * (p - q) ** 2)
+    expected_counts = n * (q + truth * (p - q))
+    frequency, variance = estimate_frequencies(expected_counts, gamma, k)
+    assert np.allclose(frequency, truth)
+    assert np.allclose(variance, exact)
+    assert np.all(estimate_frequencies(np.eye(k)[0] * n, gamma, k)[1] > 0)
+
+
+def test_the_estimate_spreads_as_it_says():
+    n, k, gamma = 500, 3, 2.0
+    truth = np.repeat([0, 1, 2], [100, 150, 250])
+    keys = [bytes([i]) * 32 for i in range(200)]
+    draws = [released(table(truth[:, None], COLOUR), key, attribute=gamma)[:, 0] for key in keys]
+    found = [estimate_frequencies(np.bincount(draw, minlength=k), gamma, k) for draw in draws]
+    frequency, variance = (np.array(part) for part in zip(*found, strict=True))
+    error = (frequency - np.bincount(truth) / n) / np.sqrt(variance)
+    assert np.all(np.abs(error.mean(axis=0)) < 4 / math.sqrt(len(keys)))
+    assert np.all(np.abs(error.std(axis=0) - 1) < 0.2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "gamma", "k"), [([1, 2], 3, 3), ([0, 0], 3, 2), ([5], 3, 1), ([1, 2], 1.0, 2)]
+)
+def test_frequencies_of_nothing_are_bad_input(counts: list[int], gamma: float, k: int):
+    with pytest.raises(BadInput, match="a count for each of k answers"):
+        estimate_frequencies(np.array(counts), gamma, k)
+
+
+@pytest.mark.parametrize(
+    "gamma",
+    [
+        3,
+        {},
+        {"column": 3},
+        {"attribute": 3, "record": 9},
+        {"attribute": 1.0},
+        {"attribute": True},
+        {"attribute": {}},
+        {"attribute": {"colour": "3"}},
+        {"record": math.inf},
+        {"record": 2e9},
+        {"record": {"colour": 3}},
+    ],
+)
+def test_bad_parameters_are_told(gamma: Any):
+    with pytest.raises(BadInput, match="The 'gamma' parameter of RandomizedResponse must be"):
+        RandomizedResponse(gamma=gamma)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "columns", "sentence"),
+    [
+        ({"record": 9}, (replace(COLOUR, categories=("red",)),), "'colour' has one category"),
+        ({"record": 9}, (), "has no feature to release"),
+        ({"attribute": {"colour": 3}}, (COLOUR, ANSWER), "'answer' has no gamma of its own"),
+        ({"attribute": {"colour": 3, "hue": 3}}, (COLOUR,), "names 'hue', which is not"),
+    ],
+)
+def test_what_cannot_be_done_is_told(gamma: Any, columns: Any, sentence: str):
+    rows = table(np.zeros((3, len(columns))), *columns)
+    with pytest.raises(BadInput, match=sentence):
+        RandomizedResponse(gamma=gamma).sanitize(rows, Noise(KEY), {})
+    with pytest.raises(BadInput, match=sentence):
+        RandomizedResponse(gamma=gamma).guarantee(rows.schema, {})
+
+
+def test_one_category_and_the_empty_cell_are_two_answers():
+    column = Categorical("c", ("seen",), missing=True)
+    found = released(table(np.full((100, 1), -1), column), attribute=2)
+    assert set(found[:, 0]) == {-1, 0}

@@ -1,0 +1,244 @@
+"""Words in, words out: categorical features from the source to what leaves, by the plain steps."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import tomllib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from flows.config import load
+from flows.plan import checked_plan
+from ppdm_core.errors import BadInput
+from ppdm_core.policy import Attacker, Limit, Policy
+from ppdm_core.sanitizers.randomized_response import estimate_frequencies
+from ppdm_core.types import Categorical, Public, Response
+from tasks.audit import attack_shadows
+from tasks.facts import public_from_dict, public_to_dict
+from tasks.gate import judge
+from tasks.ingest import begin, load_raw, validate
+from tasks.keys import write_key
+from tasks.plan import Plan, check_plan
+from tasks.publish import expected, leave
+from tasks.sanitize import make_draws
+from tasks.summary import Summary, read_summary
+from warehouse.columns import Column, Source
+from warehouse.door import candidate_table
+from warehouse.home import Home
+from warehouse.scan import check_bytes
+from warehouse.sinks.parquet import write as write_parquet
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+KEY = bytes(range(32))  # estimates are compared with their errors: no other draw each time
+LIMIT = Limit(1000.0, "DPO", "a bound for every record")
+SMALL = Policy(
+    required=("record_linkage",),
+    limits={
+        "amplification.record": LIMIT,
+        "record_linkage.rate": Limit(0.2, "DPO", "1 in 5"),
+        "shrinkage.breach_rate": Limit(0.5, "DPO", "half"),
+    },
+    attacker=Attacker(),
+    shadow_draws=1,
+)
+COLOURS = ("red", "it's green", "bl\u00fce")
+N = 400
+
+
+def run(plan: Plan, *steps: Any) -> Summary:
+    release_id = begin.fn(plan)
+    for step in steps:
+        step.fn(plan, release_id)
+    return read_summary(plan.store(), release_id)
+
+
+def leaving(plan: Plan, summary: Summary, path: Path) -> Path:
+    """The file as the door would write it, after the door's look at it."""
+    store = plan.store()
+    order = "__ppdm_order, __ppdm_row"
+    wanted = expected(plan, store, summary)
+    names = ", ".join(f'"{name}"' for name in wanted.names)
+    with store.transaction() as db:
+        write_parquet(
+            db, f"select {names} from {candidate_table(summary.run)} order by {order}", path
+        )
+    check_bytes(path, wanted)
+    return path
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No progress bar: these steps run without a Prefect server."""
+    monkeypatch.setattr("tasks.cards.MOMENT", math.inf)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    rng = np.random.default_rng(5)
+    lines = [
+        f'p{i},{rng.random()!r},{rng.random()!r},"{COLOURS[i % 3] if i % 5 else ""}",{"ab"[i % 2]}'
+        for i in range(N)
+    ]
+    (tmp_path / "t.csv").write_text("id,x,y,colour,group\n" + "\n".join(lines) + "\n")
+    Home(tmp_path / "home").create()
+    write_key(Home(tmp_path / "home").keys / "table.key", KEY)
+    number: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 1.0}
+    return Plan(
+        folder=str(tmp_path),
+        file_digest="f",
+        home=str(tmp_path / "home"),
+        dataset="table",
+        owner="o",
+        audience="a",
+        source=Source("csv", str(tmp_path / "t.csv")),
+        columns=(
+            Column("id", "identifier"),
+            Column("x", **number),
+            Column("y", **number),
+            Column("colour", "feature", "categorical", categories=COLOURS, missing="keep"),
+            Column("group", "label", "categorical", categories=("a", "b")),
+        ),
+        method="pipeline",
+        parameters={
+            "numeric": {"method": "pca_laplace", "components": 1, "b": 0.5, "basis_share": 0.2},
+            "categorical": {"method": "randomized_response", "gamma": {"attribute": 3}},
+        },
+        policy=SMALL,
+        record_id="id",
+    )
+
+
+def words_alone(plan: Plan) -> Plan:
+    columns = tuple(
+        replace(column, role="exclude") if column.type == "numeric" else column
+        for column in plan.columns
+    )
+    parameters = plan.parameters["categorical"]
+    return replace(
+        plan,
+        columns=columns,
+        method="randomized_response",
+        parameters={"gamma": parameters["gamma"]},
+    )
+
+
+def test_a_mixed_table_is_published_in_words(plan: Plan, quiet: None) -> None:
+    check_plan(plan)
+    steps = (load_raw, validate, make_draws, attack_shadows, judge)
+    summary = run(plan, *steps)
+    assert summary.verdict is not None and summary.verdict.failures == ()
+    assert leave.fn(plan, summary.run.release_id, False) == "published"
+    folder = Path(plan.home) / "published" / "table" / "latest"
+    table = pq.read_table(folder / "data.parquet")
+    assert table.column_names == ["component_1", "colour", "group"]
+    assert set(table.column("colour").to_pylist()) == {*COLOURS, None}
+    card = (folder / "card.md").read_text()
+    assert "`component_1` to `colour` and the label `group`" in card
+    assert "Categories are random answers" in card
+
+
+def test_only_the_keyed_answers_differ_from_the_source(plan: Plan, tmp_path: Path) -> None:
+    summary = run(words_alone(plan), load_raw, validate, make_draws)
+    wanted = expected(words_alone(plan), plan.store(), summary)
+    assert wanted.names == ("colour", "group")
+    table = pq.read_table(leaving(words_alone(plan), summary, tmp_path / "out.parquet"))
+    place = wanted.source_order.astype(int).tolist()
+    truth = [COLOURS[i % 3] if i % 5 else None for i in place]
+    assert [COLOURS.index(t) if t else -1 for t in truth] == wanted.answered[0].originals.tolist()
+    assert table.column("group").to_pylist() == ["ab"[i % 2] for i in place]
+    same = sum(a == b for a, b in zip(table.column("colour").to_pylist(), truth, strict=True))
+    assert abs(same / N - 0.5) < 4 * math.sqrt(0.25 / N)  # kept with 3 / (3 + 4 - 1)
+
+
+def test_a_release_of_words_alone_is_refused_in_words(plan: Plan, quiet: None) -> None:
+    alone = words_alone(plan)
+    check_plan(alone)
+    summary = run(alone, load_raw, validate, make_draws, attack_shadows, judge)
+    assert summary.run.stage == "refused"
+    assert summary.report is not None and not summary.report.failed and not summary.report.scores
+    assert summary.verdict is not None
+    why = {finding.check: finding.why for finding in summary.verdict.failures}
+    assert "works on numbers, and no numeric feature" in why["required.record_linkage"]
+    assert {"covered.linkage", "covered.reconstruction"} <= set(why)
+    assert "amplification.record" not in why
+
+
+def test_categories_without_a_limit_on_amplification_are_bad_input(plan: Plan) -> None:
+    limits = {name: limit for name, limit in SMALL.limits.items() if "amplification" not in name}
+    with pytest.raises(BadInput, match="Nothing would judge the categorical features"):
+        check_plan(replace(plan, policy=replace(SMALL, limits=limits)))
+
+
+def test_a_category_may_not_have_the_name_of_a_component(plan: Plan, tmp_path: Path) -> None:
+    source = tmp_path / "t.csv"
+    source.write_text(source.read_text().replace("colour", "Component_1", 1))
+    columns = tuple(
+        replace(column, name="Component_1") if column.name == "colour" else column
+        for column in plan.columns
+    )
+    with pytest.raises(BadInput, match="'Component_1' has the name of a column"):
+        run(replace(plan, columns=columns), load_raw, validate, make_draws)
+
+
+def test_a_basis_file_serves_the_numeric_part(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "basis.json").write_text(
+        '{"columns": ["x", "y"], "loadings": [[0.6], [0.8]], "variances": [0.2, 0.1]}'
+    )
+    numeric = {"method": "pca_laplace", "components": 1, "b": 0.5, "basis": "file"}
+    parameters = {**plan.parameters, "numeric": {**numeric, "basis_file": "basis.json"}}
+    summary = run(replace(plan, parameters=parameters), load_raw, validate, make_draws)
+    assert summary.sanitized is not None
+    found = np.array(summary.sanitized["public"]["loadings"])
+    assert np.allclose(found, [[0.6], [0.8]], atol=2.0**-20)
+
+
+def test_public_facts_of_categories_come_back_as_they_were() -> None:
+    response = Response(Categorical("c", ("a", "b"), True), 3.0)
+    public = Public("randomized_response", "original", (), responses=(response,))
+    assert public_from_dict(public_to_dict(public)).responses == (response,)
+
+
+def test_frequencies_of_adult_are_estimated_within_their_errors(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    source = shared_data / "adult.csv.gz"
+    content = tomllib.loads((EXAMPLES / "randomized_response.toml").read_text())
+    plan = checked_plan(load(EXAMPLES / "randomized_response.toml"))
+    Home(tmp_path).create()
+    write_key(Home(tmp_path).keys / f"{plan.dataset}.key", KEY)
+    plan = replace(
+        plan,
+        home=str(tmp_path),
+        source=replace(plan.source, path=str(source)),
+        policy=replace(plan.policy, shadow_draws=1),
+    )
+    summary = run(plan, load_raw, validate, make_draws)
+    table = pq.read_table(leaving(plan, summary, tmp_path / "out.parquet"))
+    with gzip.open(source, "rt") as file:
+        records = list(csv.DictReader(file))
+    features = [n for n, c in content["columns"].items() if c["role"] == "feature"]
+    assert table.column_names == [*features, "label"]
+    assert table.num_rows == len(records) == 32_561
+    assert summary.sanitized is not None
+    errors: list[float] = []
+    for told in summary.sanitized["public"]["responses"]:
+        name, k = told["column"]["name"], len(told["column"]["categories"])
+        answers = [*told["column"]["categories"], *([None] if told["column"]["missing"] else [])]
+        counts, truth = Counter(table.column(name).to_pylist()), Counter(r[name] for r in records)
+        assert counts.keys() <= set(answers) and len(answers) >= k
+        found, variance = estimate_frequencies(
+            np.array([counts[answer] for answer in answers]), told["gamma"], len(answers)
+        )
+        real = np.array([truth[answer or ""] for answer in answers]) / len(records)
+        errors += ((found - real) / np.sqrt(variance)).tolist()
+    assert len(errors) == 102
+    assert max(map(abs, errors)) < 4
+    assert 0.7 < np.std(errors) < 1.3
