@@ -16,6 +16,7 @@ from benchmarks import (
     dct_fuzzy,
     grid_noise,
     kde_resample,
+    nonmetric_mds,
     pca_laplace,
     release,
     report,
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, tuple[Callable[[bool], AbstractContextManager[list[Compari
     "additive_noise": (additive_noise.compared, 5),
     "dct_fuzzy": (dct_fuzzy.compared, 11),
     "kde_resample": (kde_resample.compared, 3),
+    "nonmetric_mds": (nonmetric_mds.compared, 3),
     "release": (release.compared, 11),
     "command": (command.compared, 21),
 }
