@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.errors import Defect, NotApplicable
@@ -44,10 +45,24 @@ MOST_TARGETS = 2_000  # people looked for; the released table they are looked fo
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One shadow release of the same records, row-aligned with the truth."""
+    """One shadow release of the records."""
 
-    Y: Floats  # (n, s)
+    Y: Floats  # (m, s)
     public: Public
+    source: Ints | None = None  # (m,) record that each row was made from; None: row i of record i
+
+    @property
+    def records(self) -> Ints:
+        return np.arange(len(self.Y)) if self.source is None else self.source
+
+    def only(self, records: Ints) -> Draw:
+        """What would be there without the other records."""
+        if self.source is None:
+            return replace(self, Y=self.Y[records])
+        place = np.full(max(records.max(), self.source.max()) + 1, -1)
+        place[records] = np.arange(len(records))
+        rows = np.flatnonzero(place[self.source] >= 0)
+        return replace(self, Y=self.Y[rows], source=place[self.source[rows]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +74,21 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """One attack on one draw, put back into the order of the truth."""
+    """One attack on one draw, put back into the order of the draw.
+
+    A reconstruction has a line for each released row; a link is the record behind the row that
+    was taken for a target, -1 for none.
+    """
 
     candidates: Mapping[str, Any]
-    link_truth: Ints  # position of each target in the view
-    claims: Mapping[str, Floats]  # the attacker's own breach probability for each record
+    claims: Mapping[str, Floats]  # the attacker's own breach probability for each row
+    draw: Draw
+
+    def rows_of(self, records: Ints) -> Ints:
+        """The released rows that were made from these records."""
+        if self.draw.source is None:
+            return records
+        return np.flatnonzero(np.isin(self.draw.source, records))
 
 
 def audit_names() -> tuple[str, ...]:
@@ -125,28 +150,28 @@ class Auditor:
         return self._played[attack.name]
 
     def _play(self, attack: Attack, number: int, draw: Draw) -> Played:
-        n = len(self.truth.X)
-        shuffle = self.rng("shuffle", number).permutation(n)  # released row r is record shuffle[r]
-        place = np.argsort(shuffle)
+        shuffle = self.rng("shuffle", number).permutation(len(draw.Y))  # row r of the view is of
+        place, behind = np.argsort(shuffle), draw.records[shuffle]  # record behind[r]
         known, sample, _ = self._people
-        picked = self._targets
+        is_pairing = draw.source is None and len(known) > 0  # else nobody has a row of their own
         view = AttackerView(
             Y=frozen(draw.Y[shuffle]),
-            label=frozen(self.truth.label[shuffle]),
+            label=frozen(self.truth.label[behind]),
             public=frozen_public(draw.public),
             schema=self.truth.schema,
             epsilon=self.policy.attacker.epsilon,
-            known=Known(frozen(self.truth.X[known]), frozen(place[known])) if len(known) else None,
+            known=Known(frozen(self.truth.X[known]), frozen(place[known])) if is_pairing else None,
             sample=frozen(self.truth.X[sample]) if len(sample) > 1 else None,
-            targets=frozen(self.truth.X[picked]),
+            targets=frozen(self.truth.X[self._targets]),
             reconstructions=self._reconstructions(number, shuffle) if attack.goal == "link" else {},
         )
         estimate = attack.attack(view, self.rng(attack.name, number))
         if attack.goal == "link":
-            return Played(estimate.candidates, place[picked], {})
+            record = np.append(behind, -1)  # where an answer of -1, "nobody", leads
+            return Played({key: record[row] for key, row in estimate.candidates.items()}, {}, draw)
         aligned = {name: X_hat[place] for name, X_hat in estimate.candidates.items()}
         claims = {name: claim[place] for name, claim in estimate.claims.items()}
-        return Played(aligned, place[picked], claims)
+        return Played(aligned, claims, draw)
 
     def _reconstructions(self, number: int, shuffle: Ints) -> dict[str, Floats]:
         found = {}
@@ -182,43 +207,53 @@ class Auditor:
         others = self._people[2]
         spread = np.ptp(X, axis=0)
 
-        def measure(X_hat: Floats, rows: Ints) -> float:
-            return metric.measure(X[rows], X_hat[rows], schema, epsilon, spread)
-
-        def over_draws(name: str, rows: Ints) -> list[float]:
-            return [measure(one.candidates[name], rows) for one in played]
+        def over_draws(name: str, records: Ints) -> list[float]:
+            found = []
+            for one in played:
+                rows = one.rows_of(records)
+                if len(rows):  # these records may all have been drawn never
+                    truth, X_hat = X[one.draw.records[rows]], one.candidates[name][rows]
+                    found.append(metric.measure(truth, X_hat, schema, epsilon, spread))
+            return found
 
         names = list(played[0].candidates)
         means = {name: float(np.mean(over_draws(name, others))) for name in names}
         name = pick_worst(means, metric.better)
-        guess = column_mean_guess(X)
-        isolated = np.intersect1d(self._isolated, others)
+        guess = column_mean_guess(X)[others]
+        isolated = over_draws(name, np.intersect1d(self._isolated, others))
         figures = Figures(
             values=over_draws(name, others),
-            n=len(others),
-            baseline=measure(guess, others),
+            n=min(people_behind(one.draw.records[one.rows_of(others)]) for one in played),
+            baseline=metric.measure(X[others], guess, schema, epsilon, spread),
             value_on=lambda rows: float(np.mean(over_draws(name, others[rows]))),
-            worst_decile=float(np.mean(over_draws(name, isolated))) if len(isolated) else None,
+            worst_decile=float(np.mean(isolated)) if isolated else None,
             candidate=name,
             expected=claimed(played, name, others) if metric.name == "breach_rate" else None,
         )
         return self._scored(metric, f"{attack.name}.{metric.name}", figures, attack.story)
 
     def _score_links(self, attack: Attack, metric: LinkMetric, played: list[Played]) -> Score:
-        def over_draws(name: str) -> list[float]:
-            return [metric.measure(one.candidates[name], one.link_truth) for one in played]
+        # Whoever was never drawn has no row that could be found.
+        present = [np.isin(self._targets, one.draw.records) for one in played]  # (t,) each
+
+        def over_draws(name: str, wanted: NDArray[np.bool_] | bool = True) -> list[float]:
+            return [
+                metric.measure(one.candidates[name][here], self._targets[here])
+                for one, here in zip(played, (each & wanted for each in present), strict=True)
+                if here.any()
+            ]
 
         # Measured for all, so that a broken candidate is found even beside a worse one.
         means = {name: float(np.mean(over_draws(name))) for name in played[0].candidates}
         name = pick_worst(means, metric.better)
-        hits = np.mean([one.candidates[name] == one.link_truth for one in played], axis=0)  # (t,)
-        isolated = np.isin(self._targets, self._isolated)
+        isolated = over_draws(name, np.isin(self._targets, self._isolated))
+        chosen = np.arange(len(self._targets))
         figures = Figures(
             values=over_draws(name),
-            n=len(self._targets),
-            baseline=metric.baseline(len(self.truth.X)),
-            value_on=lambda rows: float(hits[rows].mean()),
-            worst_decile=float(hits[isolated].mean()) if isolated.any() else None,
+            n=min(int(each.sum()) for each in present),
+            baseline=metric.baseline(len(np.unique(played[0].draw.records))),
+            value_on=lambda rows: float(np.mean(over_draws(name, np.isin(chosen, rows)))),
+            worst_decile=float(np.mean(isolated)) if isolated else None,
             candidate=name,
         )
         return self._scored(metric, f"{attack.name}.{metric.name}", figures, attack.story)
@@ -227,22 +262,20 @@ class Auditor:
         X, label = self.truth.X, self.truth.label
         seed = ("utility", metric.name)
 
-        def on(rows: Ints) -> float:
-            return float(
-                np.mean(
-                    [
-                        metric.measure(X[rows], label[rows], d.Y[rows], d.public, self.rng(*seed))
-                        for d in self.draws
-                    ]
+        def over_draws(records: Ints) -> list[float]:
+            draws = [draw.only(records) for draw in self.draws]
+            return [
+                metric.measure(
+                    X[records], label[records], one.Y, one.public, self.rng(*seed), one.source
                 )
-            )
+                for one in draws
+            ]
 
-        values = [metric.measure(X, label, d.Y, d.public, self.rng(*seed)) for d in self.draws]
         figures = Figures(
-            values=values,
+            values=over_draws(np.arange(len(X))),
             n=len(X),
             baseline=metric.baseline(label),
-            value_on=on,
+            value_on=lambda records: float(np.mean(over_draws(records))),
             original=metric.original(X, label, self.rng(*seed)),
         )
         return self._scored(metric, metric.name, figures)
@@ -259,11 +292,17 @@ class Auditor:
         )
 
 
-def claimed(played: list[Played], name: str, rows: Ints) -> float | None:
+def claimed(played: list[Played], name: str, records: Ints) -> float | None:
     """The breach rate that the attacker can compute without knowing anybody's record."""
     if any(name not in one.claims for one in played):
         return None
-    return float(np.mean([one.claims[name][rows].mean() for one in played]))
+    return float(np.mean([one.claims[name][one.rows_of(records)].mean() for one in played]))
+
+
+def people_behind(records: Ints) -> int:
+    """As how many single rows the rows of these records count: copies are no further evidence."""
+    _, copies = np.unique(records, return_counts=True)
+    return int(copies.sum() ** 2 // (copies**2).sum())
 
 
 def frozen_public(public: Public) -> Public:

@@ -13,7 +13,7 @@ from functools import reduce as fold
 
 import numpy as np
 
-from ppdm_core.types import Block, Codes, Floats, Keys, S, Schema
+from ppdm_core.types import Block, Codes, Floats, Ints, Keys, S, Schema
 
 BLOCK = 16_384
 
@@ -26,6 +26,7 @@ def concatenate(blocks: list[Block], start: int) -> Block:
         C=np.concatenate([block.C for block in blocks]),
         label=np.concatenate([block.label for block in blocks]),
         key=np.concatenate([block.key for block in blocks]),
+        record=np.concatenate([block.record for block in blocks]),
         start=start,
     )
 
@@ -37,12 +38,20 @@ def cut(block: Block, low: int, high: int) -> Block:
         C=block.C[part],
         label=block.label[part],
         key=block.key[part],
+        record=block.record[part],
         start=block.start + low,
     )
 
 
 def pick(block: Block, keep: np.ndarray) -> Block:
-    return Block(block.X[keep], block.C[keep], block.label[keep], block.key[keep], block.start)
+    return Block(
+        X=block.X[keep],
+        C=block.C[keep],
+        label=block.label[keep],
+        key=block.key[keep],
+        record=block.record[keep],
+        start=block.start,
+    )
 
 
 def canonical(chunks: Iterable[Block], size: int = BLOCK) -> Iterator[Block]:
@@ -79,6 +88,7 @@ class ArrayRows:
         label: Codes | None = None,
         key: Keys | None = None,
         C: Codes | None = None,
+        record: Ints | None = None,
     ) -> None:
         n = len(X)
         self.schema = schema
@@ -87,6 +97,7 @@ class ArrayRows:
             C=np.zeros((n, 0), dtype=np.int32) if C is None else C,
             label=np.full(n, -1, dtype=np.int32) if label is None else label,
             key=row_numbers(n) if key is None else key,
+            record=np.arange(n) if record is None else record,
             start=0,
         )
 
@@ -102,7 +113,7 @@ class ArrayRows:
 
     def map(self, step: Callable[[Block], Block], schema: Schema) -> ArrayRows:
         whole = concatenate([step(block) for block in self.blocks()], 0)
-        return ArrayRows(schema, whole.X, whole.label, whole.key, whole.C)
+        return ArrayRows(schema, whole.X, whole.label, whole.key, whole.C, whole.record)
 
 
 def row_numbers(n: int) -> Keys:

@@ -77,6 +77,7 @@ class Block:
     C: Codes  # (n, c) codes into schema.categorical, -1 = missing; strings never enter the core
     label: Codes  # (n,) codes, -1 = none
     key: Keys  # (n, 16) who this record is; made where ids are last seen
+    record: Ints  # (n,) place in the table of the record that each row was made from
     start: int
 
     @property
@@ -138,6 +139,7 @@ class Public:
     grid: Floats | None = None  # (s,) every component is a multiple of its grid step
     ranges: Floats | None = None  # (s, 2) interval that the noisy components are clamped to
     preserves_distances: bool = False
+    whole: tuple[str, ...] = ()  # columns that hold nothing but whole numbers
     responses: tuple[Response, ...] = ()  # the released categorical columns
     facts: Mapping[str, float | str] = field(default_factory=dict)
 

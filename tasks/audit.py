@@ -18,16 +18,17 @@ from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.audit import audit_names
 from ppdm_core.scaling import Scaling
-from ppdm_core.types import AuditReport, Public, Score
+from ppdm_core.types import AuditReport, Floats, Ints, Public, Score
 from tasks.audit_worker import Job, receive, send
 from tasks.cards import Bar
 from tasks.facts import public_from_dict, report_to_dict, schema_from_dict
 from tasks.ingest import validated_table
 from tasks.keys import dataset_noise
 from tasks.plan import Plan, say
-from tasks.sanitize import shadow_table
+from tasks.sanitize import kept_table, shadow_table
 from tasks.shield import shielded
 from warehouse.checkpoints import checkpoint
+from warehouse.door import ORDER
 from warehouse.sql import ROW, quoted
 from warehouse.stages import is_past
 from warehouse.store import Run, Store, keep_fact, read_fact
@@ -67,29 +68,31 @@ def export(plan: Plan, store: Store, run: Run) -> Job:
         assert facts is not None and valid is not None
         schema = schema_from_dict(valid["schema"])
         public = public_from_dict(facts["public"])
-        table = f"{validated_table(run)} where {ROW} in (select {ROW} from {shadow_table(run, 0)})"
-        X = matrix(db, schema.names, table)
-        label = matrix(db, ("__ppdm_label",), table)[:, 0].astype(np.int32)
+        table = f"{validated_table(run)} where {ROW} in (from {kept_table(run)})"
+        records, X = numbered(db, schema.names, table)
+        _, label = numbered(db, ("__ppdm_label",), table)
         scaling = Scaling.from_dict(facts["scaling"])
         np.save(folder / "X.npy", (X - scaling.offset) / scaling.unit)
-        np.save(folder / "label.npy", label)
+        np.save(folder / "label.npy", label[:, 0].astype(np.int32))
         for k in range(plan.policy.shadow_draws):
-            np.save(folder / f"Y{k}.npy", matrix(db, public.columns, shadow_table(run, k)))
+            rows, Y = numbered(db, public.columns, shadow_table(run, k), f"{ROW}, {ORDER}")
+            np.save(folder / f"Y{k}.npy", Y)
+            if not facts["row_aligned"]:
+                np.save(folder / f"source{k}.npy", np.searchsorted(records, rows))
     noise = dataset_noise(store, plan.dataset)
     seed = noise.subkey("audit", run.source_digest, plan.policy.play, run.code_version)
     publics: tuple[Public, ...] = (public,) * plan.policy.shadow_draws
     return Job(str(folder), publics, scaling.schema(schema), plan.policy, seed)
 
 
-def matrix(db: Any, names: tuple[str, ...], table: str) -> np.ndarray:
-    """Columns of a table as (n, len(names)), in the order of the source."""
-    # The row number tells how many rows there are, also for a table without numbers.
-    query = f"select {', '.join(map(quoted, (ROW, *names)))} from {table} order by {ROW}"
+def numbered(db: Any, names: tuple[str, ...], table: str, order: str = ROW) -> tuple[Ints, Floats]:
+    """Places in the source, and the named columns beside them, (n, len(names))."""
+    query = f"select {', '.join(map(quoted, (ROW, *names)))} from {table} order by {order}"
     columns = db.execute(query).fetchnumpy()
     found = np.empty((len(columns[ROW]), len(names)))
     for i, name in enumerate(names):
         found[:, i] = columns[name]
-    return found
+    return columns[ROW], found
 
 
 def play(job: Job, progress: Callable[[float], None]) -> AuditReport:

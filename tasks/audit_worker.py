@@ -62,10 +62,12 @@ def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         return
     folder = Path(job.folder)
     truth = Truth(np.load(folder / "X.npy"), np.load(folder / "label.npy"), job.schema)
-    draws = tuple(
-        Draw(np.load(folder / f"Y{k}.npy"), public) for k, public in enumerate(job.publics)
-    )
-    auditor = Auditor(truth, draws, job.policy, job.seed)
+    draws = []
+    for k, public in enumerate(job.publics):
+        source = folder / f"source{k}.npy"  # only where rows are not in the order of the records
+        known = np.load(source) if source.exists() else None
+        draws.append(Draw(np.load(folder / f"Y{k}.npy"), public, known))
+    auditor = Auditor(truth, tuple(draws), job.policy, job.seed)
     while True:
         try:
             name = receive(incoming)

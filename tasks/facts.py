@@ -42,6 +42,7 @@ def public_to_dict(public: Public) -> dict[str, Any]:
     return {
         **found,
         "columns": list(public.columns),
+        "whole": list(public.whole),
         "responses": [asdict(response) for response in public.responses],
         "facts": dict(public.facts),
     }
@@ -56,7 +57,11 @@ def public_from_dict(data: Mapping[str, Any]) -> Public:
         Response(categorical(response["column"]), response["gamma"])
         for response in data.get("responses", ())
     )
-    lists = {"columns": tuple(data["columns"]), "responses": responses}
+    lists = {
+        "columns": tuple(data["columns"]),
+        "whole": tuple(data.get("whole", ())),
+        "responses": responses,
+    }
     return Public(**{**data, **arrays, **lists})
 
 

@@ -1,4 +1,4 @@
-"""Released rows on their way to the warehouse: codes become words again."""
+"""Released rows on their way to the warehouse: codes become words, scaled numbers original ones."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ppdm_core.noise import Noise
-from ppdm_core.types import Block, Codes, Floats, Released, Rows
+from ppdm_core.scaling import Scaling
+from ppdm_core.types import Block, Codes, Floats, Public, Released
 from warehouse.columns import Column
 from warehouse.door import ORDER
+from warehouse.sql import ROW
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def reader_of(
-    X: Rows,
     released: Released,
     noise: Noise,
     label: Column | None,
     undo: Callable[[Floats], Floats] | None,
 ) -> pa.RecordBatchReader:
-    """Released rows as Arrow, with the record they belong to, a keyed order, the label in words.
+    """Released rows as Arrow, with the record they were made from, a keyed order, label in words.
 
     Of the categorical columns only those that the method answers for are written.
     """
@@ -34,22 +35,31 @@ def reader_of(
     fields = [pa.field(name, pa.float64()) for name in released.public.columns]
     fields += [pa.field(column.name, pa.string()) for column in answered]
     fields += [pa.field(label.name, pa.string())] if label else []
-    fields += [pa.field(ORDER, pa.uint64()), pa.field("__ppdm_key", pa.binary(16))]
+    fields += [pa.field(ORDER, pa.uint64()), pa.field(ROW, pa.int64())]
     schema = pa.schema(fields)
 
-    def batch(source: Block, block: Block) -> pa.RecordBatch:
+    def batch(block: Block) -> pa.RecordBatch:
         Y = block.X if undo is None else undo(block.X)
         arrays: list[Any] = [pa.array(column) for column in np.ascontiguousarray(Y.T)]
         arrays += [words(block.C[:, place[each.name]], each.categories) for each in answered]
         if label:
             arrays.append(words(block.label, label.categories))
-        arrays.append(pa.array(noise.ranks(source.key, "row order")))
-        raw = pa.py_buffer(np.ascontiguousarray(source.key).tobytes())
-        arrays.append(pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), block.n, [None, raw]))
+        arrays += [pa.array(noise.ranks(block.key, "row order")), pa.array(block.record)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    pairs = zip(X.blocks(), released.rows.blocks(), strict=True)
-    return pa.RecordBatchReader.from_batches(schema, (batch(*pair) for pair in pairs))
+    return pa.RecordBatchReader.from_batches(schema, map(batch, released.rows.blocks()))
+
+
+def original_units(scaling: Scaling, public: Public) -> Callable[[Floats], Floats]:
+    """Undoes the scaling; its rounding must not make a whole number look measured."""
+    whole = [public.columns.index(name) for name in public.whole]
+
+    def undo(Y: Floats) -> Floats:
+        Y = scaling.undo(Y)
+        Y[:, whole] = np.rint(Y[:, whole]) + 0.0  # no -0.0
+        return Y
+
+    return undo
 
 
 def words(codes: Codes, categories: Sequence[str]) -> pa.Array:

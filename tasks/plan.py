@@ -61,12 +61,6 @@ def check_plan(plan: Plan) -> None:
     from ppdm_core.sanitizers import make_sanitizer
 
     sanitizer = make_sanitizer(plan.method, plan.parameters)
-    if not sanitizer.row_aligned:
-        raise BadInput(
-            f"Method '{plan.method}' releases rows that belong to no record, which the audit "
-            "cannot attack yet.",
-            remedy="Choose another method.",
-        )
     for column in plan.columns:
         if column.role == "feature" and column.type not in sanitizer.accepts:
             raise BadInput(

@@ -15,7 +15,7 @@ from ppdm_core.noise import SCHEME
 from ppdm_core.rows import BLOCK
 from ppdm_core.scaling import Scaling
 from tasks import tracking
-from tasks.audit import matrix
+from tasks.audit import numbered
 from tasks.cards import card_text, show_rejection, show_release
 from tasks.entries import ReleaseEntry
 from tasks.facts import public_from_dict, schema_from_dict
@@ -142,13 +142,14 @@ def expected(plan: Plan, store: Store, summary: Summary) -> Expected:
     answered = tuple(response.column.name for response in public.responses)
     scaling = Scaling.from_dict(facts["scaling"])
     with store.transaction(run.release_id) as db:
-        X = matrix(db, names, validated_table(run))
-        C = matrix(db, answered, validated_table(run)).astype(np.int32)
+        _, X = numbered(db, names, validated_table(run))
+        _, codes = numbered(db, answered, validated_table(run))
         order = db.execute(
             f"select {ROW} from {door.candidate_table(run)} order by {ORDER}, {ROW}"
         ).fetchnumpy()[ROW]
         ids = [numeric_ids(db, run, c.name) for c in plan.columns if c.role == "identifier"]
-    X, C = X[order], C[order]  # validated rows are numbered from 0 without gaps
+    # Validated rows are numbered from 0 without gaps.
+    X, C = X[order], codes[order].astype(np.int32)
     on_grid = public.space != "original"
     return Expected(
         columns=public.columns,

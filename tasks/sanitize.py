@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
@@ -20,7 +21,7 @@ from tasks.facts import guarantee_to_dict, public_to_dict, schema_from_dict
 from tasks.fits import fit_identity, keep_fit, published_facts, stored_fit
 from tasks.ingest import rejecting, validated_table
 from tasks.keys import dataset_noise
-from tasks.outgoing import reader_of
+from tasks.outgoing import original_units, reader_of
 from tasks.plan import Plan, say
 from tasks.shield import shielded
 from warehouse.checkpoints import checkpoint
@@ -78,7 +79,8 @@ class Draws:
         checkpoint("shadows drawn")
         with self.store.advance(self.run, "sanitized") as change:
             keep_fit(change.db, self.run, identity, fitted)
-            self.write_tables(change.db, X, candidate, shadows, scaling)
+            write_kept(change.db, self.run, X)
+            self.write_tables(change.db, candidate, shadows, scaling)
             label = (self.plan.label.name,) if self.plan.label else ()
             columns = candidate.public.names + label
             path = self.work / "candidate.parquet"
@@ -98,6 +100,7 @@ class Draws:
                 "set_aside_share": max(self.sanitizer.set_aside, reserved),
                 "fit": identity if self.sanitizer.learns else None,
                 "same_columns": self.sanitizer.keeps_columns,
+                "row_aligned": self.sanitizer.row_aligned,
             }
             keep_fact(change.db, self.run, "sanitized", facts)
             change.detail.update(rows=candidate.rows.n, shadows=len(shadows))
@@ -109,7 +112,7 @@ class Draws:
             assert facts is not None
             schema = schema_from_dict(facts["schema"])
             features = [*schema.names, *(column.name for column in schema.categorical)]
-            names = ", ".join([*map(quoted, features), "__ppdm_label", "__ppdm_key"])
+            names = ", ".join([*map(quoted, features), "__ppdm_label", ROW, "__ppdm_key"])
             query = f"select {names} from {validated_table(self.run)} order by {ROW}"
             reader = db.sql(query).to_arrow_reader(BLOCK)
             blocks = (to_block(with_fixed_keys(batch), schema) for batch in reader)
@@ -159,30 +162,25 @@ class Draws:
     def write_tables(
         self,
         db: duckdb.DuckDBPyConnection,
-        X: Rows,
         candidate: Released,
         shadows: list[Released],
         scaling: Scaling,
     ) -> None:
-        undo = scaling.undo if self.sanitizer.keeps_columns else None
-        self.write_table(db, candidate_table(self.run), X, candidate, undo)
+        keeps = self.sanitizer.keeps_columns
+        undo = original_units(scaling, candidate.public) if keeps else None
+        self.write_table(db, candidate_table(self.run), candidate, undo)
         for k, shadow in enumerate(shadows):
-            self.write_table(db, shadow_table(self.run, k), X, shadow, None)
+            self.write_table(db, shadow_table(self.run, k), shadow, None)
 
     def write_table(
         self,
         db: duckdb.DuckDBPyConnection,
         table: str,
-        X: Rows,
         released: Released,
         undo: Callable[[Floats], Floats] | None,
     ) -> None:
-        db.register("incoming", reader_of(X, released, self.noise, self.plan.label, undo))
-        db.execute(
-            f"create table {table} as "
-            f"select v.{ROW}, p.* exclude (__ppdm_key) from incoming p "
-            f"join {validated_table(self.run)} v using (__ppdm_key)"
-        )
+        db.register("incoming", reader_of(released, self.noise, self.plan.label, undo))
+        db.execute(f"create table {table} as from incoming")
         db.unregister("incoming")
 
 
@@ -196,6 +194,20 @@ def check_names_left(columns: Sequence[Column], public: Public) -> None:
                 column=column.name,
                 remedy="Rename it in the source and in [columns].",
             )
+
+
+def write_kept(db: duckdb.DuckDBPyConnection, run: Run, X: Rows) -> None:
+    """Which records could be released: a method may draw some of them never."""
+    import pyarrow as pa
+
+    kept = pa.table({ROW: np.concatenate([block.record for block in X.blocks()])})
+    db.register("incoming", kept)
+    db.execute(f"create table {kept_table(run)} as from incoming")
+    db.unregister("incoming")
+
+
+def kept_table(run: Run) -> str:
+    return f'sanitized."{run.table}_kept"'
 
 
 def shadow_table(run: Run, k: int) -> str:

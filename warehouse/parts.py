@@ -15,7 +15,7 @@ from ppdm_core.types import Block, S, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KEY, LABEL = "key", "label"
+LABEL, RECORD, KEY = "label", "record", "key"
 
 
 class PartRows:
@@ -78,7 +78,7 @@ def write_parts(blocks: Iterable[Block], schema: Schema, folder: Path) -> PartRo
 
 def column_names(schema: Schema) -> list[str]:
     numeric = [f"x{i}" for i in range(len(schema.numeric))]
-    return [*numeric, *(f"c{i}" for i in range(len(schema.categorical))), LABEL, KEY]
+    return [*numeric, *(f"c{i}" for i in range(len(schema.categorical))), LABEL, RECORD, KEY]
 
 
 def to_batch(block: Block, schema: Schema) -> pa.RecordBatch:
@@ -89,6 +89,7 @@ def to_batch(block: Block, schema: Schema) -> pa.RecordBatch:
     keys = pa.py_buffer(np.ascontiguousarray(block.key).tobytes())
     arrays += [
         pa.array(block.label),
+        pa.array(block.record),
         pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), block.n, [None, keys]),
     ]
     return pa.RecordBatch.from_arrays(arrays, names=column_names(schema))
@@ -109,7 +110,8 @@ def to_block(batch: pa.RecordBatch, schema: Schema) -> Block:
     return Block(
         X=X,
         C=C,
-        label=columns[-2].to_numpy(zero_copy_only=False).astype(np.int32),
+        label=columns[-3].to_numpy(zero_copy_only=False).astype(np.int32),
         key=raw.reshape(n, 16),
+        record=columns[-2].to_numpy(),
         start=0,
     )

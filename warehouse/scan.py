@@ -149,12 +149,14 @@ def has_source_order(position: Floats) -> bool:
 
     Spearman's coefficient has variance 1/(n - 1) and lighter tails than the normal law, which
     exceeds 6.5 deviations with probability 8e-11; a short table can only be in order outright,
-    which has probability 2/n!.
+    which has probability 2/n!. Rows of one record share a rank.
     """
+    from scipy.stats import rankdata
+
     n = len(position)
-    if n < SHORTEST:
+    if n < SHORTEST or np.ptp(position) == 0:
         return False
-    ranks = np.argsort(np.argsort(position)).astype(np.float64)
+    ranks = rankdata(position)
     rho = abs(float(np.corrcoef(ranks, np.arange(n))[0, 1]))
     return rho >= min(6.5 / math.sqrt(n - 1), 1.0 - 1e-12)
 

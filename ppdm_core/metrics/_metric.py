@@ -54,7 +54,10 @@ class ReconstructMetric(_Metric, Protocol):
 
 
 class LinkMetric(_Metric, Protocol):
-    """How many targets were found; ``truth`` is the row that belongs to each target."""
+    """How many targets were found.
+
+    ``link`` is the record that each answer belongs to, -1 for none; ``truth`` the one looked for.
+    """
 
     goal: ClassVar[Literal["link"]]
 
@@ -63,15 +66,22 @@ class LinkMetric(_Metric, Protocol):
 
 
 class ReleaseMetric(_Metric, Protocol):
-    """What the release is worth; row i of ``Y`` is the release of row i of ``X``.
+    """What the release is worth.
 
+    ``source`` says of which row of ``X`` each row of ``Y`` was made; left out, row i of row i.
     The same state of ``rng`` gives the same split of the records for release and original.
     """
 
     goal: ClassVar[Literal["release"]]
 
     def measure(
-        self, X: Floats, label: Codes, Y: Floats, public: Public, rng: np.random.Generator
+        self,
+        X: Floats,
+        label: Codes,
+        Y: Floats,
+        public: Public,
+        rng: np.random.Generator,
+        source: Ints | None = None,
     ) -> float: ...
     def original(self, X: Floats, label: Codes, rng: np.random.Generator) -> float: ...
     def baseline(self, label: Codes) -> float: ...

@@ -31,8 +31,16 @@ class DistanceLoss:
     describe: ClassVar[str] = "mean relative change of the distance between two records"
 
     def measure(
-        self, X: Floats, label: Codes, Y: Floats, public: Public, rng: np.random.Generator
+        self,
+        X: Floats,
+        label: Codes,
+        Y: Floats,
+        public: Public,
+        rng: np.random.Generator,
+        source: Ints | None = None,
     ) -> float:
+        if source is not None:
+            raise NotApplicable(f"{self.name} needs one released row for each record.")
         check_tables(self.name, X, Y, same_shape=False)
         i, j = _pairs(len(X), rng)
         before, after = _lengths(X, i, j), _lengths(Y, i, j)

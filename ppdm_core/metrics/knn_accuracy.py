@@ -22,7 +22,8 @@ class KnnAccuracy:
 
     A recipient classifies own records. So with a public map the test records are the clean
     projections of the originals; otherwise they can only be released rows. Five stratified
-    folds; a tied vote goes to the smallest label.
+    folds of the records; a row made from a record of the fold does not vote on it. A tied vote
+    goes to the smallest label.
 
     References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008) and Mukherjee, Chen,
     Gangopadhyay (2008) use k = 5 as their baseline classifier.
@@ -37,20 +38,38 @@ class KnnAccuracy:
     describe: ClassVar[str] = "share of records that 5 nearest neighbours classify correctly"
 
     def measure(
-        self, X: Floats, label: Codes, Y: Floats, public: Public, rng: np.random.Generator
+        self,
+        X: Floats,
+        label: Codes,
+        Y: Floats,
+        public: Public,
+        rng: np.random.Generator,
+        source: Ints | None = None,
     ) -> float:
-        return float(np.mean(self.correct(X, label, Y, public, rng)))
+        return float(np.mean(self.correct(X, label, Y, public, rng, source)))
 
     def correct(
-        self, X: Floats, label: Codes, Y: Floats, public: Public, rng: np.random.Generator
+        self,
+        X: Floats,
+        label: Codes,
+        Y: Floats,
+        public: Public,
+        rng: np.random.Generator,
+        source: Ints | None = None,
     ) -> NDArray[np.bool_]:
         """Which records are classified correctly, (n,)."""
-        check_tables(self.name, X, Y, same_shape=False)
-        return _cross_validated(Y, _test_records(X, Y, public), label, rng)
+        if source is None:
+            source = np.arange(len(X))
+        elif not has_map(public):
+            raise NotApplicable(
+                f"{self.name} needs a public map or a row for each record."
+            )
+        check_tables(self.name, X[source], Y, same_shape=False)
+        return _cross_validated(Y, _test_records(X, Y, public), label, source, rng)
 
     def original(self, X: Floats, label: Codes, rng: np.random.Generator) -> float:
         check_tables(self.name, X, X, same_shape=True)
-        return float(np.mean(_cross_validated(X, X, label, rng)))
+        return float(np.mean(_cross_validated(X, X, label, np.arange(len(X)), rng)))
 
     def baseline(self, label: Codes) -> float:
         """Always answer the commonest label."""
@@ -81,15 +100,17 @@ def _test_records(X: Floats, Y: Floats, public: Public) -> Floats:
 
 
 def _cross_validated(
-    train: Floats, test: Floats, label: Codes, rng: np.random.Generator
+    train: Floats, test: Floats, label: Codes, source: Ints, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     _check_label(label)
     fold = _stratified_folds(label, rng)
     correct = np.zeros(len(label), dtype=np.bool_)
     for held_out in np.unique(fold):
         asked = np.flatnonzero(fold == held_out)
-        others = fold != held_out
-        answer = _vote(train[others], label[others], test[asked])
+        others = np.flatnonzero(fold[source] != held_out)
+        if not len(others):  # few rows, all of them made from this fold
+            continue
+        answer = _vote(train[others], label[source[others]], test[asked])
         correct[asked] = answer == label[asked]
     return correct
 

@@ -31,7 +31,6 @@ class KdeResample(Sanitizer):
     shares. A released row belongs to no record: some records are drawn several times, about a
     third never. Rows are more spread than records, by h^2 / 5 in each column. Where several
     sites hold records, each runs its own release, and recipients put the rows together.
-    ``ppdm release`` refuses it so far: no audit attacks rows that belong to no record.
 
     **Parameters**:
     ``rows``: how many are released; as many as there are records if left out.
@@ -151,7 +150,13 @@ class KdeResample(Sanitizer):
         return Released(
             rows=rows.map(step, self._released_schema(schema)),
             public=Public(
-                method=self.name, space="original", columns=schema.names, facts=self._facts()
+                method=self.name,
+                space="original",
+                columns=schema.names,
+                centre=np.zeros(len(g)),  # a row is its own best guess of the record behind it
+                loadings=np.eye(len(g)),
+                whole=tuple(self.integers or ()),
+                facts=self._facts(),
             ),
             atom=self._atom(present, whole.steps(schema) / g),
             counts={"columns constant within a class": int(np.count_nonzero(present < 1))},

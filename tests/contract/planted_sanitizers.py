@@ -13,6 +13,7 @@ import numpy as np
 from ppdm_core.errors import BadInput
 from ppdm_core.noise import Noise
 from ppdm_core.public_map import project
+from ppdm_core.rows import pick
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from ppdm_core.sanitizers.randomized_response import RandomizedResponse
 from ppdm_core.types import Block, Guarantee, Public, Released, Rows
@@ -169,7 +170,7 @@ class ReleasesNan(Planted):
 class LosesARow(Planted):
     def spoil(self, released, rows):
         def change(block: Block) -> Block:
-            return Block(block.X[1:], block.C[1:], block.label[1:], block.key[1:], block.start)
+            return pick(block, np.arange(1, block.n))
 
         return changed(released, change)
 

@@ -32,6 +32,7 @@ def block(n: int = 3, d: int = 2) -> Block:
         C=np.zeros((n, 0), dtype=np.int32),
         label=np.zeros(n, dtype=np.int32),
         key=np.arange(n * 16, dtype=np.uint8).reshape(n, 16),
+        record=np.arange(n),
         start=0,
     )
 

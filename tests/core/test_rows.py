@@ -21,6 +21,7 @@ def numbered(n: int) -> Block:
         C=np.arange(n, dtype=np.int32)[:, None],
         label=np.arange(n, dtype=np.int32),
         key=row_numbers(n),
+        record=np.arange(n),
         start=0,
     )
 
@@ -38,7 +39,7 @@ def test_canonical_blocks_do_not_depend_on_chunks(sizes, size):
     assert [block.n for block in blocks] == [size] * (n // size) + [n % size] * bool(n % size)
     assert [block.start for block in blocks] == list(range(0, n, size))
     expected = numbered(n)
-    for name in ("X", "C", "label", "key"):
+    for name in ("X", "C", "label", "key", "record"):
         got = [getattr(block, name) for block in blocks]
         assert not n or np.array_equal(np.concatenate(got), getattr(expected, name))
 
@@ -93,7 +94,7 @@ def test_parts_hold_the_same_blocks(tmp_path: Path):
     assert parts.n == LARGE
     for a, b in zip(rows.blocks(), parts.blocks(), strict=True):
         assert a.start == b.start
-        for name in ("X", "C", "label", "key"):
+        for name in ("X", "C", "label", "key", "record"):
             one, two = getattr(a, name), getattr(b, name)
             assert one.dtype == two.dtype
             assert np.array_equal(one, two)

@@ -12,7 +12,7 @@ import pytest
 from ppdm_core.errors import BadInput
 from ppdm_core.policy import Attacker, Policy
 from tasks.ingest import begin, load_raw, validate
-from tasks.plan import Plan, check_plan
+from tasks.plan import Plan
 from tasks.sanitize import make_draws
 from warehouse.columns import Column, Source
 from warehouse.home import Home
@@ -87,9 +87,39 @@ def test_no_other_column_may_have_the_name_of_a_released_one(plan: Plan, tmp_pat
         go(replace(plan, columns=columns, record_id="Component_1"))
 
 
-def test_rows_that_belong_to_no_record_are_not_released_yet(plan: Plan) -> None:
-    with pytest.raises(BadInput, match="belong to no record"):
-        check_plan(replace(plan, method="kde_resample", parameters={}))
+def test_drawn_rows_know_their_records_and_stand_in_no_order(plan: Plan) -> None:
+    first = go(plan)  # sets records aside, which must not be drawn later either
+    parameters = {"rows": 300, "bandwidth": "paper", "refit_waiver": "the DPO"}
+    drawn = replace(plan, file_digest="g", method="kde_resample", parameters=parameters)
+    assert go(drawn)["places"] <= first["places"]
+    store, run = drawn.run("table-0002")
+    X = np.loadtxt(Path(plan.source.path), delimiter=",", skiprows=1, usecols=(1, 2))
+    with store.transaction() as db:
+        query = f'select __ppdm_row, x, y from sanitized."{run.table}_candidate" order by '
+        found = np.array(db.execute(query + "__ppdm_order").fetchall())
+    assert len(found) == 300
+    place = found[:, 0].astype(int)
+    assert np.abs(found[:, 1:] - X[place]).max() < 0.3
+    assert np.abs(found[:, 1:] - X[place[::-1]]).max() > 0.6  # which tells other records apart
+    assert abs(np.corrcoef(place, np.arange(300))[0, 1]) < 0.3
+
+
+def test_whole_numbers_leave_as_whole_numbers(plan: Plan, tmp_path: Path) -> None:
+    """Bounds such that scaling and back is off by a last bit."""
+    counts = np.random.default_rng(3).integers(0, 50, (60, 2)).astype(np.float64)
+    write(tmp_path / "t.csv", counts)
+    columns = (
+        plan.columns[0],
+        *(replace(c, low=-0.1, high=50.3) for c in plan.columns[1:]),
+    )
+    parameters = {"integers": ["x"], "rows": 200}
+    go(replace(plan, columns=columns, method="kde_resample", parameters=parameters))
+    store, run = plan.run("table-0001")
+    with store.transaction() as db:
+        query = f'select x, y from sanitized."{run.table}_candidate"'
+        x, y = np.array(db.execute(query).fetchall()).T
+    assert np.array_equal(x, np.rint(x)) and len(np.unique(x)) > 20
+    assert np.count_nonzero(y == np.rint(y)) < 20
 
 
 def test_a_fit_that_never_left_binds_nobody(plan: Plan) -> None:

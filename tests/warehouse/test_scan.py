@@ -230,6 +230,13 @@ def test_a_random_order_is_not_taken_for_the_source_order() -> None:
     assert not has_source_order(np.arange(13.0))  # chance does that once in 6e9
 
 
+def test_rows_of_one_record_stand_in_no_order_among_themselves() -> None:
+    few = np.repeat([3.0, 8.0], 40)
+    assert not any(has_source_order(rng.permutation(few)) for _ in range(200))
+    assert not has_source_order(np.full(40, 5.0))
+    assert has_source_order(np.repeat(np.arange(40.0), 5))
+
+
 def test_chance_counts_against_the_binomial_law() -> None:
     assert most_by_chance(100, 0.0) == 0
     assert most_by_chance(100, 1.0) == 100
