@@ -67,7 +67,8 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def without_target(comparison: Comparison) -> Comparison:
-    return replace(comparison, at_least=None, at_most=None)
+    figures = tuple(replace(figure, at_most=None) for figure in comparison.figures)
+    return replace(comparison, at_least=None, at_most=None, figures=figures)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,23 @@ class Side:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """Something else than time, which has a limit of its own."""
+
+    label: str
+    value: float
+    at_most: float | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        return self.at_most is None or self.value <= self.at_most
+
+    def __str__(self) -> str:
+        limit = "" if self.at_most is None else f", at most {self.at_most:,.4g}"
+        return f"{self.label}: {self.value:,.4g}{limit}{'' if self.is_kept else ' (missed)'}."
+
+
+@dataclass(frozen=True)
 class Comparison:
     """``at_least``: so many times as fast as the peer; ``at_most``: so many times as long."""
 
@@ -38,6 +55,7 @@ class Comparison:
     at_least: float | None = None
     at_most: float | None = None
     is_speed: bool = False  # the ratio says how many times as fast, not how many times as long
+    figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -76,10 +94,12 @@ class Result:
     def met(self) -> bool | None:
         """None where no target is stated."""
         asked = self.comparison
-        if asked.at_least is None and asked.at_most is None:
+        limited = [figure for figure in asked.figures if figure.at_most is not None]
+        if asked.at_least is None and asked.at_most is None and not limited:
             return None
         low, high = asked.at_least, asked.at_most
-        return (low is None or self.ratio >= low) and (high is None or self.ratio <= high)
+        in_time = (low is None or self.ratio >= low) and (high is None or self.ratio <= high)
+        return in_time and all(figure.is_kept for figure in limited)
 
     def as_dict(self) -> dict[str, Any]:
         asked = self.comparison
@@ -97,6 +117,7 @@ class Result:
             },
             "target": {"at_least": asked.at_least, "at_most": asked.at_most},
             "met": self.met,
+            "figures": [asdict(figure) for figure in asked.figures],
             "notes": list(asked.notes),
         }
 

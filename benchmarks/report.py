@@ -54,7 +54,7 @@ def row(result: Result) -> tuple[str, ...]:
 
 def explained(result: Result) -> list[str]:
     sides = f"{result.ours.label}, against {result.peer.label}."
-    return [sides, *result.comparison.notes]
+    return [sides, *map(str, result.comparison.figures), *result.comparison.notes]
 
 
 def amount(result: Result, times: Times) -> str:

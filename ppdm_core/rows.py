@@ -13,9 +13,10 @@ from functools import reduce as fold
 
 import numpy as np
 
-from ppdm_core.types import Block, Codes, Floats, Ints, Keys, S, Schema
+from ppdm_core.types import Block, Codes, Floats, Ints, Keys, Rows, S, Schema
 
 BLOCK = 16_384
+COLUMNS = ("X", "C", "label", "key", "record")  # what a block holds of each row
 
 
 def concatenate(blocks: list[Block], start: int) -> Block:
@@ -29,6 +30,29 @@ def concatenate(blocks: list[Block], start: int) -> Block:
         record=np.concatenate([block.record for block in blocks]),
         start=start,
     )
+
+
+def gathered(blocks: Iterable[Block], n: int) -> Block:
+    """Blocks as one, filled as they come, so that none is held twice; ``n`` rows are expected."""
+    whole: dict[str, np.ndarray] = {}
+    count = 0
+
+    def make_room(size: int) -> None:
+        for array in whole.values():
+            array.resize((size, *array.shape[1:]), refcheck=False)  # nobody else has seen it
+
+    for block in blocks:
+        parts = {name: getattr(block, name) for name in COLUMNS}
+        if not whole:
+            whole = {name: np.empty((n, *a.shape[1:]), a.dtype) for name, a in parts.items()}
+        end = count + block.n
+        if end > len(whole["X"]):
+            make_room(max(end, len(whole["X"]) * 5 // 4))
+        for name, array in parts.items():
+            whole[name][count:end] = array
+        count = end
+    make_room(count)
+    return Block(**whole, start=0)
 
 
 def cut(block: Block, low: int, high: int) -> Block:
@@ -112,8 +136,37 @@ class ArrayRows:
         return fold_blocks(self.blocks(), step, merge)
 
     def map(self, step: Callable[[Block], Block], schema: Schema) -> ArrayRows:
-        whole = concatenate([step(block) for block in self.blocks()], 0)
+        whole = gathered((step(block) for block in self.blocks()), self.n)
         return ArrayRows(schema, whole.X, whole.label, whole.key, whole.C, whole.record)
+
+
+class View:
+    """Rows as a step shows them: worked out anew in every pass, stored nowhere.
+
+    For cheap steps that keep every row in its place. What is mapped or reduced next is done in the
+    same pass.
+    """
+
+    def __init__(self, rows: Rows, step: Callable[[Block], Block], schema: Schema) -> None:
+        self.rows, self.step, self.schema = rows, step, schema
+
+    @property
+    def n(self) -> int:
+        return self.rows.n
+
+    @property
+    def whole(self) -> Block:
+        """All rows at once, for small tables."""
+        return gathered(self.blocks(), self.n)
+
+    def blocks(self) -> Iterator[Block]:
+        return map(self.step, self.rows.blocks())
+
+    def reduce(self, step: Callable[[Block], S], merge: Callable[[S, S], S]) -> S:
+        return self.rows.reduce(lambda block: step(self.step(block)), merge)
+
+    def map(self, step: Callable[[Block], Block], schema: Schema) -> Rows:
+        return self.rows.map(lambda block: step(self.step(block)), schema)
 
 
 def row_numbers(n: int) -> Keys:

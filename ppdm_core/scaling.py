@@ -13,6 +13,7 @@ import numpy as np
 
 from ppdm_core.errors import BadInput
 from ppdm_core.rounding import outward
+from ppdm_core.rows import View
 from ppdm_core.types import Block, Floats, Numeric, Rows, Schema
 
 SCALES = ("minmax", "zscore", "none")
@@ -41,15 +42,20 @@ class Scaling:
         )
         return replace(schema, numeric=numeric)
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: Rows) -> View:
+        """A view: rows are scaled, and refused if they are not finite, in every pass over it."""
         schema = self.schema(rows.schema)
+        lows, highs = schema.lows, schema.highs
 
         def step(block: Block) -> Block:
             check_finite(block, schema.numeric)
-            X = np.clip((block.X - self.offset) / self.unit, schema.lows, schema.highs)
-            return replace(block, X=X + 0.0)
+            X = block.X - self.offset
+            X /= self.unit
+            np.clip(X, lows, highs, out=X)
+            X += 0.0
+            return replace(block, X=X)
 
-        return rows.map(step, schema)
+        return View(rows, step, schema)
 
     def undo(self, Y: Floats) -> Floats:
         return Y * self.unit + self.offset
@@ -57,8 +63,8 @@ class Scaling:
 
 def fit_scaling(rows: Rows, kind: str) -> Scaling:
     schema = rows.schema
+    check_widths(schema.numeric)
     if kind == "minmax":
-        check_widths(schema.numeric)
         return Scaling(kind, schema.lows, schema.widths)
     if kind == "none":
         return Scaling(kind, np.zeros(len(schema.numeric)), np.ones(len(schema.numeric)))
@@ -89,7 +95,7 @@ def check_widths(columns: tuple[Numeric, ...]) -> None:
     for column in columns:
         if column.width <= 0:
             raise BadInput(
-                f"The bounds of column '{column.name}' are equal, so it cannot be scaled.",
+                f"The bounds of column '{column.name}' are equal, so its range has no width.",
                 column=column.name,
                 remedy='Declare wider bounds, or give it the role "exclude".',
             )
@@ -112,18 +118,24 @@ Moments = tuple[int, Floats, Floats]  # count, mean, sum of squares about the me
 
 def moments(rows: Rows) -> Moments:
     """Count, mean and covariance (divisor n - 1) in one pass, merged in block order."""
+    columns = rows.schema.numeric
+    return with_covariance(rows.reduce(lambda block: moments_of(block, columns), merged))
 
-    def step(block: Block) -> Moments:
-        check_finite(block, rows.schema.numeric)
-        mean = block.X.mean(axis=0)
-        D = block.X - mean  # about its own mean, so that wide bounds cost no digits
-        return block.n, mean, D.T @ D
 
-    def merge(a: Moments, b: Moments) -> Moments:
-        n = a[0] + b[0]
-        gap = b[1] - a[1]
-        squares = a[2] + b[2] + np.outer(gap, gap) * (a[0] * b[0] / n)
-        return n, a[1] + gap * (b[0] / n), squares
+def moments_of(block: Block, columns: tuple[Numeric, ...]) -> Moments:
+    check_finite(block, columns)
+    mean = block.X.mean(axis=0)
+    D = block.X - mean  # about its own mean, so that wide bounds cost no digits
+    return block.n, mean, D.T @ D
 
-    n, mean, squares = rows.reduce(step, merge)
+
+def merged(a: Moments, b: Moments) -> Moments:
+    n = a[0] + b[0]
+    gap = b[1] - a[1]
+    squares = a[2] + b[2] + np.outer(gap, gap) * (a[0] * b[0] / n)
+    return n, a[1] + gap * (b[0] / n), squares
+
+
+def with_covariance(moments: Moments) -> Moments:
+    n, mean, squares = moments
     return n, mean, squares / max(n - 1, 1)

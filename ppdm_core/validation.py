@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any
 
 from ppdm_core.errors import BadInput
@@ -24,7 +24,7 @@ def check_choice(owner: object, name: str, choices: tuple[str, ...]) -> None:
 
 def is_number(value: Any) -> bool:
     is_real = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_real and math.isfinite(value)
+    return is_real and abs(value) <= sys.float_info.max  # whole numbers may be larger than that
 
 
 def is_interval(value: Any) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import __main__ as program
 from benchmarks import harness, release
-from benchmarks.harness import Comparison, Result, Side, Times, measure
+from benchmarks.harness import Comparison, Figure, Result, Side, Times, measure
 from benchmarks.report import PACKAGES, machine, table
 
 NEEDS = {"grid_noise": "opendp"}
@@ -62,6 +62,10 @@ def test_speed_counts_what_each_side_got_done() -> None:
         ({"at_most": 1.9}, False),
         ({"is_speed": True, "at_least": 0.5}, True),
         ({"is_speed": True, "at_least": 0.6}, False),
+        ({"figures": (Figure("MB", 7.0),)}, None),
+        ({"figures": (Figure("MB", 7.0, 7.0),)}, True),
+        ({"figures": (Figure("MB", 7.0, 6.9),)}, False),
+        ({"at_most": 2.0, "figures": (Figure("MB", 7.0, 6.9),)}, False),
     ],
 )
 def test_targets(asked: dict[str, Any], met: bool | None) -> None:
@@ -72,10 +76,17 @@ def test_targets(asked: dict[str, Any], met: bool | None) -> None:
 
 
 def test_the_table_names_both_sides() -> None:
-    lines = table([result([3.0], [2.0], at_most=1.5, notes=("Beside it.",))]).splitlines()
+    figures = (Figure("MB", 7.0, 6.0), Figure("Stress", 0.5))
+    found = result([3.0], [2.0], at_most=1.5, notes=("Beside it.",), figures=figures)
+    lines = table([found]).splitlines()
     words = " ".join(lines[2].split())
-    assert words == "toy 3 s 2 s 1.50x as long 1.50 to 1.50 at most 1.5 yes"
-    assert lines[4:] == ["toy: we, against they.", "toy: Beside it."]
+    assert words == "toy 3 s 2 s 1.50x as long 1.50 to 1.50 at most 1.5 NO"
+    assert lines[4:] == [
+        "toy: we, against they.",
+        "toy: MB: 7, at most 6 (missed).",
+        "toy: Stress: 0.5.",
+        "toy: Beside it.",
+    ]
 
 
 def run(tmp_path: Path, *arguments: str) -> tuple[int, dict[str, Any]]:

@@ -40,7 +40,8 @@ class PartRows:
         import pyarrow.parquet as pq
 
         for path in self.parts():
-            with pq.ParquetFile(path) as part:
+            # Buffering ahead would end with the whole file in memory.
+            with pq.ParquetFile(path, pre_buffer=False) as part:
                 for batch in part.iter_batches(batch_size=BLOCK):
                     yield to_block(batch, self.schema)
 

@@ -61,9 +61,7 @@ class KnnAccuracy:
         if source is None:
             source = np.arange(len(X))
         elif not has_map(public):
-            raise NotApplicable(
-                f"{self.name} needs a public map or a row for each record."
-            )
+            raise NotApplicable(f"{self.name} needs a public map or a row for each record.")
         check_tables(self.name, X[source], Y, same_shape=False)
         return _cross_validated(Y, _test_records(X, Y, public), label, source, rng)
 

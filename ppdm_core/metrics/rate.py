@@ -26,9 +26,7 @@ class Rate:
         if link.shape != truth.shape or link.ndim != 1 or len(link) == 0:
             raise Defect(f"{self.name} got links of shape {link.shape} for {truth.shape} targets.")
         if not np.issubdtype(link.dtype, np.integer) or bool((truth < 0).any()):
-            raise Defect(
-                f"{self.name} needs whole numbers as links, and a record per target."
-            )
+            raise Defect(f"{self.name} needs whole numbers as links, and a record per target.")
         return float(np.mean(link == truth))
 
     def baseline(self, n: int) -> float:

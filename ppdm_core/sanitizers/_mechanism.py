@@ -10,7 +10,7 @@ import numpy as np
 
 from ppdm_core.errors import BadInput
 from ppdm_core.guarantee import figures
-from ppdm_core.laws import LEAST_NU, MOST_NU, DrawnLaw, StudentT
+from ppdm_core.laws import LEAST_NU, MOST_NU, TAIL, DrawnLaw, StudentT
 from ppdm_core.noise import GridNoise, grid_step
 from ppdm_core.rounding import outward
 from ppdm_core.types import Floats
@@ -65,10 +65,11 @@ class Mechanism:
         half = (self.ranges[:, 1] - self.ranges[:, 0]) / 2
         name = type(owner).__name__
         if self.law.is_bounded and np.any(self.law.tail * self.b <= half + 2 * self.g):
-            factor = float(np.max(half / self.b)) / self.law.tail
+            factor = outward(float(np.max((half + 2 * self.g) / self.b)) / self.law.tail)
+            has_b = getattr(owner, "b", None) is not None
             raise BadInput(
                 f"With so little noise some outputs of {name} cannot come from all inputs.",
-                remedy=f"Raise 'b' to more than {factor:.2g} times its value.",
+                remedy=f"Raise 'b' to {factor:g} times its value." if has_b else "Lower 'gamma'.",
             )
         if np.any(half > MOST_STEPS * self.g):
             raise BadInput(
@@ -77,22 +78,27 @@ class Mechanism:
             )
         return GridNoise(self.law, self.b, self.g, self.ranges)
 
-    def facts(self, variances: Floats) -> dict[str, float | str]:
+    def facts(
+        self, variances: Floats, dropped_variance: float | None = None
+    ) -> dict[str, float | str]:
         """What recipients need: mean and variance of d'^2 - d^2 over a random pair and the noise.
 
         d' is the distance of a clean query from a noisy record, as a recipient's classifier sees
         it; ``variances`` are those of the kept and then of the dropped components. Laplace noise
-        gives equations 12 and 13 of P0; where a law has no such moment, it is left out.
+        gives equations 12 and 13 of P0, which takes dropped scores for normal and independent;
+        with ``dropped_variance``, of squared distances in them, the exact variance is told, too.
+        Where a law has no such moment, it is left out.
         """
         kept, dropped = variances[: len(self.b)], variances[len(self.b) :]
         noise = self.law.variance
         squares = self.law.fourth_moment - noise**2  # the variance of squared noise
+        added = 8 * noise * sum_of(self.b**2 * kept) + squares * sum_of(self.b**4)
         found = {
             "distance_distortion_mean": noise * sum_of(self.b**2) - 2 * sum_of(dropped),
-            "distance_distortion_variance": 8 * noise * sum_of(self.b**2 * kept)
-            + squares * sum_of(self.b**4)
-            + 8 * sum_of(dropped**2),
+            "distance_distortion_variance": added + 8 * sum_of(dropped**2),
         }
+        if dropped_variance is not None:
+            found["distance_distortion_variance_exact"] = added + dropped_variance
         shape = {"nu": self.law.nu} if isinstance(self.law, StudentT) else {}
         moments = {key: outward(value) for key, value in found.items() if math.isfinite(value)}
         return {**shape, **moments}
@@ -100,6 +106,13 @@ class Mechanism:
 
 def sum_of(values: Floats) -> float:
     return float(np.sum(values))
+
+
+def check_hides(owner: object, b: float) -> None:
+    """Of a 'b' that is a share of the range, what can be told before the range is known."""
+    if b <= 1 / (2 * TAIL):
+        wanted = f"above 1/{2 * TAIL}, because {TAIL} times the scale must exceed half the range"
+        raise reject(owner, "b", wanted, b)
 
 
 def check_law(owner: object, law: str, nu: float | None, choices: tuple[str, ...]) -> None:

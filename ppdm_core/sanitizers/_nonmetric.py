@@ -151,12 +151,19 @@ def line_search(
     return None
 
 
-def least_squares_scale(delta: Floats, d: Floats) -> tuple[float, float]:
-    """The factor that brings distances nearest to the dissimilarities, and the share left."""
+def least_squares_scale(delta: Floats, d: Floats) -> float:
+    """The factor that brings distances nearest to the dissimilarities."""
     square = float(d @ d)
-    scale = float(d @ delta) / square if square else 0.0
-    left = d * scale - delta
-    return scale, float(np.sqrt(left @ left / (delta @ delta)))
+    return float(d @ delta) / square if square else 0.0
+
+
+def median_gap(d: Floats) -> float:
+    """Half of the records are at least so far from the nearest other one."""
+    from scipy.spatial.distance import squareform
+
+    D = squareform(d, checks=False)  # (n, n)
+    np.fill_diagonal(D, np.inf)
+    return float(np.median(D.min(axis=1)))
 
 
 def monotone_map(delta: Floats, fit: Floats, farthest: float) -> Floats:

@@ -20,7 +20,7 @@ from ppdm_core.errors import BadInput
 from ppdm_core.noise import Noise
 from ppdm_core.scaling import SCALES
 from ppdm_core.types import Guarantee, Released, Rows, Schema
-from ppdm_core.validation import check_choice
+from ppdm_core.validation import check_choice, reject
 
 Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be stored as JSON
 
@@ -38,6 +38,7 @@ class Sanitizer(ABC):
     name: ClassVar[str]
     accepts: ClassVar[frozenset[str]]  # of "numeric", "categorical"
     row_aligned: ClassVar[bool]  # released row i belongs to record i
+    least_features: ClassVar[int] = 1
     example: ClassVar[Mapping[str, Any]] = {}  # parameters to start with
 
     scale: str = "minmax"
@@ -45,6 +46,8 @@ class Sanitizer(ABC):
 
     def __post_init__(self) -> None:
         check_choice(self, "scale", SCALES)
+        if not isinstance(self.refit_waiver, str):
+            raise reject(self, "refit_waiver", "text that says who and why", self.refit_waiver)
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -85,6 +88,12 @@ class Sanitizer(ABC):
             raise BadInput(
                 f"Method '{self.name}' has no feature to release.",
                 remedy='Give a column the role "feature".',
+            )
+        if d < self.least_features:
+            raise BadInput(
+                f"Method '{self.name}' needs at least {self.least_features} features; there is "
+                f"{d}.",
+                remedy='Give more columns the role "feature", or choose another method.',
             )
 
     def check_kinds(self, numeric: int, categorical: int) -> None:

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ppdm_core.guarantee import empirical
-from ppdm_core.laws import DRAWN, law_named
+from ppdm_core.laws import BOUNDED, DRAWN, law_named
 from ppdm_core.noise import Noise
 from ppdm_core.sanitizers._basis import box_ranges
-from ppdm_core.sanitizers._mechanism import Mechanism, check_law
+from ppdm_core.sanitizers._mechanism import Mechanism, check_hides, check_law
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 from ppdm_core.scaling import check_widths
 from ppdm_core.types import Block, Guarantee, Public, Released, Rows, Schema
@@ -60,6 +60,8 @@ class AdditiveNoise(Sanitizer):
         check_law(self, self.law, self.nu, DRAWN)
         if not is_number(self.b) or not LEAST <= self.b <= MOST:
             raise reject(self, "b", f"a number from {LEAST:g} to {MOST:g}", self.b)
+        if self.law in BOUNDED:
+            check_hides(self, self.b)
 
     @property
     def keeps_columns(self) -> bool:

@@ -63,6 +63,7 @@ class DctFuzzy(Sanitizer):
     name: ClassVar[str] = "dct_fuzzy"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
+    least_features: ClassVar[int] = 2  # one coefficient is always kept
     example: ClassVar[Mapping[str, Any]] = {"b": 0.1, "p": 0.2}
 
     b: float = 0.1
@@ -91,11 +92,6 @@ class DctFuzzy(Sanitizer):
 
     def check_features(self, d: int) -> None:
         super().check_features(d)
-        if d < 2:
-            raise BadInput(
-                f"Method '{self.name}' needs two features or more; one has nothing to prune.",
-                remedy='Give more columns the role "feature", or choose another method.',
-            )
         if self.order is not None and len(self.order) != d:
             raise reject(self, "order", f"a list of all {d} features", self.order)
 

@@ -19,6 +19,7 @@ from ppdm_core.sanitizers._nonmetric import (
     classical_start,
     descend,
     least_squares_scale,
+    median_gap,
     monotone_map,
     order_of,
     random_start,
@@ -41,7 +42,7 @@ from ppdm_core.validation import check_choice, check_share, reject
 
 STEP = 2.0**-20  # far above what rounding does to a placement, far below any distance that matters
 MOST_LANDMARKS = 10_000
-LOST = 0.2  # share of what classical scaling keeps of the distances that their order may cost
+TOGETHER = 0.25  # of the gaps that classical scaling leaves; with less, records fell together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,7 @@ class NonmetricMds(Sanitizer):
     name: ClassVar[str] = "nonmetric_mds"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
+    least_features: ClassVar[int] = 2  # one dimension is always lost
     example: ClassVar[Mapping[str, Any]] = {"dimensions": 0.5}
 
     dimensions: int | float = 0.5
@@ -111,11 +113,6 @@ class NonmetricMds(Sanitizer):
 
     def check_features(self, d: int) -> None:
         super().check_features(d)
-        if d < 2:
-            raise BadInput(
-                f"Method '{self.name}' needs at least 2 numeric features; there is {d}.",
-                remedy="Release more features, or choose another method.",
-            )
         if isinstance(self.dimensions, int) and self.dimensions >= d:
             raise reject(self, "dimensions", f"an int in [1, {d - 1}]", self.dimensions)
 
@@ -144,10 +141,10 @@ class NonmetricMds(Sanitizer):
             seed = int.from_bytes(hashlib.sha256(keys.tobytes()).digest(), "little")
             Y = random_start(delta, len(X), p, np.random.default_rng(seed))
         Y, stress = descend(Y, order, self.tolerance, self.iterations)
-        scale, loss = least_squares_scale(delta, pdist(Y))
-        check_spread(loss, least_squares_scale(delta, pdist(classical))[1])
+        scale = least_squares_scale(delta, pdist(Y))
         Y = np.rint((Y - Y.mean(axis=0)) * (scale / STEP)) * STEP + 0.0
         d = pdist(Y)
+        check_spread(d, pdist(classical), delta)
         farthest = float(np.linalg.norm(rows.schema.widths))
         change = d**2 - delta**2
         return {
@@ -227,12 +224,17 @@ def smallest(key: Keys, X: Floats, count: int) -> tuple[Keys, Floats]:
     return key[kept], X[kept]
 
 
-def check_spread(loss: float, classical: float) -> None:
-    """Refuses a layout that keeps the order by letting most records fall together."""
-    if loss > classical + LOST * (1 - classical):
+def check_spread(d: Floats, classical: Floats, delta: Floats) -> None:
+    """Refuses a layout that keeps the order by letting most records fall together.
+
+    Groups, or a few records, far from all others do that: one point for each group leaves no
+    stress. Long distances then stay as they are, so that only the short ones tell.
+    """
+    usual = median_gap(classical) * least_squares_scale(delta, classical)
+    if median_gap(d) < TOGETHER * usual:
         raise BadInput(
             "The order of the distances is kept best by a layout in which most records fall "
-            "together, because a few lie far from all others.",
-            remedy='Use scale = "minmax", exclude columns that hardly vary, or lower '
-            "'iterations'.",
+            "together, because some lie far from all others.",
+            remedy='Use scale = "minmax", exclude columns that hardly vary or that set groups '
+            "apart, or lower 'iterations'.",
         )

@@ -13,7 +13,7 @@ from ppdm_core.laws import BOUNDED, law_named
 from ppdm_core.noise import Noise, grid_ranges
 from ppdm_core.rows import padded_product
 from ppdm_core.sanitizers._basis import box_ranges, fit_basis
-from ppdm_core.sanitizers._mechanism import Mechanism, check_law
+from ppdm_core.sanitizers._mechanism import Mechanism, check_hides, check_law
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 from ppdm_core.types import (
     Block,
@@ -56,7 +56,8 @@ class PcaLaplace(Sanitizer):
     ``score_ranges``: pairs [low, high] for "per_component", one a component; else the basis's own.
     ``space``: "components", or "original" to map the noisy scores back.
 
-    **Public**: centre, loadings, law and scales of the noise, grid, distortion moments.
+    **Public**: centre, loadings, law and scales of the noise, grid, moments of the distance
+    distortion in two digits (eq. 12 and 13, and the exact variance unless the basis is a file).
     **Broken by**: ``shrinkage`` and ``transform_inverse`` when the noise is small against the
     spread of the components; ``record_linkage`` with several nearly noiseless components.
     **Guarantee**: with a public basis (file) or one fitted on records that are never released
@@ -91,7 +92,7 @@ class PcaLaplace(Sanitizer):
         check_choice(self, "space", ("components", "original"))
         check_share(self, "basis_share", self.basis_share)
         check_law(self, self.law, self.nu, BOUNDED)
-        if (self.basis == "file") != (self.basis_file is not None):
+        if not isinstance(self.basis_file, str if self.basis == "file" else type(None)):
             raise reject(self, "basis_file", 'a path exactly when basis = "file"', self.basis_file)
         self._check_level()
         self._check_components()
@@ -103,6 +104,9 @@ class PcaLaplace(Sanitizer):
             raise reject(self, "b", "given, or else 'gamma', but not both", self.b)
         if self.b is not None:
             check_positive(self, "b", self.b)
+            # Scores of columns from 0 to 1 range over 1 at least; those of others may over less.
+            if self.noise_shape == "per_component" or self.scale == "minmax":
+                check_hides(self, self.b)
         if self.gamma is not None:
             kinds = ("component", "attribute", "record")
             if not isinstance(self.gamma, Mapping) or not set(self.gamma) <= set(kinds):
@@ -159,7 +163,10 @@ class PcaLaplace(Sanitizer):
         return {**super().fit_parameters(), "basis": self.basis, "share": share, "components": kept}
 
     def fit(self, rows: Rows) -> Fitted:
-        return fit_basis(rows, self.components)
+        # Other noise needs no ranges. A later release may still take those that are stored with it:
+        # scores beyond them are clipped and counted.
+        needs_ranges = self.noise_shape == "per_component" and self.score_ranges is None
+        return fit_basis(rows, self.components, needs_ranges)
 
     def _mechanism(self, schema: Schema, fitted: Fitted) -> Mechanism:
         loadings = np.array(fitted["loadings"], dtype=np.float64)  # (d, s)
@@ -216,22 +223,21 @@ class PcaLaplace(Sanitizer):
         reached = added.limits * m.g[:, None]  # (s, 2)
         released = self._released_schema(schema, reached)
         limits = (grid_ranges(m.ranges, m.g) * m.g[:, None]).T  # (2, s)
+        clipped: dict[int, int] = {}  # by block; counted while it is written, not in a pass more
 
         def step(block: Block) -> Block:
             T = padded_product(block.X - centre, m.loadings)
+            clipped[block.start] = int(np.count_nonzero((limits[0] > T) | (limits[1] < T)))
             bits = noise.bits(block, self.name, len(m.b), fingerprint)
             Z = added.add(T, bits)
             Y = Z if self.space == "components" else centre + padded_product(Z, back)
             return replace(block, X=Y)
 
-        def clipped(block: Block) -> int:
-            T = padded_product(block.X - centre, m.loadings)
-            return int(np.count_nonzero((limits[0] > T) | (limits[1] < T)))
-
+        mapped = rows.map(step, released)
         has_ranges = self.noise_shape == "per_component"
-        counts = {"clipped scores": rows.reduce(clipped, int.__add__)} if has_ranges else {}
+        counts = {"clipped scores": sum(clipped.values())} if has_ranges else {}
         return Released(
-            rows=rows.map(step, released),
+            rows=mapped,
             public=Public(
                 method=self.name,
                 space="components" if self.space == "components" else "original",
@@ -242,7 +248,10 @@ class PcaLaplace(Sanitizer):
                 scales=m.b,
                 grid=m.g,
                 ranges=reached,
-                facts=m.facts(np.array(fitted["variances"], dtype=np.float64)),
+                facts=m.facts(
+                    np.array(fitted["variances"], dtype=np.float64),
+                    fitted.get("dropped_variance"),  # not in a basis from a file
+                ),
             ),
             atom=added.atom,
             counts=counts,

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import BadInput
 from ppdm_core.guarantee import empirical
 from ppdm_core.noise import Noise
 from ppdm_core.rows import padded_product
@@ -49,6 +48,7 @@ class RandomProjection(Sanitizer):
     name: ClassVar[str] = "random_projection"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
+    least_features: ClassVar[int] = 2  # a single one would be released as it is, or its negative
     example: ClassVar[Mapping[str, Any]] = {"components": 2}
 
     components: int | float = 0.5
@@ -65,11 +65,6 @@ class RandomProjection(Sanitizer):
 
     def check_features(self, d: int) -> None:
         super().check_features(d)
-        if d == 1:
-            raise BadInput(
-                f"Method '{self.name}' would release the only feature as it is, or its negative.",
-                remedy="Release two features or more, or use another method.",
-            )
         if isinstance(self.components, int) and self.components > d:
             raise reject(self, "components", f"an int in [1, {d}]", self.components)
 

@@ -50,7 +50,8 @@ def keys(count: int) -> list[bytes]:
 def check_input_untouched(sanitizer: Sanitizer) -> None:
     rows = suited(table(), sanitizer)
     fitted = fit(sanitizer, rows)
-    X = scaled(rows, fitted)
+    shown = scaled(rows, fitted)
+    X = shown.map(lambda block: block, shown.schema)  # stored, so that it could be written to
     before = content(X)
     sanitizer.fit(X)
     sanitizer.guarantee(X.schema, fitted)

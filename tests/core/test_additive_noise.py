@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppdm_core.errors import BadInput
-from ppdm_core.laws import DRAWN, law_named
+from ppdm_core.laws import BOUNDED, DRAWN, law_named
 from ppdm_core.rows import ArrayRows
 from ppdm_core.sanitizers.additive_noise import AdditiveNoise
 from ppdm_core.types import Guarantee, Numeric, Schema
@@ -135,11 +135,22 @@ def test_law_and_shape_decide_the_draw():
 
 
 def test_noise_too_small_to_hide_its_input_is_refused():
-    for law in ("laplace", "logistic", "student_t"):
-        with pytest.raises(BadInput, match="some outputs of AdditiveNoise cannot come from all"):
-            release(made(law, 0.008), table())
+    for law in BOUNDED:
+        with pytest.raises(BadInput, match="'b' parameter of AdditiveNoise must be above 1/120"):
+            made(law, 1 / 120)
+        # Just above, two steps of the grid are missing.
+        with pytest.raises(BadInput, match=r"all inputs\. Raise 'b' to 1\.1 times"):
+            release(made(law, 1 / 120 + 1e-9), table())
+        assert np.isfinite(values(release(made(law, 1.1 / 120), table()).rows)).all()
     for law in ("normal", "uniform"):
         assert np.isfinite(values(release(made(law, 1e-9), table()).rows)).all()
+
+
+def test_a_constant_column_with_declared_bounds_is_perturbed_like_any_other():
+    X = table(4000, 2).whole.X.copy()
+    X[:, 1] = 0.25
+    noise = values(release(made("laplace"), with_values(X)).rows) - [0, (0.25 + 2) / 6]
+    assert noise[:, 1].var() == pytest.approx(2 * 0.3**2, rel=0.1)
 
 
 def test_a_column_without_width_is_refused():

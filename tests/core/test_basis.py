@@ -6,10 +6,10 @@ import pytest
 from ppdm_core.errors import BadInput
 from ppdm_core.rounding import outward
 from ppdm_core.rows import ArrayRows
-from ppdm_core.sanitizers._basis import LOADING_STEP, distortion_moments, fit_basis
+from ppdm_core.sanitizers._basis import LOADING_STEP, fit_basis
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from ppdm_core.types import Numeric, Schema
-from tests.contract.tables import fit, release, scaled, table, values
+from tests.contract.tables import fit, scaled, table, values
 
 
 def unit_schema(d: int) -> Schema:
@@ -92,39 +92,3 @@ def test_components_beyond_the_rank_are_refused():
         PcaLaplace(components=3, b=0.3).fit(rows)
     fitted = PcaLaplace(components={"variance": 1.0}, b=0.3).fit(rows)
     assert np.array(fitted["loadings"]).shape == (3, 2)
-
-
-@pytest.mark.parametrize("b", [0.02, 0.1, 0.3])
-def test_distortion_moments_against_simulation(b):
-    deviations = [0.16, 0.12, 0.08, 0.05]
-    rows = normal_rows(4000, deviations, seed=1)
-    sanitizer = PcaLaplace(components=2, b=b, basis="private")
-    fitted = fit(sanitizer, rows)
-    released = release(sanitizer, rows, fitted=fitted)
-    X, Y = rows.whole.X, values(released.rows)
-    # A recipient's record is projected without noise and compared with released ones.
-    T = (X - 0.5) @ np.array(fitted["loadings"])
-    rng = np.random.default_rng(2)
-    i = rng.integers(0, 4000, 400_000)
-    j = (i + rng.integers(1, 4000, 400_000)) % 4000
-    change = np.sum((T[i] - Y[j]) ** 2, axis=1) - np.sum((X[i] - X[j]) ** 2, axis=1)
-    kept, dropped = np.array(deviations[:2]) ** 2, np.array(deviations[2:]) ** 2
-    mean = 2 * 2 * b**2 - 2 * dropped.sum()
-    variance = 16 * b**2 * kept.sum() + 20 * 2 * b**4 + 8 * np.sum(dropped**2)
-    size = 2 * 2 * b**2 + 2 * dropped.sum()
-    # The records are drawn once: they, not the pairs, set the error of the simulation.
-    assert change.mean() == pytest.approx(mean, abs=0.06 * size)
-    assert change.var() == pytest.approx(variance, rel=0.15)
-    facts = released.public.facts
-    assert facts["distance_distortion_mean"] == pytest.approx(mean, abs=0.15 * size)
-    assert 0.9 * variance <= facts["distance_distortion_variance"] <= 1.3 * variance
-
-
-def test_distortion_by_hand():
-    fitted = {"variances": [4.0, 1.0, 0.5]}
-    moments = distortion_moments(fitted, np.array([1.0]))
-    # E = 2 - 2 * 1.5; V = 16 * 4 + 20 + 8 * 1.25
-    assert moments == {
-        "distance_distortion_mean": -1.0,
-        "distance_distortion_variance": 94.0,
-    }

@@ -2,142 +2,22 @@ from __future__ import annotations
 
 import csv
 import math
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.integrate import quad
 
 from ppdm_core.errors import BadInput
-from ppdm_core.noise import Noise
 from ppdm_core.rows import ArrayRows
 from ppdm_core.sanitizers import _resampling as resampling
-from ppdm_core.sanitizers.kde_resample import KdeResample, kernel_correction, normal_reference
+from ppdm_core.sanitizers.kde_resample import KdeResample
 from ppdm_core.scaling import Scaling
-from ppdm_core.types import Categorical, Numeric, Rows, Schema
-from tests.contract.tables import KEY, LARGE, fit, inserted, release, scaled, schema, table, values
-
-
-def labels(rows: Rows) -> np.ndarray:
-    return np.concatenate([block.label for block in rows.blocks()])
-
-
-def keys_of(rows: Rows) -> list[bytes]:
-    return [bytes(key) for block in rows.blocks() for key in block.key]
-
-
-def contents(rows: Rows) -> set[bytes]:
-    return {bytes(row) for row in values(rows)}
-
-
-def relabelled(label: list[int], X: np.ndarray | None = None) -> ArrayRows:
-    rows = table(len(label))
-    columns = Schema(schema().numeric, label=Categorical("label", ("a", "b", "c")))
-    return ArrayRows(columns, rows.whole.X if X is None else X, np.array(label, dtype=np.int32))
-
-
-def test_the_rule_of_the_paper():
-    assert normal_reference(np.array([100.0]), 1)[0] == pytest.approx(1.05922 * 100**-0.2, rel=1e-5)
-    assert normal_reference(np.array([50.0]), 4)[0] == pytest.approx((4 / 6) ** 0.125 * 50**-0.125)
-
-
-@pytest.mark.parametrize("d", [1, 4, 30])
-def test_the_correction_is_that_of_the_two_kernels(d):
-    def constant(kernel: Any, reach: float) -> float:
-        """What the bandwidth of least error has of its kernel."""
-        roughness = quad(lambda u: kernel(u) ** 2, -reach, reach)[0]
-        spread = quad(lambda u: u**2 * kernel(u), -reach, reach)[0]
-        return (roughness**d / spread**2) ** (1 / (d + 4))
-
-    ratio = constant(lambda u: 0.75 * (1 - u**2), 1.0) / constant(stats.norm.pdf, 12.0)
-    assert kernel_correction(d) == pytest.approx(ratio, rel=1e-9)
-    assert 2.1 < kernel_correction(d) < 2.22
-
-
-def test_the_kernel_is_the_median_of_three_parts_of_the_bits():
-    top = 2**42 - 1
-
-    def steps(a: int, b: int, c: int) -> float:
-        words = (a << 22) | (c >> 20), (b << 22) | ((c & (2**20 - 1)) << 2)
-        return float(resampling.kernel_steps(np.array(words, dtype=np.uint64), np.array(2.0**41)))
-
-    assert steps(0, 0, top) == np.rint(-(2.0**41) + 0.5)
-    assert steps(top, 0, top) == -steps(0, 0, top)
-    for parts in ((5, 2**41, top), (top, 5, 2**41), (2**41, top, 5)):
-        assert steps(*parts) == np.rint(0.5)
-
-
-def test_the_kernel_has_its_exact_law():
-    bits = np.random.default_rng(1).integers(0, 2**64, (200_000, 2), dtype=np.uint64)
-    fine = resampling.kernel_steps(bits, np.array(2.0**30)) * 2.0**-30
-    assert stats.kstest(fine, lambda e: stats.beta(2, 2).cdf((e + 1) / 2)).pvalue > 1e-6
-    coarse = resampling.kernel_steps(bits, np.array(3.5))  # -3 to 3, and the ends 7/2 -> 4 rarely
-    edges = np.clip(np.arange(-4, 5) - 0.5, -3.5, 3.5) / 3.5
-    cdf = stats.beta(2, 2).cdf((edges + 1) / 2)
-    expected = np.diff(cdf)[1:] * len(bits)
-    observed = [np.count_nonzero(coarse == k) for k in range(-3, 4)]
-    assert stats.chisquare(observed, expected).pvalue > 1e-6
-
-
-def test_draws_are_independent_and_uniform():
-    rows = table(2)
-    counts, wanted = np.array([0, 2, 0]), np.array([0, 2, 0])
-    plain = ArrayRows(rows.schema, rows.whole.X, np.zeros(2, dtype=np.int32), rows.whole.key)
-    seen = Counter()
-    for i in range(800):
-        sources = resampling.Sources(Noise(KEY).derive(str(i)), "kde_resample", b"")
-        until = sources.last_arrivals(plain, counts, wanted)
-        drawn = sources.copied(plain.whole, until)
-        seen[int(np.sum(drawn.X[:, 0] == rows.whole.X[0, 0]))] += 1
-    assert stats.chisquare([seen[k] for k in range(3)], [200, 400, 200]).pvalue > 1e-6
-
-
-def test_the_search_widens_until_it_finds_the_last_draw(monkeypatch):
-    rows = table(300)
-    expected = values(release(KdeResample(), rows).rows)
-    monkeypatch.setattr(resampling, "MIDDLE", 1e-3)
-    assert np.array_equal(values(release(KdeResample(), rows).rows), expected)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(any), st.integers(1, 500))
-def test_rows_are_shared_out_by_size(sizes, M):
-    counts = np.array(sizes)
-    wanted = resampling.shared_out(M, counts)
-    assert wanted.sum() == M
-    assert np.all(np.abs(wanted - M * counts / counts.sum()) < 1)
-    assert not wanted[counts == 0].any()
-
-
-@pytest.mark.parametrize(("asked", "expected"), [(None, 90), (1, 1), (45, 45), (900, 900)])
-def test_the_count_of_rows_is_exact_and_classes_keep_their_shares(asked, expected):
-    rows = table(90)
-    released = release(KdeResample(rows=asked), rows).rows
-    assert released.n == expected
-    share = np.bincount(rows.whole.label) * expected / 90
-    assert np.all(np.abs(np.bincount(labels(released), minlength=2) - share) < 1)
-    assert len(set(keys_of(released))) == expected
-
-
-def test_a_smaller_release_is_part_of_a_larger_one():
-    rows = table(200)
-    few, many = (contents(release(KdeResample(rows=k), rows).rows) for k in (100, 300))
-    assert len(few) == 100
-    assert len(few - many) <= 2  # a class may get one row less
-
-
-def test_another_record_moves_few_rows():
-    rows, sanitizer = table(LARGE), KdeResample()
-    fitted = fit(sanitizer, rows)
-    before = contents(release(sanitizer, rows, fitted=fitted).rows)
-    after = contents(release(sanitizer, inserted(rows, 5000), fitted=fitted).rows)
-    assert len(before) == LARGE
-    assert 1 <= len(before ^ after) <= 20
+from ppdm_core.types import Categorical, Numeric, Schema
+from tests.contract.tables import LARGE, fit, release, scaled, schema, table, values
+from tests.core.classes import labels
 
 
 def test_deviations_are_those_of_the_classes():
@@ -220,60 +100,6 @@ def test_the_floor_is_a_share_of_the_range():
     raised = KdeResample(bandwidth="floor", floor=0.25).bandwidths(columns, fitted)
     np.testing.assert_array_equal(raised, np.maximum(usual, 0.25))
     assert usual.min() < 0.25 < usual.max()
-
-
-def test_a_class_of_one_is_refused_or_merged():
-    rows = relabelled([0] * 30 + [1] * 29 + [2])
-    with pytest.raises(BadInput, match="1 of the classes had one record"):
-        release(KdeResample(), rows)
-    sanitizer = KdeResample(lonely="merge")
-    released = release(sanitizer, rows).rows
-    fitted = fit(sanitizer, rows)
-    X = values(scaled(rows, fitted))
-    own = values(released)[labels(released) == 2]
-    assert len(own) == 1
-    assert np.all(own != X[59])
-    whole = normal_reference(np.array([60.0]), 5) * X.std(axis=0, ddof=1) * kernel_correction(5)
-    h = sanitizer.bandwidths(rows.schema, fitted)[3]
-    np.testing.assert_allclose(h, whole, rtol=1e-5)
-    assert np.all(np.abs(own - X[59]) <= h)
-
-
-def test_a_class_of_equal_records_is_lonely_too():
-    rows = relabelled([0] * 30 + [1] * 3)
-    X = rows.whole.X.copy()
-    X[30:] = X[30]
-    with pytest.raises(BadInput, match="or equal ones"):
-        release(KdeResample(), relabelled([0] * 30 + [1] * 3, X))
-
-
-def test_a_class_that_was_not_there_when_bandwidths_were_learned():
-    fitted = fit(KdeResample(), relabelled([0] * 30 + [1] * 30))
-    later = relabelled([0] * 30 + [1] * 28 + [2] * 2)
-    with pytest.raises(BadInput, match='lonely = "merge"'):
-        release(KdeResample(), later, fitted=fitted)
-    assert release(KdeResample(lonely="merge"), later, fitted=fitted).rows.n == 60
-
-
-def test_records_that_are_all_alike_need_a_floor():
-    rows = ArrayRows(schema(), np.tile(table(1).whole.X, (10, 1)))
-    with pytest.raises(BadInput, match="All records are alike"):
-        release(KdeResample(), rows)
-    floor = KdeResample(bandwidth="floor", floor=0.05, lonely="merge")
-    assert len(contents(release(floor, rows).rows)) == 10
-
-
-def test_columns_that_are_copied_are_counted():
-    X = table(60).whole.X.copy()
-    X[:30, 2] = X[0, 2]
-    rows = relabelled([0] * 30 + [1] * 30, X)
-    released = release(KdeResample(), rows)
-    assert released.counts == {"columns constant within a class": 1}
-    own = values(released.rows)[labels(released.rows) == 0]
-    assert np.ptp(own, axis=0)[2] == 0
-    floor = release(KdeResample(bandwidth="floor", floor=0.05), rows)
-    assert floor.counts == {"columns constant within a class": 0}
-    assert np.ptp(values(floor.rows)[labels(floor.rows) == 0], axis=0)[2] > 0
 
 
 def test_the_largest_chance_of_one_value():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import gzip
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -192,7 +193,7 @@ def test_parameters_that_cannot_be(parameters: dict[str, object]):
 
 
 def test_too_few_columns_or_records():
-    with pytest.raises(BadInput, match="at least 2 numeric features"):
+    with pytest.raises(BadInput, match="at least 2 features; there is 1"):
         NonmetricMds().check_features(1)
     with pytest.raises(BadInput, match=r"an int in \[1, 4\]"):
         fit(NonmetricMds(dimensions=5), table())
@@ -200,12 +201,23 @@ def test_too_few_columns_or_records():
         fit(NonmetricMds(dimensions=3), table(n=4))
 
 
-def test_a_layout_that_falls_together_is_refused():
-    X = np.random.default_rng(8).standard_normal((80, 9))
-    X[:, 6:] = 0.0
-    X[[0, 1, 2], [6, 7, 8]] = 12.0  # three columns that hardly vary
+def few_far_away(X: np.ndarray) -> None:
+    X[:, 3:] = 0.0
+    X[[0, 1, 2], [3, 4, 5]] = 12.0  # three columns that hardly vary
+
+
+def groups_far_apart(X: np.ndarray) -> None:
+    X[40:, 0] += 20.0
+
+
+@pytest.mark.parametrize("far", [few_far_away, groups_far_apart])
+def test_a_layout_that_falls_together_is_refused(far: Callable[[np.ndarray], None]):
+    X = np.random.default_rng(8).standard_normal((80, 6))
+    NonmetricMds(dimensions=2, scale="none").fit(as_rows(X))
+    far(X)
     with pytest.raises(BadInput, match="most records fall together"):
         NonmetricMds(dimensions=2, scale="none").fit(as_rows(X))
+    NonmetricMds(dimensions=2, scale="none", iterations=2).fit(as_rows(X))  # stopped before
 
 
 def load(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -260,6 +272,22 @@ def test_stress_of_a_thousand_digits(shared_data: Path):
     Y = np.array(fitted["coordinates"])
     order = order_of(pdist(np.array(fitted["landmarks"])), "secondary")
     assert np.sqrt(stress_and_gradient(Y, order)[0]) <= 0.038
+
+
+@pytest.mark.slow
+def test_the_least_stress_belongs_to_the_table():
+    """Chance starts end where the classical one does, in many more steps: no lower end is near."""
+    from sklearn.datasets import load_digits
+
+    X = load_digits().data[:1000]
+    delta = pdist(X)
+    order = order_of(delta, "secondary")
+    _, classical = descend(classical_start(X, 10), order, 1e-4, 300)
+    rng = np.random.default_rng(10)
+    for _ in range(2):
+        _, stress = descend(random_start(delta, len(X), 10, rng), order, 1e-6, 1000)
+        assert stress[-1] == pytest.approx(classical[-1], rel=1e-3)
+        assert len(stress) > 2 * len(classical)
 
 
 @pytest.mark.slow

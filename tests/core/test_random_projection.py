@@ -146,7 +146,7 @@ def test_the_normalisation_is_checked():
 def test_what_cannot_be_projected_is_refused():
     with pytest.raises(BadInput, match=r"an int in \[1, 5\]\. Got 6"):
         release(RandomProjection(components=6), table(20))
-    with pytest.raises(BadInput, match="the only feature as it is"):
+    with pytest.raises(BadInput, match="at least 2 features; there is 1"):
         release(RandomProjection(), table(20, 1))
 
 

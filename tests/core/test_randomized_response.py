@@ -1,51 +1,37 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import struct
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_core.errors import BadInput, Defect
+from ppdm_core.errors import Defect
 from ppdm_core.noise import Noise
-from ppdm_core.rows import ArrayRows, row_numbers
+from ppdm_core.rows import row_numbers
 from ppdm_core.sanitizers.randomized_response import (
     DRAWS,
     RandomizedResponse,
     drawn,
-    estimate_frequencies,
     law,
     wrong_share,
 )
-from ppdm_core.types import Categorical, Released, Response, Schema
+from ppdm_core.types import Categorical, Released, Response
+from tests.core.responses import ANSWER, COLOUR, KEY, released, table
 
-KEY = bytes(range(32))
 NAME = "randomized_response"
-COLOUR = Categorical("colour", ("red", "green", "blue"))
-ANSWER = Categorical("answer", ("no", "yes"), missing=True)
+
 
 # An unchanged cell must keep its answer: whoever changes these starts a new scheme.
 GOLDEN_BITS = ["5cceb5195bcc3b91f3c36b23034a9cdf", "4d9e96a5cb18b317a6b622735e07eb20"]
 GOLDEN_COLOURS = [0, 1, 0, 0, 1, 2, 2, 1, 2, 2, 2, 2]
 GOLDEN_ANSWERS = [1, 0, 1, -1, -1, -1, -1, 1, 0, -1, 1, 1]
-
-
-def table(C: np.ndarray, *columns: Categorical) -> ArrayRows:
-    codes = np.asarray(C, dtype=np.int32)
-    return ArrayRows(Schema((), columns), np.empty((len(codes), 0)), C=codes)
-
-
-def released(rows: ArrayRows, key: bytes = KEY, **gamma: Any) -> np.ndarray:
-    answers = RandomizedResponse(gamma=gamma).sanitize(rows, Noise(key), {})
-    return np.concatenate([block.C for block in answers.rows.blocks()])
 
 
 def mixed(n: int) -> np.ndarray:
@@ -186,34 +172,6 @@ def test_a_code_without_a_category_is_a_defect(code: int):
         released(table([[0], [code]], COLOUR), attribute=3)
 
 
-def test_gammas_against_brute_force():
-    gammas = {"colour": 2.0, "answer": 5.0}
-    columns = (COLOUR, ANSWER)
-    promise = RandomizedResponse(gamma={"attribute": gammas}).guarantee(Schema((), columns), {})
-
-    def chances(column: Categorical) -> np.ndarray:  # (true, released)
-        share = wrong_share(Response(column, gammas[column.name])) / DRAWS
-        return np.full((3, 3), share) + np.eye(3) * (1 - 3 * share)
-
-    one, two = map(chances, columns)
-    worst = max(
-        one[a, x] * two[b, y] / (one[c, x] * two[d, y])
-        for a, b, c, d, x, y in itertools.product(range(3), repeat=6)
-    )
-    assert promise.kind == "bounded"
-    assert math.exp(promise.ln_record) == pytest.approx(worst, rel=1e-12)
-    assert promise.ln_attribute == promise.ln_component == math.log(5.0)
-
-
-@given(record=st.floats(1.001, 1e9), c=st.integers(1, 200))
-def test_a_gamma_for_the_record_is_split_and_kept(record: float, c: int):
-    columns = tuple(replace(COLOUR, name=f"c{j}") for j in range(c))
-    promise = RandomizedResponse(gamma={"record": record}).guarantee(Schema((), columns), {})
-    assert promise.ln_record <= math.log(record)
-    assert promise.ln_record == pytest.approx(math.log(record), rel=1e-6)
-    assert promise.ln_attribute == pytest.approx(math.log(record) / c, rel=1e-6)
-
-
 def test_the_public_part_says_what_a_recipient_needs():
     sanitizer = RandomizedResponse(gamma={"attribute": 3})
     rows = table(mixed(30), COLOUR, ANSWER)
@@ -222,88 +180,6 @@ def test_the_public_part_says_what_a_recipient_needs():
     assert [(r.column.k, r.gamma, r.kept) for r in answer.public.responses] == [(3, 3.0, 0.6)] * 2
     assert answer.atom == 0.6
     assert sanitizer.mechanism(rows.schema, {}) == [law(r) for r in answer.public.responses]
-
-
-def test_frequencies_are_those_of_the_inverse_matrix():
-    gamma, k = 4.0, 5
-    M = (np.ones((k, k)) + np.eye(k) * (gamma - 1)) / (gamma + k - 1)
-    counts = np.array([10, 20, 30, 25, 15])
-    found, _ = estimate_frequencies(counts, gamma, k)
-    assert np.allclose(found, np.linalg.solve(M.T, counts / 100), atol=1e-14)
-    assert found.sum() == pytest.approx(1.0)
-
-
-@settings(max_examples=30)
-@given(gamma=st.floats(1.05, 50), k=st.integers(2, 12), seed=st.integers(0, 2**32 - 1))
-def test_the_variance_is_unbiased(gamma: float, k: int, seed: int):
-    """Against its exact value for known frequencies; the estimate is linear in the counts."""
-    n = 1000
-    truth = np.random.default_rng(seed).dirichlet(np.ones(k))
-    p, q = gamma / (gamma + k - 1), 1 / (gamma + k - 1)
-    exact = (truth * p * (1 - p) + (1 - truth) * q * (1 - q)) / (n * (p - q) ** 2)
-    expected_counts = n * (q + truth * (p - q))
-    frequency, variance = estimate_frequencies(expected_counts, gamma, k)
-    assert np.allclose(frequency, truth)
-    assert np.allclose(variance, exact)
-    assert np.all(estimate_frequencies(np.eye(k)[0] * n, gamma, k)[1] > 0)
-
-
-def test_the_estimate_spreads_as_it_says():
-    n, k, gamma = 500, 3, 2.0
-    truth = np.repeat([0, 1, 2], [100, 150, 250])
-    keys = [bytes([i]) * 32 for i in range(200)]
-    draws = [released(table(truth[:, None], COLOUR), key, attribute=gamma)[:, 0] for key in keys]
-    found = [estimate_frequencies(np.bincount(draw, minlength=k), gamma, k) for draw in draws]
-    frequency, variance = (np.array(part) for part in zip(*found, strict=True))
-    error = (frequency - np.bincount(truth) / n) / np.sqrt(variance)
-    assert np.all(np.abs(error.mean(axis=0)) < 4 / math.sqrt(len(keys)))
-    assert np.all(np.abs(error.std(axis=0) - 1) < 0.2)
-
-
-@pytest.mark.parametrize(
-    ("counts", "gamma", "k"), [([1, 2], 3, 3), ([0, 0], 3, 2), ([5], 3, 1), ([1, 2], 1.0, 2)]
-)
-def test_frequencies_of_nothing_are_bad_input(counts: list[int], gamma: float, k: int):
-    with pytest.raises(BadInput, match="a count for each of k answers"):
-        estimate_frequencies(np.array(counts), gamma, k)
-
-
-@pytest.mark.parametrize(
-    "gamma",
-    [
-        3,
-        {},
-        {"column": 3},
-        {"attribute": 3, "record": 9},
-        {"attribute": 1.0},
-        {"attribute": True},
-        {"attribute": {}},
-        {"attribute": {"colour": "3"}},
-        {"record": math.inf},
-        {"record": 2e9},
-        {"record": {"colour": 3}},
-    ],
-)
-def test_bad_parameters_are_told(gamma: Any):
-    with pytest.raises(BadInput, match="The 'gamma' parameter of RandomizedResponse must be"):
-        RandomizedResponse(gamma=gamma)
-
-
-@pytest.mark.parametrize(
-    ("gamma", "columns", "sentence"),
-    [
-        ({"record": 9}, (replace(COLOUR, categories=("red",)),), "'colour' has one category"),
-        ({"record": 9}, (), "has no feature to release"),
-        ({"attribute": {"colour": 3}}, (COLOUR, ANSWER), "'answer' has no gamma of its own"),
-        ({"attribute": {"colour": 3, "hue": 3}}, (COLOUR,), "names 'hue', which is not"),
-    ],
-)
-def test_what_cannot_be_done_is_told(gamma: Any, columns: Any, sentence: str):
-    rows = table(np.zeros((3, len(columns))), *columns)
-    with pytest.raises(BadInput, match=sentence):
-        RandomizedResponse(gamma=gamma).sanitize(rows, Noise(KEY), {})
-    with pytest.raises(BadInput, match=sentence):
-        RandomizedResponse(gamma=gamma).guarantee(rows.schema, {})
 
 
 def test_one_category_and_the_empty_cell_are_two_answers():

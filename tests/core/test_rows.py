@@ -9,9 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_core.rows import BLOCK, ArrayRows, canonical, cut, padded_product, pick, row_numbers
+from ppdm_core.noise import Noise
+from ppdm_core.rows import (
+    BLOCK,
+    ArrayRows,
+    View,
+    canonical,
+    cut,
+    padded_product,
+    pick,
+    row_numbers,
+)
+from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from ppdm_core.types import Block, Categorical, Numeric, Schema
-from tests.contract.tables import LARGE, content, in_parts, table
+from tests.contract.tables import KEY, LARGE, content, fit, in_parts, scaled, table
 from warehouse.parts import PartRows, write_parts
 
 
@@ -69,6 +80,107 @@ def test_map_may_drop_rows_and_change_columns():
     assert mapped.schema == wanted
     assert np.array_equal(mapped.whole.X, rows.whole.X[kept, :1])
     assert np.array_equal(mapped.whole.key, rows.whole.key[kept])
+
+
+@pytest.mark.parametrize("n", [1, 7, LARGE])
+def test_map_may_add_rows(n):
+    rows = table(n)
+    copies = 1 + np.arange(n) % 4  # of each row; most blocks outgrow what they came from
+    mapped = rows.map(
+        lambda block: pick(
+            block, np.repeat(np.arange(block.n), copies[block.start : block.start + block.n])
+        ),
+        rows.schema,
+    )
+    assert mapped.n == copies.sum()
+    for name in ("X", "C", "label", "key", "record"):
+        got, given = getattr(mapped.whole, name), getattr(rows.whole, name)
+        assert got.dtype == given.dtype
+        assert np.array_equal(got, np.repeat(given, copies, axis=0))
+
+
+def moved(block: Block) -> Block:
+    return replace(block, X=block.X + 1)
+
+
+def test_a_view_is_what_would_have_been_stored(tmp_path: Path):
+    rows = table(LARGE)
+    stored = rows.map(moved, rows.schema).map(moved, rows.schema)
+    for source in (rows, in_parts(rows, tmp_path / "x")):
+        view = View(View(source, moved, rows.schema), moved, rows.schema)
+        assert content(view) == content(stored)
+        assert view.n == LARGE
+        mapped = view.map(moved, rows.schema)
+        assert type(mapped) is type(source)
+        assert content(mapped) == content(stored.map(moved, rows.schema))
+        total = view.reduce(lambda block: block.X.sum(axis=0), np.add)
+        assert np.array_equal(total, stored.reduce(lambda block: block.X.sum(axis=0), np.add))
+
+
+class CountedArrays(ArrayRows):
+    passes = 0
+
+    def blocks(self):
+        self.passes += 1
+        return super().blocks()
+
+
+class CountedParts(PartRows):
+    passes = 0
+
+    def blocks(self):
+        self.passes += 1
+        return super().blocks()
+
+
+class CountedNoise(Noise):
+    draws = 0
+
+    def bits(self, block, name, columns, fingerprint):
+        self.draws += block.n
+        return super().bits(block, name, columns, fingerprint)
+
+
+@pytest.mark.parametrize("kind", ["memory", "parts"])
+@pytest.mark.parametrize(
+    ("shape", "learning"),
+    [
+        ({}, 1),  # moments
+        ({"noise_shape": "per_component"}, 2),  # and ranges
+        ({"noise_shape": "per_component", "score_ranges": [[-1.0, 1.0]] * 2}, 1),
+    ],
+)
+def test_pca_passes_over_its_input(tmp_path: Path, kind, shape, learning):
+    plain = table(LARGE)
+    rows: CountedArrays | CountedParts = CountedArrays(plain.schema, plain.whole.X)
+    if kind == "parts":
+        rows = CountedParts(plain.schema, in_parts(rows, tmp_path / "x").folder)
+        rows.passes = 0
+    sanitizer = PcaLaplace(components=2, b=0.3, basis="private", **shape)
+    fitted = fit(sanitizer, rows)
+    assert rows.passes == learning
+    noise = CountedNoise(KEY)
+    released = sanitizer.sanitize(scaled(rows, fitted), noise, fitted)
+    assert rows.passes == learning + 1
+    assert released.rows.n == noise.draws == LARGE
+    content(released.rows)
+    assert (rows.passes, noise.draws) == (learning + 1, LARGE)  # what is released is stored
+
+
+def test_ranges_of_a_block_of_records_lie_within_those_of_all():
+    rows = table(2 * BLOCK + 5)
+    some, every = (
+        fit(PcaLaplace(components=2, b=0.3, noise_shape=shape), rows)
+        for shape in ("isotropic", "per_component")
+    )
+    assert {**some, "ranges": 0, "dropped_variance": 0} == {
+        **every, "ranges": 0, "dropped_variance": 0,
+    }  # fmt: skip
+    inner, outer = np.array(some["ranges"]), np.array(every["ranges"])
+    assert (outer[:, 0] <= inner[:, 0]).all()
+    assert (outer[:, 1] >= inner[:, 1]).all()
+    assert (np.ptp(inner, axis=1) > 0.8 * np.ptp(outer, axis=1)).all()
+    assert some["dropped_variance"] == pytest.approx(every["dropped_variance"], rel=0.1)
 
 
 def test_row_numbers_are_distinct_keys():
@@ -131,3 +243,15 @@ def test_parts_reduce_as_memory_does(tmp_path: Path):
         return stored.reduce(lambda block: block.X.sum(axis=0), np.add)
 
     assert np.array_equal(total(parts), total(rows))
+
+
+def test_a_pass_over_parts_never_holds_them_all(tmp_path: Path):
+    import pyarrow as pa
+
+    columns = Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(2)))
+    X = np.random.default_rng(0).random((40 * BLOCK, 2))
+    parts = write_parts(ArrayRows(columns, X).blocks(), columns, tmp_path / "x")
+    before = pa.total_allocated_bytes()
+    held = [pa.total_allocated_bytes() - before for _ in parts.blocks()]
+    assert len(held) == 40
+    assert max(held) < X.nbytes / 2

@@ -74,10 +74,12 @@ def test_a_constant_column_has_no_zscore(value, n):
     assert fit_scaling(rows, "minmax").apply(rows).n == n
 
 
-def test_bounds_of_width_zero_cannot_be_scaled():
+@pytest.mark.parametrize("kind", ["minmax", "zscore", "none"])
+def test_bounds_of_width_zero_are_refused(kind):
     rows = rows_of([1.5, 1.5], low=1.5, high=1.5)
     with pytest.raises(BadInput, match="The bounds of column 'x0' are equal") as caught:
-        fit_scaling(rows, "minmax")
+        fit_scaling(rows, kind)
+    assert "Declare wider bounds" in str(caught.value)
     assert "1.5" not in str(caught.value)
 
 
@@ -87,7 +89,7 @@ def test_values_that_are_not_finite_are_named_by_row_and_column(kind, value):
     rows = table(60)
     rows.whole.X[41, 3] = value
     with pytest.raises(BadInput, match="Column 'x3' is not a finite number in row 42"):
-        fit_scaling(rows, kind).apply(rows)
+        list(fit_scaling(rows, kind).apply(rows).blocks())
 
 
 def test_moments_over_several_blocks():

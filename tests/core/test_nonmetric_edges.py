@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from ppdm_core.sanitizers._nonmetric import descend, order_of, stress_and_gradient
+
+
+def points(n: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    """Records with whole numbers, and a start for them in the plane."""
+    rng = np.random.default_rng(1)
+    X = np.unique(rng.integers(0, 4, (n, 4)), axis=0)
+    return X, rng.standard_normal((len(X), 2))
+
+
+def test_points_that_start_in_one_place_do_no_harm():
+    X, Y = points()
+    Y[: len(Y) // 2] = Y[0]
+    for ties in ("primary", "secondary"):
+        found, stress = descend(Y, order_of(pdist(X), ties), 1e-4, 50)
+        assert np.isfinite(found).all()
+        assert np.all(np.diff(stress) < 0)
+        assert stress[-1] < 0.7 * stress[0]
+
+
+def test_a_layout_of_one_place_has_no_direction_to_go():
+    X, Y = points()
+    value, gradient = stress_and_gradient(np.zeros_like(Y), order_of(pdist(X), "secondary"))
+    assert value == 1.0
+    assert not gradient.any()
+
+
+def test_disparities_of_zero_are_legal():
+    # The nearest pair of records is laid out in one place, which keeps the order perfectly.
+    delta = np.array([1.0, 3.0, 3.0])
+    Y = np.array([[0.0], [0.0], [1.0]])
+    for ties in ("primary", "secondary"):
+        value, gradient = stress_and_gradient(Y, order_of(delta, ties))
+        assert value == 0.0
+        assert not gradient.any()

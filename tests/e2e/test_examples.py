@@ -1,0 +1,245 @@
+"""Every example does what its comment says, and its method also runs on another table."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+import shutil
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from flows.demo import write_table
+from ppdm_core.sanitizers import SANITIZERS
+from tests.e2e.tables import Row, Small
+from tests.forkserver import Result
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = {path.stem: path for path in (ROOT / "examples").glob("*.toml")}
+PAGE = ROOT / "docs" / "choosing_a_method.md"
+NEAR = 12  # percentage points: the page tells of another key and of all of Adult
+MOST_ROWS = 700
+ID = "patient_id"  # what the examples call it
+NO_BOUND, ACCURACY = "amplification.record", "knn_accuracy"
+LINKED, KNOWN = "record_linkage.rate", "known_pairs.breach_rate"
+INVERTED = "transform_inverse.breach_rate"
+NOBODY_TRIED = frozenset(
+    {"required.record_linkage", "covered.reconstruction", "covered.linkage", LINKED}
+)
+BROKEN = frozenset({NO_BOUND, LINKED, KNOWN})
+BY_CHANCE = frozenset({LINKED, ACCURACY})  # two random directions may be good or bad ones
+NO_BOUND_AT_LEAST = BY_CHANCE | {NO_BOUND}
+
+
+@dataclass(frozen=True)
+class Case:
+    example: str
+    table: str
+    released: tuple[str, ...] = ()  # columns that leave; none: it is refused
+    refused_by: frozenset[str] = frozenset()  # every check that does not pass
+    either: frozenset[str] = frozenset()  # of those that are so close that another draw may pass
+    numbers: tuple[str, ...] = ()  # features of the other table; none: all columns
+    words: tuple[str, ...] = ()  # categorical ones
+
+    @property
+    def is_own(self) -> bool:
+        return self.table == str(content(self.example)["source"]["path"]).split(".")[0]
+
+
+WORDS = (
+    "workclass",
+    "education",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "native_country",
+)
+CELLS = ("cell_size_uniformity", "cell_shape_uniformity")
+NUCLEI = ("bare_nuclei", "bland_chromatin", "normal_nucleoli")
+
+CASES = (
+    Case("wdbc_pca_laplace", "wdbc", ("component_1", "diagnosis")),
+    Case("wdbc_pca_laplace", "breast_cancer_wisconsin", ("component_1", "label")),
+    Case("additive_noise", "wdbc", ("mean_concave_points", "worst_concave_points", "diagnosis")),
+    Case("additive_noise", "breast_cancer_wisconsin", (*CELLS, "label"), numbers=CELLS),
+    Case("wdbc_rotation", "wdbc", refused_by=BROKEN),
+    Case("wdbc_rotation", "wine", refused_by=BROKEN),
+    Case("random_projection", "wdbc", refused_by=NO_BOUND_AT_LEAST, either=BY_CHANCE),
+    Case("random_projection", "ionosphere", refused_by=NO_BOUND_AT_LEAST, either=BY_CHANCE),
+    Case("dct_fuzzy", "wdbc", refused_by=BROKEN),
+    Case("dct_fuzzy", "wine", refused_by=BROKEN),
+    Case("nonmetric_mds", "wdbc", refused_by=BROKEN),
+    Case("nonmetric_mds", "wine", refused_by=BROKEN),
+    Case("kde_resample", "wdbc", refused_by=frozenset({NO_BOUND, LINKED})),
+    Case("kde_resample", "iris", refused_by=frozenset({NO_BOUND, LINKED, INVERTED})),
+    Case("randomized_response", "adult", refused_by=NOBODY_TRIED),
+    Case(
+        "randomized_response",
+        "breast_cancer_wisconsin",
+        refused_by=NOBODY_TRIED,
+        words=NUCLEI,
+    ),
+    Case("pipeline", "adult", ("component_1", "component_2", *WORDS, "label")),
+    Case(
+        "pipeline",
+        "breast_cancer_wisconsin",
+        ("component_1", "component_2", *NUCLEI, "label"),
+        numbers=("clump_thickness", "marginal_adhesion", *CELLS),
+        words=NUCLEI,
+    ),
+)
+
+
+def content(example: str) -> dict[str, Any]:
+    return tomllib.loads(EXAMPLES[example].read_text())
+
+
+def test_every_method_has_an_example_that_runs_on_two_tables() -> None:
+    assert {case.example for case in CASES} == set(EXAMPLES)
+    tables: dict[str, set[str]] = {}
+    for case in CASES:
+        tables.setdefault(content(case.example)["sanitizer"]["method"], set()).add(case.table)
+    assert {method: len(names) for method, names in tables.items()} == dict.fromkeys(SANITIZERS, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.example}-{case.table}")
+def test_an_example(
+    case: Case,
+    tmp_path: Path,
+    release_in: Callable[..., Small],
+    prefect_api: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    if case.is_own and case.table == "wdbc":
+        rows = demo_rows(tmp_path)
+    else:
+        rows = read(request.getfixturevalue("shared_data"), case.table)
+    release = prepared(case, tmp_path, rows, release_in)
+    result = release.run("release", "--json")
+    found = json.loads(result.stdout)["release"]
+    assert found["method"] == release.content["sanitizer"]["method"]
+    failed = {each["check"] for each in found["findings"] if each["outcome"] != "PASS"}
+    assert case.refused_by - case.either <= failed <= case.refused_by
+    if case.released:
+        check_published(case, release, result)
+    else:
+        assert (result.exit_code, found["stage"]) == (3, "refused")
+        assert release.versions() == []
+    if case.is_own:
+        check_words(case, found)
+
+
+def check_published(case: Case, release: Small, result: Result) -> None:
+    assert (result.exit_code, release.versions()) == (0, ["0001"])
+    folder = release.published / "latest"
+    table = pq.read_table(folder / "data.parquet")
+    assert tuple(table.column_names) == case.released
+    aside = release.content["sanitizer"].get("basis_share", 0)
+    assert abs(table.num_rows - (1 - aside) * len(release.rows)) < 0.05 * len(release.rows)
+    for name in set(case.released) & set(release.content["columns"]):
+        allowed = release.content["columns"][name].get("categories")
+        if allowed:
+            assert set(table.column(name).to_pylist()) <= {*allowed, None}
+    copy = release.folder / "copy"
+    shutil.copytree(folder, copy)
+    assert release.ask("verify", str(copy)).exit_code == 0
+
+
+def check_words(case: Case, found: dict[str, Any]) -> None:
+    """The comment at the top of the file and the page on all methods say what happens."""
+    comment = EXAMPLES[case.example].read_text().split("format =")[0]
+    head = " ".join(line.strip("# ") for line in comment.split("\n"))
+    verb = "approves" if case.released else "refuses"
+    assert f"gate {verb}" in head
+    observed = {
+        each["check"]: 100 * float(each["observed"].split()[0])
+        for each in found["findings"]
+        if each["check"] in (LINKED, KNOWN, INVERTED, ACCURACY) and each["observed"]
+    }
+    if "reads all others" in head:
+        assert observed[KNOWN] == 100
+    if "reads most of the others" in head:
+        assert 50 < observed[KNOWN] < 100
+    if "finds the row" in head:
+        assert observed[LINKED] > 50
+    told = figures(found["method"])
+    assert told["gate"] == verb
+    recovered = INVERTED if found["method"] == "kde_resample" else KNOWN
+    for title, check in (("found", LINKED), ("recovered", recovered), ("classified", ACCURACY)):
+        if check in observed:
+            assert float(told[title]) == pytest.approx(observed[check], abs=NEAR)
+
+
+def figures(method: str) -> dict[str, str]:
+    """The line of the method in the page's table."""
+    lines = PAGE.read_text().split("## What the gate measured")[1].splitlines()
+    cells = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    (found,) = (each for each in cells if each[0] == method)
+    return dict(zip(cells[0], found, strict=True))
+
+
+def prepared(case: Case, folder: Path, rows: list[Row], release_in: Callable[..., Small]) -> Small:
+    """The example with its own table, or with another one in its place."""
+    plan = content(case.example)
+    has_id = "record_id" in plan["dataset"]
+    if not case.is_own:
+        plan["columns"] = columns_for(case, rows)
+        plan["defaults"] = {"missing": "median"}
+        plan["dataset"]["name"] = case.table
+        if has_id:
+            rows = [{ID: f"p{i:05d}", **row} for i, row in enumerate(rows)]
+            plan["columns"][ID] = {"role": "identifier"}
+    release = release_in(folder, plan["dataset"]["name"], rows)
+    plan["source"] = release.content["source"]
+    release.content = plan
+    return release.write()
+
+
+def demo_rows(folder: Path) -> list[Row]:
+    write_table(folder / "own.csv")
+    with (folder / "own.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def read(shared_data: Path, name: str) -> list[Row]:
+    path = next(shared_data.glob(f"{name}.csv*"))
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+        return list(islice(csv.DictReader(file), MOST_ROWS))
+
+
+def columns_for(case: Case, rows: list[Row]) -> dict[str, Any]:
+    """Roles, bounds and categories as somebody would declare them who knows the table."""
+    numbers = case.numbers or (() if case.words else tuple(rows[0])[:-1])
+    columns: dict[str, Any] = {name: {"role": "exclude"} for name in rows[0]}
+    for name in numbers:
+        low, high = round_bounds([float(row[name]) for row in rows if row[name]])
+        columns[name] = {"role": "feature", "type": "numeric", "low": low, "high": high}
+    for name in case.words:
+        cells = sorted({row[name] for row in rows if row[name]})
+        word = {"role": "feature", "type": "categorical", "missing": "keep"}
+        columns[name] = {**word, "categories": cells}
+    labels = sorted({row["label"] for row in rows})
+    columns["label"] = {"role": "label", "type": "categorical", "categories": labels}
+    return columns
+
+
+def round_bounds(values: list[float]) -> tuple[float, float]:
+    """0, or minus the next round number, to the next round number: 1, 2 or 5 and zeros."""
+    low, high = min(values), max(values)
+    return (-round_up(-low) if low < 0 else 0.0, round_up(high) if high > 0 else 1.0)
+
+
+def round_up(value: float) -> float:
+    unit = 10.0 ** math.floor(math.log10(value))
+    return next(step * unit for step in (1, 2, 5, 10) if step * unit >= value)

@@ -1,0 +1,266 @@
+"""What a method cannot do is bad input that says what to change: exit code 2, nothing left behind.
+
+What the release file alone tells is found by ``ppdm check``, the rest by ``ppdm release``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ppdm_core.errors import BadInput
+from ppdm_core.policy import Attacker, Limit, Policy
+from tasks.ingest import begin, load_raw, validate
+from tasks.plan import Plan, check_plan
+from tasks.sanitize import make_draws
+from warehouse.columns import Column, Source
+from warehouse.home import Home
+
+NAMES = ("x", "y", "z")
+WORD = Column("word", "feature", "categorical", categories=("a", "b"))
+PRIVATE = {"basis": "private"}  # which records are set aside depends on the key
+ANSWERS = {"method": "randomized_response", "gamma": {"attribute": 3}}
+POLICY = Policy(
+    required=(),
+    limits={"amplification.record": Limit(1e9, "DPO", "as the test needs it")},
+    attacker=Attacker(),
+    shadow_draws=1,
+)
+Parameters = dict[str, Any]
+
+
+def feature(name: str, **bounds: Any) -> Column:
+    return Column(name, "feature", "numeric", **{"low": 0.0, "high": 1.0, **bounds})
+
+
+def make_plan(folder: Path, method: str, columns: tuple[Column, ...], **given: Any) -> Plan:
+    Home(folder / "home").create()
+    return Plan(
+        folder=str(folder),
+        file_digest="f",
+        home=str(folder / "home"),
+        dataset="table",
+        owner="o",
+        audience="a",
+        source=Source("csv", str(folder / "t.csv")),
+        columns=(
+            Column("id", "identifier"),
+            *columns,
+            WORD if method == "pipeline" else Column("word", "exclude"),
+            Column("class", "label", "categorical", categories=("p", "q", "r")),
+        ),
+        method=method,
+        parameters=given,
+        policy=POLICY,
+        record_id="id",
+    )
+
+
+# Method, parameters, count of numeric features, and words of the sentence and its remedy.
+BY_FILE: dict[str, tuple[str, Parameters, int, str]] = {
+    "pca: too many components": (
+        "pca_laplace",
+        {"components": 4, "b": 0.3},
+        3,
+        r"'components' parameter of PcaLaplace must be an int in \[1, 3\]\. Got 4\. Change 'comp",
+    ),
+    "projection: too many components": (
+        "random_projection",
+        {"components": 4},
+        3,
+        r"'components' parameter of RandomProjection must be an int in \[1, 3\]\. Got 4\. Change",
+    ),
+    "layout: too many dimensions": (
+        "nonmetric_mds",
+        {"dimensions": 3},
+        3,
+        r"'dimensions' parameter of NonmetricMds must be an int in \[1, 2\]\. Got 3\. Change",
+    ),
+    "layout: one column": ("nonmetric_mds", {}, 1, "at least 2 features; there is 1.*Give more"),
+    "cosines: one column": ("dct_fuzzy", {}, 1, "at least 2 features; there is 1.*Give more"),
+    "projection: one column": ("random_projection", {}, 1, "at least 2 features.*Give more"),
+    "pca: 60 b": ("pca_laplace", {"b": 0.008}, 3, r"'b' parameter .* above 1/120.*Change 'b'"),
+    "noise: 60 b": ("additive_noise", {"b": 0.008}, 3, r"'b' parameter .* above 1/120.*Change"),
+    "cosines: order": ("dct_fuzzy", {"order": ["x"]}, 3, r"'order'.*all 3 features.*Change 'ord"),
+}
+PARTS = {
+    f"pipeline, {name}": (
+        "pipeline",
+        {"numeric": {"method": method, **given}, "categorical": ANSWERS},
+        d,
+        words,
+    )
+    for name, (method, given, d, words) in BY_FILE.items()
+}
+
+
+def complaint(caught: pytest.ExceptionInfo[BadInput], words: str) -> None:
+    told = str(caught.value)
+    assert caught.value.exit_code == 2
+    assert caught.value.remedy
+    assert re.search(words, told), told
+
+
+@pytest.mark.parametrize("what", {**BY_FILE, **PARTS})
+def test_check_refuses_what_the_file_alone_tells(what: str, tmp_path: Path) -> None:
+    method, given, d, words = {**BY_FILE, **PARTS}[what]
+    plan = make_plan(tmp_path, method, tuple(map(feature, NAMES[:d])), **given)
+    with pytest.raises(BadInput) as caught:
+        check_plan(plan)
+    complaint(caught, words)
+
+
+def values(n: int = 40) -> np.ndarray:
+    return np.random.default_rng(1).uniform(0.05, 0.45, (n, 3))
+
+
+def dependent(X: np.ndarray) -> None:
+    X[:, 2] = X[:, 0] + X[:, 1]
+
+
+def constant(X: np.ndarray) -> None:
+    X[:, 1] = 0.123456789
+
+
+def zero(X: np.ndarray) -> None:
+    X[:] = 0.0
+
+
+def few(X: np.ndarray) -> None:
+    X[3:] = X[0]
+
+
+# The method, its parameters, what the records are like, and what is said of them.
+BY_DATA: dict[str, tuple[str, Parameters, Any, str]] = {
+    "more components than rank": (
+        "pca_laplace",
+        {"components": 3, "b": 0.5, **PRIVATE},
+        dependent,
+        r"int in \[1, 2\]\. Got 3\. Lower 'components'",
+    ),
+    "no component at all": (
+        "pca_laplace",
+        {"components": 0.5, "b": 0.5, **PRIVATE},
+        zero,
+        "All feature columns are constant.*Declare columns that vary",
+    ),
+    "a class of one": ("kde_resample", {}, None, 'one record.*set lonely = "merge"'),
+    "records that are alike": (
+        "kde_resample",
+        {"lonely": "merge"},
+        zero,
+        'All records are alike.*bandwidth = "floor"',
+    ),
+    "too many rows": (
+        "kde_resample",
+        {"rows": 401, "lonely": "merge"},
+        None,
+        "at most 10 times.*Change 'rows'",
+    ),
+    "60 b": (
+        "pca_laplace",
+        {"components": 2, "b": 0.009, **PRIVATE},
+        None,
+        "cannot come from all inputs.*Raise 'b' to",
+    ),
+    "60 b by gamma": (
+        "pca_laplace",
+        {"components": 2, "gamma": {"record": 1e200}, **PRIVATE},
+        None,
+        "cannot come from all inputs.*Lower 'gamma'",
+    ),
+    "few different records": (
+        "nonmetric_mds",
+        {"dimensions": 2},
+        few,
+        "at least 4 different records.*Lower 'dimensions'",
+    ),
+    "no energy": ("dct_fuzzy", {}, zero, "no energy to keep.*change 'centre'"),
+    "constant, as z-scores": (
+        "random_rotation",
+        {"scale": "zscore"},
+        constant,
+        "Column 'y' is constant.*exclude",
+    ),
+}
+SOON = ("more components than rank", "a class of one")
+
+
+def release(plan: Plan, X: np.ndarray) -> None:
+    """One of the classes has a single record."""
+    lines = [
+        f"p{i},{x!r},{y!r},{z!r},{'ab'[i % 2]},{'pq'[i % 2] if i else 'r'}"
+        for i, (x, y, z) in enumerate(X.tolist())
+    ]
+    Path(plan.source.path).write_text("id,x,y,z,word,class\n" + "\n".join(lines) + "\n")
+    release_id = begin.fn(plan)
+    for step in (load_raw, validate, make_draws):
+        step.fn(plan, release_id)
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(each, marks=[pytest.mark.slow] * (each not in SOON)) for each in BY_DATA]
+)
+def test_release_refuses_what_the_records_tell(what: str, tmp_path: Path) -> None:
+    method, given, spoil, words = BY_DATA[what]
+    plan = make_plan(tmp_path, method, tuple(map(feature, NAMES)), **given)
+    check_plan(plan)
+    X = values()
+    if spoil:
+        spoil(X)
+    with pytest.raises(BadInput) as caught:
+        release(plan, X)
+    complaint(caught, words)
+    assert "123456789" not in str(caught.value)
+    check_nothing_left(plan)
+
+
+def check_nothing_left(plan: Plan) -> None:
+    with plan.store().transaction() as db:
+        stages = db.execute("select stage from meta.run").fetchall()
+        left = """
+            select count(*) from information_schema.tables
+            where table_schema in ('raw', 'validated', 'sanitized')
+        """
+        assert stages == [("rejected",)]
+        assert db.execute(left).fetchall() == [(0,)]
+
+
+EVERY = {
+    "pca_laplace": {"components": 2, "b": 0.5, **PRIVATE},
+    "additive_noise": {"b": 0.5},
+    "random_rotation": {},
+    "random_projection": {"components": 2},
+    "kde_resample": {"lonely": "merge"},
+    "dct_fuzzy": {},
+    "nonmetric_mds": {"dimensions": 2},
+    "pipeline": {"numeric": {"method": "random_rotation"}, "categorical": ANSWERS},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", EVERY)
+def test_a_domain_without_width_is_refused_for_every_method(method: str, tmp_path: Path) -> None:
+    columns = (feature("x"), feature("y", low="from_data", high="from_data"), feature("z"))
+    plan = make_plan(tmp_path, method, columns, **EVERY[method])
+    check_plan(plan)
+    X = values()
+    constant(X)
+    with pytest.raises(BadInput) as caught:
+        release(plan, X)
+    complaint(caught, "'y'.*is constant.*Declare low and high")
+    assert "123456789" not in str(caught.value)
+    check_nothing_left(plan)
+
+
+@pytest.mark.slow
+def test_the_table_would_be_fine(tmp_path: Path) -> None:
+    """The control: what the cases spoil can be released, once the class of one is merged."""
+    for method, given in EVERY.items():
+        folder = tmp_path / method
+        folder.mkdir()
+        release(make_plan(folder, method, tuple(map(feature, NAMES)), **given), values())
