@@ -167,8 +167,8 @@ class Auditor:
         )
         estimate = attack.attack(view, self.rng(attack.name, number))
         if attack.goal == "link":
-            record = np.append(behind, -1)  # where an answer of -1, "nobody", leads
-            return Played({key: record[row] for key, row in estimate.candidates.items()}, {}, draw)
+            found = {key: records_at(row, behind) for key, row in estimate.candidates.items()}
+            return Played(found, {}, draw)
         aligned = {name: X_hat[place] for name, X_hat in estimate.candidates.items()}
         claims = {name: claim[place] for name, claim in estimate.claims.items()}
         return Played(aligned, claims, draw)
@@ -303,6 +303,15 @@ def people_behind(records: Ints) -> int:
     """As how many single rows the rows of these records count: copies are no further evidence."""
     _, copies = np.unique(records, return_counts=True)
     return int(copies.sum() ** 2 // (copies**2).sum())
+
+
+def records_at(rows: Ints, behind: Ints) -> Ints:
+    """The records behind the rows that an attack points at; -1, nobody, stays -1."""
+    if not np.issubdtype(rows.dtype, np.integer) or bool(
+        np.any((rows < -1) | (rows >= len(behind)))
+    ):
+        raise Defect("An attack points at rows that are not there.")
+    return np.append(behind, -1)[rows]
 
 
 def frozen_public(public: Public) -> Public:
