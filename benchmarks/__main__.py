@@ -12,12 +12,15 @@ from pathlib import Path
 
 from benchmarks import (
     additive_noise,
+    audit,
     command,
     dct_fuzzy,
     grid_noise,
     kde_resample,
+    known_sample_pca,
     nonmetric_mds,
     pca_laplace,
+    record_linkage,
     release,
     report,
 )
@@ -30,6 +33,9 @@ BENCHMARKS: dict[str, tuple[Callable[[bool], AbstractContextManager[list[Compari
     "dct_fuzzy": (dct_fuzzy.compared, 11),
     "kde_resample": (kde_resample.compared, 3),
     "nonmetric_mds": (nonmetric_mds.compared, 3),
+    "known_sample_pca": (known_sample_pca.compared, 3),
+    "record_linkage": (record_linkage.compared, 3),
+    "audit": (audit.compared, 1),
     "release": (release.compared, 11),
     "command": (command.compared, 21),
 }

@@ -152,7 +152,7 @@ def metric_entry(name: str) -> Entry:
         "what": paragraphs(told[""]),
         "references": plain(told.get("References", "")),
         "measured_on": ["the release itself"] if metric.goal == "release" else attacks,
-        "limits": [limit_on(key, metric) for key in keys],
+        "limits": [limit_on(key, metric) for key in keys] if metric.gateable else [],
     }
 
 
@@ -257,6 +257,9 @@ def example_lines(example: Entry) -> Iterator[str]:
 
 
 def limit_lines(limits: list[Entry]) -> Iterator[str]:
+    if not limits:
+        yield "For screening only: no limit may stand on it."
+        return
     yield "[limits]"
     if any("." in each["key"] for each in limits):
         yield "# An attack with a limit must stand in 'required' of [audit], too."

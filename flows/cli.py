@@ -88,6 +88,50 @@ def release(
 
 
 @app.command()
+def audit(
+    original: Annotated[Path, typer.Option("--original", help="The private table.")],
+    released: Annotated[Path, typer.Option("--released", help="What a tool made of it.")],
+    control: Annotated[
+        Path | None, typer.Option("--control", help="People who are not in the release.")
+    ] = None,
+    known_records: Annotated[
+        str | None,
+        typer.Option("--known-records", help="How many the attacker knows, or a file of them."),
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option("--sample", help="Number, share or file of a sample of the population."),
+    ] = None,
+    unaligned: Annotated[
+        bool, typer.Option("--unaligned", help="Row i of one file is not row i of the other.")
+    ] = False,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Attacker and limits; a default one ships.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="Column that holds the class.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Attack a release that any other tool made (CSV, Parquet, DuckDB as FILE::TABLE)."""
+    from flows.stand_alone import audit_release
+
+    give(
+        json,
+        lambda: audit_release(
+            original,
+            released,
+            control=control,
+            known_records=known_records,
+            sample=sample,
+            unaligned=unaligned,
+            policy=policy,
+            label=label,
+        ),
+    )
+
+
+@app.command()
 def status(home: HomeOption = None, json: Json = False) -> None:
     """Every run of this home and where it stands."""
     from flows.commands import list_status

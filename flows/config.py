@@ -12,7 +12,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,7 +35,7 @@ from ppdm_core.policy import Attacker, Limit, Policy
 from warehouse.columns import Column, Source
 
 AMPLIFICATIONS = ("amplification.record", "amplification.attribute", "amplification.component")
-SCORE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
+SCORE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){0,2}")  # attack, scenario, metric
 
 
 class ReleaseFile(Section):
@@ -72,7 +72,7 @@ class ReleaseFile(Section):
     def _makes_sense(self) -> ReleaseFile:
         check_columns(self.columns, self.dataset.record_id)
         for name, limit in self.limits.items():
-            _check_limit(name, limit)
+            check_limit_name(name, limit)
         for name in self.audit.required:
             if self.audit.required.count(name) > 1:
                 raise BadInput(f"The audit requires '{name}' twice.", remedy="Remove one of them.")
@@ -103,15 +103,14 @@ class ReleaseFile(Section):
         )
 
     def policy(self) -> Policy:
-        limits = {
-            name: Limit(spec.value, spec.set_by, spec.reason, spec.absolute, tuple(spec.waive))
-            for name, spec in self.limits.items()
-        }
         return Policy(
             required=tuple(self.audit.required),
-            limits=limits,
+            limits=limits_of(self.limits),
             attacker=Attacker(**self.attacker.model_dump()),
             shadow_draws=self.audit.shadow_draws,
+            splits=self.audit.splits,
+            effort=self.audit.effort,
+            groups=tuple(self.audit.groups),
             time_limit=self.audit.time_limit,
             retry_waiver=self.audit.retry_waiver,
         )
@@ -123,6 +122,13 @@ class ReleaseFile(Section):
 
     def sanitizer_parameters(self) -> dict[str, Any]:
         return copy.deepcopy(self.sanitizer.model_extra or {})
+
+
+def limits_of(specs: Mapping[str, LimitSpec]) -> dict[str, Limit]:
+    return {
+        name: Limit(spec.value, spec.set_by, spec.reason, spec.absolute, tuple(spec.waive))
+        for name, spec in specs.items()
+    }
 
 
 MODELS: dict[str, type[BaseModel]] = {
@@ -152,13 +158,13 @@ def load(path: str | Path) -> ReleaseFile:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    content = _read_toml(path)
+    content = read_toml(path)
     if "base" in content:
         raise BadInput("Unknown key 'base' in the release file.", remedy="Remove it.")
     return {**content, "base": str(path.resolve().parent)}
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -185,7 +191,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         ) from None
 
 
-def _check_limit(name: str, limit: LimitSpec) -> None:
+def check_limit_name(name: str, limit: LimitSpec) -> None:
     is_amplification = name.startswith("amplification.")
     if (is_amplification and name not in AMPLIFICATIONS) or not SCORE.fullmatch(name):
         raise BadInput(
@@ -207,19 +213,20 @@ def check_names(
     metrics: Collection[str],
 ) -> None:
     """Every method, attack and metric that the file names must exist."""
-    _check_known("method", file.sanitizer.method, methods)
+    check_known("method", file.sanitizer.method, methods)
     for attack in file.audit.required:
-        _check_known("attack", attack, attacks)
+        check_known("attack", attack, attacks)
     for name, limit in file.limits.items():
         for method in limit.waive:
-            _check_known("method", method, methods)
+            check_known("method", method, methods)
         if name in AMPLIFICATIONS:
             continue
-        attack, _, metric = name.rpartition(".")
-        _check_known("metric", metric, metrics)
+        place, _, metric = name.rpartition(".")
+        check_known("metric", metric, metrics)
+        attack = place.partition(".")[0]  # what follows is a scenario of the attack
         if not attack:
             continue
-        _check_known("attack", attack, attacks)
+        check_known("attack", attack, attacks)
         if attack not in file.audit.required:
             raise BadInput(
                 f"The limit '{name}' is on an attack that the audit does not require.",
@@ -227,6 +234,6 @@ def check_names(
             )
 
 
-def _check_known(kind: str, name: str, known: Collection[str]) -> None:
+def check_known(kind: str, name: str, known: Collection[str]) -> None:
     if name not in known:
         raise BadInput(f"Unknown {kind} '{name}'.", remedy=nearest(name, known))

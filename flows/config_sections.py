@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from flows.config_columns import Section
 from flows.config_errors import nearest
 from ppdm_core.errors import BadInput
+from ppdm_core.policy import Effort
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h)")
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
@@ -25,6 +26,9 @@ def _seconds(value: Any) -> Any:
     if match is None:
         raise ValueError('must be a time such as "10 min", "30 s", or a number of seconds')
     return float(match[1]) * SECONDS[match[2]]
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds)]
 
 
 class DatasetSpec(Section):
@@ -121,11 +125,22 @@ class AuditSpec(Section):
     shadow_draws: int = Field(
         default=3, ge=1, le=20, description="Draws that are attacked in place of the published one."
     )
+    splits: int = Field(
+        default=5, ge=0, le=20, description="Draws of a random half, for attacks on membership."
+    )
+    effort: Effort = Field(
+        default="standard",
+        description="quick: only the required attacks; standard: all; thorough: wider searches.",
+    )
+    groups: list[str] = Field(
+        default_factory=list,
+        description="Categorical columns whose groups of people are looked at apart.",
+    )
     retry_waiver: str = Field(
         default="",
         description="Who allows a pass by settings that were changed after a refusal, and why.",
     )
-    time_limit: Annotated[float, BeforeValidator(_seconds)] = Field(
+    time_limit: Seconds = Field(
         default=600.0, gt=0, description='Seconds for each attack; "10 min" in a file.'
     )
 

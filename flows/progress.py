@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+BAR = 24  # characters
 SERVED = "PPDM_SERVED"  # set by `ppdm serve` for the releases that it runs
 
 
@@ -42,21 +43,30 @@ class Lines(logging.Handler):
 
 
 class Live(logging.Handler):
-    """A spinner with the current step and the time since the start."""
+    """A spinner with the current step and the time since the start; a bar where it has one."""
 
     def __init__(self) -> None:
         super().__init__()
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        words = TextColumn("{task.fields[bar]}{task.description}")
+        columns = (SpinnerColumn(), words, TimeElapsedColumn())
         self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self.line = self.progress.add_task("", total=None)
+        self.line = self.progress.add_task("", total=None, bar="")
         self.progress.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.progress.update(self.line, description=record.getMessage())
+        bar = bar_of(getattr(record, "share", None))
+        self.progress.update(self.line, description=record.getMessage(), bar=bar)
 
     def close(self) -> None:
         self.progress.stop()
         super().close()
+
+
+def bar_of(share: float | None) -> str:
+    if share is None:
+        return ""
+    done = round(share * BAR)
+    return "━" * done + "·" * (BAR - done) + "  "

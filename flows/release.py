@@ -19,7 +19,7 @@ from flows.progress import show_end
 from flows.publish import publish
 from flows.sanitize import sanitize
 from ppdm_core.errors import BadInput, Defect, PpdmError
-from tasks.audit import spare_worker
+from tasks.attacking import spare_worker
 from tasks.cards import show_failure
 from tasks.defects import with_report
 from tasks.plan import say

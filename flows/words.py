@@ -107,6 +107,7 @@ def show_text(summary: Summary) -> str:
     lines += [f"  {count:,} {what}" for what, count in counts(summary).items() if count]
     if summary.report:
         lines += [f"  skipped  {name}: {why}" for name, why in summary.report.skipped.items()]
+        lines += [f"  not run  {name}" for name in summary.report.not_run]
         lines += [f"  failed  {name}: {kind}" for name, kind in summary.report.failed.items()]
     if summary.folder:
         lines.append(f"  published in {near(summary.folder)}")
@@ -136,7 +137,17 @@ def status_text(runs: Sequence[Run]) -> str:
 
 
 def checked_text(path: Path, plan: Plan, facts: Mapping[str, Any]) -> str:
-    return (
+    lines = [
         f"{path.name} and {Path(plan.source.path).name} are fine: {facts['rows']:,} records, "
         f"{facts['checks']} checks, method {plan.method}."
-    )
+    ]
+    for name, smallest in facts["smallest_limits"].items():
+        limit = plan.policy.limits[name]
+        too_small = (
+            " Its limit is smaller: no release can keep it." if limit.value < smallest else ""
+        )
+        lines.append(
+            f"  {name}: so few records certify {100 * smallest:.2g} % at best, "
+            f"even if the attack finds nobody.{too_small}"
+        )
+    return "\n".join(lines)

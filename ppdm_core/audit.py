@@ -1,110 +1,69 @@
 """The audit: plays each attack against shadow draws and scores what it got.
 
-The scorer holds the truth and the alignment; an attack gets neither. Its view is shuffled by a
-private permutation, because assignment solvers and argmin favour the identity on ties.
+Attacks that tell people in the release from people outside it play on splits: draws of a random
+half, with the other half as the control.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.errors import Defect, NotApplicable
 from ppdm_core.intervals import isolated_tenth
-from ppdm_core.metrics import (
-    METRICS,
-    LinkMetric,
-    Metric,
-    ReconstructMetric,
-    ReleaseMetric,
-    column_mean_guess,
-)
+from ppdm_core.metrics import METRICS, AttackMetric, Metric, ReleaseMetric
+from ppdm_core.play import Draw, Played, Stage, Truth, cast_all, cast_split
 from ppdm_core.policy import Policy
+from ppdm_core.power import judged_level
+from ppdm_core.scorers import OUTSIDERS_NEEDED, SCORERS, Scorer
 from ppdm_core.scoring import Figures, pick_worst, scored
-from ppdm_core.types import (
-    Attack,
-    AttackerView,
-    Codes,
-    Floats,
-    Ints,
-    Known,
-    Public,
-    Schema,
-    Score,
-)
+from ppdm_core.types import Attack, Estimate, Explained, Floats, Goal, Ints, Score
 
-MOST_TARGETS = 2_000  # people looked for; the released table they are looked for in is never cut
+READ_WORDS = frozenset({"record_linkage", "attribute_inference"})  # also without any number
+SCENARIOS = {
+    "partial": " Here only half of the columns are known.",
+    "leaked": " Here the key has leaked.",
+}
+MOST_RECONSTRUCTIONS = 4  # the best ones, which linkers and others build on
+MOST_ON_SPLITS = 2  # there are more splits than draws
+SMALLEST_GROUP = 20  # people; what is measured on fewer tells nothing
 
 
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """One shadow release of the records."""
-
-    Y: Floats  # (m, s)
-    public: Public
-    source: Ints | None = None  # (m,) record that each row was made from; None: row i of record i
-
-    @property
-    def records(self) -> Ints:
-        return np.arange(len(self.Y)) if self.source is None else self.source
-
-    def only(self, records: Ints) -> Draw:
-        """What would be there without the other records."""
-        if self.source is None:
-            return replace(self, Y=self.Y[records])
-        place = np.full(max(records.max(), self.source.max()) + 1, -1)
-        place[records] = np.arange(len(records))
-        rows = np.flatnonzero(place[self.source] >= 0)
-        return replace(self, Y=self.Y[rows], source=place[self.source[rows]])
+def audit_names(policy: Policy) -> tuple[str, ...]:
+    """What runs: everything, or in a quick audit what somebody asked for, and all utility."""
+    if policy.effort != "quick":
+        return every_audit()
+    asked = {*policy.required, *(limit.split(".")[0] for limit in policy.limits)}
+    useful = {name for name, metric in METRICS.items() if metric.kind == "utility"}
+    return tuple(name for name in every_audit() if name in asked | useful)
 
 
-@dataclass(frozen=True, eq=False)
-class Truth:
-    X: Floats  # (n, d) scaled
-    label: Codes  # (n,)
-    schema: Schema
-
-
-@dataclass(frozen=True, eq=False)
-class Played:
-    """One attack on one draw, put back into the order of the draw.
-
-    A reconstruction has a line for each released row; a link is the record behind the row that
-    was taken for a target, -1 for none.
-    """
-
-    candidates: Mapping[str, Any]
-    claims: Mapping[str, Floats]  # the attacker's own breach probability for each row
-    draw: Draw
-
-    def rows_of(self, records: Ints) -> Ints:
-        """The released rows that were made from these records."""
-        if self.draw.source is None:
-            return records
-        return np.flatnonzero(np.isin(self.draw.source, records))
-
-
-def audit_names() -> tuple[str, ...]:
-    """Attacks first, because linkage builds on reconstructions; then what recipients can do."""
-    utility = tuple(name for name, metric in METRICS.items() if metric.goal == "release")
-    return (*ATTACKS, *utility)
+def every_audit() -> tuple[str, ...]:
+    """Attacks first, because linkage builds on reconstructions; then what the release is like."""
+    of_release = tuple(name for name, metric in METRICS.items() if metric.goal == "release")
+    return (*ATTACKS, *of_release)
 
 
 class Auditor:
-    def __init__(self, truth: Truth, draws: tuple[Draw, ...], policy: Policy, seed: bytes) -> None:
+    def __init__(
+        self,
+        truth: Truth,
+        draws: Sequence[Draw],
+        policy: Policy,
+        seed: bytes,
+        splits: Sequence[Draw] = (),
+    ) -> None:
         if not draws or len(truth.X) == 0:
             raise NotApplicable("There is nothing to audit.")
-        self.truth, self.draws, self.policy, self.seed = truth, draws, policy, seed
-        gated = sum(1 for key in policy.limits if not key.startswith("amplification."))
-        self.level = 1.0 - (1.0 - policy.level) / max(1, gated)
-        self._played: dict[str, list[Played]] = {}
+        self.truth, self.policy, self.seed = truth, policy, seed
+        self.draws, self.splits = tuple(draws), tuple(splits)
+        self.level = judged_level(policy)
+        self._played: dict[tuple[str, bool], list[Played]] = {}
 
     def rng(self, *name: object) -> np.random.Generator:
         text = "/".join(map(str, name)).encode()
@@ -113,7 +72,7 @@ class Auditor:
 
     def run(self, name: str) -> tuple[Score, ...]:
         """All scores of one attack or utility metric; NotApplicable when it has nothing to do."""
-        if not self.truth.schema.numeric:
+        if not self.truth.schema.numeric and name not in READ_WORDS:
             raise NotApplicable(f"{name} works on numbers, and no numeric feature is released.")
         if name in ATTACKS:
             return self._run_attack(ATTACKS[name])
@@ -123,140 +82,188 @@ class Auditor:
         return (self._score_release(metric),)
 
     @cached_property
-    def _people(self) -> tuple[Ints, Ints, Ints]:
-        """Records that the attacker knows, the sample it holds, and everybody else."""
-        n, attacker = len(self.truth.X), self.policy.attacker
-        order = self.rng("people").permutation(n)
-        k = min(attacker.known_records, n - 2)
-        p = min(round(attacker.sample_share * n), n - k - 2)
-        return order[:k], order[k : k + p], np.sort(order[k + p :])
+    def stages(self) -> list[Stage]:
+        """Everybody is in the release."""
+        n, d = self.truth.X.shape
+        cast = cast_all(n, d, self.policy.attacker, self.rng("people"))
+        return [
+            Stage.set(self.truth, draw, cast, self.rng("shuffle", number))
+            for number, draw in enumerate(self.draws)
+        ]
 
     @cached_property
-    def _targets(self) -> Ints:
-        """The people that a linker looks for."""
-        return self.rng("targets").permutation(self._people[2])[:MOST_TARGETS]
+    def split_stages(self) -> list[Stage]:
+        n, d = self.truth.X.shape
+        stages = []
+        for number, draw in enumerate(self.splits):
+            assert draw.members is not None
+            rng = self.rng("split", number)
+            cast = cast_split(n, d, draw.members, self.policy.attacker, rng)
+            stages.append(Stage.set(self.truth, draw, cast, rng))
+        return stages
 
     @cached_property
     def _isolated(self) -> Ints:
         return isolated_tenth(self.truth.X, self.rng("isolated"))
 
-    def play(self, attack: Attack) -> list[Played]:
-        if attack.name not in self._played:
-            played = [self._play(attack, number, draw) for number, draw in enumerate(self.draws)]
-            if any(set(one.candidates) != set(played[0].candidates) for one in played):
-                # A candidate that only some draws have would be left out of the score.
-                raise Defect(f"The attack {attack.name} offers other candidates on another draw.")
-            self._played[attack.name] = played
-        return self._played[attack.name]
+    def play(self, attack: Attack, *, on_splits: bool | None = None) -> list[Played]:
+        if on_splits is None:
+            on_splits = attack.goal in OUTSIDERS_NEEDED
+        key = (attack.name, on_splits)
+        if key not in self._played:
+            stages = self.split_stages if on_splits else self.stages
+            if not stages:
+                raise NotApplicable(
+                    f"The attack {attack.name} needs people who are not in the release, to compare."
+                )
+            played = [self._play(attack, i, stage, on_splits) for i, stage in enumerate(stages)]
+            check_same_candidates(attack, played)
+            self._played[key] = played
+        return self._played[key]
 
-    def _play(self, attack: Attack, number: int, draw: Draw) -> Played:
-        shuffle = self.rng("shuffle", number).permutation(len(draw.Y))  # row r of the view is of
-        place, behind = np.argsort(shuffle), draw.records[shuffle]  # record behind[r]
-        known, sample, _ = self._people
-        is_pairing = draw.source is None and len(known) > 0  # else nobody has a row of their own
-        view = AttackerView(
-            Y=frozen(draw.Y[shuffle]),
-            label=frozen(self.truth.label[behind]),
-            public=frozen_public(draw.public),
-            schema=self.truth.schema,
-            epsilon=self.policy.attacker.epsilon,
-            known=Known(frozen(self.truth.X[known]), frozen(place[known])) if is_pairing else None,
-            sample=frozen(self.truth.X[sample]) if len(sample) > 1 else None,
-            targets=frozen(self.truth.X[self._targets]),
-            reconstructions=self._reconstructions(number, shuffle) if attack.goal == "link" else {},
-        )
-        estimate = attack.attack(view, self.rng(attack.name, number))
-        if attack.goal == "link":
-            found = {key: records_at(row, behind) for key, row in estimate.candidates.items()}
-            return Played(found, {}, draw)
-        aligned = {name: X_hat[place] for name, X_hat in estimate.candidates.items()}
-        claims = {name: claim[place] for name, claim in estimate.claims.items()}
-        return Played(aligned, claims, draw)
+    def _play(self, attack: Attack, number: int, stage: Stage, on_splits: bool) -> Played:
+        attacker = self.policy.attacker
+        view = stage.view(attacker.epsilon, self.policy.effort)
+        if "reconstructions" in attack.needs:
+            found = self._reconstructions(number, stage, on_splits)
+            view = replace(view, reconstructions=found)
+        place = (attack.name, number, *(["split"] if on_splits else []))
+        estimate = attack.attack(view, self.rng(*place))
+        if isinstance(attack, Explained):
+            behind = self.truth.X[stage.draw.records[stage.shuffle]]
+            notes = {**estimate.notes, **attack.explain(view, behind)}
+            estimate = replace(estimate, notes=notes)
+        if on_splits and attack.goal == "reconstruct":  # of which the best alone is used again
+            name = dict(self._best_reconstructions)[attack.name]
+            if name not in estimate.candidates:  # a half may be too small for it
+                raise NotApplicable(f"The attack {attack.name} has too few people in a half.")
+            estimate = Estimate({name: estimate.candidates[name]})
+        return stage.played(attack.goal, estimate)
 
-    def _reconstructions(self, number: int, shuffle: Ints) -> dict[str, Floats]:
+    def _reconstructions(self, number: int, stage: Stage, on_splits: bool) -> dict[str, Floats]:
+        """The best guesses of the original columns, in the order of the view."""
         found = {}
-        for attack in ATTACKS.values():
-            if attack.goal != "reconstruct":
-                continue
+        best = self._best_on_splits if on_splits else self._best_reconstructions
+        most = MOST_ON_SPLITS if on_splits else MOST_RECONSTRUCTIONS
+        for attack, name in best[:most]:
             try:
-                played = self.play(attack)[number]
-            except NotApplicable:
+                played = self.play(ATTACKS[attack], on_splits=on_splits)[number]
+            except NotApplicable:  # too few people in a half, say
                 continue
-            for name, X_hat in played.candidates.items():
-                found[f"{attack.name}/{name}"] = frozen(X_hat[shuffle])
+            X_hat = played.candidates[name][stage.shuffle].copy()
+            X_hat.flags.writeable = False
+            found[f"{attack}/{name}"] = X_hat
         return found
 
+    @cached_property
+    def _best_reconstructions(self) -> list[tuple[str, str]]:
+        """Of each attack the candidate with the smallest error: an oracle's choice."""
+        if not self.truth.schema.numeric:
+            return []
+        errors = {}
+        names = {*audit_names(self.policy), "transform_inverse"}
+        for attack in ATTACKS.values():
+            if attack.goal != "reconstruct" or attack.name not in names:
+                continue
+            try:
+                played = self.play(attack)
+            except NotApplicable:
+                continue
+            means = {
+                name: self.error_of(played, name)
+                for name, X_hat in played[0].candidates.items()
+                if np.ptp(X_hat, axis=0).any()  # one answer for everybody tells nobody apart
+            }
+            if means:
+                name = min(means, key=means.__getitem__)
+                errors[attack.name, name] = means[name]
+        return sorted(errors, key=errors.__getitem__)
+
+    @cached_property
+    def _best_on_splits(self) -> list[tuple[str, str]]:
+        """Of these the best in the first half: there, a sample holds nobody of the release."""
+        errors = {}
+        for attack, name in self._best_reconstructions[:MOST_RECONSTRUCTIONS]:
+            try:
+                played = self._play(ATTACKS[attack], 0, self.split_stages[0], on_splits=True)
+            except NotApplicable:
+                continue
+            if name in played.candidates:
+                errors[attack, name] = self.error_of([played], name)
+        return sorted(errors, key=errors.__getitem__)
+
+    def error_of(self, played: list[Played], name: str) -> float:
+        return mean_error(self.truth.X, played, name)
+
+    def truth_behind(self, goal: Goal) -> Truth:
+        """The people whom answers to this goal are about."""
+        return self.truth
+
     def _run_attack(self, attack: Attack) -> tuple[Score, ...]:
-        played = self.play(attack)
-        if attack.goal == "link":
-            return tuple(
-                self._score_links(attack, metric, played)
-                for metric in METRICS.values()
-                if metric.goal == "link"
-            )
-        return tuple(
-            self._score_reconstruction(attack, metric, played)
-            for metric in METRICS.values()
-            if metric.goal == "reconstruct"
-        )
+        played, truth = self.play(attack), self.truth_behind(attack.goal)
+        found: list[Score] = []
+        why: NotApplicable | None = None
+        for scenario in ("", *played[0].scenarios):
+            scorer = SCORERS[attack.goal](truth, played, self.policy.attacker.epsilon, scenario)
+            if not scorer.names:
+                continue
+            for metric in METRICS.values():
+                if metric.goal != attack.goal:
+                    continue
+                try:
+                    found.append(self._score_attack(attack, metric, scorer))
+                except NotApplicable as error:  # of this metric alone
+                    why = error
+        if not found and why is not None:
+            raise why
+        return tuple(found)
 
-    def _score_reconstruction(
-        self, attack: Attack, metric: ReconstructMetric, played: list[Played]
-    ) -> Score:
-        X, schema, epsilon = self.truth.X, self.truth.schema, self.policy.attacker.epsilon
-        others = self._people[2]
-        spread = np.ptp(X, axis=0)
-
-        def over_draws(name: str, records: Ints) -> list[float]:
-            found = []
-            for one in played:
-                rows = one.rows_of(records)
-                if len(rows):  # these records may all have been drawn never
-                    truth, X_hat = X[one.draw.records[rows]], one.candidates[name][rows]
-                    found.append(metric.measure(truth, X_hat, schema, epsilon, spread))
-            return found
-
-        names = list(played[0].candidates)
-        means = {name: float(np.mean(over_draws(name, others))) for name in names}
-        name = pick_worst(means, metric.better)
-        guess = column_mean_guess(X)[others]
-        isolated = over_draws(name, np.intersect1d(self._isolated, others))
-        figures = Figures(
-            values=over_draws(name, others),
-            n=min(people_behind(one.draw.records[one.rows_of(others)]) for one in played),
-            baseline=metric.measure(X[others], guess, schema, epsilon, spread),
-            value_on=lambda rows: float(np.mean(over_draws(name, others[rows]))),
-            worst_decile=float(np.mean(isolated)) if isolated else None,
-            candidate=name,
-            expected=claimed(played, name, others) if metric.name == "breach_rate" else None,
-        )
-        return self._scored(metric, f"{attack.name}.{metric.name}", figures, attack.story)
-
-    def _score_links(self, attack: Attack, metric: LinkMetric, played: list[Played]) -> Score:
-        # Whoever was never drawn has no row that could be found.
-        present = [np.isin(self._targets, one.draw.records) for one in played]  # (t,) each
-
-        def over_draws(name: str, wanted: NDArray[np.bool_] | bool = True) -> list[float]:
-            return [
-                metric.measure(one.candidates[name][here], self._targets[here])
-                for one, here in zip(played, (each & wanted for each in present), strict=True)
-                if here.any()
-            ]
-
+    def _score_attack(self, attack: Attack, metric: AttackMetric, scorer: Scorer) -> Score:
         # Measured for all, so that a broken candidate is found even beside a worse one.
-        means = {name: float(np.mean(over_draws(name))) for name in played[0].candidates}
+        values = {name: scorer.values(metric, name) for name in scorer.names}
+        if not all(values.values()):
+            raise NotApplicable(f"The attack {attack.name} has too few people to be scored on.")
+        # What also works on people outside the release is no breach of it.
+        controlled = scorer.names if scorer.has_control else []
+        baselines = {name: scorer.baseline(metric, name) for name in controlled}
+        means = {
+            name: float(np.mean(found)) - baselines.get(name, 0.0) for name, found in values.items()
+        }
         name = pick_worst(means, metric.better)
-        isolated = over_draws(name, np.isin(self._targets, self._isolated))
-        chosen = np.arange(len(self._targets))
+        pool = scorer.pool()
+        group, worst = self._worst_group(metric, scorer, name)
         figures = Figures(
-            values=over_draws(name),
-            n=min(int(each.sum()) for each in present),
-            baseline=metric.baseline(len(np.unique(played[0].draw.records))),
-            value_on=lambda rows: float(np.mean(over_draws(name, np.isin(chosen, rows)))),
-            worst_decile=float(np.mean(isolated)) if isolated else None,
+            values=values[name],
+            n=scorer.n(name),
+            baseline=baselines[name] if controlled else scorer.baseline(metric, name),
+            value_on=lambda rows: mean_or_nan(scorer.values(metric, name, pool[rows])),
+            units=len(pool),
+            control_n=scorer.control_n(name),
+            worst_decile=scorer.value_of_group(metric, name, self._isolated),
+            worst_group=worst,
+            group=group,
             candidate=name,
+            expected=claimed(scorer, name) if metric.name == "breach_rate" else None,
+            victims=on_victims(scorer, metric, name) if metric.name == "breach_rate" else None,
+            notes=mean_notes(scorer.played),
         )
-        return self._scored(metric, f"{attack.name}.{metric.name}", figures, attack.story)
+        parts = (attack.name, scorer.scenario, metric.name)
+        story = attack.story + SCENARIOS.get(scorer.scenario, "")
+        return self._scored(metric, ".".join(filter(None, parts)), figures, story)
+
+    def _worst_group(
+        self, metric: AttackMetric, scorer: Scorer, name: str
+    ) -> tuple[str | None, float | None]:
+        found = {}
+        for words, is_in in self.truth.groups.items():
+            if is_in.sum() >= SMALLEST_GROUP:
+                value = scorer.value_of_group(metric, name, np.flatnonzero(is_in))
+                if value is not None:
+                    found[words] = value
+        if not found:
+            return None, None
+        words = pick_worst(found, metric.better)
+        return words, found[words]
 
     def _score_release(self, metric: ReleaseMetric) -> Score:
         X, label = self.truth.X, self.truth.label
@@ -273,9 +280,10 @@ class Auditor:
 
         figures = Figures(
             values=over_draws(np.arange(len(X))),
-            n=len(X),
+            n=min(len(X), metric.most),
             baseline=metric.baseline(label),
             value_on=lambda records: float(np.mean(over_draws(records))),
+            units=len(X),
             original=metric.original(X, label, self.rng(*seed)),
         )
         return self._scored(metric, metric.name, figures)
@@ -287,41 +295,59 @@ class Auditor:
             figures,
             level=self.level,
             rng=self.rng("jackknife", name),
-            story=story.format(k=len(self._people[0])),
+            story=story.format(k=min(self.policy.attacker.known_records, len(self.truth.X) - 2)),
             epsilon=self.policy.attacker.epsilon,
         )
 
 
-def claimed(played: list[Played], name: str, records: Ints) -> float | None:
+def check_same_candidates(attack: Attack, played: list[Played]) -> None:
+    """A candidate that only some draws have would be left out of the score."""
+    first = played[0]
+    for one in played:
+        same = set(one.candidates) == set(first.candidates)
+        for name, answers in first.scenarios.items():
+            same = same and set(one.scenarios.get(name, ())) == set(answers)
+        if not same or set(one.scenarios) != set(first.scenarios):
+            raise Defect(f"The attack {attack.name} offers other candidates on another draw.")
+
+
+def mean_or_nan(values: list[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
+
+
+def mean_error(X: Floats, played: list[Played], name: str) -> float:
+    found = []
+    for one in played:
+        records = one.draw.records
+        rows = np.isin(records, one.cast.unknown)
+        error = np.linalg.norm(X[records[rows]] - one.candidates[name][rows], axis=1)
+        found.append(float(np.mean(error)))
+    return float(np.mean(found))
+
+
+def claimed(scorer: Scorer, name: str) -> float | None:
     """The breach rate that the attacker can compute without knowing anybody's record."""
-    if any(name not in one.claims for one in played):
+    if any(name not in one.claims for one in scorer.played):
         return None
-    return float(np.mean([one.claims[name][one.rows_of(records)].mean() for one in played]))
+    return float(
+        np.mean([one.claims[name][scorer.units(one) >= 0].mean() for one in scorer.played])
+    )
 
 
-def people_behind(records: Ints) -> int:
-    """As how many single rows the rows of these records count: copies are no further evidence."""
-    _, copies = np.unique(records, return_counts=True)
-    return int(copies.sum() ** 2 // (copies**2).sum())
+def on_victims(scorer: Scorer, metric: AttackMetric, name: str) -> float | None:
+    """On the tenth of the rows that the attacker itself is surest of."""
+    if any(name not in one.claims for one in scorer.played):
+        return None
+    found = []
+    for one in scorer.played:
+        rows = np.flatnonzero(scorer.units(one) >= 0)
+        count = max(1, round(len(rows) / 10))
+        surest = rows[np.argsort(-one.claims[name][rows], kind="stable")[:count]]
+        keep = np.isin(np.arange(len(one.draw.Y)), surest)
+        found.append(scorer.measure(metric, one, name, keep))
+    return float(np.mean(found))
 
 
-def records_at(rows: Ints, behind: Ints) -> Ints:
-    """The records behind the rows that an attack points at; -1, nobody, stays -1."""
-    if not np.issubdtype(rows.dtype, np.integer) or bool(
-        np.any((rows < -1) | (rows >= len(behind)))
-    ):
-        raise Defect("An attack points at rows that are not there.")
-    return np.append(behind, -1)[rows]
-
-
-def frozen_public(public: Public) -> Public:
-    arrays = {f.name: getattr(public, f.name) for f in fields(public)}
-    copies = {name: frozen(a) for name, a in arrays.items() if isinstance(a, np.ndarray)}
-    return replace(public, **copies)
-
-
-def frozen(array: Any) -> Any:
-    """A read-only copy: an attack that writes to its view fails loudly."""
-    copy = np.array(array)
-    copy.flags.writeable = False
-    return copy
+def mean_notes(played: list[Played]) -> dict[str, float]:
+    names = sorted(set.intersection(*(set(one.notes) for one in played)))
+    return {name: float(np.mean([one.notes[name] for one in played])) for name in names}

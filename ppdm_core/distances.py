@@ -25,7 +25,7 @@ def squared_distances(A: Floats, B: Floats) -> Iterator[tuple[slice, Floats]]:
     norms = np.einsum("ij,ij->i", B, B)
     for rows in row_slices(len(A), len(B)):
         part = A[rows]
-        D = part @ (-2.0 * B.T)  # (rows, len(B))
+        D = (-2.0 * part) @ B.T  # (rows, len(B))
         D += norms
         D += np.einsum("ij,ij->i", part, part)[:, None]
         yield rows, np.maximum(D, 0.0, out=D)

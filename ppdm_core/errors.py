@@ -3,6 +3,7 @@
     PpdmError                    1   a defect, unless a subclass says otherwise
     |-- BadInput                 2   the release file or the data must change
     |-- Refused                  3   the gate or the door said no
+    |-- Undecided                4   too little is known to say yes or no: somebody must look
     |-- MachineTrouble           5   lock, disk, server: try again
     |-- Defect                   1   a bug of ours, told without any value of the data
     `-- NotApplicable            -   an attack or metric has nothing to work on; never an exit
@@ -68,6 +69,11 @@ class BadInput(PpdmError):
 class Refused(PpdmError):
     kind = "refused"
     exit_code = 3
+
+
+class Undecided(PpdmError):
+    kind = "undecided"
+    exit_code = 4
 
 
 class MachineTrouble(PpdmError):

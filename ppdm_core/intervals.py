@@ -46,6 +46,8 @@ def jackknife(
     groups = min(groups, max(2, n // 2))
     group = rng.permutation(n) % groups
     without = np.array([measure(np.flatnonzero(group != g)) for g in range(groups)])
+    if not np.isfinite(without).all():  # without some group nothing is left to measure
+        return -np.inf, np.inf
     spread = np.sqrt((groups - 1) / groups * np.sum((without - without.mean()) ** 2))
     half = float(stdtrit(groups - 1, (1.0 + level) / 2.0) * spread)
     value = measure(np.arange(n))

@@ -6,6 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+Effort = Literal["quick", "standard", "thorough"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,9 @@ class Policy:
     limits: Mapping[str, Limit]
     attacker: Attacker = field(default_factory=Attacker)
     shadow_draws: int = 3
+    splits: int = 5  # draws of a random half, for attacks that need people outside the release
+    effort: Effort = "standard"
+    groups: tuple[str, ...] = ()  # categorical columns whose people are looked at apart
     time_limit: float = 600.0  # seconds, for each attack over all draws
     level: float = 0.95
     retry_waiver: str = ""  # who allowed a pass by settings that were changed after a refusal
@@ -42,7 +48,8 @@ class Policy:
     def play(self) -> str:
         """What the audit's draws depend on: who attacks, and how often. No wording or limit is
         part of it, so that nobody gets other draws by changing one."""
-        return json.dumps([asdict(self.attacker), self.shadow_draws], sort_keys=True)
+        play = [asdict(self.attacker), self.shadow_draws, self.splits, self.effort]
+        return json.dumps(play, sort_keys=True)
 
     @property
     def digest(self) -> str:

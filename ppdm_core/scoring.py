@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ppdm_core.intervals import jackknife, wilson
-from ppdm_core.metrics import Metric
+from ppdm_core.metrics import Metric, Told
 from ppdm_core.types import Ints, Score
 
 
@@ -19,11 +19,17 @@ class Figures:
     values: list[float]  # one for each shadow draw
     n: int  # records behind them
     baseline: float
-    value_on: Callable[[Ints], float]  # the same on a subset of the records
+    value_on: Callable[[Ints], float]  # the same on a subset of the people
+    units: int  # how many people such a subset is taken from
+    control_n: int | None = None  # people behind the baseline, if it was measured on some
     worst_decile: float | None = None
+    worst_group: float | None = None
+    group: str | None = None
     original: float | None = None
     candidate: str | None = None
     expected: float | None = None
+    victims: float | None = None
+    notes: Mapping[str, float] = field(default_factory=dict)
 
 
 def scored(
@@ -37,34 +43,46 @@ def scored(
     epsilon: float,
 ) -> Score:
     value = float(np.mean(figures.values))
-    # The draws share their records, so a rate is as sure as its records, not records x draws.
-    low, high = (
-        wilson(value, figures.n, level)
-        if metric.is_rate
-        else jackknife(figures.value_on, figures.n, level, rng)
-    )
+    least, most = metric.bounds
+    low, high = interval(metric, value, figures, level, rng)
     return Score(
         name=name,
         kind=metric.kind,
         better=metric.better,
         value=value,
-        low=min(low, value),
-        high=max(high, value),
+        low=min(max(low, least), value),
+        high=max(min(high, most), value),
         n=figures.n,
         baseline=figures.baseline,
         worst=max(figures.values) if metric.better == "down" else min(figures.values),
         worst_decile=figures.worst_decile,
+        worst_group=figures.worst_group,
+        group=figures.group,
         original=figures.original,
         candidate=figures.candidate,
         expected=figures.expected,
-        sentence=metric.sentence(
-            value=value,
-            baseline=figures.baseline,
-            story=story,
-            epsilon=epsilon,
-            original=figures.original,
-        ),
+        victims=figures.victims,
+        notes=figures.notes,
+        sentence=metric.sentence(Told(value, figures.baseline, story, epsilon, figures.original)),
     )
+
+
+def interval(
+    metric: Metric, value: float, figures: Figures, level: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """The draws share their people, so a rate is as sure as its people, not people x draws.
+
+    A baseline that was measured itself makes the excess over it less sure (Newcombe's interval
+    for the difference of two rates, told as one for the value).
+    """
+    if not metric.is_rate:
+        return jackknife(figures.value_on, figures.units, level, rng)
+    low, high = wilson(value, figures.n, level)
+    if figures.control_n is None:
+        return low, high
+    least, most = wilson(figures.baseline, figures.control_n, level)
+    above, below = figures.baseline - least, most - figures.baseline
+    return value - np.hypot(value - low, below), value + np.hypot(high - value, above)
 
 
 def pick_worst(means: Mapping[str, float], better: str) -> str:

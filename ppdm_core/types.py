@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ppdm_core.policy import Effort
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -158,6 +160,19 @@ class Released:
 
 
 @dataclass(frozen=True, eq=False)
+class People:
+    """Original records, as somebody holds them."""
+
+    X: Floats  # (k, d) scaled
+    C: Codes  # (k, c) codes of the categorical columns
+    label: Codes  # (k,)
+
+    @property
+    def n(self) -> int:
+        return len(self.X)
+
+
+@dataclass(frozen=True, eq=False)
 class Known:
     """Records whose released rows the attacker knows."""
 
@@ -166,42 +181,82 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
+class TwoFiles:
+    """The same people in two files with different columns, each in an order of its own."""
+
+    left_columns: Ints  # places in schema.numeric
+    left: Floats  # (t, len(left_columns))
+    right_columns: Ints
+    right: Floats  # (t, len(right_columns))
+
+
+@dataclass(frozen=True, eq=False)
 class AttackerView:
     """All that an attack gets. The truth is not in it, so an attack cannot cheat.
 
-    ``Y`` is shuffled by a private permutation that only the scorer holds.
+    ``Y`` is shuffled by a private permutation that only the scorer holds. Attacks on membership
+    and the like play against a release of one half of the people: the targets are then people of
+    both halves, and the reference further people who are not in the release.
     """
 
-    Y: Floats  # (n, s)
-    label: Codes  # (n,) released in the clear
+    Y: Floats  # (m, s)
+    label: Codes  # (m,) released in the clear
     public: Public
     schema: Schema  # of the original columns, scaled
     epsilon: float  # relative error that counts as a breach
+    C: Codes | None = None  # (m, c) released answers, codes in the order of public.responses
+    effort: Effort = "standard"
     known: Known | None = None
+    records: Floats | None = None  # (k, d) known in full, but not which rows are theirs
     sample: Floats | None = None  # (p, d) records of the same population
-    targets: Floats | None = None  # (t, d) full records of people to find in the release
-    reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (n, d) each, aligned to Y
+    targets: People | None = None  # full records of people to find in the release
+    partial: Ints | None = None  # columns of schema.numeric that are known of a target in part
+    files: TwoFiles | None = None
+    reference: People | None = None  # people who are not in the release
+    earlier: tuple[Floats, ...] = ()  # (m, s) each, earlier versions of the same rows, NaN if none
+    leak: Public | None = None  # the same with what the key hides: its map
+    reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
+
+
+Goal = Literal["reconstruct", "norms", "link", "source", "member", "infer", "pair", "single_out"]
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Candidates of one attack; the audit scores all and reports the worst for the steward.
 
-    goal "reconstruct": (n, d) original values, aligned to ``view.Y``.
+    goal "reconstruct": (m, d) original values, aligned to ``view.Y``.
+    goal "norms": (m,) Euclidean lengths of the records, aligned to ``view.Y``.
     goal "link": (t,) position in ``view.Y`` for each target, -1 for "no answer".
+    goal "source": (m, k) for each row of ``view.Y`` the k likeliest targets, best first, -1 for
+    none; the claims hold their probabilities, (m, k).
+    goal "member": (t,) the higher, the likelier is the target in the release.
+    goal "infer": (t, d + c) each column of each target, from its other columns and its label.
+    goal "pair": (t,) position in ``files.right`` for each line of ``files.left``, -1 for none.
+    goal "single_out": (p, d + c + 1, 2) statements about one person: closed intervals of the
+    columns, the codes and the label, all of which hold.
     """
 
     candidates: Mapping[str, NDArray[Any]]
     claims: Mapping[str, Floats] = field(default_factory=dict)  # own breach probability per row
+    scenarios: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
+    notes: Mapping[str, float] = field(default_factory=dict)  # what it can tell of its own work
 
 
 class Attack(Protocol):
     name: ClassVar[str]
     story: ClassVar[str]  # one sentence: who the attacker is and what is known
-    goal: ClassVar[Literal["reconstruct", "link"]]
-    needs: ClassVar[frozenset[str]]  # fields of the view, and "public.map", "public.noise"
+    goal: ClassVar[Goal]
+    needs: ClassVar[frozenset[str]]  # fields of the view, and "public.map", "public.noise", ...
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate: ...
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """An attack that can tell, once the truth is shown, where it lost what it did not get."""
+
+    def explain(self, view: AttackerView, X: Floats) -> Mapping[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -218,9 +273,13 @@ class Score:
     baseline: float  # the same for somebody who ignores the release
     worst: float  # of the draws
     worst_decile: float | None = None  # on the most isolated tenth of the records
+    worst_group: float | None = None  # of the declared groups
+    group: str | None = None  # which one that is
     original: float | None = None  # utility only: the same on the original table
     candidate: str | None = None  # which of the attack's candidates was worst (an oracle's choice)
     expected: float | None = None  # what the attacker itself, without the truth, computes for it
+    victims: float | None = None  # on the tenth of the records that the attacker is surest of
+    notes: Mapping[str, float] = field(default_factory=dict)  # what it can tell of its own work
     sentence: str = ""
 
 
@@ -229,3 +288,7 @@ class AuditReport:
     scores: tuple[Score, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)  # name -> why it does not apply
     failed: Mapping[str, str] = field(default_factory=dict)  # name -> type of error, no message
+    not_run: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()  # released columns that no attack reads
+    copied: tuple[str, ...] = ()  # those of them that name people
+    reasons: Mapping[str, str] = field(default_factory=dict)  # why they were not run, where told

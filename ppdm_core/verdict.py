@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Outcome = Literal["PASS", "FAIL"]
+Outcome = Literal["PASS", "REVIEW", "FAIL"]  # REVIEW: too little is known to tell
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Verdict:
 
 def worst(findings: tuple[Finding, ...]) -> Outcome:
     """No finding at all is no evidence at all."""
-    if findings and all(finding.outcome == "PASS" for finding in findings):
+    outcomes = {finding.outcome for finding in findings}
+    if outcomes == {"PASS"}:
         return "PASS"
-    return "FAIL"
+    return "REVIEW" if outcomes and outcomes <= {"PASS", "REVIEW"} else "FAIL"

@@ -17,23 +17,38 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ppdm_core.policy import Policy
-from ppdm_core.types import Public, Schema
+
+if TYPE_CHECKING:
+    from ppdm_core.audit import Auditor
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Where the arrays are, and what the auditor needs beside them."""
+    """Where the evidence is, and what the auditor needs beside it."""
 
     folder: str
-    publics: tuple[Public, ...]
-    schema: Schema
+    shadows: int
+    halves: int
     policy: Policy
     seed: bytes
+
+    def read(self, name: str) -> Any:
+        return pickle.loads((Path(self.folder) / name).read_bytes())
+
+    def shape(self) -> tuple[int, ...]:
+        """Records and columns."""
+        shape: tuple[int, ...] = self.read("truth").X.shape
+        return shape
+
+    def auditor(self) -> Auditor:
+        from ppdm_core.audit import Auditor
+
+        draws = [self.read(f"shadow_{k}") for k in range(self.shadows)]
+        halves = [self.read(f"half_{k}") for k in range(self.halves)]
+        return Auditor(self.read("truth"), draws, self.policy, self.seed, halves)
 
 
 def send(stream: BinaryIO, message: object) -> None:
@@ -52,7 +67,6 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
-    from ppdm_core.audit import Auditor, Draw, Truth
     from ppdm_core.errors import NotApplicable
 
     preload()
@@ -60,14 +74,7 @@ def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         job: Job = receive(incoming)
     except EOFError:  # a spare one that nobody needed
         return
-    folder = Path(job.folder)
-    truth = Truth(np.load(folder / "X.npy"), np.load(folder / "label.npy"), job.schema)
-    draws = []
-    for k, public in enumerate(job.publics):
-        source = folder / f"source{k}.npy"  # only where rows are not in the order of the records
-        known = np.load(source) if source.exists() else None
-        draws.append(Draw(np.load(folder / f"Y{k}.npy"), public, known))
-    auditor = Auditor(truth, tuple(draws), job.policy, job.seed)
+    auditor = job.auditor()
     while True:
         try:
             name = receive(incoming)
@@ -88,7 +95,9 @@ def preload() -> None:
     import scipy.spatial.distance
     import scipy.special
 
-    assert scipy.optimize and scipy.spatial.distance and scipy.special
+    import ppdm_core.audit
+
+    assert ppdm_core.audit and scipy.optimize and scipy.spatial.distance and scipy.special
 
 
 def end_with(parent: int) -> None:

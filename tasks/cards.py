@@ -57,7 +57,7 @@ def made_how(plan: Plan, summary: Summary) -> list[str]:
     if answered:
         lines.append(
             "Categories are random answers: count them with the gamma of their column, by "
-            "`estimate_frequencies`. No attack below reads them; what is promised stands for them."
+            "`estimate_frequencies`. Of the attacks below, linkage and inference read them."
         )
     if facts.get("set_aside"):
         lines.append("Records set aside to fit the basis are in no release.")
@@ -99,7 +99,18 @@ def measured(summary: Summary) -> list[str]:
         for score in report.scores
         if score.expected is not None
     ]
+    lines += [
+        f"- On the tenth of records that it is surest of, `{score.name}` is {score.victims:.3g}."
+        for score in report.scores
+        if score.victims is not None
+    ]
+    lines += [
+        f"- `{score.name}` is worst for {score.group}: {score.worst_group:.3g}."
+        for score in report.scores
+        if score.worst_group is not None
+    ]
     lines += [f"- `{name}` does not apply. {why}" for name, why in report.skipped.items()]
+    lines += [f"- `{name}` was not run." for name in report.not_run]
     lines += [f"- `{name}` failed ({kind})." for name, kind in report.failed.items()]
     return [*lines, ""]
 

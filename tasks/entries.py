@@ -30,7 +30,17 @@ from ppdm_core.types import Guarantee, Score
 from ppdm_core.verdict import Verdict
 
 NOTE = "mlflow.note.content"  # MLflow shows this tag as the description
-SCORE_PARTS = ("low", "high", "baseline", "worst", "worst_decile", "original", "expected")
+SCORE_PARTS = (
+    "low",
+    "high",
+    "baseline",
+    "worst",
+    "worst_decile",
+    "worst_group",
+    "victims",
+    "original",
+    "expected",
+)
 
 
 @dataclass(frozen=True)

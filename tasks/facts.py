@@ -86,4 +86,5 @@ def report_from_dict(data: Mapping[str, Any]) -> AuditReport:
         scores=tuple(Score(**score) for score in data["scores"]),
         skipped=dict(data["skipped"]),
         failed=dict(data["failed"]),
+        not_run=tuple(data.get("not_run", ())),
     )

@@ -41,6 +41,7 @@ def judge(plan: Plan, release_id: str) -> None:
         guarantee=guarantee_from_dict(facts["guarantee"]),
         method=plan.method,
         policy=plan.policy,
+        has_numbers=bool(facts["public"]["columns"]),
     )
     verdict = decide(evidence, data_digest=facts["data_digest"], code_version=run.code_version)
     findings = verdict.findings + refusals

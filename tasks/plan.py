@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ppdm_core.errors import BadInput
-from ppdm_core.policy import Policy
+from ppdm_core.policy import Limit, Policy
 from warehouse.columns import Column, Source
 from warehouse.home import Home
 from warehouse.runs import must_find
@@ -20,9 +20,12 @@ LOGGER.setLevel(logging.INFO)  # Prefect takes over its records but leaves its l
 PACKAGES = ("flows", "ppdm_core", "tasks", "warehouse")
 
 
-def say(text: str) -> None:
-    """Progress, for the console of the command and for the log of the run."""
-    LOGGER.info(text)
+def say(text: str, share: float | None = None) -> None:
+    """Progress, for the console of the command and for the log of the run.
+
+    ``share`` of the work is done, if that is known.
+    """
+    LOGGER.info(text, extra={"share": share})
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,6 @@ class Plan:
 
 def check_plan(plan: Plan) -> None:
     """What can be known to be wrong before any record is read."""
-    from ppdm_core.metrics import METRICS
     from ppdm_core.sanitizers import make_sanitizer
 
     sanitizer = make_sanitizer(plan.method, plan.parameters)
@@ -75,8 +77,8 @@ def check_plan(plan: Plan) -> None:
         name.startswith("amplification.") for name in plan.policy.limits
     ):
         raise BadInput(
-            "Nothing would judge the categorical features: no attack reads categories yet, and no "
-            "limit is on amplification.",
+            "Nothing would judge the categorical features well enough: attacks measure averages, "
+            "and no limit is on amplification.",
             remedy='Add "amplification.attribute" or "amplification.record" to [limits].',
         )
     if sanitizer.set_aside and plan.record_id is None:
@@ -86,17 +88,44 @@ def check_plan(plan: Plan) -> None:
             remedy='Declare record_id in [dataset], or use basis = "file" or "private".',
         )
     for name, limit in plan.policy.limits.items():
-        metric = METRICS.get(name)
-        is_loss = metric is not None and (metric.kind, metric.better) == ("utility", "down")
-        if is_loss and not limit.absolute:
+        check_limit(name, limit)
+    categorical = {column.name for column in plan.columns if column.type == "categorical"}
+    for name in plan.policy.groups:
+        if name not in categorical:
             raise BadInput(
-                f"The limit on {name} has no baseline that it could exceed.",
-                remedy="Add absolute = true to it.",
+                f"'{name}' in 'groups' of [audit] is not a categorical feature or the label.",
+                column=name,
+                remedy="Name categorical columns only.",
             )
     if "knn_accuracy" in plan.policy.limits and plan.label is None:
         raise BadInput(
             "The limit on knn_accuracy needs a label column.",
             remedy='Give a column the role "label", or remove the limit.',
+        )
+
+
+def check_limit(name: str, limit: Limit) -> None:
+    """Whether there can be a score that it judges."""
+    from ppdm_core.attacks import ATTACKS
+    from ppdm_core.metrics import METRICS
+
+    attack, metric = name.split(".")[0], METRICS.get(name.split(".")[-1])
+    if metric and attack in ATTACKS and ATTACKS[attack].goal != metric.goal:
+        measured = [each.name for each in METRICS.values() if each.goal == ATTACKS[attack].goal]
+        raise BadInput(
+            f"The limit on {name} can never be judged: no such score of {attack} exists.",
+            remedy=f"Use {' or '.join(f'{attack}.{each}' for each in measured)}.",
+        )
+    if metric is not None and not metric.gateable:
+        raise BadInput(
+            f"The limit on {name} cannot be judged: {metric.name} is for screening only.",
+            remedy="Remove the limit; the figure is logged all the same.",
+        )
+    is_loss = metric is not None and (metric.kind, metric.better) == ("utility", "down")
+    if is_loss and not limit.absolute:
+        raise BadInput(
+            f"The limit on {name} has no baseline that it could exceed.",
+            remedy="Add absolute = true to it.",
         )
 
 

@@ -15,9 +15,9 @@ from ppdm_core.noise import SCHEME
 from ppdm_core.rows import BLOCK
 from ppdm_core.scaling import Scaling
 from tasks import tracking
-from tasks.audit import numbered
 from tasks.cards import card_text, show_rejection, show_release
 from tasks.entries import ReleaseEntry
+from tasks.evidence import numbered
 from tasks.facts import public_from_dict, schema_from_dict
 from tasks.ingest import raw_table, validated_table
 from tasks.keys import dataset_noise

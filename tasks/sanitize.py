@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from ppdm_core.noise import Noise
 from ppdm_core.rows import BLOCK, pick, row_numbers
 from ppdm_core.sanitizers import make_sanitizer
 from ppdm_core.scaling import Scaling, fit_scaling
-from ppdm_core.types import Block, Floats, Public, Released, Rows
+from ppdm_core.types import Block, Floats, Ints, Public, Released, Rows, Schema
 from tasks.facts import guarantee_to_dict, public_to_dict, schema_from_dict
 from tasks.fits import fit_identity, keep_fit, published_facts, stored_fit
 from tasks.ingest import rejecting, validated_table
@@ -50,6 +50,17 @@ def make_draws(plan: Plan, release_id: str) -> None:
     store.home.clear_work(release_id)
 
 
+FEWEST_OF_A_HALF = 10  # people; with fewer, nothing can be told of those outside
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """Some of the records, and a release of them alone."""
+
+    rows: Rows
+    released: Released
+
+
 class Draws:
     def __init__(self, plan: Plan, store: Store, run: Run) -> None:
         self.plan, self.store, self.run = plan, store, run
@@ -76,11 +87,12 @@ class Draws:
             self.sanitizer.sanitize(self.placed(X), self.shadow_noise(k), fitted)
             for k in range(self.plan.policy.shadow_draws)
         ]
+        halves = self.halves(X, fitted, is_fit_on_them=aside is None and given is None)
         checkpoint("shadows drawn")
         with self.store.advance(self.run, "sanitized") as change:
             keep_fit(change.db, self.run, identity, fitted)
-            write_kept(change.db, self.run, X)
-            self.write_tables(change.db, candidate, shadows, scaling)
+            write_kept(change.db, self.run, X, halves)
+            self.write_tables(change.db, candidate, shadows, halves, scaling)
             label = (self.plan.label.name,) if self.plan.label else ()
             columns = candidate.public.names + label
             path = self.work / "candidate.parquet"
@@ -101,6 +113,8 @@ class Draws:
                 "fit": identity if self.sanitizer.learns else None,
                 "same_columns": self.sanitizer.keeps_columns,
                 "row_aligned": self.sanitizer.row_aligned,
+                "halves": [public_to_dict(half.released.public) for half in halves],
+                "leaks": self.leaks(X.schema, fitted),
             }
             keep_fact(change.db, self.run, "sanitized", facts)
             change.detail.update(rows=candidate.rows.n, shadows=len(shadows))
@@ -129,6 +143,37 @@ class Draws:
         run = self.run
         scope = (run.source_digest, self.plan.policy.play, run.code_version)
         return self.noise.derive("shadow", *scope, str(k))
+
+    def halves(self, X: Rows, fitted: dict[str, Any], *, is_fit_on_them: bool) -> list[Half]:
+        """Draws of a random half of the records, for attacks that need people outside a release.
+
+        What is learned from released records is learned from the half again. Where the method
+        cannot do with half of the records there are none, and those attacks do not apply.
+        """
+        found = []
+        for k in range(self.plan.policy.splits):
+            noise = self.shadow_noise(self.plan.policy.shadow_draws + k)
+
+            def step(block: Block, noise: Noise = noise) -> Block:
+                return pick(block, noise.ranks(block.key, "half") < 2**63)
+
+            half = self.placed(X).map(step, X.schema)
+            if min(half.n, X.n - half.n) < FEWEST_OF_A_HALF:
+                return []
+            try:
+                learned = fitted
+                if is_fit_on_them and self.sanitizer.learns:
+                    learned = {**self.sanitizer.fit(half), "scaling": fitted["scaling"]}
+                found.append(Half(half, self.sanitizer.sanitize(half, noise, learned)))
+            except BadInput:
+                return []
+        return found
+
+    def leaks(self, schema: Schema, fitted: dict[str, Any]) -> list[Any]:
+        """The maps behind the shadow draws: what somebody with the key would know."""
+        noises = map(self.shadow_noise, range(self.plan.policy.shadow_draws))
+        maps = [self.sanitizer.leaked(schema, noise, fitted) for noise in noises]
+        return [[part.tolist() for part in each] for each in maps if each is not None]
 
     def check_refit(self, identity: str, earlier: list[dict[str, Any]]) -> None:
         others = [facts for facts in earlier if facts["fit"] not in (None, identity)]
@@ -164,6 +209,7 @@ class Draws:
         db: duckdb.DuckDBPyConnection,
         candidate: Released,
         shadows: list[Released],
+        halves: list[Half],
         scaling: Scaling,
     ) -> None:
         keeps = self.sanitizer.keeps_columns
@@ -171,6 +217,8 @@ class Draws:
         self.write_table(db, candidate_table(self.run), candidate, undo)
         for k, shadow in enumerate(shadows):
             self.write_table(db, shadow_table(self.run, k), shadow, None)
+        for k, half in enumerate(halves):
+            self.write_table(db, half_table(self.run, k), half.released, None)
 
     def write_table(
         self,
@@ -196,14 +244,23 @@ def check_names_left(columns: Sequence[Column], public: Public) -> None:
             )
 
 
-def write_kept(db: duckdb.DuckDBPyConnection, run: Run, X: Rows) -> None:
-    """Which records could be released: a method may draw some of them never."""
+def write_kept(db: duckdb.DuckDBPyConnection, run: Run, X: Rows, halves: Sequence[Half]) -> None:
+    """Which records could be released, and in which halves: a method may draw some never."""
     import pyarrow as pa
 
-    kept = pa.table({ROW: np.concatenate([block.record for block in X.blocks()])})
-    db.register("incoming", kept)
+    kept = records_of(X)
+    is_in = {half_name(k): np.isin(kept, records_of(half.rows)) for k, half in enumerate(halves)}
+    db.register("incoming", pa.table({ROW: kept, **is_in}))
     db.execute(f"create table {kept_table(run)} as from incoming")
     db.unregister("incoming")
+
+
+def records_of(rows: Rows) -> Ints:
+    return np.concatenate([block.record for block in rows.blocks()])
+
+
+def half_name(k: int) -> str:
+    return f"half_{k}"
 
 
 def kept_table(run: Run) -> str:
@@ -212,6 +269,10 @@ def kept_table(run: Run) -> str:
 
 def shadow_table(run: Run, k: int) -> str:
     return f'sanitized."{run.table}_shadow_{k}"'
+
+
+def half_table(run: Run, k: int) -> str:
+    return f'sanitized."{run.table}_half_{k}"'
 
 
 def set_aside(

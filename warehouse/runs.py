@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STAGE_SCHEMAS = ("raw", "validated", "sanitized")
 # What follows the run's own name, which ends in four digits: exact, because the names of two
 # datasets may start with each other, such as "a" and "a_0001".
-TABLE_END = re.compile(r"(_kept|_candidate|_shadow_[0-9]{1,2})$")
+TABLE_END = re.compile(r"(_kept|_candidate|_(shadow|half)_[0-9]{1,2})$")
 
 
 def begin_run(

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ppdm_core.attacks._alignment import procrustes, ridge
+from ppdm_core.attacks._confidence import learned_claim
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.haar import haar
-from ppdm_core.types import AttackerView, Estimate, Floats, Known
+from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Known
 
 Estimator = Literal["uniform", "projection", "optimal"]
 _AGREEMENT = 1e-6  # relative; far below any noise, far above rounding
@@ -29,7 +30,9 @@ class KnownPairs:
     ``optimal`` shrinks the random part for the largest breach probability.
 
     ``procrustes`` and ``regression`` learn the map from the pairs whatever the release is.
-    Claims hold the attacker's own breach probability for each row.
+    All but ``uniform`` are clipped to the declared bounds. Claims hold the attacker's own breach
+    probability for each row, exact but for the clipping, or learned from left-out pairs: by them
+    it picks its best victims.
 
     References: Liu, Giannella, Kargupta (2006), section 4; the probability is exact for every
     dimension, unlike their eq. (2), and uses the rank of the known records, not their number.
@@ -37,26 +40,34 @@ class KnownPairs:
 
     name: ClassVar[str] = "known_pairs"
     story: ClassVar[str] = "An insider knows {k} records and which released rows are theirs."
-    goal: ClassVar[Literal["reconstruct", "link"]] = "reconstruct"
+    goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"known"})
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        known = view.known
-        assert known is not None
-        candidates: dict[str, Floats] = {}
-        claims: dict[str, Floats] = {}
-        frame = find_frame(view, known)
-        if frame is not None:
-            candidates, claims = _orthogonal_estimates(frame, view, rng)
-        Yk = view.Y[known.rows]
-        candidates["procrustes"] = procrustes(Yk, known.X, view.Y)
-        candidates["regression"] = ridge(Yk, known.X, view.Y)
-        for X_hat in candidates.values():
-            X_hat[known.rows] = known.X
-        for claim in claims.values():
-            claim[known.rows] = 1.0
-        return Estimate(candidates, claims)
+        assert view.known is not None
+        return from_pairs(view, view.known, rng)
+
+
+def from_pairs(view: AttackerView, known: Known, rng: np.random.Generator) -> Estimate:
+    """What pairs tell about all other rows, however they were found."""
+    candidates: dict[str, Floats] = {}
+    claims: dict[str, Floats] = {}
+    low, high = view.schema.lows, view.schema.highs
+    frame = find_frame(view, known)
+    if frame is not None:
+        candidates, claims = _orthogonal_estimates(frame, view, rng)
+        for name in ("projection", "optimal"):  # "uniform" is the paper's, as it stands there
+            candidates[name] = np.clip(candidates[name], low, high)
+    Yk = view.Y[known.rows]
+    for name, learn in (("procrustes", procrustes), ("regression", ridge)):
+        X_hat = np.clip(learn(Yk, known.X, view.Y), low, high)
+        candidates[name] = X_hat
+        claims[name] = learned_claim(learn, Yk, known.X, view.Y, X_hat, view.epsilon)
+    for name, X_hat in candidates.items():
+        X_hat[known.rows] = known.X
+        claims[name][known.rows] = 1.0
+    return Estimate(candidates, claims)
 
 
 def breach_probability(

@@ -2,84 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._answers import Answers
+from ppdm_core.attacks._beliefs import as_it_is, can_filter, filtered, tables
+from ppdm_core.attacks._likelihood import known_noise
+from ppdm_core.attacks._linking import (
+    Costs,
+    Squares,
+    Surprise,
+    clamped,
+    has_law,
+    linked,
+    linked_within_labels,
+    pure_surprise,
+)
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.distances import row_slices, squared_distances
-from ppdm_core.public_map import components_of, has_map, has_noise, project
-from ppdm_core.types import AttackerView, Estimate, Floats, Ints
-
-_ONE_TO_ONE_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
-Costs = Iterator[tuple[slice, Floats]]
+from ppdm_core.public_map import components_of, project
+from ppdm_core.types import AttackerView, Estimate, Goal, Ints
 
 
 @dataclass(frozen=True)
 class RecordLinkage:
     """Somebody holds full records of real people and looks for their rows in the release.
 
+    Rows with another label than the person's are ruled out: labels are released in the clear.
     For every reconstruction of the original columns: ``nearest:<name>`` takes the closest row,
     ``one_to_one:<name>`` the assignment of least total squared distance, each row used once.
-    With a public map and Laplace noise: ``likelihood`` and ``likelihood_one_to_one`` compare in
-    the component space by sum |t_i - z_i| / b_i, which is the maximum likelihood answer.
+
+    With a public map and law of noise: ``likelihood`` and ``likelihood_one_to_one`` take the row
+    that this law makes likeliest, after records were clamped as the release is; ``odds`` and
+    ``odds_one_to_one`` compare that with how likely the row is for anybody, which is the better
+    answer when the release has rows of people who are not looked for. Released answers of
+    categorical columns count by their own law in all of these, and alone if there is nothing else.
+
+    One-to-one is exact up to 5,000 rows of a label; above, it is exact among the 20 best rows of
+    each person.
+
+    The scenario ``partial``: only some of the numeric columns of each person are known, and
+    neither label nor categories. The same, on these columns; ``likelihood`` on the components that
+    are made of these alone, and ``filtered`` by the errors that remain after the noise was
+    filtered out.
 
     References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), for the map and the law of noise.
     """
 
     name: ClassVar[str] = "record_linkage"
     story: ClassVar[str] = "Somebody with full records of real people looks for their rows."
-    goal: ClassVar[Literal["reconstruct", "link"]] = "link"
+    goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reconstructions"})
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        targets = view.targets
-        assert targets is not None
-        reconstructions: Mapping[str, Floats] = view.reconstructions or {"released": view.Y}
-        n = len(view.Y)
-        links: dict[str, Ints] = {}
-        for name, X_hat in reconstructions.items():
-            links[f"nearest:{name}"] = nearest(squared_distances(targets, X_hat), len(targets))
-            if n <= _ONE_TO_ONE_ROWS:
-                costs = squared_distances(targets, X_hat)
-                links[f"one_to_one:{name}"] = one_to_one(costs, len(targets), n)
-        if has_map(view.public) and has_noise(view.public) and view.public.law == "laplace":
-            links["likelihood"] = nearest(_surprise(view, targets), len(targets))
-            if n <= _ONE_TO_ONE_ROWS:
-                costs = _surprise(view, targets)
-                links["likelihood_one_to_one"] = one_to_one(costs, len(targets), n)
-        return Estimate(links)
+        assert view.targets is not None
+        labels = view.targets.label, view.label
+        links = named(
+            (name, linked_within_labels(costs, *labels)) for name, costs in full_costs(view)
+        )
+        if view.partial is None or not len(view.partial):
+            return Estimate(links)
+        in_part = named((name, linked(costs)) for name, costs in partial_costs(view))
+        return Estimate(links, scenarios={"partial": in_part})
 
 
-def nearest(costs: Costs, t: int) -> Ints:
-    link = np.empty(t, dtype=np.int64)
-    for rows, C in costs:
-        link[rows] = C.argmin(axis=1)
-    return link
+def named(found: Iterable[tuple[str, tuple[Ints, Ints]]]) -> dict[str, Ints]:
+    """Two candidates for each cost; the names of reconstructions begin with a colon."""
+    links: dict[str, Ints] = {}
+    for name, (nearest, one_to_one) in found:
+        is_table = name.startswith(":")
+        links[f"nearest{name}" if is_table else name] = nearest
+        links[f"one_to_one{name}" if is_table else f"{name}_one_to_one"] = one_to_one
+    return links
 
 
-def one_to_one(costs: Costs, t: int, n: int) -> Ints:
-    """Least total cost; with more targets than rows some get no answer (-1)."""
-    from scipy.optimize import linear_sum_assignment
+def full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+    targets = view.targets
+    assert targets is not None
+    answers = Answers.of(view)
+    told = Squares(answers.placed(answers.known(targets)), answers.placed(answers.rows))
+    d = len(view.schema.numeric)
+    for name, X_hat in tables(view).items() if d else ():
+        numbers = targets.X, X_hat
+        if len(answers):  # in units in which both can be added
+            numbers = as_it_is(X_hat, view.schema.widths).half_distances(targets.X, np.arange(d))
+        yield (
+            f":{name}",
+            Squares(np.hstack([numbers[0], told.people]), np.hstack([numbers[1], told.rows])),
+        )
+    if has_law(view):
+        noise = known_noise(view.public)
+        T, Z = project(view.public, targets.X), components_of(view)
+        T, Z = clamped(view, T, np.arange(T.shape[1])) / noise.scales, Z / noise.scales
+        name, surprise = "likelihood", Surprise(noise.law, T, Z, told, answers.offset())
+    elif not d and len(answers):
+        none = np.zeros((targets.n, 0)), np.zeros((len(view.Y), 0))
+        name, surprise = "answers", Surprise(None, *none, told, answers.offset())
+    else:
+        return
+    yield name, surprise
+    yield "odds", odds_within_labels(view, surprise, answers)
 
-    C = np.empty((t, n))
-    for rows, part in costs:
-        C[rows] = part
-    link = np.full(t, -1, dtype=np.int64)
-    found, place = linear_sum_assignment(C)
-    link[found] = place
-    return link
+
+def odds_within_labels(view: AttackerView, surprise: Surprise, answers: Answers) -> Surprise:
+    assert view.targets is not None
+    offset = surprise.offset.copy()
+    for code in np.unique(view.targets.label).tolist():
+        who = np.flatnonzero(view.targets.label == code)
+        where = np.flatnonzero(view.label == code)
+        if len(where):
+            offset[where] = surprise.within(who, where).odds(answers.log_uniform()).offset
+    return replace(surprise, offset=offset)
 
 
-def _surprise(view: AttackerView, targets: Floats) -> Costs:
-    """Minus log likelihood of each released row for each target, up to a constant."""
-    from scipy.spatial.distance import cdist
-
-    assert view.public.scales is not None
-    b = np.maximum(view.public.scales, np.finfo(np.float64).tiny)
-    T, Z = project(view.public, targets) / b, components_of(view) / b
-    for rows in row_slices(len(T), len(Z)):
-        yield rows, cdist(T[rows], Z, "cityblock")
+def partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+    assert view.targets is not None
+    assert view.partial is not None
+    columns = view.partial
+    X = view.targets.X[:, columns]
+    for name, X_hat in tables(view).items():
+        yield f":{name}", Squares(X, X_hat[:, columns])
+    if can_filter(view):
+        belief = filtered(view, np.arange(len(view.Y)))
+        yield "filtered", Squares(*belief.half_distances(X, columns))
+    exact = pure_surprise(view, X, columns)
+    if exact is not None:
+        yield "likelihood", exact
+        yield "odds", exact.odds()

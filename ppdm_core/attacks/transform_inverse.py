@@ -1,15 +1,16 @@
-"""Undo the published map and ignore the noise."""
+"""Undo the map, published or leaked, and ignore the noise."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.public_map import components_of, invert
-from ppdm_core.types import AttackerView, Estimate
+from ppdm_core.attacks.shrinkage import sample_prior
+from ppdm_core.public_map import centre_and_loadings, components_of, has_map, invert, project
+from ppdm_core.types import AttackerView, Estimate, Floats, Goal
 
 
 @dataclass(frozen=True)
@@ -19,17 +20,41 @@ class TransformInverse:
     Candidates: ``inverse``; ``clipped`` to the declared bounds, which are public too and never
     move an estimate away from a record inside them.
 
+    The scenario ``leaked`` is what happens if the key, or the secret matrix, gets out. It has two
+    more candidates: ``middle`` answers the middle of the bounds where the map keeps nothing, and
+    ``sample`` what a sample of the population, if there is one, lets expect there.
+
     References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), the transform attack
-    (Xhat = mean + Z A^T).
+    (Xhat = mean + Z A^T; with a leaked projection R, Xhat = Y pinv(R)).
     """
 
     name: ClassVar[str] = "transform_inverse"
     story: ClassVar[str] = "A recipient undoes the published linear map and takes the noise as is."
-    goal: ClassVar[Literal["reconstruct", "link"]] = "reconstruct"
-    needs: ClassVar[frozenset[str]] = frozenset({"public.map"})
+    goal: ClassVar[Goal] = "reconstruct"
+    needs: ClassVar[frozenset[str]] = frozenset({"map_or_leak"})
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        X_hat = invert(view.public, components_of(view))  # (n, d)
-        clipped = np.clip(X_hat, view.schema.lows, view.schema.highs)
-        return Estimate({"inverse": X_hat, "clipped": clipped})
+        candidates = inverses(view) if has_map(view.public) else {}
+        if view.leak is None or not has_map(view.leak):
+            return Estimate(candidates)
+        leaked = replace(view, public=view.leak)
+        return Estimate(candidates, scenarios={"leaked": {**inverses(leaked), **filled(leaked)}})
+
+
+def inverses(view: AttackerView) -> dict[str, Floats]:
+    X_hat = invert(view.public, components_of(view))  # (n, d)
+    return {"inverse": X_hat, "clipped": np.clip(X_hat, view.schema.lows, view.schema.highs)}
+
+
+def filled(view: AttackerView) -> dict[str, Floats]:
+    """With a guess for the directions that the map drops."""
+    Z, low, high = components_of(view), view.schema.lows, view.schema.highs
+    middle = (low + high) / 2
+    loadings = centre_and_loadings(view.public)[1]
+    missed = Z - project(view.public, middle)
+    found = {"middle": middle + missed @ np.linalg.pinv(loadings)}
+    if view.sample is not None and len(view.sample) > 1:
+        nothing = np.zeros(Z.shape[1])
+        found["sample"] = sample_prior(Z, nothing, *centre_and_loadings(view.public), view.sample)
+    return {name: np.clip(X_hat, low, high) for name, X_hat in found.items()}

@@ -17,6 +17,7 @@ class Evidence:
     guarantee: Guarantee
     method: str
     policy: Policy
+    has_numbers: bool = True  # a numeric feature is released
 
 
 class Gate(Protocol):

@@ -6,10 +6,21 @@ from typing import ClassVar
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.gates._gate import Evidence
-from ppdm_core.types import AuditReport
+from ppdm_core.types import AuditReport, Goal
 from ppdm_core.verdict import Finding, Outcome
 
-GOALS = {"reconstruct": "reconstruction", "link": "linkage"}
+GOALS: dict[Goal, str] = {
+    "reconstruct": "reconstruction",
+    "norms": "lengths of records",
+    "link": "linkage",
+    "source": "sources of rows",
+    "member": "membership",
+    "infer": "inference",
+    "pair": "linkability",
+    "single_out": "singling out",
+}
+INSTEAD: dict[Goal, tuple[Goal, ...]] = {"reconstruct": ("infer",)}
+JUDGED: tuple[Goal, ...] = ("reconstruct", "link")  # a limit must stand on one attack of each
 
 
 @dataclass(frozen=True)
@@ -23,7 +34,9 @@ class RequiredAudits:
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
         report = evidence.report
-        scored = {score.name.split(".")[0] for score in report.scores}
+        # A scenario, with less or more than what the attacker is assumed to know, is no substitute.
+        plain = {score.name for score in report.scores if score.name.count(".") < 2}
+        scored = {name.split(".")[0] for name in plain}
         for audit in evidence.policy.required:
             why = absent(report, audit, scored)
             outcome: Outcome = "FAIL" if why else "PASS"
@@ -31,14 +44,21 @@ class RequiredAudits:
         for audit, kind in report.failed.items():
             if audit not in evidence.policy.required:
                 yield Finding(f"failed.{audit}", "FAIL", f"The audit {audit} failed ({kind}).")
-        judged = {score.name for score in report.scores} & set(evidence.policy.limits)
-        for goal, word in GOALS.items():
-            yield covered(goal, word, {name.split(".")[0] for name in judged})
+        judged = {name.split(".")[0] for name in plain & set(evidence.policy.limits)}
+        for goal in JUDGED:
+            # Where no number is released, nothing can be reconstructed; it can be inferred.
+            instead = () if evidence.has_numbers else INSTEAD.get(goal, ())
+            yield covered((goal, *instead), judged)
 
 
-def covered(goal: str, word: str, judged: set[str]) -> Finding:
-    names = [name for name, attack in ATTACKS.items() if attack.goal == goal]
-    if judged & set(names):
+def any_of(goals: tuple[Goal, ...], names: set[str]) -> list[str]:
+    return [name for name in names if name in ATTACKS and ATTACKS[name].goal in goals]
+
+
+def covered(goals: tuple[Goal, ...], judged: set[str]) -> Finding:
+    word = GOALS[goals[0]]
+    names = [name for name, attack in ATTACKS.items() if attack.goal in goals]
+    if any_of(goals, judged):
         return Finding(f"covered.{word}", "PASS", f"At least one {word} attack has a limit.")
     return Finding(
         f"covered.{word}",

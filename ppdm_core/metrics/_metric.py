@@ -1,10 +1,12 @@
-"""What a metric is: three kinds, told apart by ``goal``, and the checks that they share."""
+"""What a metric is: one kind for each goal of an attack and one for releases, and their checks."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppdm_core.errors import Defect
 from ppdm_core.types import Codes, Floats, Ints, Public, Schema
@@ -13,24 +15,28 @@ Kind = Literal["privacy", "utility"]
 Better = Literal["up", "down"]
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a metric puts into a sentence."""
+
+    value: float
+    baseline: float
+    story: str = ""  # who the attacker is
+    epsilon: float = 0.0
+    original: float | None = None
+
+
 class _Metric(Protocol):
     name: ClassVar[str]
     kind: ClassVar[Kind]
     better: ClassVar[Better]
     bounds: ClassVar[tuple[float, float]]
     is_rate: ClassVar[bool]  # a mean of 0 or 1 per record
+    gateable: ClassVar[bool]  # else only for screening: no limit may stand on it
     describe: ClassVar[str]
 
-    def sentence(
-        self,
-        *,
-        value: float,
-        baseline: float,
-        story: str = "",
-        epsilon: float = 0.0,
-        original: float | None = None,
-    ) -> str:
-        """The figure in words for a steward; ``story`` says who the attacker is."""
+    def sentence(self, told: Told) -> str:
+        """The figure in words for a steward."""
         ...
 
 
@@ -53,6 +59,14 @@ class ReconstructMetric(_Metric, Protocol):
     ) -> float: ...
 
 
+class NormMetric(_Metric, Protocol):
+    """How far lengths of records are from the truth; the baseline answers their mean."""
+
+    goal: ClassVar[Literal["norms"]]
+
+    def measure(self, length: Floats, length_hat: Floats, epsilon: float) -> float: ...
+
+
 class LinkMetric(_Metric, Protocol):
     """How many targets were found.
 
@@ -65,6 +79,55 @@ class LinkMetric(_Metric, Protocol):
     def baseline(self, n: int) -> float: ...
 
 
+class PairMetric(_Metric, Protocol):
+    """How many people were put together; the baseline are people who are not in the release."""
+
+    goal: ClassVar[Literal["pair"]]
+
+    def measure(self, link: Ints, truth: Ints) -> float: ...
+
+
+class SourceMetric(_Metric, Protocol):
+    """How sure the records behind rows are: guesses best first, and their probabilities."""
+
+    goal: ClassVar[Literal["source"]]
+
+    def measure(self, guess: Ints, probability: Floats, truth: Ints) -> float: ...
+    def baseline(self, n: int) -> float: ...
+
+
+class MemberMetric(_Metric, Protocol):
+    """How well members of the release are told from others."""
+
+    goal: ClassVar[Literal["member"]]
+
+    def measure(self, score: Floats, is_member: NDArray[np.bool_]) -> float: ...
+    def baseline(self, is_member: NDArray[np.bool_]) -> float: ...
+
+
+class InferMetric(_Metric, Protocol):
+    """How well columns of people are inferred from their other columns.
+
+    ``guess`` and ``truth`` hold numeric columns first, then codes. The baseline is the same
+    measure on people who are not in the release.
+    """
+
+    goal: ClassVar[Literal["infer"]]
+
+    def measure(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> float: ...
+
+
+class SingleOutMetric(_Metric, Protocol):
+    """How many statements hold for one person in a table and no other.
+
+    The baseline is the same measure on as many people who are not in the release.
+    """
+
+    goal: ClassVar[Literal["single_out"]]
+
+    def measure(self, statements: Floats, table: Floats) -> float: ...
+
+
 class ReleaseMetric(_Metric, Protocol):
     """What the release is worth.
 
@@ -73,6 +136,7 @@ class ReleaseMetric(_Metric, Protocol):
     """
 
     goal: ClassVar[Literal["release"]]
+    most: ClassVar[int]  # records that are asked about, of however many
 
     def measure(
         self,
@@ -87,7 +151,17 @@ class ReleaseMetric(_Metric, Protocol):
     def baseline(self, label: Codes) -> float: ...
 
 
-Metric = ReconstructMetric | LinkMetric | ReleaseMetric
+AttackMetric = (
+    ReconstructMetric
+    | NormMetric
+    | LinkMetric
+    | SourceMetric
+    | MemberMetric
+    | InferMetric
+    | PairMetric
+    | SingleOutMetric
+)
+Metric = AttackMetric | ReleaseMetric
 
 
 def column_mean_guess(X: Floats) -> Floats:
@@ -103,6 +177,18 @@ def check_tables(name: str, X: Floats, other: Floats, *, same_shape: bool) -> No
     """A score of NaN or of misaligned rows must never reach a gate."""
     if len(X) == 0 or len(X) != len(other) or (same_shape and X.shape != other.shape):
         raise Defect(f"{name} got tables of shape {X.shape} and {other.shape}.")
-    bad = int(np.sum(~np.isfinite(X))) + int(np.sum(~np.isfinite(other)))
+    check_finite(name, X)
+    check_finite(name, other)
+
+
+def check_finite(name: str, values: Floats) -> None:
+    bad = int(np.sum(~np.isfinite(values)))
     if bad:
         raise Defect(f"{name} got {bad} values that are not finite.")
+
+
+def check_links(name: str, link: Ints, truth: Ints) -> None:
+    if link.shape != truth.shape or link.ndim != 1 or len(link) == 0:
+        raise Defect(f"{name} got links of shape {link.shape} for {truth.shape} targets.")
+    if not np.issubdtype(link.dtype, np.integer) or bool((truth < 0).any()):
+        raise Defect(f"{name} needs whole numbers as links, and a record per target.")

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, check_tables, percent
+from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
 from ppdm_core.types import Floats, Schema
 
 
@@ -22,6 +22,7 @@ class BreachRate:
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     goal: ClassVar[Literal["reconstruct"]] = "reconstruct"
     is_rate: ClassVar[bool] = True
+    gateable: ClassVar[bool] = True
     describe: ClassVar[str] = "share of records recovered within epsilon of their length"
 
     def measure(
@@ -36,16 +37,9 @@ class BreachRate:
         error = np.linalg.norm(X - X_hat, axis=1)
         return float(np.mean(error <= epsilon * np.linalg.norm(X, axis=1)))
 
-    def sentence(
-        self,
-        *,
-        value: float,
-        baseline: float,
-        story: str = "",
-        epsilon: float = 0.0,
-        original: float | None = None,
-    ) -> str:
+    def sentence(self, told: Told) -> str:
         return (
-            f"{story} That recovers {percent(value)} of the records to within {100 * epsilon:g} %; "
-            f"answering the mean for everybody recovers {percent(baseline)}."
+            f"{told.story} That recovers {percent(told.value)} of the records to within "
+            f"{100 * told.epsilon:g} %; "
+            f"answering the mean for everybody recovers {percent(told.baseline)}."
         ).strip()

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._metric import Better, Kind, check_tables, percent
+from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
 from ppdm_core.types import Floats, Schema
 
 
@@ -27,6 +27,7 @@ class IntervalPrivacy:
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
     goal: ClassVar[Literal["reconstruct"]] = "reconstruct"
     is_rate: ClassVar[bool] = False
+    gateable: ClassVar[bool] = True
     describe: ClassVar[str] = "width of the 95 % error interval as a share of the column's range"
 
     def measure(
@@ -45,16 +46,8 @@ class IntervalPrivacy:
         low, high = np.quantile(X[:, varied] - X_hat[:, varied], [0.025, 0.975], axis=0)
         return float(np.mean((high - low) / width[varied]))
 
-    def sentence(
-        self,
-        *,
-        value: float,
-        baseline: float,
-        story: str = "",
-        epsilon: float = 0.0,
-        original: float | None = None,
-    ) -> str:
+    def sentence(self, told: Told) -> str:
         return (
-            f"{story} The error spans {percent(value)} of a column's range; "
-            f"answering the mean for everybody spans {percent(baseline)}."
+            f"{told.story} The error spans {percent(told.value)} of a column's range; "
+            f"answering the mean for everybody spans {percent(told.baseline)}."
         ).strip()

@@ -5,8 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.errors import Defect
-from ppdm_core.metrics._metric import Better, Kind, percent
+from ppdm_core.metrics._metric import Better, Kind, Told, check_links, percent
 from ppdm_core.types import Ints
 
 
@@ -20,29 +19,19 @@ class Rate:
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     goal: ClassVar[Literal["link"]] = "link"
     is_rate: ClassVar[bool] = True
+    gateable: ClassVar[bool] = True
     describe: ClassVar[str] = "share of the people looked for whose row was found"
 
     def measure(self, link: Ints, truth: Ints) -> float:
-        if link.shape != truth.shape or link.ndim != 1 or len(link) == 0:
-            raise Defect(f"{self.name} got links of shape {link.shape} for {truth.shape} targets.")
-        if not np.issubdtype(link.dtype, np.integer) or bool((truth < 0).any()):
-            raise Defect(f"{self.name} needs whole numbers as links, and a record per target.")
+        check_links(self.name, link, truth)
         return float(np.mean(link == truth))
 
     def baseline(self, n: int) -> float:
         """A row picked blindly out of ``n``."""
         return 1.0 / n
 
-    def sentence(
-        self,
-        *,
-        value: float,
-        baseline: float,
-        story: str = "",
-        epsilon: float = 0.0,
-        original: float | None = None,
-    ) -> str:
+    def sentence(self, told: Told) -> str:
         return (
-            f"{story} That finds {percent(value)} of them; "
-            f"picking rows blindly finds {percent(baseline)}."
+            f"{told.story} That finds {percent(told.value)} of them; "
+            f"picking rows blindly finds {percent(told.baseline)}."
         ).strip()

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._metric import Better, Kind, check_tables, percent
+from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
 from ppdm_core.types import Floats, Schema
 
 
@@ -23,6 +23,7 @@ class RelativeError:
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
     goal: ClassVar[Literal["reconstruct"]] = "reconstruct"
     is_rate: ClassVar[bool] = False
+    gateable: ClassVar[bool] = True
     describe: ClassVar[str] = "mean distance between guess and record, in units of the record"
 
     def measure(
@@ -41,16 +42,8 @@ class RelativeError:
         error = np.linalg.norm(X[used] - X_hat[used], axis=1)
         return float(np.mean(error / length[used]))
 
-    def sentence(
-        self,
-        *,
-        value: float,
-        baseline: float,
-        story: str = "",
-        epsilon: float = 0.0,
-        original: float | None = None,
-    ) -> str:
+    def sentence(self, told: Told) -> str:
         return (
-            f"{story} The answers are {percent(value)} off; "
-            f"answering the mean for everybody is {percent(baseline)} off."
+            f"{told.story} The answers are {percent(told.value)} off; "
+            f"answering the mean for everybody is {percent(told.baseline)} off."
         ).strip()

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 from ppdm_core.errors import BadInput
 from ppdm_core.noise import Noise
 from ppdm_core.scaling import SCALES
-from ppdm_core.types import Guarantee, Released, Rows, Schema
+from ppdm_core.types import Floats, Guarantee, Released, Rows, Schema
 from ppdm_core.validation import check_choice, reject
 
 Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be stored as JSON
@@ -112,6 +112,10 @@ class Sanitizer(ABC):
 
     @abstractmethod
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee: ...
+
+    def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats] | None:
+        """What the key hides, if that is a linear map: its centre and its loadings."""
+        return None
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
         """The numbers that decide what a record becomes, as plain lists."""

@@ -34,8 +34,10 @@ class AdditiveNoise(Sanitizer):
 
     **Public**: law and scales of the noise, the grid, what the noise adds to squared distances: its
     mean, and a variance that it does not exceed (the columns' own is not told).
-    **Broken by**: ``shrinkage`` when columns are correlated, because then the noise can be filtered
-    out; ``record_linkage`` with many columns, because each tells a little about its person.
+    **Broken by**: ``shrinkage`` and ``correlation_filter`` when columns are correlated, because
+    then the noise can be filtered out; ``record_linkage`` and ``membership`` with many columns,
+    because each tells a little about its person; ``attribute_inference`` when the noise on the
+    other columns is too small to hide whose row it is.
     **Guarantee**: for laplace, logistic and student_t bounded amplification of one release: that of
     one column for a component and an attribute, and their sum in logarithms for a record, all
     reached or approached. With bounds or z-scores from private records only given those. For normal

@@ -50,10 +50,12 @@ class DctFuzzy(Sanitizer):
 
     **Public**: the transform and the order of its input; how many coefficients are kept; the
     rounding; moments of the distance distortion. Not which ones are kept, nor their order.
-    **Broken by**: ``known_pairs``, with a few more known records than kept coefficients, up to
-    what the pruned ones hold; ``record_linkage`` with what that recovers. One known record is
-    enough for somebody who compares its coefficients with its released row: they are equal, so
-    the order is read off, and the inverse transform does the rest.
+    **Broken by**: ``column_order``: the coefficients of a known record stand in its row, so that
+    one such record tells their order, and the inverse transform does the rest, up to what the
+    pruned ones hold; of few columns a sample of people tells the order, too. ``known_pairs`` and
+    ``trilateration`` need a few more known records than kept coefficients, ``known_sample_pca`` a
+    sample with people who are in the release. Then ``record_linkage`` finds people, ``membership``
+    tells who is in it, and ``attribute_inference`` what they have.
     **Guarantee**: none. Given the key, a row is a function of its record, without noise.
     **References**: Mukherjee, Chen, Gangopadhyay, "A fuzzy programming approach for data
     reduction and privacy in distance-based mining" (2008), sections 3.1 to 3.3 and 3.5; energy
@@ -193,6 +195,11 @@ class DctFuzzy(Sanitizer):
             atom=RESOLUTION,  # nothing is drawn: how often a step meets a given number
             counts={"records without energy at the fit": fitted["without_energy"]},
         )
+
+    def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
+        transform = self.transform(schema)
+        basis = transform.coefficients(transform.origin + np.eye(len(schema.numeric)))  # (d, d)
+        return transform.origin, basis[:, self._columns(schema, noise, fitted)]
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
         return empirical(

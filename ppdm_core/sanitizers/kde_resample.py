@@ -45,9 +45,10 @@ class KdeResample(Sanitizer):
     takes the bandwidths of all records together; its label still tells whose rows these are).
 
     **Public**: the rule and the kernel, not the bandwidths. They can be estimated from the rows.
-    **Broken by**: ``record_linkage``: every row lies within the bandwidths of its record, and with
+    **Broken by**: ``source_record``: every row lies within the bandwidths of its record, and with
     more than a few columns of no other, so that the source of a row, outliers first, is often
-    certain. Whoever has a record that is far from all rows knows that nothing was drawn there.
+    certain; ``record_linkage`` the other way round. ``kernel_support`` and ``membership``: whoever
+    has a record that is far from all rows knows that nothing was drawn there.
     **Guarantee**: none. Bounded steps exclude most records as the source: gamma is infinite. A
     column that is constant within a class is released as it is (counted), unless "floor".
     **References**: Tan, Ng, "Privacy-preserving sharing of horizontally-distributed private data

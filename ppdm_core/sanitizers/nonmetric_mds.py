@@ -70,9 +70,12 @@ class NonmetricMds(Sanitizer):
     ``iterations``: steps at most.
 
     **Public**: stress, number of landmarks, mean and variance of the change of squared distances.
-    **Broken by**: ``known_pairs``: nearly all distances are nearly kept, so that a few more known
-    records than dimensions give the map; with one dimension less than columns it is close to a
-    rotation. Then ``record_linkage`` finds people.
+    **Broken by**: ``known_pairs`` and ``trilateration``: nearly all distances are nearly kept, so
+    that a few more known records than dimensions give the map; with one dimension less than
+    columns it is close to a rotation. Unless dimensions are few, ``known_records`` finds out whose
+    rows these are, and ``known_sample_pca`` needs only a sample with people who are in the
+    release. Then ``record_linkage`` finds people, ``membership`` tells who is in it, and
+    ``attribute_inference`` what they have.
     **Guarantee**: none. The order of all distances fixes the points almost up to scale and
     direction.
     **References**: Alotaibi and others, non-metric multidimensional scaling for privacy-preserving

@@ -59,7 +59,8 @@ class PcaLaplace(Sanitizer):
     **Public**: centre, loadings, law and scales of the noise, grid, moments of the distance
     distortion in two digits (eq. 12 and 13, and the exact variance unless the basis is a file).
     **Broken by**: ``shrinkage`` and ``transform_inverse`` when the noise is small against the
-    spread of the components; ``record_linkage`` with several nearly noiseless components.
+    spread of the components; ``record_linkage`` and ``membership`` with several nearly noiseless
+    components, and ``attribute_inference`` with that.
     **Guarantee**: with a public basis (file) or one fitted on records that are never released
     (sample): bounded amplification for component, attribute and record, of one release. With a
     private basis only given that basis; nothing is said of what the basis itself tells.

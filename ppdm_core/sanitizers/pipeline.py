@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ppdm_core.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
-from ppdm_core.types import Guarantee, Released, Rows, Schema
+from ppdm_core.types import Floats, Guarantee, Released, Rows, Schema
 from ppdm_core.validation import reject
 
 KINDS = ("bounded", "bounded_given_basis", "empirical")  # from strong to weak
@@ -29,8 +29,9 @@ class Pipeline(Sanitizer):
     { method = "randomized_response", gamma = { attribute = 3 } }.
 
     **Public**: what the two methods publish.
-    **Broken by**: what breaks either part; ``record_linkage`` by somebody who compares both,
-    because what each part tells of a person adds up.
+    **Broken by**: what breaks either part; ``record_linkage``, ``membership`` and
+    ``attribute_inference`` by somebody who compares both, because what each part tells of a person
+    adds up.
     **Guarantee**: for a record the product of the two gammas; for a component or an attribute the
     larger one. It is as weak as the weaker part: given a basis if one of them is, and none if one
     has none.
@@ -124,6 +125,9 @@ class Pipeline(Sanitizer):
         )
         # The atom is that of the numbers; how often categories are kept is in the responses.
         return Released(second.rows, public, first.atom, {**first.counts, **second.counts})
+
+    def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats] | None:
+        return self.numbers.leaked(schema, noise, fitted)
 
     def _names(self) -> dict[str, str]:
         return {"numeric_method": self.numbers.name, "categorical_method": self.words.name}

@@ -34,9 +34,10 @@ class RandomProjection(Sanitizer):
 
     **Public**: the number of components, the normalisation, mean and variance of the squared
     distance of two released rows over that of their records.
-    **Broken by**: ``known_pairs``, by regression, as far as the kept directions reach; whoever
-    learns the matrix inverts it there. A record of zeros stays zeros, and lengths, distances and
-    inner products can be estimated from the rows.
+    **Broken by**: ``known_pairs``, by regression, as far as the kept directions reach, and with
+    what that tells ``record_linkage``; ``transform_inverse`` by whoever learns the matrix, to the
+    same point. A record of zeros stays zeros. Distances and inner products can be estimated from
+    the rows, and so can lengths: ``norm_bounds``.
     **Guarantee**: none. One row is enough to tell records of different length apart: gamma is
     infinite.
     **References**: Mukherjee, Banerjee, Chen, Gangopadhyay, "A privacy preserving technique for
@@ -119,6 +120,10 @@ class RandomProjection(Sanitizer):
             ),
             atom=STEP,
         )
+
+    def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
+        d = len(schema.numeric)
+        return np.zeros(d), self._directions(schema, noise, fitted) * self._factor(d)
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
         return empirical(

@@ -12,7 +12,7 @@ from ppdm_core.haar import haar
 from ppdm_core.noise import Noise
 from ppdm_core.rows import padded_product
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
-from ppdm_core.types import Block, Guarantee, Numeric, Public, Released, Rows, Schema
+from ppdm_core.types import Block, Floats, Guarantee, Numeric, Public, Released, Rows, Schema
 from ppdm_core.validation import reject
 
 STEP = 2.0**-32  # outputs are rounded to it, so that low bits do not depend on the machine
@@ -29,8 +29,12 @@ class RandomRotation(Sanitizer):
 
     **Public**: the scaling; that distances are exact; whether there is an offset.
     **Broken by**: ``known_pairs`` as soon as the known records span the space (as many independent
-    ones as columns give everything), and long before for records near their span. A translation
-    costs the attacker one known record more.
+    ones as columns give everything), and long before for records near their span;
+    ``known_records``, because distances tell whose rows these are; ``trilateration``;
+    ``known_sample_pca``, with no known row at all, if people of the sample are in the release.
+    Then ``record_linkage`` finds everybody, ``membership`` tells who is in it, and
+    ``attribute_inference`` what they have. ``norm_bounds`` reads lengths off the rows. A
+    translation hides these, and costs the others one known record more.
     **Guarantee**: none. Two records of different length have disjoint images: gamma is infinite.
     It stays so with a translation, because bounded offsets do not reach everywhere.
     **References**: Liu, Giannella, Kargupta, "An attacker's view of distance preserving maps for
@@ -57,12 +61,8 @@ class RandomRotation(Sanitizer):
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         d = len(schema.numeric)
-        rng = noise.generator("rotation", self.fingerprint(schema, fitted))
-        M = haar(d, rng)
-        reach = float(np.linalg.norm(np.maximum(np.abs(schema.lows), np.abs(schema.highs))))
-        offset = np.zeros(d)
-        if self.translation:
-            offset, reach = rng.uniform(-reach, reach, d), 2 * reach
+        M, offset = self._motion(schema, noise, fitted)
+        reach = farthest(schema) * (2 if self.translation else 1)
         columns = tuple(f"rotated_{i + 1}" for i in range(d))
         released = replace(schema, numeric=tuple(Numeric(name, -reach, reach) for name in columns))
 
@@ -83,9 +83,25 @@ class RandomRotation(Sanitizer):
             atom=STEP,
         )
 
+    def _motion(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
+        d = len(schema.numeric)
+        rng = noise.generator("rotation", self.fingerprint(schema, fitted))
+        M = haar(d, rng)
+        reach = farthest(schema)
+        return M, rng.uniform(-reach, reach, d) if self.translation else np.zeros(d)
+
+    def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
+        M, offset = self._motion(schema, noise, fitted)
+        return -offset @ M, M.T
+
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
         return empirical(
             "A rotation has no worst-case bound: "
             f"{'' if self.translation else 'lengths and '}distances are published exactly.",
             *self.weaker_promises(schema),
         )
+
+
+def farthest(schema: Schema) -> float:
+    """How long a record can be."""
+    return float(np.linalg.norm(np.maximum(np.abs(schema.lows), np.abs(schema.highs))))

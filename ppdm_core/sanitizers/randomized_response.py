@@ -55,7 +55,8 @@ class RandomizedResponse(Sanitizer):
     the true frequencies and their variance.
     **Broken by**: ``record_linkage``, by somebody who compares categories, when gamma is large or
     columns are many: each answer adds to what is known of its person. Columns that say nearly the
-    same act like several answers to one question.
+    same act like several answers to one question. ``attribute_inference`` reads the last answer
+    from a row that was found by the others.
     **Guarantee**: bounded amplification of one release: gamma of the column for a component and
     an attribute (the largest is told), the product over the columns for a record. All of them are
     reached, and never passed: the probabilities are whole numbers of 2^-128, rounded toward more

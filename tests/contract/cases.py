@@ -78,19 +78,46 @@ SANITIZERS: dict[str, SanitizerCase] = {
 # The weak release (tests.contract.scenes) that the attack must break.
 ATTACKS: dict[str, str] = {
     "transform_inverse": "slight noise",
-    "shrinkage": "slight noise",
+    "correlation_filter": "for correlation_filter",
+    "shrinkage": "for shrinkage",
     "known_pairs": "rotation",
+    "known_records": "for known_records",
+    "known_sample_pca": "for known_sample_pca",
+    "known_sample_ica": "for known_sample_ica",
+    "trilateration": "for trilateration",
+    "column_order": "for column_order",
+    "release_averaging": "for release_averaging",
+    "norm_bounds": "for norm_bounds",
+    "source_record": "for source_record",
+    "kernel_support": "for kernel_support",
+    "low_bits": "for low_bits",
     "record_linkage": "slight noise",
+    "membership": "for membership",
+    "attribute_inference": "for attribute_inference",
+    "singling_out": "for singling_out",
+    "linkability": "for linkability",
 }
 
-# What the metric says of a perfect copy; None: the same as of the original.
-METRICS: dict[str, float | None] = {
+# What the metric says of a perfect copy; None: the same as of the original; or why nothing.
+_NO_COPY = "it measures a density that only kde_resample draws from, not rows"
+METRICS: dict[str, float | str | None] = {
     "interval_privacy": 0.0,
     "relative_error": 0.0,
     "breach_rate": 1.0,
+    "norm_breach_rate": 1.0,
+    "true_positive_rate": 1.0,
+    "auc": 1.0,
     "rate": 1.0,
+    "source_rate": 1.0,
+    "source_posterior": 1.0,
+    "inference_rate": 1.0,
+    "pair_rate": 1.0,
+    "singling_rate": 1.0,
     "knn_accuracy": None,
     "distance_loss": 0.0,
+    "closest_record": 1.0,
+    "dapl_held_out": _NO_COPY,
+    "dapl_plug_in": _NO_COPY,
 }
 
 # The broken evidence (tests.contract.evidence) that each gate must refuse on its own.

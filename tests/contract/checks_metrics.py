@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ppdm_core.errors import PpdmError
-from ppdm_core.metrics import Metric
+from ppdm_core.metrics import Metric, Told
 from ppdm_core.types import Public
 from tests.contract.tables import schema, table
 
@@ -21,25 +21,53 @@ def truth() -> tuple[np.ndarray, np.ndarray]:
     return rows.X, rows.label
 
 
+IS_MEMBER = np.arange(N) % 2 == 0
+
+
 def measured(metric: Metric, answer: np.ndarray) -> float:
-    """The metric of an attacker's table, of links, or of a release."""
+    """The metric of an attacker's answer, or of a release."""
     X, label = truth()
-    if metric.goal == "link":
+    if metric.goal in ("link", "pair"):
         return metric.measure(answer, np.arange(N))
+    if metric.goal == "source":
+        return metric.measure(answer, np.ones(answer.shape), np.arange(N))
+    if metric.goal == "member":
+        return metric.measure(answer, IS_MEMBER)
+    if metric.goal == "norms":
+        return metric.measure(np.linalg.norm(X, axis=1), answer, EPSILON)
+    if metric.goal == "infer":
+        return metric.measure(answer, X, schema(D), EPSILON)
+    if metric.goal == "single_out":
+        return metric.measure(answer, X)
     if metric.goal == "reconstruct":
         return metric.measure(X, answer, schema(D), EPSILON)
     return metric.measure(X, label, answer, COPY, np.random.default_rng(0))
 
 
 def perfect(metric: Metric) -> np.ndarray:
-    return np.arange(N) if metric.goal == "link" else truth()[0].copy()
+    X = truth()[0]
+    answers = {
+        "link": np.arange(N),
+        "pair": np.arange(N),
+        "source": np.arange(N)[:, None],
+        "member": IS_MEMBER.astype(np.float64),
+        "norms": np.linalg.norm(X, axis=1),
+        "single_out": np.stack([X, X], axis=2),  # everybody's own values
+    }
+    return answers.get(metric.goal, X).copy()
 
 
 def noise(metric: Metric, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    if metric.goal == "link":
-        return rng.permutation(N)
-    return rng.normal(0.0, 30.0, (N, D))
+    answers = {
+        "link": lambda: rng.permutation(N),
+        "pair": lambda: rng.permutation(N),
+        "source": lambda: rng.permutation(N)[:, None],
+        "member": lambda: rng.random(N),
+        "norms": lambda: rng.normal(0.0, 30.0, N),
+        "single_out": lambda: np.sort(rng.normal(0.0, 30.0, (N, D, 2)), axis=2),
+    }
+    return answers.get(metric.goal, lambda: rng.normal(0.0, 30.0, (N, D)))()
 
 
 def answers(metric: Metric) -> Iterator[np.ndarray]:
@@ -47,12 +75,12 @@ def answers(metric: Metric) -> Iterator[np.ndarray]:
     yield perfect(metric)
     for seed in range(5):
         yield noise(metric, seed)
-    if metric.goal == "link":
-        yield np.full(N, -1)
-        yield np.zeros(N, dtype=np.int64)
+    good = perfect(metric)
+    if np.issubdtype(good.dtype, np.integer):
+        yield np.full_like(good, -1)
+        yield np.zeros_like(good)
         return
-    X = truth()[0]
-    yield from (X + 1e-9, X[::-1].copy(), np.zeros((N, D)), np.full((N, D), 1e12), -X, X * 1e-12)
+    yield from (good + 1e-9, good[::-1].copy(), 0 * good, 0 * good + 1e12, -good, good * 1e-12)
 
 
 def check_inside_bounds(metric: Metric) -> None:
@@ -96,7 +124,8 @@ def check_nan_is_an_error(metric: Metric) -> None:
         answer[N // 2] = bad
         poisoned = X.copy()
         poisoned[3, 1] = bad
-        must_refuse(lambda answer=answer: measured(metric, answer), f"an answer of {bad}")
+        if not (metric.goal == "single_out" and np.isinf(bad)):  # intervals may be open
+            must_refuse(lambda answer=answer: measured(metric, answer), f"an answer of {bad}")
         if metric.goal == "reconstruct":
             must_refuse(
                 lambda table=poisoned: metric.measure(table, X, schema(D), EPSILON),
@@ -111,7 +140,9 @@ def check_nan_is_an_error(metric: Metric) -> None:
 
 
 def check_shapes_are_checked(metric: Metric) -> None:
-    must_refuse(lambda: measured(metric, perfect(metric)[:-1]), "an answer with a row too few")
+    good = perfect(metric)
+    short = good[:, :-1] if metric.goal == "single_out" else good[:-1]
+    must_refuse(lambda: measured(metric, short), "an answer that is too short")
     must_refuse(lambda: measured(metric, perfect(metric)[:0]), "an answer without rows")
 
 
@@ -125,7 +156,7 @@ def must_refuse(call: Callable[[], float], what: str) -> None:
 
 def check_speaks(metric: Metric) -> None:
     """One sentence a steward reads, with figures that were measured."""
-    text = metric.sentence(value=0.25, baseline=0.125, story="Somebody looks.", epsilon=0.1)
+    text = metric.sentence(Told(value=0.25, baseline=0.125, story="Somebody looks.", epsilon=0.1))
     assert text.endswith("."), f"not a sentence: {text}"
     assert "25.0 %" in text, f"it does not say what was measured: {text}"
     assert metric.describe, "it does not say what it measures"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,25 +18,47 @@ from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.relative_error import RelativeError
 from ppdm_core.policy import Limit
-from ppdm_core.types import AttackerView, Estimate, Score
+from ppdm_core.types import AttackerView, Estimate, Goal, Score
 from ppdm_core.verdict import Finding, Verdict
-from tests.contract.scenes import scene
+from tests.contract.scenes import independent_noise, staged
 
 Generator = np.random.Generator
 
 
-class AnswersTheMean(TransformInverse):
+@dataclass(frozen=True)
+class IgnoresTheRelease:
     """The baseline in an attack's clothes."""
 
-    def attack(self, view: AttackerView, rng: Generator) -> Estimate:
-        assert view.sample is not None
-        return Estimate({"inverse": np.tile(view.sample.mean(axis=0), (len(view.Y), 1))})
+    name: str
+    goal: Goal
 
-
-class LinksBlindly(RecordLinkage):
     def attack(self, view: AttackerView, rng: Generator) -> Estimate:
         assert view.targets is not None
-        return Estimate({"blind": rng.integers(0, len(view.Y), len(view.targets))})
+        people, d = view.targets, len(view.schema.numeric)
+        m, t, c = len(view.Y), view.targets.n, len(view.schema.categorical)
+        mean = people.X.mean(axis=0)
+        answers = {
+            "reconstruct": lambda: np.tile(mean, (m, 1)),
+            "norms": lambda: np.full(m, np.linalg.norm(people.X, axis=1).mean()),
+            "link": lambda: rng.integers(0, m, t),
+            "source": lambda: rng.integers(0, t, (m, 1)),
+            "member": lambda: rng.random(t),
+            "infer": lambda: np.tile(np.append(mean, np.zeros(c)), (t, 1)),
+            "pair": lambda: rng.integers(0, t, t),
+            "single_out": lambda: blind_statements(people.X, d + c + 1, rng),
+        }
+        claims = {"blind": np.full((m, 1), 1 / t)} if self.goal == "source" else {}
+        return Estimate({"blind": answers[self.goal]()}, claims)
+
+
+def blind_statements(X: np.ndarray, width: int, rng: Generator) -> np.ndarray:
+    """Boxes somewhere in the range of the columns."""
+    statements = np.empty((200, width, 2))
+    statements[:] = -np.inf, np.inf
+    d = X.shape[1]
+    ends = np.sort(rng.uniform(X.min(axis=0), X.max(axis=0), (2, 200, d)), axis=0)
+    statements[:, :d] = np.moveaxis(ends, 0, -1)
+    return statements
 
 
 class KnowsTheTruth(TransformInverse):
@@ -43,9 +66,9 @@ class KnowsTheTruth(TransformInverse):
 
     def attack(self, view: AttackerView, rng: Generator) -> Estimate:
         for seed in range(10):
-            truth = scene("independent noise", seed)
-            if np.array_equal(truth.view.Y, view.Y):
-                return Estimate({"peeked": truth.X})
+            stage = staged(independent_noise(np.random.default_rng(seed)), seed).stage
+            if np.array_equal(stage.draw.Y[stage.shuffle], view.Y):
+                return Estimate({"peeked": stage.truth.X[stage.shuffle]})
         return super().attack(view, rng)
 
 
@@ -63,8 +86,8 @@ class WritesToItsView(KnownPairs):
 class SortsItsTargets(RecordLinkage):
     def attack(self, view: AttackerView, rng: Generator) -> Estimate:
         estimate = super().attack(view, rng)
-        if view.targets is not None and view.targets.flags.writeable:
-            view.targets.sort(axis=0)
+        if view.targets is not None and view.targets.X.flags.writeable:
+            view.targets.X.sort(axis=0)
         return estimate
 
 
@@ -94,7 +117,7 @@ class AnswersByPosition(RecordLinkage):
 
     def attack(self, view: AttackerView, rng: Generator) -> Estimate:
         assert view.targets is not None
-        return Estimate({"position": np.arange(len(view.targets))})
+        return Estimate({"position": np.arange(view.targets.n)})
 
 
 class UsesGlobalNumpy(TransformInverse):
@@ -148,7 +171,7 @@ class ScoresWhatItGets(Rate):
 
 
 class SpeaksWithoutFigures(Rate):
-    def sentence(self, **figures) -> str:
+    def sentence(self, told) -> str:
         return "Some were found."
 
 

@@ -2,30 +2,78 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ppdm_core.play import Draw, Stage, Truth, cast_all, cast_split
+from ppdm_core.policy import Attacker
 from ppdm_core.public_map import has_map, invert
-from ppdm_core.types import AttackerView, Floats, Ints, Known, Numeric, Public, Schema
+from ppdm_core.types import AttackerView, Floats, Ints, Numeric, Public, Schema
+from tests.contract import (
+    scene_attribute_inference,
+    scene_column_order,
+    scene_correlation_filter,
+    scene_kernel_support,
+    scene_known_records,
+    scene_known_sample_ica,
+    scene_known_sample_pca,
+    scene_linkability,
+    scene_low_bits,
+    scene_membership,
+    scene_norm_bounds,
+    scene_release_averaging,
+    scene_shrinkage,
+    scene_singling_out,
+    scene_source_record,
+    scene_trilateration,
+)
 
 N, D = 150, 4
 KNOWN, SAMPLE = 20, 30
+EPSILON = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Weak:
+    """A table, a release of it, and what the attacker holds beside."""
+
+    X: Floats  # (n, d)
+    Y: Floats  # (m, s)
+    public: Public
+    source: Ints | None = None
+    members: Ints | None = None
+    label: np.ndarray | None = None
+    C: np.ndarray | None = None  # released codes
+    codes: np.ndarray | None = None  # true ones
+    schema: Schema | None = None
+    sample: Floats | None = None
+    earlier: tuple[Floats, ...] = ()
+    leak: Public | None = None
+    known: int = KNOWN
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
     """A view, and what only the scorer knows."""
 
-    view: AttackerView
-    X: Floats  # (n, d) in the order of view.Y
-    others: Ints  # rows that the attacker did not know before
-    targets: Ints  # the row of each target
+    stage: Stage
+    weak: Weak
 
-
-def orthogonal(rng: np.random.Generator) -> Floats:
-    Q, R = np.linalg.qr(rng.standard_normal((D, D)))
-    return np.asarray(Q * np.sign(np.diag(R)))
+    @property
+    def view(self) -> AttackerView:
+        weak, view = self.weak, self.stage.view(EPSILON, "standard")
+        copies = {"inverse": invert(view.public, view.Y)} if has_map(view.public) else {}
+        if view.public.space == "original":
+            copies = {"as_is": view.Y.copy()}
+        return replace(
+            view,
+            sample=weak.sample,
+            earlier=tuple(Y[self.stage.shuffle] for Y in weak.earlier),
+            reconstructions=copies,
+        )
 
 
 def people(rng: np.random.Generator, n: int) -> Floats:
@@ -33,50 +81,105 @@ def people(rng: np.random.Generator, n: int) -> Floats:
     return np.clip(0.7 * rng.random((n, D)) + 0.3 * rng.random((n, 1)), 0.0, 1.0)
 
 
+def orthogonal(rng: np.random.Generator, d: int = D) -> Floats:
+    Q, R = np.linalg.qr(rng.standard_normal((d, d)))
+    return np.asarray(Q * np.sign(np.diag(R)))
+
+
+def unit_box(d: int) -> Schema:
+    return Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d)))
+
+
 def laplace_public(L: Floats, b: float) -> Public:
     return Public(
         method="pca_laplace",
         space="components",
-        columns=tuple(f"component_{i}" for i in range(D)),
-        centre=np.full(D, 0.5),
+        columns=tuple(f"component_{i}" for i in range(L.shape[1])),
+        centre=np.full(len(L), 0.5),
         loadings=L,
         law="laplace",
-        scales=np.full(D, b),
+        scales=np.full(L.shape[1], b),
     )
 
 
-def weak_release(kind: str, X: Floats, rng: np.random.Generator) -> tuple[Floats, Public]:
-    M = orthogonal(rng)
-    if kind == "rotation":
-        columns = tuple(f"rotated_{i}" for i in range(D))
-        return X @ M.T, Public("random_rotation", "rotated", columns, preserves_distances=True)
-    if kind == "slight noise":
-        b = 0.005
-        return (X - 0.5) @ M + rng.laplace(0.0, b, X.shape), laplace_public(M, b)
-    if kind == "independent noise":
-        return rng.laplace(0.0, 1.0, X.shape), laplace_public(M, 1.0)
-    raise ValueError(kind)
+def rotation(rng: np.random.Generator) -> Weak:
+    X = people(rng, N)
+    columns = tuple(f"rotated_{i}" for i in range(D))
+    public = Public("random_rotation", "rotated", columns, preserves_distances=True)
+    return Weak(X, X @ orthogonal(rng).T, public, sample=people(rng, SAMPLE))
+
+
+def noisy(rng: np.random.Generator, b: float) -> Weak:
+    X, M = people(rng, N), orthogonal(rng)
+    Y = (X - 0.5) @ M + rng.laplace(0.0, b, X.shape)
+    return Weak(X, Y, laplace_public(M, b), sample=people(rng, SAMPLE))
+
+
+def slight_noise(rng: np.random.Generator) -> Weak:
+    return noisy(rng, 0.005)
+
+
+def slight_noise_on_half(rng: np.random.Generator) -> Weak:
+    return half(slight_noise(rng), rng)
+
+
+def independent_noise(rng: np.random.Generator) -> Weak:
+    X, M = people(rng, N), orthogonal(rng)
+    Y = rng.laplace(0.0, 1.0, X.shape)
+    return Weak(X, Y, laplace_public(M, 1.0), sample=people(rng, SAMPLE))
+
+
+def half(weak: Weak, rng: np.random.Generator) -> Weak:
+    """The same with every other person outside the release."""
+    members = np.sort(rng.permutation(len(weak.X))[: len(weak.X) // 2])
+    return replace(weak, Y=weak.Y[members], source=members, members=members)
+
+
+SCENES: dict[str, Callable[[np.random.Generator], Weak]] = {
+    "rotation": rotation,
+    "slight noise": slight_noise,
+    "slight noise on half": slight_noise_on_half,
+    "silence": independent_noise,
+}
+for _module in (
+    scene_attribute_inference,
+    scene_linkability,
+    scene_release_averaging,
+    scene_singling_out,
+    scene_column_order,
+    scene_correlation_filter,
+    scene_kernel_support,
+    scene_known_records,
+    scene_known_sample_ica,
+    scene_known_sample_pca,
+    scene_low_bits,
+    scene_membership,
+    scene_norm_bounds,
+    scene_shrinkage,
+    scene_source_record,
+    scene_trilateration,
+):
+    _name = _module.__name__.rpartition("scene_")[2]
+    SCENES[f"for {_name}"] = lambda rng, make=_module.weak: Weak(**make(rng))
 
 
 def scene(kind: str, seed: int = 0) -> Scene:
-    rng = np.random.default_rng(seed)
-    X = people(rng, N)
-    Y, public = weak_release(kind, X, rng)
-    rows = rng.permutation(N)
-    known, targets = rows[:KNOWN], rows[KNOWN:]
-    copies = {"inverse": invert(public, Y)} if has_map(public) else {}
-    view = AttackerView(
-        Y=Y,
-        label=np.zeros(N, dtype=np.int32),
-        public=public,
-        schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(D))),
-        epsilon=0.1,
-        known=Known(X[known], known),
-        sample=people(rng, SAMPLE),
-        targets=X[targets],
-        reconstructions=copies,
+    return staged(SCENES[kind](np.random.default_rng(seed)), seed)
+
+
+def staged(weak: Weak, seed: int) -> Scene:
+    rng = np.random.default_rng([seed, 1])
+    n, d = weak.X.shape
+    label = np.zeros(n, dtype=np.int32) if weak.label is None else weak.label
+    truth = Truth(weak.X, label, weak.schema or unit_box(d), weak.codes)
+    draw = Draw(weak.Y, weak.public, weak.source, weak.C, weak.members, weak.leak)
+    attacker = Attacker(known_records=weak.known, epsilon=EPSILON)
+    cast = (
+        cast_all(n, d, attacker, rng)
+        if weak.members is None
+        else cast_split(n, d, weak.members, attacker, rng)
     )
-    return Scene(view, X, np.sort(targets), targets)
+    return Scene(Stage.set(truth, draw, cast, rng), weak)
 
 
 def without(view: AttackerView, need: str) -> AttackerView:
@@ -86,36 +189,32 @@ def without(view: AttackerView, need: str) -> AttackerView:
         return replace(view, public=replace(public, loadings=None, centre=None))
     if need == "public.noise":
         return replace(view, public=replace(public, scales=None, law=None))
+    if need == "map_or_leak":
+        return replace(without(view, "public.map"), leak=None)
+    if need == "known_or_sample":
+        return replace(view, known=None, records=None, sample=None)
+    if need == "public.lengths":
+        return replace(view, public=replace(public, facts={}, preserves_distances=False))
+    if need == "public.resampled":
+        return replace(view, public=replace(public, method="other", facts={}))
     if need == "reconstructions":
-        return replace(view, reconstructions={})
-    return replace(view, **{need: None})
+        return replace(view, reconstructions={}, public=replace(public, space="rotated"))
+    return replace(view, **{need: () if need == "earlier" else None})
 
 
-def permuted(view: AttackerView, order: Ints) -> AttackerView:
-    """Row ``i`` of the new view is row ``order[i]`` of the old one."""
-    assert view.known is not None
-    return replace(
-        view,
-        Y=view.Y[order],
-        label=view.label[order],
-        known=replace(view.known, rows=np.argsort(order)[view.known.rows]),
-        reconstructions={name: X[order] for name, X in view.reconstructions.items()},
-    )
-
-
-def arrays(view: AttackerView) -> dict[str, np.ndarray]:
+def arrays(view: Any, name: str = "") -> dict[str, np.ndarray]:
     """Everything in a view that could be written to."""
-    public, known = view.public, view.known
-    named = {
-        "Y": view.Y,
-        "label": view.label,
-        "sample": view.sample,
-        "targets": view.targets,
-        "known.X": known.X if known else None,
-        "known.rows": known.rows if known else None,
-        "centre": public.centre,
-        "loadings": public.loadings,
-        "scales": public.scales,
-        **{f"reconstructions.{name}": X for name, X in view.reconstructions.items()},
-    }
-    return {name: array for name, array in named.items() if array is not None}
+    if isinstance(view, np.ndarray):
+        return {name: view}
+    found: dict[str, np.ndarray] = {}
+    if is_dataclass(view):
+        inside = {field.name: getattr(view, field.name) for field in fields(view)}
+    elif isinstance(view, dict):
+        inside = view
+    elif isinstance(view, tuple):
+        inside = {str(i): each for i, each in enumerate(view)}
+    else:
+        return found
+    for key, each in inside.items():
+        found |= arrays(each, f"{name}.{key}" if name else key)
+    return found

@@ -31,9 +31,9 @@ def test_breaks_weak_release(attack: Attack, weak: str):
     checks_attacks.check_breaks_weak_release(attack, weak)
 
 
-@each_key
-def test_gets_nothing_from_noise(key: str):
-    checks_attacks.check_gets_nothing_from_noise(ATTACKS[key])
+@each_attack
+def test_gets_nothing_from_noise(attack: Attack, weak: str):
+    checks_attacks.check_gets_nothing_from_noise(attack, weak)
 
 
 @each_attack

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ppdm_core.attacks import ATTACKS
 from ppdm_core.attacks.known_pairs import KnownPairs
 from ppdm_core.gates.amplification import Amplification
 from ppdm_core.gates.required_audits import RequiredAudits
@@ -57,10 +58,16 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks.check_named_alike, PcaLaplace, ("pca", cases.SANITIZERS)),
     (checks.check_named_alike, PcaLaplace, ("pca_laplace", {"random_rotation": 1})),
     (checks.check_named_alike, bad.Planted, ("pca_laplace", cases.SANITIZERS)),
-    (checks_attacks.check_breaks_weak_release, planted.AnswersTheMean, (WEAK,)),
-    (checks_attacks.check_breaks_weak_release, planted.LinksBlindly, (WEAK,)),
+    *(
+        (
+            checks_attacks.check_breaks_weak_release,
+            planted.IgnoresTheRelease(key, ATTACKS[key].goal),
+            (weak,),
+        )
+        for key, weak in cases.ATTACKS.items()
+    ),
     (checks_attacks.check_breaks_weak_release, planted.AnswersByPosition, (WEAK,)),
-    (checks_attacks.check_gets_nothing_from_noise, planted.KnowsTheTruth, ()),
+    (checks_attacks.check_gets_nothing_from_noise, planted.KnowsTheTruth, (WEAK,)),
     (checks_attacks.check_needs_are_checked, planted.RunsWithoutItsNeeds, (WEAK,)),
     (checks_attacks.check_view_untouched, planted.WritesToItsView, (WEAK,)),
     (checks_attacks.check_view_untouched, planted.SortsItsTargets, (WEAK,)),
@@ -149,4 +156,4 @@ def test_a_new_key_without_a_case_is_noticed():
 
 def test_an_attack_that_its_weak_release_hides_from_fails():
     with pytest.raises(AssertionError):
-        checks_attacks.check_breaks_weak_release(KnownPairs(), "independent noise")
+        checks_attacks.check_breaks_weak_release(KnownPairs(), "silence")

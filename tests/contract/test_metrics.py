@@ -18,28 +18,38 @@ def test_named_alike(key: str):
     check_named_alike(type(METRICS[key]), key, cases.METRICS)
 
 
+def skip_excused(key: str) -> None:
+    if isinstance(cases.METRICS[key], str):
+        pytest.skip(cases.METRICS[key])
+
+
 @each_key
 def test_inside_bounds(key: str):
+    skip_excused(key)
     checks_metrics.check_inside_bounds(METRICS[key])
 
 
 @pytest.mark.parametrize(("key", "expected"), cases.METRICS.items(), ids=cases.METRICS)
-def test_extreme_on_a_copy(key: str, expected: float | None):
+def test_extreme_on_a_copy(key: str, expected: float | str | None):
+    skip_excused(key)
     checks_metrics.check_extreme_on_a_copy(METRICS[key], expected)
 
 
 @each_key
 def test_noise_is_told_from_a_copy(key: str):
+    skip_excused(key)
     checks_metrics.check_noise_is_told_from_a_copy(METRICS[key])
 
 
 @each_key
 def test_nan_is_an_error(key: str):
+    skip_excused(key)
     checks_metrics.check_nan_is_an_error(METRICS[key])
 
 
 @each_key
 def test_shapes_are_checked(key: str):
+    skip_excused(key)
     checks_metrics.check_shapes_are_checked(METRICS[key])
 
 

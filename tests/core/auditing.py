@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdm_core.audit import Auditor, Draw, Truth, audit_names
+from ppdm_core.audit import Auditor, audit_names
 from ppdm_core.errors import NotApplicable
+from ppdm_core.play import Draw, Truth
 from ppdm_core.policy import Attacker, Limit, Policy
 from ppdm_core.types import AttackerView, Estimate, Numeric, Public, Schema, Score
 
 N, D = 80, 4
+FEW = ("transform_inverse", "shrinkage", "known_pairs", "record_linkage")
 COPY = Public("copy", "original", tuple(f"x{j}" for j in range(D)))
 LAPLACE = replace(
     COPY,
@@ -37,7 +39,7 @@ def truth(n: int = N) -> Truth:
 def policy(limits: int = 1, **attacker: Any) -> Policy:
     known = {"known_records": 20, "sample_share": 0.1, "epsilon": 0.1, **attacker}
     lines = {f"limit {i}": Limit(1.0, "DPO", "test") for i in range(limits)}
-    return Policy(required=(), limits=lines, attacker=Attacker(**known))
+    return Policy(required=FEW, limits=lines, attacker=Attacker(**known), effort="quick")
 
 
 def auditor(*Y: np.ndarray, public: Public = COPY, seed: bytes = b"s", **changed: Any) -> Auditor:
@@ -51,7 +53,7 @@ def noisy(seed: int, b: float = 0.05, n: int = N) -> np.ndarray:
 
 def scores(one: Auditor) -> dict[str, Score]:
     found = {}
-    for name in audit_names():
+    for name in audit_names(one.policy):
         try:
             found.update({score.name: score for score in one.run(name)})
         except NotApplicable:
@@ -68,7 +70,10 @@ class Spy:
     goal: str = "reconstruct"
     name: ClassVar[str] = "spy"
     story: ClassVar[str] = "A spy knows {k} records."
-    needs: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"reconstructions"} if self.goal == "link" else ())
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         self.seen.append(view)

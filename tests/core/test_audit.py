@@ -1,23 +1,27 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit import Auditor, audit_names
+from ppdm_core.audit import Auditor, audit_names, every_audit
 from ppdm_core.errors import Defect, NotApplicable
 from ppdm_core.haar import haar
 from ppdm_core.metrics import METRICS
+from ppdm_core.policy import Limit
 from ppdm_core.types import Estimate, Public
-from tests.core.auditing import LAPLACE, D, N, Spy, auditor, noisy, policy, scores, truth
+from tests.core.auditing import FEW, LAPLACE, D, N, Spy, auditor, noisy, policy, scores, truth
 
 
 def test_a_constant_release_is_linked_at_one_in_n():
     Y = np.full((N, D), 0.25)
     for seed in (b"a", b"b", b"c"):
-        (rate,) = auditor(Y, Y, Y, seed=seed).run("record_linkage")
-        assert rate.baseline == 1 / N
-        assert rate.low <= 1 / N <= rate.high
+        rate = auditor(Y, Y, Y, seed=seed).run("record_linkage")[0]
+        # A row of the person's label: there are two labels, so that it is found twice as often.
+        assert rate.baseline == pytest.approx(2 / N, rel=0.1)
+        assert rate.low <= rate.baseline <= rate.high
         # The worst of a dozen blind candidates, over some 150 tries.
         assert rate.value <= 5 / N
 
@@ -35,7 +39,8 @@ def test_independent_noise_gives_the_baseline():
     Y = np.random.default_rng(4).random((3, 300, D))
     found = scores(auditor(*Y, known_records=60))
     for name in ("record_linkage.rate", "known_pairs.breach_rate"):
-        assert found[name].low <= found[name].baseline <= found[name].high + 0.01, name
+        # The worst of several blind candidates is a little above a blind one.
+        assert found[name].low - 0.01 <= found[name].baseline <= found[name].high + 0.01, name
 
 
 def test_known_records_are_not_scored():
@@ -56,6 +61,7 @@ def test_intervals_contain_their_values():
         *(f"{a}.{m}" for a in ("transform_inverse", "shrinkage", "known_pairs")
           for m in ("interval_privacy", "relative_error", "breach_rate")),
         "record_linkage.rate",
+        "record_linkage.partial.rate",
         "knn_accuracy",
         "distance_loss",
     }  # fmt: skip
@@ -87,8 +93,9 @@ def test_reruns_give_identical_scores():
 def test_scores_do_not_depend_on_the_order_of_audits():
     draws = noisy(1), noisy(2)
     one, two = (auditor(*draws, public=LAPLACE) for _ in range(2))
-    forth = [one.run(name) for name in audit_names()]
-    back = [two.run(name) for name in reversed(audit_names())][::-1]
+    names = audit_names(one.policy)
+    forth = [one.run(name) for name in names]
+    back = [two.run(name) for name in reversed(names)][::-1]
     assert forth == back
 
 
@@ -112,7 +119,7 @@ def test_the_worst_linker_is_chosen(monkeypatch):
     class Linker(Spy):
         def attack(self, view, rng):
             rows = {bytes(y): i for i, y in enumerate(view.Y)}
-            right = np.array([rows[bytes(x)] for x in view.targets])
+            right = np.array([rows[bytes(x)] for x in view.targets.X])
             half = np.where(np.arange(len(right)) % 2, right, -1)
             return Estimate({"none": np.full(len(right), -1), "right": right, "half": half})
 
@@ -160,10 +167,26 @@ def test_tiny_tables_give_a_score_or_do_not_apply(n):
 
 
 def test_audits_run_attacks_before_what_builds_on_them():
-    names = audit_names()
+    names = every_audit()
     assert names[: len(ATTACKS)] == tuple(ATTACKS)
-    assert names[-2:] == ("knn_accuracy", "distance_loss")
-    assert names.index("record_linkage") == len(ATTACKS) - 1
+    of_release = {name for name, metric in METRICS.items() if metric.goal == "release"}
+    assert set(names[len(ATTACKS) :]) == of_release >= {"knn_accuracy", "distance_loss"}
+    goals = [attack.goal for attack in ATTACKS.values()]
+    builders = [goals.index(attack.goal) for attack in ATTACKS.values() if uses_others(attack)]
+    last = len(goals) - 1 - goals[::-1].index("reconstruct")
+    assert builders and min(builders) > last
+
+
+def uses_others(attack):
+    return "reconstructions" in attack.needs
+
+
+def test_a_quick_audit_runs_what_somebody_asked_for():
+    quick = policy()
+    assert set(audit_names(quick)) == {*FEW, "knn_accuracy", "distance_loss"}
+    limited = replace(quick, limits={"linkability.pair_rate": Limit(0.1, "DPO", "why")})
+    assert set(audit_names(limited)) == {*audit_names(quick), "linkability"}
+    assert audit_names(replace(quick, effort="standard")) == every_audit()
 
 
 @pytest.mark.parametrize("known", [2, 3])
@@ -176,4 +199,4 @@ def test_the_attacker_computes_its_own_success(known):
     score = {each.name: each for each in one.run("known_pairs")}["known_pairs.breach_rate"]
     assert 0.02 < score.value < 0.98
     assert score.expected == pytest.approx(score.value, abs=0.05)
-    assert scores(auditor(noisy(1), public=LAPLACE))["known_pairs.breach_rate"].expected is None
+    assert score.victims is not None and score.victims >= score.value - 0.02

@@ -178,18 +178,44 @@ def test_release_narrower_than_the_records_is_padded():
     np.testing.assert_allclose(KnownPairs().attack(view, rng).candidates["uniform"], X, atol=1e-8)
 
 
-def test_noisy_release_gets_no_claims_and_few_pairs_still_beat_the_mean():
+def test_noisy_release_fits_no_rotation_and_few_pairs_still_beat_the_mean():
     rng = np.random.default_rng(8)
     X = rng.normal(0.0, 1.0, (300, 2)) @ rng.normal(0.0, 1.0, (2, 10)) + 3.0
     X += rng.normal(0.0, 0.05, X.shape)
     Y = X @ rotation(10, rng).T + rng.normal(0.0, 0.1, X.shape)
     view = make_view(X, Y, np.arange(8))  # k < s
     estimate = KnownPairs().attack(view, rng)
-    assert not estimate.claims
-    assert set(estimate.candidates) == {"procrustes", "regression"}
+    assert set(estimate.candidates) == set(estimate.claims) == {"procrustes", "regression"}
     mean_error = np.linalg.norm(X[8:] - X[:8].mean(axis=0), axis=1).mean()
     for X_hat in estimate.candidates.values():
         assert np.linalg.norm(X[8:] - X_hat[8:], axis=1).mean() < 0.25 * mean_error
+
+
+@pytest.mark.parametrize("name", ["procrustes", "regression"])
+def test_learned_claims_are_calibrated_and_pick_good_victims(name):
+    hits, claimed, best = [], [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(0.0, 1.0, (400, 5)) * rng.uniform(0.3, 2.0, (400, 1)) + 1.0
+        Y = X @ rotation(5, rng).T + rng.normal(0.0, 0.2, X.shape)
+        estimate = KnownPairs().attack(make_view(X, Y, np.arange(30), epsilon=0.15), rng)
+        error = np.linalg.norm(estimate.candidates[name] - X, axis=1)[30:]
+        hit, claim = error <= 0.15 * np.linalg.norm(X[30:], axis=1), estimate.claims[name][30:]
+        hits.append(hit.mean())
+        claimed.append(claim.mean())
+        best.append(hit[np.argsort(-claim)[:37]].mean())
+    assert 0.2 < np.mean(hits) < 0.8
+    assert abs(np.mean(hits) - np.mean(claimed)) < 0.08
+    assert np.mean(best) > np.mean(hits) + 0.15
+
+
+def test_one_pair_claims_nothing_of_what_it_taught():
+    rng = np.random.default_rng(13)
+    X = rng.normal(1.0, 1.0, (20, 3))
+    Y = X + rng.normal(0.0, 1.0, X.shape)
+    claims = KnownPairs().attack(make_view(X, Y, np.array([4])), rng).claims
+    for claim in claims.values():
+        np.testing.assert_array_equal(np.flatnonzero(claim), [4])
 
 
 def test_known_rows_keep_their_known_values_and_the_view_is_not_written_to():

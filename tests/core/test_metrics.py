@@ -8,14 +8,15 @@ from hypothesis.extra.numpy import arrays
 
 from ppdm_core import distances
 from ppdm_core.errors import Defect, NotApplicable
-from ppdm_core.metrics import METRICS, column_mean_guess
+from ppdm_core.metrics import METRICS, Told, column_mean_guess
 from ppdm_core.metrics import distance_loss as distance_loss_module
 from ppdm_core.metrics.knn_accuracy import _stratified_folds
+from ppdm_core.metrics.singling_rate import holds_for
 from ppdm_core.types import Numeric, Public, Schema
 
 COPY = Public("copy", "original", ("x0", "x1"))
 RECONSTRUCT = [m for m in METRICS.values() if m.goal == "reconstruct"]
-RELEASE = [m for m in METRICS.values() if m.goal == "release"]
+RELEASE = [m for m in METRICS.values() if m.kind == "utility"]
 
 
 def schema(d: int) -> Schema:
@@ -235,8 +236,24 @@ def test_values_that_are_not_finite_and_misaligned_tables_are_an_error(metric, b
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 def test_sentence_tells_the_figure(metric):
     told = metric.sentence(
-        value=0.4312, baseline=0.25, story="Somebody.", epsilon=0.1, original=0.9
+        Told(value=0.4312, baseline=0.25, story="Somebody.", epsilon=0.1, original=0.9)
     )
     assert "43.1 %" in told
     assert told == told.strip()
     assert told.endswith(".")
+
+
+def test_singling_rate_counts_as_one_by_one_does():
+    random = rng(31)
+    for _ in range(30):
+        table = random.integers(0, 5, (40, 3)).astype(np.float64)
+        statements = np.sort(random.integers(-1, 6, (30, 3, 2)), axis=2).astype(np.float64)
+        statements[random.random((30, 3)) < 0.3] = -np.inf, np.inf
+        held = [
+            sum(all(low <= x <= high for x, (low, high) in zip(person, one, strict=True))
+                for person in table)
+            for one in statements
+        ]  # fmt: skip
+        assert holds_for(statements, table).tolist() == held
+        expected = np.mean(np.array(held) == 1)
+        assert METRICS["singling_rate"].measure(statements, table) == expected

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_core.audit import Auditor, Draw, Truth
+from ppdm_core.audit import Auditor
+from ppdm_core.play import Draw, Truth
 from ppdm_core.policy import Attacker, Policy
 from ppdm_core.rows import ArrayRows
 from ppdm_core.sanitizers import Sanitizer, make_sanitizer

@@ -55,7 +55,13 @@ CONTENT: dict[str, Any] = {
         "basis_share": 0.2,
     },
     "attacker": {"known_records": 8, "sample_share": 0.1, "epsilon": 0.1},
-    "audit": {"required": ATTACKS, "shadow_draws": 1, "time_limit": "1 min"},
+    "audit": {
+        "required": ATTACKS,
+        "shadow_draws": 1,
+        "splits": 2,
+        "effort": "quick",
+        "time_limit": "1 min",
+    },
     "limits": {
         "amplification.record": {"value": 1e9, **BY},
         "record_linkage.rate": {"value": 1.0, **BY},

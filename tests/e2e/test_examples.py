@@ -31,9 +31,7 @@ ID = "patient_id"  # what the examples call it
 NO_BOUND, ACCURACY = "amplification.record", "knn_accuracy"
 LINKED, KNOWN = "record_linkage.rate", "known_pairs.breach_rate"
 INVERTED = "transform_inverse.breach_rate"
-NOBODY_TRIED = frozenset(
-    {"required.record_linkage", "covered.reconstruction", "covered.linkage", LINKED}
-)
+INFERRED = "attribute_inference.inference_rate"
 BROKEN = frozenset({NO_BOUND, LINKED, KNOWN})
 BY_CHANCE = frozenset({LINKED, ACCURACY})  # two random directions may be good or bad ones
 NO_BOUND_AT_LEAST = BY_CHANCE | {NO_BOUND}
@@ -82,11 +80,12 @@ CASES = (
     Case("nonmetric_mds", "wine", refused_by=BROKEN),
     Case("kde_resample", "wdbc", refused_by=frozenset({NO_BOUND, LINKED})),
     Case("kde_resample", "iris", refused_by=frozenset({NO_BOUND, LINKED, INVERTED})),
-    Case("randomized_response", "adult", refused_by=NOBODY_TRIED),
+    Case("randomized_response", "adult", (*WORDS, "label")),
     Case(
         "randomized_response",
         "breast_cancer_wisconsin",
-        refused_by=NOBODY_TRIED,
+        refused_by=frozenset({LINKED, INFERRED}),  # few columns: each tells more
+        either=frozenset({INFERRED}),
         words=NUCLEI,
     ),
     Case("pipeline", "adult", ("component_1", "component_2", *WORDS, "label")),

@@ -5,22 +5,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ppdm_core.play import Draw, Truth
 from ppdm_core.policy import Attacker, Policy
 from ppdm_core.types import Numeric, Public, Schema
-from tasks import audit
-from tasks.audit import SPARE, Worker, spare_worker
+from tasks import attacking
+from tasks.attacking import SPARE, Worker, spare_worker
 from tasks.audit_worker import Job
+from tasks.evidence import write
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     Y = np.random.default_rng(1).random((12, 1))
-    for name, array in (("X", Y), ("label", np.zeros(12, dtype=np.int32)), ("Y0", Y)):
-        np.save(tmp_path / f"{name}.npy", array)
+    schema = Schema((Numeric("x", 0.0, 1.0),))
     public = Public(method="none", space="original", columns=("x",), centre=np.zeros(1))
     policy = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1, time_limit=60.0)
-    schema = Schema((Numeric("x", 0.0, 1.0),))
-    return Job(str(tmp_path), (public,), schema, policy, bytes(32))
+    write(tmp_path / "truth", Truth(Y, np.zeros(12, dtype=np.int32), schema))
+    write(tmp_path / "shadow_0", Draw(Y, public))
+    return Job(str(tmp_path), 1, 0, policy, bytes(32))
 
 
 def test_the_first_question_goes_to_the_spare_process(job: Job) -> None:
@@ -45,9 +47,9 @@ def test_a_dead_spare_process_is_replaced() -> None:
         (spare,) = SPARE
         spare.kill()
         spare.wait()
-        taken = audit.take()
+        taken = attacking.take()
         assert taken is not spare and taken.poll() is None
-        audit.end(taken)
+        attacking.end(taken)
 
 
 def test_an_error_does_not_leave_it_behind() -> None:
@@ -56,7 +58,7 @@ def test_an_error_does_not_leave_it_behind() -> None:
             spares.extend(SPARE)
             raise RuntimeError
 
-    spares: list[audit.Process] = []
+    spares: list[attacking.Process] = []
     with pytest.raises(RuntimeError):
         fail()
     assert spares[0].poll() is not None and not SPARE

@@ -35,6 +35,9 @@ BREACH = Score(
     baseline=0.03,
     worst=0.05,
     worst_decile=0.06,
+    worst_group=0.07,
+    group="sex = Female",
+    victims=0.3,
     sentence="An insider recovers 4.0 % of the records.",
 )
 ACCURACY = Score(
@@ -51,7 +54,14 @@ ACCURACY = Score(
     sentence="Five neighbours classify 91.0 % correctly.",
 )
 LINKED = replace(
-    BREACH, name="record_linkage.rate", value=0.01, worst_decile=None, sentence="It finds 1.0 %."
+    BREACH,
+    name="record_linkage.rate",
+    value=0.01,
+    worst_decile=None,
+    worst_group=None,
+    group=None,
+    victims=None,
+    sentence="It finds 1.0 %.",
 )
 LIMITS = {
     "known_pairs.breach_rate": Limit(0.1, "DPO", "a line"),
@@ -146,6 +156,8 @@ def test_a_release_becomes_one_run_with_every_figure(home: Path) -> None:
         "zoom/known_pairs.breach_rate.baseline": 0.03,
         "zoom/known_pairs.breach_rate.worst": 0.05,
         "zoom/known_pairs.breach_rate.worst_decile": 0.06,
+        "zoom/known_pairs.breach_rate.worst_group": 0.07,
+        "zoom/known_pairs.breach_rate.victims": 0.3,
         "zoom/record_linkage.rate.low": 0.02,
         "zoom/record_linkage.rate.high": 0.07,
         "zoom/record_linkage.rate.baseline": 0.03,
@@ -252,7 +264,7 @@ def test_infinity_is_logged_as_a_word_not_as_a_number(home: Path) -> None:
     assert run.data.params["privacy/known_pairs.breach_rate"] == "not a finite number"
     assert set(run.data.metrics) == {
         f"zoom/known_pairs.breach_rate.{part}"
-        for part in ("low", "high", "baseline", "worst_decile")
+        for part in ("low", "high", "baseline", "worst_decile", "worst_group", "victims")
     }
     assert "prefect_flow_run_id" not in run.data.tags
 

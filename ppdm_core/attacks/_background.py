@@ -1,0 +1,45 @@
+"""How common rows are, whoever is behind them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppdm_core.resampled import SMALL, Surroundings
+from ppdm_core.types import Floats
+
+
+def log_background(Y: Floats, around: Surroundings) -> Floats:
+    """Log density of each row if nobody who is known is behind it, (m,).
+
+    A normal law fitted to the rows; cells that are atoms count by how common their value is.
+    """
+    spread = Y.std(axis=0)
+    varied = np.flatnonzero(spread > SMALL * around.widths)
+    total = log_normal(Y[:, varied])
+    kernel = around.kernel(spread, np.zeros(len(spread)))
+    for j in varied.tolist():
+        hit = kernel.is_atom(Y[:, j], j)
+        if hit.any():
+            total[hit] += np.log(_commonness(Y[:, j])[hit]) - log_normal(Y[:, j : j + 1])[hit]
+    return total
+
+
+def log_normal(Z: Floats) -> Floats:
+    """Log density of each row under a normal law fitted to all of them, (m,)."""
+    m, s = Z.shape
+    if s == 0:
+        return np.zeros(m)
+    centred = Z - Z.mean(axis=0)
+    S = centred.T @ centred / m
+    share = min(1.0, 1e-6 + s / m)  # few rows: lean towards the diagonal
+    spread = np.diag(np.maximum(np.diag(S), 1e-18))
+    factor = np.linalg.cholesky((1.0 - share) * S + share * spread)
+    W = np.linalg.inv(factor) @ centred.T
+    constant = 0.5 * s * np.log(2 * np.pi) + np.log(np.diag(factor)).sum()
+    return np.asarray(-0.5 * np.einsum("ij,ij->j", W, W) - constant)
+
+
+def _commonness(y: Floats) -> Floats:
+    """Share of rows with the same value."""
+    _, inverse, count = np.unique(y, return_inverse=True, return_counts=True)
+    return np.asarray(count[inverse] / len(y))

@@ -1,0 +1,59 @@
+"""How sure an attacker can be of an answer that was learned from known pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ppdm_core.types import Floats, Ints
+
+Learner = Callable[[Floats, Floats, Floats], Floats]  # known rows, their records, rows to answer
+MOST_FOLDS = 20
+_SURE = 0.05  # least spread of the logarithm of an error that is believed
+_TINY = np.finfo(np.float64).tiny
+
+
+def learned_claim(
+    learn: Learner, Yk: Floats, Xk: Floats, Y: Floats, X_hat: Floats, epsilon: float
+) -> Floats:
+    """Own probability, row by row, that the answer ``X_hat`` is within ``epsilon`` of the record.
+
+    Each known record is answered by what the others teach (in at most 20 parts). The logarithms
+    of those errors, less what the row's distance from the pairs explains, follow a Student law
+    as far as the attacker can tell. One pair teaches nothing about errors: the claim is 0.
+    """
+    from scipy.special import stdtr
+
+    k = len(Xk)
+    if k < 2:
+        return np.zeros(len(Y))
+    levels = np.empty(k)
+    for left in folds(k, MOST_FOLDS):
+        rest = np.setdiff1d(np.arange(k), left)
+        error = np.linalg.norm(learn(Yk[rest], Xk[rest], Yk[left]) - Xk[left], axis=1)
+        levels[left] = np.log(error + _TINY) - _log_reach(Yk[rest], Yk[left])
+    spread = max(float(levels.std(ddof=1)), _SURE) * np.sqrt(1.0 + 1.0 / k)
+    radius = np.log(epsilon * np.linalg.norm(X_hat, axis=1) + _TINY)
+    claim: Floats = stdtr(k - 1, (radius - _log_reach(Yk, Y) - levels.mean()) / spread)
+    return claim
+
+
+def folds(k: int, most: int) -> list[Ints]:
+    """Parts of ``k`` pairs, each to be left out once."""
+    return np.array_split(np.arange(k), min(k, most))
+
+
+def _log_reach(Yk: Floats, Y: Floats) -> Floats:
+    """Half the logarithm of 1 + leverage: an answer is the worse, the farther its row is from
+    the known ones, the more so in directions where those hardly differ."""
+    y0 = Yk.mean(axis=0)
+    _, S, Vt = np.linalg.svd(Yk - y0, full_matrices=False)
+    weak = float(np.mean(S**2)) / len(Yk)  # of directions on which the pairs are silent
+    if weak < _TINY:
+        return np.zeros(len(Y))
+    V = Y - y0
+    T = V @ Vt.T  # (n, r)
+    outside = np.maximum(np.einsum("ij,ij->i", V, V) - np.einsum("ij,ij->i", T, T), 0.0)
+    leverage = T**2 @ (1.0 / (S**2 + weak)) + outside / weak
+    return np.asarray(0.5 * np.log1p(leverage))

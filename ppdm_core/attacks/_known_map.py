@@ -1,0 +1,67 @@
+"""What a release tells about the map behind it, without telling the map."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppdm_core.errors import NotApplicable
+from ppdm_core.types import Attack, AttackerView, Floats, Public
+
+_DOUBT = 6.0  # standard errors
+
+
+def check_turned(attack: Attack, view: AttackerView) -> Floats:
+    """The sample, if there is a secret map to find with it."""
+    sample = view.sample
+    assert sample is not None
+    if view.public.space == "original":
+        raise NotApplicable(
+            f"The attack {attack.name} undoes a secret map; the release has the original columns."
+        )
+    if any(len(table) < 2 or not np.ptp(table, axis=0).any() for table in (sample, view.Y)):
+        raise NotApplicable(
+            f"The attack {attack.name} needs a sample and a release with records that differ."
+        )
+    return sample
+
+
+def ordered(Y: Floats) -> Floats:
+    """The rows by value: what is learned from them, even from some, then depends on no order."""
+    return Y[np.lexsort(Y.T)]
+
+
+def origin_of(view: AttackerView, sample: Floats) -> Floats | None:
+    """The record that the map sends to zero, if the documentation says so and the means agree."""
+    public, d = view.public, sample.shape[1]
+    if public.facts.get("translation") == "secret" or public.space == "embedded":
+        return None
+    if public.centre is None and public.space == "components":
+        return None  # of the records' mean, usually
+    origin = np.zeros(d) if public.centre is None else public.centre
+    if keeps_scale(public) and view.Y.shape[1] == d:
+        # A rotation keeps the length of the mean; if it did not, there was a shift after all.
+        lengths = (
+            np.linalg.norm(sample.mean(axis=0) - origin),
+            np.linalg.norm(view.Y.mean(axis=0)),
+        )
+        error = np.sqrt(sample.var(axis=0).sum() / len(sample))
+        if abs(lengths[0] - lengths[1]) > _DOUBT * error:
+            return None
+    return np.array(origin)
+
+
+def keeps_scale(public: Public) -> bool:
+    """The released columns are lengths along perpendicular directions, in original units."""
+    return public.preserves_distances or public.loadings is not None or "transform" in public.facts
+
+
+def turn_between(Y: Floats, back: Floats) -> Floats:
+    """The part of an orthogonal matrix that does to these rows nearly what ``back`` does."""
+    centred = Y - Y.mean(axis=0)
+    return polar(centred.T @ (centred @ back))
+
+
+def polar(M: Floats) -> Floats:
+    """The nearest matrix with orthonormal rows or columns, whichever are fewer."""
+    U, _, Vt = np.linalg.svd(M, full_matrices=False)
+    return np.asarray(U @ Vt)

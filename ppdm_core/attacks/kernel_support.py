@@ -1,0 +1,77 @@
+"""Who cannot be in a release, because no row lies where theirs would have to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ppdm_core.attacks._classes import OneClass, classes_of, row_sums
+from ppdm_core.attacks._needs import check_needs
+from ppdm_core.resampled import Kernel, check_resampled
+from ppdm_core.types import AttackerView, Estimate, Floats, Goal
+
+PRIOR = 0.5  # that somebody is a member
+_ENOUGH = 500.0  # log of a ratio that settles the matter, short of what floats can hold
+NOBODY = -10.0  # log odds where the class has no row at all
+
+
+@dataclass(frozen=True)
+class KernelSupport:
+    """Somebody who knows the rule for the bandwidths looks for rows that a person can be behind.
+
+    All rows that were drawn around a member lie within the bandwidths of the record. Whoever has
+    no row that near was never drawn (a third of the members) or is no member.
+
+    Candidates: ``count`` of the rows within the bandwidths; ``weight``, the log of their summed
+    likelihood, each against how common such rows are; ``likelihood``, the log odds that the
+    person is a member: sum over all rows of log(1 - 1/n + K(y - x) / (n f(y))), where f is what
+    other known people and a normal law make of the row.
+
+    References: Tan, Ng (2007), for method and rule.
+    """
+
+    name: ClassVar[str] = "kernel_support"
+    story: ClassVar[str] = (
+        "Somebody who knows the rule for the bandwidths looks for rows near a person's record."
+    )
+    goal: ClassVar[Goal] = "member"
+    needs: ClassVar[frozenset[str]] = frozenset({"targets", "public.resampled"})
+
+    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        check_needs(self, view)
+        check_resampled(self.name, view)
+        targets = view.targets
+        assert targets is not None
+        found = {
+            "count": np.zeros(targets.n),
+            "weight": np.full(targets.n, NOBODY),
+            "likelihood": np.full(targets.n, NOBODY),
+        }
+        for one in classes_of(view):
+            n = float(max(len(one.Y), 1))
+            kernel = one.around.from_records(one.X, one.Y, one.everybody, n, PRIOR)
+            for name, score in zip(found, support(one, kernel, n), strict=True):
+                found[name][one.people] = score
+        return Estimate(found)
+
+
+def support(one: OneClass, kernel: Kernel, n: float) -> tuple[Floats, Floats, Floats]:
+    """Count, weight and log odds of each person of a class; ``n`` records are behind its rows."""
+    m, t = len(one.Y), len(one.X)
+    background = one.background
+    known = min(PRIOR * max(t - 1, 0), 0.9 * n)  # records of people who are known, about
+    each = max(known, 1e-9) / max(t - 1, 1)
+    count, weight = np.zeros(t), np.zeros(t)
+    odds = np.full(t, -m / n)
+    for rows, (row, person, likely) in kernel.pairs(one.Y, one.X):
+        other = background[rows] + np.log(1.0 - known / n)
+        total = np.exp(likely - row_sums(other, row, likely + np.log(each / n))[row])
+        # The sum holds the person's own part, which the alternative does not have.
+        ratio = total / np.maximum(1.0 - total * each / n, 1e-9)
+        count += np.bincount(person, minlength=t)
+        against = np.exp(np.minimum(likely - background[rows][row], _ENOUGH))
+        weight += np.bincount(person, against, minlength=t)
+        odds += np.bincount(person, np.log1p(ratio / n), minlength=t)
+    return count, np.log(np.maximum(weight / m, np.exp(NOBODY))), odds

@@ -1,0 +1,114 @@
+"""Known records are found in the release by the distances between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ppdm_core.attacks._exact_matching import exact_rows
+from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._rough_matching import is_believed, rough_rows
+from ppdm_core.attacks.known_pairs import find_frame, from_pairs
+from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints, Known
+
+_EXACT = 1e-6
+_PAIRS = {"quick": 2e8, "standard": 1e9, "thorough": 2e10}  # distances between rows, at most
+
+
+@dataclass(frozen=True)
+class KnownRecords:
+    """An insider knows some people's records and finds their rows by their distances.
+
+    If distances are exact, one row that sees others at the distances at which a known record sees
+    the other records gives all of them away. Lengths tell where to look first when the map
+    leaves zero, or the published centre, in its place. If distances are kept roughly, sets of rows
+    at fitting distances and the main axes of both tables are starts of a matching that alternates
+    with fitting the map; it is believed if records that are nobody's fit much worse.
+    Then follows what ``known_pairs`` does with such pairs: ``orthogonal`` (its ``optimal``, where
+    the pairs fit a rotation, else as ``procrustes``), ``procrustes`` and ``regression``.
+    Without a match all answers are the means of the known records, and the note ``matched`` is 0.
+
+    Bounded by ``view.effort``: exact matching looks at up to 2e8, 1e9 or 2e10 distances between
+    rows (one of k rows is found after about n^2 / k), a fifth of that if the release does not say
+    that it preserves distances; rough matching has sets of rows as starts
+    in releases of up to 600, 1,500 or 6,000 rows, and main axes in all. Rough matching needs some
+    more records than released columns, as 70 % of them must overdetermine the map.
+
+    References: Liu, Giannella, Kargupta (2006), section 4, where the pairs are given;
+    Besl and McKay (1992) for matching and fitting in turns.
+    """
+
+    name: ClassVar[str] = "known_records"
+    story: ClassVar[str] = "An insider knows {k} records, but not which released rows are theirs."
+    goal: ClassVar[Goal] = "reconstruct"
+    needs: ClassVar[frozenset[str]] = frozenset({"records"})
+
+    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        check_needs(self, view)
+        records = view.records
+        assert records is not None
+        rows, notes = found_rows(view, records, rng)
+        is_found = rows >= 0
+        notes["matched"] = float(is_found.mean())
+        if not is_found.any():
+            mean = np.tile(records.mean(axis=0), (len(view.Y), 1))
+            names = ("orthogonal", "procrustes", "regression")
+            nothing = {name: np.zeros(len(view.Y)) for name in names}
+            return Estimate({name: mean.copy() for name in names}, nothing, notes=notes)
+        known = Known(records[is_found], rows[is_found])
+        pairs = from_pairs(view, known, rng)
+        best = "procrustes" if find_frame(view, known) is None else "optimal"
+        candidates = {"orthogonal": pairs.candidates[best].copy()}
+        claims = {"orthogonal": pairs.claims[best].copy()}
+        for name in ("procrustes", "regression"):
+            candidates[name], claims[name] = pairs.candidates[name], pairs.claims[name]
+        return Estimate(candidates, claims, notes=notes)
+
+
+def found_rows(
+    view: AttackerView, records: Floats, rng: np.random.Generator
+) -> tuple[Ints, dict[str, float]]:
+    """The row of each record, -1 for none, and how well the distances between them agree."""
+    grid = 0.0 if view.public.grid is None else float(np.max(view.public.grid))
+    near = length_gap(view, records)
+    pairs = _PAIRS[view.effort] * (1.0 if view.public.preserves_distances else 0.2)
+    rows = exact_rows(records, view.Y, near, grid, pairs, rng)
+    if rows is not None:
+        return rows, {"residual": 0.0}
+    alone = _by_length(records, view)
+    if alone is not None:
+        return alone, {"residual": 0.0}
+    sample = np.zeros((0, records.shape[1])) if view.sample is None else view.sample
+    rows, ratio = rough_rows(records, sample, view.Y, view.public, view.effort, rng)
+    notes = {"residual": min(ratio, 1.0)}
+    return (rows if is_believed(ratio) else np.full(len(records), -1)), notes
+
+
+def length_gap(view: AttackerView, records: Floats) -> Floats:
+    """(m,) how far each row's length is from that of the nearest record, about a fixed point."""
+    gap = np.full(len(view.Y), np.inf)
+    length = np.linalg.norm(view.Y, axis=1)
+    for x0 in (np.zeros(records.shape[1]), view.public.centre):
+        if x0 is not None:
+            own = np.sort(np.linalg.norm(records - x0, axis=1))
+            place = np.clip(np.searchsorted((own[1:] + own[:-1]) / 2.0, length), 0, len(own) - 1)
+            gap = np.minimum(gap, np.abs(length - own[place]))
+    return gap
+
+
+def _by_length(records: Floats, view: AttackerView) -> Ints | None:
+    """One or two records have hardly a pattern, but a rotation about zero keeps their lengths."""
+    if len(records) > 2 or not view.public.preserves_distances:
+        return None
+    origins = [np.zeros(records.shape[1]), view.public.centre]
+    length = np.linalg.norm(view.Y, axis=1)
+    for x0 in origins:
+        if x0 is None:
+            continue
+        own = np.linalg.norm(records - x0, axis=1)
+        fits = np.abs(length - own[:, None]) <= _EXACT * own[:, None]  # (k, m)
+        if np.all(fits.sum(axis=1) == 1):
+            return np.asarray(fits.argmax(axis=1))
+    return None

@@ -1,0 +1,194 @@
+"""Floats that a textbook sampler could not have made from anybody else's value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_core.attacks._likelihood import known_noise
+from ppdm_core.attacks._needs import check_needs
+from ppdm_core.distances import row_slices, squared_distances
+from ppdm_core.errors import NotApplicable
+from ppdm_core.laws import DRAWN
+from ppdm_core.policy import Effort
+from ppdm_core.public_map import has_map, has_noise, project
+from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
+
+PAIRS: dict[Effort, int] = {"quick": 1_000_000, "standard": 3_000_000, "thorough": 50_000_000}
+OFFSETS = range(-3, 4)  # neighbours of the number that the noise was made from
+TESTED = 2.0  # numbers for one double: with more, nearly every double can be reached
+MISSED = 4.6  # price of a cell that cannot be reached, in nats: other libraries round otherwise
+FORGIVEN = 1  # such cells in a row that is still looked at
+ON_GRID = 2.0**-20  # of a step: a value so close to a multiple is one
+COARSE = 2.0**-40  # of the largest value: what all values are multiples of, if there is a grid
+DECIMALS = 9  # a table that has no more is on a grid too
+Bits = tuple[int, int]  # of the number that noise below and above zero is made from
+SAMPLERS: dict[str, Bits] = {"reachable": (53, 53), "reachable_numpy": (52, 53)}
+
+
+@dataclass(frozen=True)
+class LowBits:
+    """Somebody holds full records, and tests which released values they could have led to.
+
+    A sum of floats keeps traces of what was added in its last bits. For each target and each row
+    the evidence of all cells is added up: how unlikely it is that somebody else's value would
+    pass the test of that cell, less a fixed price for a failed test. Candidates:
+    ``reachable``: with Laplace noise of known scale b, is there a 53-bit uniform number u with
+    y = x + b log u or y = x - b log u, exactly as floats are computed?
+    ``reachable_numpy``: the same with 52 bits for noise below zero, as numpy draws it.
+    ``lattice``: is there any double at all whose sum with x is y? Under any law.
+
+    Values on a grid are told apart beforehand and not tested: all rows tie, and ties are broken at
+    random. Where the noise is far narrower than the records are apart, failed tests follow
+    nearness, and the rate is no longer that of the bits alone. All pairs of a
+    target and a row are tested up to 3 million of them (quick 1, thorough 50), else for each
+    target as many of the rows that need the least noise.
+
+    References: Mironov (2012).
+    """
+
+    name: ClassVar[str] = "low_bits"
+    story: ClassVar[str] = "Somebody with full records of people looks at the last bits of values."
+    goal: ClassVar[Goal] = "link"
+    needs: ClassVar[frozenset[str]] = frozenset({"targets"})
+
+    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        check_needs(self, view)
+        X, Y = self._addends(view)
+        chance = tie_breakers(Y, rng)
+        scales = np.zeros(Y.shape[1])
+        if view.public.law in DRAWN and has_noise(view.public):
+            scales = known_noise(view.public).scales
+        bits: dict[str, Bits | None] = {"lattice": None}
+        if view.public.law == "laplace" and scales.any():
+            bits.update(SAMPLERS)
+        if is_on_grid(view, Y):
+            return Estimate({name: rng.integers(0, len(Y), len(X)) for name in bits})
+        most = max(1, PAIRS[view.effort] // len(X))
+        links = {name: np.empty(len(X), dtype=np.int64) for name in bits}
+        tested = without_clamps(Y)
+        for part, rows in shortlists(X, Y, scales, most):
+            for name, count in bits.items():
+                total = evidence(X[part], tested, rows, scales, count)
+                links[name][part] = most_evident(total, rows, chance)
+        return Estimate(links)
+
+    def _addends(self, view: AttackerView) -> tuple[Floats, Floats]:
+        """Target records and released rows in the space in which the noise was added."""
+        assert view.targets is not None
+        public, X = view.public, view.targets.X
+        is_plain = public.loadings is None or np.array_equal(public.loadings, np.eye(X.shape[1]))
+        if public.space == "original" and is_plain:
+            return X, view.Y
+        if public.space == "components" and has_map(public):
+            return project(public, X), view.Y
+        raise NotApplicable(
+            f"The attack {self.name} needs values that noise was added to and nothing else."
+        )
+
+
+def is_on_grid(view: AttackerView, Y: Floats) -> bool:
+    """All values are multiples of a step that is far wider than the spacing of floats.
+
+    The step is the published one, a power of two, or one of decimals, as in a file of text.
+    """
+    public = view.public
+    if public.grid is not None and len(public.grid) == Y.shape[1]:
+        origin = public.centre if public.space == "original" else None
+        steps = (Y if origin is None else Y - origin) / public.grid
+        if np.all(np.abs(steps - np.rint(steps)) <= ON_GRID):
+            return True
+    largest = float(np.abs(Y).max(initial=0.0))
+    step = np.ldexp(COARSE, int(np.frexp(largest)[1])) if largest > 0 else 1.0
+    is_binary = np.all(Y / step == np.rint(Y / step))
+    return bool(is_binary or np.array_equal(Y, np.round(Y, DECIMALS)))
+
+
+def without_clamps(Y: Floats) -> Floats:
+    """NaN, which is not tested, for zeros and for an end of a column that several values are at."""
+    tested = np.where(Y == 0.0, np.nan, Y)
+    for end in (Y.min(axis=0), Y.max(axis=0)):
+        at_end = end == Y
+        tested[at_end & (at_end.sum(axis=0) > 1)] = np.nan
+    return np.asarray(tested)
+
+
+def shortlists(X: Floats, Y: Floats, scales: Floats, most: int) -> Iterator[tuple[slice, Ints]]:
+    """For some targets at a time the rows to test, (t, r)."""
+    n = len(Y)
+    if n <= most:
+        for part in row_slices(len(X), 8 * n):
+            yield part, np.broadcast_to(np.arange(n), (len(X[part]), n))
+        return
+    unit = np.where(scales > 0, scales, 1.0)
+    for part, D in squared_distances(X / unit, Y / unit):
+        yield part, np.argpartition(D, most, axis=1)[:, :most]
+
+
+def evidence(X: Floats, Y: Floats, rows: Ints, scales: Floats, bits: Bits | None) -> Floats:
+    """(t, r) of Laplace noise made from so many random bits, or of floats alone, in nats."""
+    total = np.zeros(rows.shape)
+    misses = np.zeros(rows.shape, dtype=np.int8)
+    for i, b in enumerate(scales.tolist()):
+        target, place = np.nonzero(misses <= FORGIVEN)  # the others are out of the race
+        x, y = X[target, i], Y[rows[target, place], i]
+        found = lattice_evidence(x, y) if bits is None else laplace_evidence(x, y, b, bits)
+        total[target, place] += found
+        misses[target, place] += found <= -MISSED
+    total[misses > FORGIVEN] = -np.inf
+    return total
+
+
+def lattice_evidence(x: Floats, y: Floats) -> Floats:
+    """Noise is a double: where it is coarser than y, few values of y can come from x."""
+    noise = y - x
+    surprise = np.maximum(np.log(np.spacing(np.abs(noise)) / np.spacing(np.abs(y))), 0.0)
+    return np.where(np.isnan(y), 0.0, np.where(x + noise == y, surprise, -MISSED))
+
+
+def laplace_evidence(x: Floats, y: Floats, b: float, bits: Bits) -> Floats:
+    """There are fewer numbers u than doubles y where the noise is large against its scale."""
+    noise = y - x
+    u = np.exp(-np.abs(noise) / b)
+    # So many numbers u lead to the doubles that round to y.
+    numbers = np.where(noise < 0, 2.0 ** bits[0], 2.0 ** bits[1])
+    share = u * np.spacing(np.abs(y)) * numbers / b
+    found = np.zeros(y.shape)
+    tested = np.flatnonzero(share < TESTED)
+    scale = np.where(noise[tested] < 0, b, -b)
+    passed = is_reachable(x[tested], y[tested], u[tested], scale, numbers[tested])
+    chance = np.clip(share[tested], np.finfo(np.float64).tiny, 1.0)
+    found[tested] = np.where(passed, -np.log(chance), -MISSED)
+    return found
+
+
+def is_reachable(
+    x: Floats, y: Floats, u: Floats, scale: Floats, numbers: Floats
+) -> NDArray[np.bool_]:
+    """Whether y = x + scale log(k / numbers) in floats for a whole k near numbers u."""
+    k = np.rint(u * numbers)
+    passed = np.zeros(y.shape, dtype=np.bool_)
+    for offset in OFFSETS:
+        near = np.clip(k + offset, 1.0, numbers)
+        passed |= x + scale * np.log(near / numbers) == y
+    return passed
+
+
+def most_evident(total: Floats, rows: Ints, chance: Floats) -> Ints:
+    """For each target the row with most evidence, ties by chance."""
+    best = np.maximum(total.max(axis=1, keepdims=True), np.finfo(np.float64).min)
+    is_best = total >= best - 1e-9
+    is_best[~is_best.any(axis=1)] = True  # nobody is left: a guess
+    pick = np.where(is_best, chance[rows], -1.0).argmax(axis=1)
+    return np.asarray(np.take_along_axis(rows, pick[:, None], axis=1)[:, 0])
+
+
+def tie_breakers(Y: Floats, rng: np.random.Generator) -> Floats:
+    """A random number for each row that does not depend on where the row stands."""
+    chance = np.empty(len(Y))
+    chance[np.lexsort(Y.T)] = rng.random(len(Y))
+    return chance

@@ -1,0 +1,139 @@
+"""Whether a person is in the release at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ppdm_core.attacks._imitation import Imitate, learned, noisy, resampled
+from ppdm_core.attacks._likelihood import known_noise
+from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._worlds import Features, Odds, World, features, kernel_odds, noisy_odds
+from ppdm_core.distances import squared_distances
+from ppdm_core.errors import NotApplicable
+from ppdm_core.laws import DRAWN
+from ppdm_core.public_map import components_of, has_map, has_noise, project
+from ppdm_core.resampled import Surroundings, is_resampled
+from ppdm_core.types import AttackerView, Estimate, Floats, Goal, People, Response
+
+_IMITATIONS = {"quick": 2, "standard": 4, "thorough": 16}
+_LEAST_PEOPLE = 30  # of whom a release can be imitated
+_LOOKS = 3  # reconstructions that are tried
+_COMPARED = 500  # rows whose looks are compared
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Somebody with a person's record and other people's asks whether the person is in it.
+
+    Compared within the person's class, in the components where the map is public, otherwise in
+    the reconstructions that look most like the reference people (by energy distance of 500 rows):
+    the best three, numbered.
+
+    ``closest``: how near the closest row is; ``closest_ratio``: against the closest reference
+    person; ``density_ratio``: the same with the fifth closest. Where the law of the noise or of
+    the resampling is public also ``likelihood``: the log odds by that law (and by the chances of
+    released categories), of the rows against what other people make of them, with at most 2,000
+    reference people of a class; and ``shadow``: releases of a third of the reference people are
+    imitated (quick 2, standard 4, thorough 16 times, with 2,000 people at most), and a logistic
+    regression learns there how to weigh the others.
+
+    References: Carlini, Chien, Nasr, Song, Terzis, Tramer (2022), and Chen, Yu, Zhang, Fritz
+    (2020), on membership in what a generator was fitted to.
+    """
+
+    name: ClassVar[str] = "membership"
+    story: ClassVar[str] = (
+        "Somebody with full records asks who is in the release, and knows others who are not."
+    )
+    goal: ClassVar[Goal] = "member"
+    needs: ClassVar[frozenset[str]] = frozenset({"targets", "reference", "reconstructions"})
+
+    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        check_needs(self, view)
+        if not has_map(view.public):
+            return Estimate(_by_looks(view, _reconstructions(self.name, view)))
+        world = _world(view, lambda people: project(view.public, people.X), components_of(view))
+        odds: Odds | None = None
+        imitate: Imitate | None = None
+        if is_resampled(view.public):
+            around = Surroundings.of(view.public, view.schema, view.Y)
+            odds, imitate = kernel_odds(around), resampled(around)
+        elif has_noise(view.public) and view.public.law in DRAWN:
+            noise = known_noise(view.public)
+            world = world.divided(noise.scales)
+            odds, imitate = noisy_odds(noise.law, _answered(view)), noisy(noise.law)
+        found = features(world, odds)
+        if imitate is not None and len(world.R) >= _LEAST_PEOPLE:
+            times = _IMITATIONS[view.effort]
+            found["shadow"] = learned(world, found, odds, imitate, _answered(view), times, rng)
+        del found["isolation"]
+        return Estimate(found)
+
+
+def _world(view: AttackerView, place: Callable[[People], Floats], Z: Floats) -> World:
+    targets, reference = view.targets, view.reference
+    assert targets is not None
+    assert reference is not None
+    R = place(reference)
+    unit = np.maximum(R.std(axis=0), 1e-9 * max(1.0, float(np.abs(R).max(initial=0.0))))
+    names = [column.name for column in view.schema.categorical]
+    columns = [names.index(response.column.name) for response in _answered(view)]
+    given = np.zeros((len(Z), 0), dtype=np.int32) if view.C is None else view.C
+    return World(
+        Z=Z,
+        label=view.label,
+        T=place(targets),
+        own=targets.label,
+        R=R,
+        theirs=reference.label,
+        unit=unit,
+        answers=given[:, : len(columns)],
+        cells=targets.C[:, columns],
+        their_cells=reference.C[:, columns],
+    )
+
+
+def _answered(view: AttackerView) -> tuple[Response, ...]:
+    """The categorical columns that were released, if there are any."""
+    return () if view.C is None else view.public.responses
+
+
+def _reconstructions(name: str, view: AttackerView) -> list[Floats]:
+    found = list(view.reconstructions.values())
+    if not found and view.public.space == "original":
+        found = [view.Y]
+    if not found or found[0].shape[1] != len(view.schema.numeric):
+        raise NotApplicable(
+            f"The attack {name} needs a public map, the original columns or a reconstruction."
+        )
+    return found
+
+
+def _by_looks(view: AttackerView, reconstructions: list[Floats]) -> Features:
+    """Those that look most like people, best first."""
+    assert view.reference is not None
+    R = view.reference.X
+    gaps = [_energy_distance(X_hat, R) for X_hat in reconstructions]
+    best = np.argsort(gaps, kind="stable")[:_LOOKS]
+    found: Features = {}
+    for rank, place in enumerate(best.tolist(), start=1):
+        world = _world(view, lambda people: people.X, reconstructions[place])
+        for name, score in features(world, None).items():
+            if name != "isolation":
+                found[f"{name}:{rank}"] = score
+    return found
+
+
+def _energy_distance(A: Floats, B: Floats) -> float:
+    """How differently two samples are spread; rows are taken evenly over their values."""
+    A, B = (X[np.lexsort(X.T)[:: max(1, len(X) // _COMPARED)]] for X in (A, B))
+
+    def mean(P: Floats, Q: Floats) -> float:
+        parts = [np.sqrt(D).sum() for _, D in squared_distances(P, Q)]
+        return float(np.sum(parts)) / (len(P) * len(Q))
+
+    return 2.0 * mean(A, B) - mean(A, A) - mean(B, B)

@@ -1,0 +1,27 @@
+"""What the metrics of membership share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_core.errors import Defect
+from ppdm_core.types import Floats, Ints
+
+
+def check_scores(name: str, score: Floats, is_member: NDArray[np.bool_]) -> None:
+    if score.ndim != 1 or score.shape != is_member.shape or is_member.dtype != np.bool_:
+        raise Defect(f"{name} got scores of shape {score.shape} for {is_member.shape} people.")
+    bad = int(np.sum(~np.isfinite(score)))
+    if bad:
+        raise Defect(f"{name} got {bad} scores that are not finite.")
+    if is_member.all() or not is_member.any():
+        raise Defect(f"{name} needs members and non-members.")
+
+
+def tie_counts(score: Floats, is_member: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Members and non-members of each different score, the highest first."""
+    values, place = np.unique(-score, return_inverse=True)
+    members = np.bincount(place[is_member], minlength=len(values))
+    others = np.bincount(place[~is_member], minlength=len(values))
+    return members, others

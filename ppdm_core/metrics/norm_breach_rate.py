@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
+from ppdm_core.types import Floats
+
+
+@dataclass(frozen=True)
+class NormBreachRate:
+    """Share of records whose Euclidean length the attacker knows to within epsilon of it.
+
+    References: Tan, Ng (2007), lemmas 4.1 and 4.2, which bound such lengths.
+    """
+
+    name: ClassVar[str] = "norm_breach_rate"
+    kind: ClassVar[Kind] = "privacy"
+    better: ClassVar[Better] = "down"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    goal: ClassVar[Literal["norms"]] = "norms"
+    is_rate: ClassVar[bool] = True
+    gateable: ClassVar[bool] = True
+    describe: ClassVar[str] = "share of records whose length is known to within epsilon"
+
+    def measure(self, length: Floats, length_hat: Floats, epsilon: float) -> float:
+        check_tables(self.name, length, length_hat, same_shape=True)
+        return float(np.mean(np.abs(length - length_hat) <= epsilon * length))
+
+    def sentence(self, told: Told) -> str:
+        return (
+            f"{told.story} That gives the length of {percent(told.value)} of the records to within "
+            f"{100 * told.epsilon:g} %; answering the mean length gives {percent(told.baseline)}."
+        ).strip()

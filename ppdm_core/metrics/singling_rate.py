@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ppdm_core.errors import Defect
+from ppdm_core.metrics._metric import Better, Kind, Told, check_finite, percent
+from ppdm_core.types import Floats, Ints
+
+
+@dataclass(frozen=True)
+class SinglingRate:
+    """Share of statements that are true for one person of the table and for no other.
+
+    References: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), singling out, against a control group.
+    """
+
+    name: ClassVar[str] = "singling_rate"
+    kind: ClassVar[Kind] = "privacy"
+    better: ClassVar[Better] = "down"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    goal: ClassVar[Literal["single_out"]] = "single_out"
+    is_rate: ClassVar[bool] = True
+    gateable: ClassVar[bool] = True
+    describe: ClassVar[str] = "share of statements that hold for exactly one person"
+
+    def measure(self, statements: Floats, table: Floats) -> float:
+        if statements.ndim != 3 or statements.shape[1:] != (table.shape[1], 2):
+            raise Defect(f"{self.name} got statements of shape {statements.shape}.")
+        if len(statements) == 0 or len(table) == 0 or bool(np.isnan(statements).any()):
+            raise Defect(f"{self.name} got no statements, no people, or intervals of NaN.")
+        check_finite(self.name, table)
+        return float(np.mean(holds_for(statements, table) == 1))
+
+    def sentence(self, told: Told) -> str:
+        return (
+            f"{told.story} {percent(told.value)} of such statements hold for exactly one "
+            "person in the "
+            f"release; for one in as many people who are not in it, {percent(told.baseline)}."
+        ).strip()
+
+
+def holds_for(statements: Floats, table: Floats) -> Ints:
+    """For how many people each statement holds, (p,).
+
+    People are looked up by the narrowest of its intervals, and only they are tried on the next.
+    """
+    p, width, _ = statements.shape
+    columns = np.ascontiguousarray(table.T)
+    order = np.argsort(columns, axis=1)  # (width, n)
+    first, last = np.empty((p, width), dtype=np.int64), np.empty((p, width), dtype=np.int64)
+    for j in range(width):
+        values = columns[j, order[j]]
+        first[:, j] = np.searchsorted(values, statements[:, j, 0], side="left")
+        last[:, j] = np.searchsorted(values, statements[:, j, 1], side="right")
+    held = last - first  # by how many people, each interval alone
+    count = np.zeros(p, dtype=np.int64)
+    for i, (narrowest, *others) in enumerate(np.argsort(held, axis=1).tolist()):
+        people = order[narrowest, first[i, narrowest] : last[i, narrowest]]
+        for j in others:
+            if len(people) == 0 or held[i, j] == len(table):
+                break
+            values, (low, high) = columns[j, people], statements[i, j]
+            people = people[(values >= low) & (values <= high)]
+        count[i] = len(people)
+    return count

@@ -1,0 +1,261 @@
+"""What each goal is measured on: which answers count, against which truth and baseline."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_core.errors import NotApplicable
+from ppdm_core.metrics import column_mean_guess
+from ppdm_core.play import Played, Truth
+from ppdm_core.types import Goal, Ints
+
+Mask = NDArray[np.bool_]
+
+
+class Scorer(ABC):
+    """The answers of one attack on all draws.
+
+    A unit is what an answer is about: a released row, or a target. Records that the attacker
+    knew before do not count: their units are numbered -1.
+    """
+
+    has_control = False  # the baseline is measured on people outside the release
+
+    def __init__(self, truth: Truth, played: list[Played], epsilon: float, scenario: str) -> None:
+        self.truth, self.played, self.epsilon, self.scenario = truth, played, epsilon, scenario
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.played[0].answers(self.scenario))
+
+    @abstractmethod
+    def units(self, one: Played) -> Ints:
+        """The record behind each unit."""
+
+    @abstractmethod
+    def measure(self, metric: Any, one: Played, name: str, keep: Mask) -> float: ...
+
+    @abstractmethod
+    def baseline(self, metric: Any, name: str) -> float: ...
+
+    def answer(self, one: Played, name: str) -> NDArray[Any]:
+        return one.answers(self.scenario)[name]
+
+    def group(self, one: Played, records: Ints) -> Mask:
+        """The units that tell how these people fare."""
+        return np.isin(self.units(one), records)
+
+    def pool(self) -> Ints:
+        """Everybody who counts in some draw."""
+        found = np.unique(np.concatenate([self.units(one) for one in self.played]))
+        return found[found >= 0]
+
+    def values(self, metric: Any, name: str, records: Ints | None = None) -> list[float]:
+        """One figure for each draw; a draw in which none of these people have a unit has none."""
+        found = []
+        for one in self.played:
+            units = self.units(one)
+            keep = units >= 0 if records is None else np.isin(units, records)
+            if self.is_enough(one, keep):
+                found.append(self.measure(metric, one, name, keep))
+        return found
+
+    def is_enough(self, one: Played, keep: Mask) -> bool:
+        return bool(keep.any())
+
+    def value_of_group(self, metric: Any, name: str, records: Ints) -> float | None:
+        masks = [(one, self.group(one, records)) for one in self.played]
+        try:
+            found = [self.measure(metric, one, name, keep) for one, keep in masks if keep.any()]
+        except NotApplicable:  # nothing of these people can be measured, say because they are zero
+            return None
+        return float(np.mean(found)) if found else None
+
+    def n(self, name: str) -> int:
+        """As how many people the answers count: draws of the same ones are no further evidence."""
+        units = np.concatenate([self.units(one) for one in self.played])
+        return people_behind(units[units >= 0])
+
+    def control_n(self, name: str) -> int | None:
+        return None
+
+
+class Rows(Scorer):
+    """Units are released rows."""
+
+    def units(self, one: Played) -> Ints:
+        records = one.draw.records
+        return np.where(np.isin(records, one.cast.unknown), records, -1)
+
+
+class Reconstructed(Rows):
+    def measure(self, metric: Any, one: Played, name: str, keep: Mask) -> float:
+        truth, X_hat = self.truth, self.answer(one, name)[keep]
+        X = truth.X[one.draw.records[keep]]
+        return float(metric.measure(X, X_hat, truth.schema, self.epsilon, truth.spread))
+
+    def baseline(self, metric: Any, name: str) -> float:
+        truth, people = self.truth, self.played[0].cast.unknown
+        X, guess = truth.X[people], column_mean_guess(truth.X)[people]
+        return float(metric.measure(X, guess, truth.schema, self.epsilon, truth.spread))
+
+
+class Lengths(Rows):
+    def measure(self, metric: Any, one: Played, name: str, keep: Mask) -> float:
+        length = np.linalg.norm(self.truth.X[one.draw.records[keep]], axis=1)
+        return float(metric.measure(length, self.answer(one, name)[keep], self.epsilon))
+
+    def baseline(self, metric: Any, name: str) -> float:
+        length = np.linalg.norm(self.truth.X, axis=1)
+        people = self.played[0].cast.unknown
+        guess = np.full(len(people), length.mean())
+        return float(metric.measure(length[people], guess, self.epsilon))
+
+
+class Sourced(Rows):
+    def units(self, one: Played) -> Ints:
+        records = one.draw.records
+        return np.where(np.isin(records, one.cast.targets), records, -1)
+
+    def measure(self, metric: Any, one: Played, name: str, keep: Mask) -> float:
+        claims = one.claims[name][keep]
+        return float(metric.measure(self.answer(one, name)[keep], claims, self.units(one)[keep]))
+
+    def baseline(self, metric: Any, name: str) -> float:
+        return float(metric.baseline(len(self.played[0].cast.targets)))
+
+
+class Targets(Scorer):
+    """Units are the people whom the attacker asks about."""
+
+    def units(self, one: Played) -> Ints:
+        return one.cast.targets
+
+
+class Linked(Targets):
+    def units(self, one: Played) -> Ints:
+        """Whoever was never drawn has no row that could be found."""
+        targets = one.cast.targets
+        return np.where(np.isin(targets, one.draw.records), targets, -1)
+
+    def measure(self, metric: Any, one: Played, name: str, keep: Mask) -> float:
+        return float(metric.measure(self.answer(one, name)[keep], one.cast.targets[keep]))
+
+    def baseline(self, metric: Any, name: str) -> float:
+        """A row picked blindly, of those with the person's label if that is known."""
+        one = self.played[0]
+        rows, people = self.truth.label[np.unique(one.draw.records)], self.units(one)
+        if self.scenario:
+            return float(metric.baseline(len(rows)))
+        wanted = self.truth.label[people[people >= 0]]
+        return float(np.mean([metric.baseline(np.sum(rows == code)) for code in wanted]))
+
+
+class Members(Targets):
+    def is_enough(self, one: Played, keep: Mask) -> bool:
+        kinds = one.cast.is_member[keep]
+        return bool(kinds.any() and not kinds.all())
+
+    def group(self, one: Played, records: Ints) -> Mask:
+        """These members against all who are not in the release."""
+        of_them = np.isin(one.cast.targets, records) & one.cast.is_member
+        return of_them | ~one.cast.is_member if of_them.any() else of_them
+
+    def measure(self, metric: Any, one: Played, name: str, keep: Mask) -> float:
+        return float(metric.measure(self.answer(one, name)[keep], one.cast.is_member[keep]))
+
+    def baseline(self, metric: Any, name: str) -> float:
+        return float(np.mean([metric.baseline(one.cast.is_member) for one in self.played]))
+
+
+class Controlled(Targets):
+    """The members count; the same on people outside the release is the baseline."""
+
+    has_control = True
+
+    def units(self, one: Played) -> Ints:
+        return np.where(one.cast.is_member, one.cast.targets, -1)
+
+    def baseline(self, metric: Any, name: str) -> float:
+        masks = [(one, ~one.cast.is_member) for one in self.played]
+        return float(np.mean([self.measure(metric, one, name, keep) for one, keep in masks]))
+
+    def control_n(self, name: str) -> int:
+        return people_behind(
+            np.concatenate([one.cast.targets[~one.cast.is_member] for one in self.played])
+        )
+
+
+class Inferred(Controlled):
+    def measure(self, metric: Any, one: Played, name: str, keep: Mask) -> float:
+        truth = self.truth.table[one.cast.targets[keep], :-1]
+        guess = self.answer(one, name)[keep]
+        return float(metric.measure(guess, truth, self.truth.schema, self.epsilon))
+
+
+class Paired(Controlled):
+    def measure(self, metric: Any, one: Played, name: str, keep: Mask) -> float:
+        return float(metric.measure(self.answer(one, name)[keep], one.cast.targets[keep]))
+
+
+class SingledOut(Scorer):
+    """Statements are about nobody in particular before they are tried on everybody."""
+
+    has_control = True
+
+    def units(self, one: Played) -> Ints:
+        return np.zeros(0, dtype=np.int64)
+
+    def values(self, metric: Any, name: str, records: Ints | None = None) -> list[float]:
+        return [self.measure(metric, one, name, self.inside(one)) for one in self.played]
+
+    def measure(self, metric: Any, one: Played, name: str, keep: Mask) -> float:
+        return float(metric.measure(self.answer(one, name), self.truth.table[keep]))
+
+    def baseline(self, metric: Any, name: str) -> float:
+        found = [self.measure(metric, one, name, self.outside(one)) for one in self.played]
+        return float(np.mean(found))
+
+    def inside(self, one: Played) -> Mask:
+        members = one.draw.members
+        assert members is not None
+        return np.isin(np.arange(len(self.truth.X)), members)
+
+    def outside(self, one: Played) -> Mask:
+        """As many as inside: among fewer, more statements hold for nobody."""
+        inside = self.inside(one)
+        others, n = np.flatnonzero(~inside), int(inside.sum())
+        if 2 * len(others) < n:
+            raise NotApplicable("singling_out needs about as many people outside the release.")
+        if len(others) > n:
+            others = others[np.linspace(0, len(others) - 1, n).astype(np.int64)]
+        return np.isin(np.arange(len(inside)), others)
+
+    def n(self, name: str) -> int:
+        return min(len(self.answer(one, name)) for one in self.played)
+
+    def control_n(self, name: str) -> int:
+        return self.n(name)
+
+
+SCORERS: dict[Goal, type[Scorer]] = {
+    "reconstruct": Reconstructed,
+    "norms": Lengths,
+    "link": Linked,
+    "source": Sourced,
+    "member": Members,
+    "infer": Inferred,
+    "pair": Paired,
+    "single_out": SingledOut,
+}
+OUTSIDERS_NEEDED = frozenset({"member", "infer", "pair", "single_out"})
+
+
+def people_behind(records: Ints) -> int:
+    """As how many single rows the rows of these records count: copies are no further evidence."""
+    _, copies = np.unique(records, return_counts=True)
+    return int(copies.sum() ** 2 // (copies**2).sum()) if len(copies) else 0

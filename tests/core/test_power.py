@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from ppdm_core.audit import Auditor
+from ppdm_core.intervals import wilson
+from ppdm_core.play import Draw
+from ppdm_core.policy import Attacker, Limit, Policy
+from ppdm_core.power import smallest_limits
+from tests.core.auditing import COPY, truth
+
+LIMIT = Limit(0.05, "DPO", "why")
+
+
+def policy(*names: str, known: int = 10) -> Policy:
+    attacker = Attacker(known_records=known, sample_share=0.1)
+    return Policy(required=(), limits=dict.fromkeys(names, LIMIT), attacker=attacker)
+
+
+def test_nobody_of_a_hundred_and_fifty_is_still_up_to_two_and_a_half_percent():
+    found = smallest_limits(policy("record_linkage.rate", known=0), 167)  # a tenth is the sample
+    assert found == {"record_linkage.rate": pytest.approx(0.025, abs=0.0005)}
+
+
+def test_more_limits_and_fewer_people_certify_less():
+    one = smallest_limits(policy("record_linkage.rate"), 1000)["record_linkage.rate"]
+    both = smallest_limits(policy("record_linkage.rate", "known_pairs.breach_rate"), 1000)
+    assert both["record_linkage.rate"] > one
+    fewer = smallest_limits(policy("record_linkage.rate"), 300)["record_linkage.rate"]
+    assert fewer > one
+
+
+def test_it_is_what_the_audit_makes_of_a_failed_attack():
+    names = ("record_linkage.rate", "transform_inverse.breach_rate")
+    plan, people = policy(*names), truth(400)
+    found = smallest_limits(plan, 400)
+    auditor = Auditor(people, [Draw(people.X, COPY)], plan, b"s")
+    for name in names:
+        attack = name.split(".")[0]
+        counted = len(auditor.stages[0].cast.unknown)
+        assert found[name] == wilson(0.0, counted, auditor.level)[1], attack
+
+
+def test_what_is_no_rate_or_has_nobody_left():
+    assert smallest_limits(policy("known_pairs.relative_error", "amplification.record"), 50) == {}
+    assert smallest_limits(policy("record_linkage.rate", known=60), 50) == {
+        "record_linkage.rate": 1.0
+    }

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from ppdm_core.attacks.release_averaging import ReleaseAveraging, left_over, likeliest, median
+from ppdm_core.errors import NotApplicable
+from ppdm_core.laws import law_named
+from ppdm_core.types import AttackerView, Numeric, Public, Schema
+
+LAWS = {
+    "normal": stats.norm(),
+    "laplace": stats.laplace(),
+    "logistic": stats.logistic(),
+    "uniform": stats.uniform(-1, 2),
+    "student_t": stats.t(5),
+}
+
+
+def public(law: str, b: float, d: int, loadings=None, space="original") -> Public:
+    facts = {"nu": 5.0} if law == "student_t" else {}
+    L = np.eye(d) if loadings is None else loadings
+    scales = np.full(L.shape[1], b)
+    return Public("noise", space, (), np.full(d, 0.5), L, law, scales, facts=facts)
+
+
+def make_view(versions, what: Public, d: int) -> AttackerView:
+    first, *rest = versions
+    return AttackerView(
+        Y=first,
+        label=np.zeros(len(first), dtype=np.int32),
+        public=what,
+        schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d))),
+        epsilon=0.1,
+        earlier=tuple(rest),
+    )
+
+
+def tables(view: AttackerView) -> dict[str, np.ndarray]:
+    return dict(ReleaseAveraging().attack(view, np.random.default_rng(0)).candidates)
+
+
+def error(X_hat: np.ndarray, X: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((X_hat - X) ** 2)))
+
+
+def test_hand_worked_versions():
+    versions = [np.array([[0.1], [0.4]]), np.array([[0.2], [np.nan]]), np.array([[0.6], [0.8]])]
+    got = tables(make_view(versions, public("laplace", 0.1, 1), 1))
+    np.testing.assert_allclose(got["mean"], [[0.3], [0.6]])
+    np.testing.assert_allclose(got["median"], [[0.2], [0.6]])
+    np.testing.assert_allclose(got["likeliest"], got["median"])
+    middle = tables(make_view(versions, public("uniform", 0.3, 1), 1))["likeliest"]
+    np.testing.assert_allclose(middle, [[0.35], [0.6]])
+
+
+def test_the_same_draw_twice_counts_once():
+    one, two = np.array([[0.1, 0.3]]), np.array([[0.5, 0.3]])
+    got = tables(make_view([one, one, one.copy(), two], public("normal", 0.1, 2), 2))
+    np.testing.assert_allclose(got["mean"], [[0.3, 0.3]])
+
+
+@pytest.mark.parametrize("law", ["student_t", "logistic"])
+def test_likeliest_value_against_an_optimiser(law):
+    rng = np.random.default_rng(1)
+    U = LAWS[law].rvs((7, 4, 3), random_state=2) * 0.2 + rng.uniform(0, 1, (4, 3))
+    U[2, 1] = np.nan
+    nu = 5.0 if law == "student_t" else None
+    got = likeliest(U, law_named(law, nu), np.full(3, 0.2))
+    for i in range(4):
+        for j in range(3):
+            u = U[np.isfinite(U[:, i, j]), i, j]
+
+            def surprise(x, u=u):
+                return -np.sum(LAWS[law].logpdf((u - x) / 0.2))
+
+            best = optimize.minimize_scalar(surprise, bounds=(u.min(), u.max()), method="bounded")
+            assert surprise(got[i, j]) <= best.fun + 1e-6
+
+
+def test_median_against_numpy():
+    U = np.random.default_rng(3).uniform(0, 1, (6, 5, 4))
+    U[1, 2], U[4, 2], U[0, 3] = np.nan, np.nan, np.nan
+    np.testing.assert_allclose(median(U), np.nanmedian(U, axis=0))
+
+
+@pytest.mark.parametrize("law", sorted(LAWS))
+@pytest.mark.parametrize("seed", range(3))
+def test_sixteen_versions_give_the_records_away(law, seed):
+    rng = np.random.default_rng(seed)
+    X, b = rng.uniform(0.2, 0.8, (150, 4)), 0.1
+    noise = LAWS[law].rvs((16, 150, 4), random_state=rng) * b
+    got = tables(make_view(list(X + noise), public(law, b, 4), 4))
+    assert set(got) == {"mean", "median", "likeliest", "shrunk"}
+    single = error(X + noise[0], X)
+    assert error(got["mean"], X) < 0.35 * single
+    assert error(got["likeliest"], X) < 1.1 * error(got["mean"], X)
+    assert error(got["shrunk"], X) < 1.02 * error(got["likeliest"], X)
+    assert (
+        np.mean(np.linalg.norm(got["shrunk"] - X, axis=1) < 0.15 * np.linalg.norm(X, axis=1)) > 0.9
+    )
+
+
+def test_the_law_beats_the_mean_where_it_should():
+    rng = np.random.default_rng(4)
+    X = rng.uniform(0.3, 0.7, (400, 3))
+    for law in ("laplace", "uniform"):
+        noise = LAWS[law].rvs((15, 400, 3), random_state=rng) * 0.05
+        got = tables(make_view(list(X + noise), public(law, 0.05, 3), 3))
+        assert error(got["likeliest"], X) < 0.9 * error(got["mean"], X), law
+
+
+@pytest.mark.parametrize("law", ["laplace", "logistic", "student_t"])
+def test_what_is_left_of_the_noise_is_what_the_filter_counts_on(law):
+    noise = LAWS[law].rvs((101, 300, 2), random_state=5)
+    one = law_named(law, 5.0 if law == "student_t" else None)
+    left = likeliest(noise, one, np.ones(2)).var() * 101
+    assert left == pytest.approx(left_over(one) * one.variance, rel=0.2)
+
+
+@pytest.mark.parametrize("space", ["components", "original"])
+def test_components_are_averaged_and_mapped_back(space):
+    rng = np.random.default_rng(6)
+    L = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    X = rng.uniform(0.3, 0.7, (100, 5))
+    Z = (X - 0.5) @ L + rng.laplace(0, 0.05, (9, 100, 5))
+    Y = Z if space == "components" else 0.5 + Z @ L.T
+    got = tables(make_view(list(Y), public("laplace", 0.05, 5, L, space), 5))
+    expected = 0.5 + (np.median(Z, axis=0)) @ L.T
+    np.testing.assert_allclose(got["likeliest"], np.clip(expected, 0, 1), atol=1e-6)
+
+
+def test_no_versions_of_anybody_else_help():
+    rng = np.random.default_rng(7)
+    X = rng.uniform(0, 1, (200, 3))
+    versions = [rng.permutation(X) + rng.laplace(0, 0.01, X.shape) for _ in range(5)]
+    base = error(np.tile(X.mean(axis=0), (200, 1)), X)
+    for name, X_hat in tables(make_view(versions, public("laplace", 0.01, 3), 3)).items():
+        assert error(X_hat, X) > 0.95 * base, name
+
+
+def test_a_law_without_a_variance_is_not_filtered():
+    rng = np.random.default_rng(8)
+    X = rng.uniform(0.3, 0.7, (100, 2))
+    what = replace(public("student_t", 0.05, 2), facts={"nu": 1.0})
+    versions = list(X + 0.05 * rng.standard_cauchy((9, 100, 2)))
+    got = tables(make_view(versions, what, 2))
+    assert set(got) == {"mean", "median", "likeliest"}
+    assert error(got["likeliest"], X) < 0.5 * error(got["mean"], X)
+
+
+def test_rows_permuted_give_answers_permuted_and_nothing_is_written():
+    rng = np.random.default_rng(9)
+    versions = [rng.uniform(0, 1, (20, 3)) for _ in range(3)]
+    versions[1][4] = np.nan
+    order = rng.permutation(20)
+    for version in versions:
+        version.flags.writeable = False
+    what = public("logistic", 0.1, 3)
+    one = tables(make_view(versions, what, 3))
+    two = tables(make_view([version[order] for version in versions], what, 3))
+    for name, X_hat in one.items():
+        np.testing.assert_allclose(X_hat[order], two[name], atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_tiny_tables_and_constant_columns(n):
+    versions = [np.full((n, 2), 0.5), np.full((n, 2), 0.6)]
+    for X_hat in tables(make_view(versions, public("normal", 0.1, 2), 2)).values():
+        np.testing.assert_allclose(X_hat, 0.55, atol=1e-9)
+
+
+def test_without_noise_only_mean_and_median_in_the_original_columns():
+    versions = [np.array([[0.1]]), np.array([[0.3]])]
+    got = tables(make_view(versions, Public("other", "original", ()), 1))
+    assert {name: X_hat.item() for name, X_hat in got.items()} == {
+        "mean": pytest.approx(0.2),
+        "median": pytest.approx(0.2),
+    }
+
+
+def test_without_earlier_releases_or_a_map_it_does_not_apply():
+    view = make_view([np.ones((3, 2))], public("normal", 0.1, 2), 2)
+    with pytest.raises(NotApplicable, match="release_averaging needs earlier releases"):
+        tables(view)
+    secret = replace(view, public=Public("rotation", "rotated", ()), earlier=(np.zeros((3, 2)),))
+    with pytest.raises(NotApplicable, match="a published linear map"):
+        tables(secret)
