@@ -112,6 +112,7 @@ def as_dict(score: Score) -> dict[str, Any]:
         "worst_decile": score.worst_decile,
         "candidate": score.candidate,
         "sentence": score.sentence,
+        "notes": dict(score.notes),
     }
 
 

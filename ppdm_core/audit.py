@@ -350,4 +350,5 @@ def on_victims(scorer: Scorer, metric: AttackMetric, name: str) -> float | None:
 
 def mean_notes(played: list[Played]) -> dict[str, float]:
     names = sorted(set.intersection(*(set(one.notes) for one in played)))
-    return {name: float(np.mean([one.notes[name] for one in played])) for name in names}
+    means = {name: float(np.mean([one.notes[name] for one in played])) for name in names}
+    return {name: mean for name, mean in means.items() if np.isfinite(mean)}

@@ -62,9 +62,15 @@ def scored(
         candidate=figures.candidate,
         expected=figures.expected,
         victims=figures.victims,
-        notes=figures.notes,
+        notes={**figures.notes, **capped(metric, value, figures.baseline)},
         sentence=metric.sentence(Told(value, figures.baseline, story, epsilon, figures.original)),
     )
+
+
+def capped(metric: Metric, value: float, baseline: float) -> dict[str, float]:
+    """Whoever ignores the release has the baseline: what lies above it protects nobody."""
+    is_privacy = (metric.kind, metric.better) == ("privacy", "up")
+    return {"capped": min(value, baseline)} if is_privacy else {}
 
 
 def interval(

@@ -84,6 +84,11 @@ def promised(summary: Summary) -> list[str]:
     return [*lines, "", *(f"- {line}" for line in guarantee.assumptions), ""]
 
 
+def notes(score: Score) -> str:
+    """What an attack can tell of its own work."""
+    return ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in score.notes.items())
+
+
 def measured(summary: Summary) -> list[str]:
     report = summary.report
     if report is None:
@@ -109,6 +114,7 @@ def measured(summary: Summary) -> list[str]:
         for score in report.scores
         if score.worst_group is not None
     ]
+    lines += [f"- `{score.name}`: {told}." for score in report.scores if (told := notes(score))]
     lines += [f"- `{name}` does not apply. {why}" for name, why in report.skipped.items()]
     lines += [f"- `{name}` was not run." for name in report.not_run]
     lines += [f"- `{name}` failed ({kind})." for name, kind in report.failed.items()]

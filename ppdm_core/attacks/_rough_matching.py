@@ -114,7 +114,8 @@ def _fitted(
 
 
 def _one_to_one(T: Floats, Y: Floats) -> Ints:
-    """The rows nearest to the points, no row twice."""
+    """The rows nearest to the points, no row twice; above 4,096 rows the second choices of a point
+    are those of ``nearest_rows``, which may miss one."""
     from scipy.optimize import linear_sum_assignment
 
     near = np.unique(nearest_rows(T, Y, _NEIGHBOURS)[0])

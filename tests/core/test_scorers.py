@@ -128,3 +128,13 @@ def test_a_column_that_nobody_reads_is_told_and_one_that_names_people_fails():
         assert "'m'" in next(f.why for f in findings if f.check == "unread.m")
     report = audit_tables({**numbers, "m": mail}, noise, policy=easy)
     assert judge_tables(report, easy)[0] == "PASS"
+
+
+def test_what_lies_above_the_baseline_protects_nobody():
+    wild = truth().X + np.random.default_rng(6).normal(0.0, 9.0, (80, D))
+    public = replace(COPY, centre=np.zeros(D), loadings=np.eye(D))
+    one = Auditor(truth(), [Draw(wild, public)], policy(known_records=0, sample_share=0.0), b"s")
+    found = {score.name: score for score in one.run("transform_inverse")}
+    score = found["transform_inverse.relative_error"]
+    assert score.value > score.baseline == score.notes["capped"]
+    assert "capped" not in found["transform_inverse.breach_rate"].notes
