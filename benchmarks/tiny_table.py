@@ -39,6 +39,8 @@ basis_share = 0.2
 known_records = 8
 sample_share = 0.1
 [audit]
+effort = "quick"                   # the required attacks alone, on draws of everybody
+splits = 0
 required = ["transform_inverse", "shrinkage", "known_pairs", "record_linkage"]
 shadow_draws = 3
 [limits]

@@ -18,11 +18,14 @@ FIXED = 300e6  # bytes of the programs themselves, and blocks of distances
 COPIES = 12  # of the table, for each draw: candidates that are kept until they are scored
 WIDER = {"quick": 1.0, "standard": 1.0, "thorough": 3.0}
 PILOT = 0.3  # seconds of measuring
+WORTH_A_PILOT = 10.0  # seconds: for less nobody waits longer to know better
 
 
 def foretell(shape: tuple[int, ...], draws: int, audits: Sequence[str], policy: Policy) -> str:
     """One line for people who wait."""
-    seconds, bytes_ = cost(shape, draws, len(audits), policy, slowness(shape[1]))
+    seconds, bytes_ = cost(shape, draws, len(audits), policy, 1.0)
+    if seconds > WORTH_A_PILOT:
+        seconds, bytes_ = cost(shape, draws, len(audits), policy, slowness(shape[1]))
     limit = f"no audit gets more than {in_words(policy.time_limit)}"
     return (
         f"{len(audits)} audits on {shape[0]:,} records: about {in_words(seconds)} and "
