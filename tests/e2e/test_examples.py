@@ -33,7 +33,7 @@ LINKED, KNOWN = "record_linkage.rate", "known_pairs.breach_rate"
 INVERTED = "transform_inverse.breach_rate"
 INFERRED = "attribute_inference.inference_rate"
 BROKEN = frozenset({NO_BOUND, LINKED, KNOWN})
-BY_CHANCE = frozenset({LINKED, ACCURACY})  # two random directions may be good or bad ones
+BY_CHANCE = frozenset({LINKED, KNOWN, ACCURACY})  # two random directions may be good or bad ones
 NO_BOUND_AT_LEAST = BY_CHANCE | {NO_BOUND}
 
 
