@@ -3,6 +3,8 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/uv pip install -q --python $(BIN)/python
+# A process per core; the tests of a file share what it sets up, so they stay together.
+TEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --durations=10
 COMPILE = $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate
 
@@ -26,16 +28,16 @@ demo: .venv/run ## one table, two releases: the first refused, the second publis
 	$(BIN)/ppdm demo
 
 test: .venv/dev ## all tests but the slow ones
-	$(BIN)/python -m pytest --durations=10
+	$(TEST)
 
 slow: .venv/dev ## the slow tests
-	$(BIN)/python -m pytest --durations=10 -m slow
+	$(TEST) -m slow
 
 check: .venv/dev ## what CI runs: ruff, mypy, the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy ppdm_core warehouse tasks flows benchmarks
-	$(BIN)/python -m pytest --durations=10
+	$(TEST)
 
 bench: .venv/bench ## ratios against peers, measured in the same run; see docs/benchmarks.md
 	$(BIN)/python -m benchmarks

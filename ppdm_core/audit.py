@@ -17,7 +17,7 @@ from ppdm_core.attacks import ATTACKS
 from ppdm_core.errors import Defect, NotApplicable
 from ppdm_core.intervals import isolated_tenth
 from ppdm_core.metrics import METRICS, AttackMetric, Metric, ReleaseMetric
-from ppdm_core.play import Draw, Played, Stage, Truth, cast_all, cast_split
+from ppdm_core.play import Draw, Past, Played, Stage, Truth, cast_all, cast_split
 from ppdm_core.policy import Policy
 from ppdm_core.power import judged_level
 from ppdm_core.scorers import OUTSIDERS_NEEDED, SCORERS, Scorer
@@ -57,11 +57,12 @@ class Auditor:
         policy: Policy,
         seed: bytes,
         splits: Sequence[Draw] = (),
+        past: Past | None = None,
     ) -> None:
         if not draws or len(truth.X) == 0:
             raise NotApplicable("There is nothing to audit.")
         self.truth, self.policy, self.seed = truth, policy, seed
-        self.draws, self.splits = tuple(draws), tuple(splits)
+        self.draws, self.splits, self.past = tuple(draws), tuple(splits), past
         self.level = judged_level(policy)
         self._played: dict[tuple[str, bool], list[Played]] = {}
 
@@ -86,10 +87,11 @@ class Auditor:
         """Everybody is in the release."""
         n, d = self.truth.X.shape
         cast = cast_all(n, d, self.policy.attacker, self.rng("people"))
-        return [
+        stages = [
             Stage.set(self.truth, draw, cast, self.rng("shuffle", number))
             for number, draw in enumerate(self.draws)
         ]
+        return [replace(stage, past=self.past) for stage in stages]
 
     @cached_property
     def split_stages(self) -> list[Stage]:
@@ -124,6 +126,8 @@ class Auditor:
     def _play(self, attack: Attack, number: int, stage: Stage, on_splits: bool) -> Played:
         attacker = self.policy.attacker
         view = stage.view(attacker.epsilon, self.policy.effort)
+        if "earlier" in attack.needs:
+            view = stage.with_past(view)
         if "reconstructions" in attack.needs:
             found = self._reconstructions(number, stage, on_splits)
             view = replace(view, reconstructions=found)

@@ -28,6 +28,7 @@ from ppdm_core.types import (
     Public,
     Schema,
     TwoFiles,
+    Version,
 )
 
 MOST_TARGETS = 2_000  # people looked for; the released table they are looked for in is never cut
@@ -87,6 +88,18 @@ class Draw:
         rows = np.flatnonzero(place[self.source] >= 0)
         C = None if self.C is None else self.C[rows]
         return replace(self, Y=self.Y[rows], C=C, source=place[self.source[rows]])
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What was published before of the records that are released now."""
+
+    versions: tuple[Version, ...]  # (n, s) each, NaN where a record was not in it
+    again: Floats  # (n, s) rows that leave as they did before, NaN for those drawn anew
+
+    def now(self, Y: Floats) -> Floats:
+        """A shadow draw as subscribers would see it: only what is drawn anew is new to them."""
+        return np.where(np.isfinite(self.again), self.again, Y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +166,7 @@ class Stage:
     cast: Cast
     shuffle: Ints  # row r of the view is row shuffle[r] of the draw
     right: Ints  # line j of the right file is target right[j]
+    past: Past | None = None
 
     @classmethod
     def set(cls, truth: Truth, draw: Draw, cast: Cast, rng: np.random.Generator) -> Stage:
@@ -184,6 +198,17 @@ class Stage:
             reference=truth.people(cast.reference) if len(cast.reference) else None,
             leak=None if draw.leak is None else frozen_public(draw.leak),
         )
+
+    def with_past(self, view: AttackerView) -> AttackerView:
+        """For somebody who kept the earlier releases and can tell whose row is whose."""
+        if self.past is None:
+            return view
+        earlier = tuple(
+            Version(frozen(version.Y[self.shuffle]), frozen_public(version.public))
+            for version in self.past.versions
+        )
+        Y = self.past.now(self.draw.Y)[self.shuffle]
+        return replace(view, Y=frozen(Y), earlier=earlier)
 
     @cached_property
     def back(self) -> Ints:

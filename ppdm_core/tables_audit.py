@@ -183,7 +183,7 @@ class TablesAuditor(Auditor):
     def _stage(self, truth: Truth, cast: Cast, order: str) -> Stage:
         rng, draw = self.rng(order), self.case.draw
         shuffle, right = rng.permutation(len(draw.Y)), rng.permutation(len(cast.targets))
-        return TableStage(truth, draw, cast, shuffle, right, self.case)
+        return TableStage(truth, draw, cast, shuffle, right, case=self.case)
 
     def truth_behind(self, goal: Goal) -> Truth:
         return (self.case.everybody or self.truth) if goal in OUTSIDERS_NEEDED else self.truth

@@ -191,6 +191,14 @@ class TwoFiles:
 
 
 @dataclass(frozen=True, eq=False)
+class Version:
+    """An earlier release of the same people."""
+
+    Y: Floats  # (m, s) in the order of the rows now, NaN where somebody had none
+    public: Public
+
+
+@dataclass(frozen=True, eq=False)
 class AttackerView:
     """All that an attack gets. The truth is not in it, so an attack cannot cheat.
 
@@ -213,7 +221,7 @@ class AttackerView:
     partial: Ints | None = None  # columns of schema.numeric that are known of a target in part
     files: TwoFiles | None = None
     reference: People | None = None  # people who are not in the release
-    earlier: tuple[Floats, ...] = ()  # (m, s) each, earlier versions of the same rows, NaN if none
+    earlier: tuple[Version, ...] | None = None  # None: which rows belong together is not known
     leak: Public | None = None  # the same with what the key hides: its map
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
 

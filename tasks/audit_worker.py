@@ -34,6 +34,7 @@ class Job:
     halves: int
     policy: Policy
     seed: bytes
+    has_past: bool = False  # earlier releases of the same records
 
     def read(self, name: str) -> Any:
         return pickle.loads((Path(self.folder) / name).read_bytes())
@@ -48,7 +49,8 @@ class Job:
 
         draws = [self.read(f"shadow_{k}") for k in range(self.shadows)]
         halves = [self.read(f"half_{k}") for k in range(self.halves)]
-        return Auditor(self.read("truth"), draws, self.policy, self.seed, halves)
+        past = self.read("past") if self.has_past else None
+        return Auditor(self.read("truth"), draws, self.policy, self.seed, halves, past)
 
 
 def send(stream: BinaryIO, message: object) -> None:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.play import Draw, Truth
+from ppdm_core.play import Draw, Past, Truth
 from ppdm_core.scaling import Scaling
 from ppdm_core.types import Categorical, Codes, Floats, Ints, Public, Schema
 from tasks.audit_worker import Job
 from tasks.facts import public_from_dict, schema_from_dict
 from tasks.ingest import validated_table
 from tasks.keys import dataset_noise
+from tasks.past import read_past
 from tasks.plan import Plan
 from tasks.sanitize import half_name, half_table, kept_table, shadow_table
 from warehouse.door import ORDER
@@ -47,12 +48,16 @@ def export(plan: Plan, store: Store, run: Run) -> Job:
         for k in halves:
             draw = read_draw(db, public_from_dict(facts["halves"][k]), half_table(run, k), kept)
             write(folder / f"half_{k}", replace(draw, members=np.flatnonzero(is_in[:, k])))
+        past = read_past(db, plan, run, facts, kept)
+        if past is not None:
+            write(folder / "past", past)
     noise = dataset_noise(store, plan.dataset)
     seed = noise.subkey("audit", run.source_digest, plan.policy.play, run.code_version)
-    return Job(str(folder), plan.policy.shadow_draws, len(halves), plan.policy, seed)
+    draws = plan.policy.shadow_draws
+    return Job(str(folder), draws, len(halves), plan.policy, seed, past is not None)
 
 
-def write(path: Path, evidence: Truth | Draw) -> None:
+def write(path: Path, evidence: Truth | Draw | Past) -> None:
     with path.open("wb") as file:
         pickle.dump(evidence, file)
 

@@ -128,9 +128,17 @@ def parcel(plan: Plan, store: Store, summary: Summary) -> door.Parcel:
         policy_digest=plan.policy.digest,
         code_version=code_version(),
         expected=expected(plan, store, summary),
+        people=people_table(plan, summary),
         card=card_text(plan, summary),
         manifest=manifest_body(plan, store, summary),
     )
+
+
+def people_table(plan: Plan, summary: Summary) -> str | None:
+    """Without stable ids, or where rows belong to nobody, later releases cannot be compared."""
+    facts = summary.sanitized
+    assert facts is not None
+    return validated_table(summary.run) if plan.record_id and facts["row_aligned"] else None
 
 
 def expected(plan: Plan, store: Store, summary: Summary) -> Expected:

@@ -63,7 +63,7 @@ def audit_files(files: Files, policy: Policy) -> tuple[Case, AuditReport]:
     sample = files.sample if isinstance(files.sample, float) else None
     policy = replace(policy, attacker=informed(policy.attacker, case, known, sample))
     names, reasons = to_run(case, policy)
-    job = TablesJob("", 1, 0 if case.everybody is None else 1, policy, SEED, case)
+    job = TablesJob("", 1, 0 if case.everybody is None else 1, policy, SEED, case=case)
     report = play(job, names, lambda share: None)
     report = replace(report, unread=case.unread, copied=case.copied)
     return case, replace(report, not_run=tuple(reasons), reasons=reasons)

@@ -23,6 +23,8 @@ SESSION_HOME = Path(tempfile.mkdtemp(prefix="ppdm-tests-"))
 for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME"):
     os.environ.pop(name, None)
 quiet_environment(SESSION_HOME)
+if "PYTEST_XDIST_WORKER" in os.environ:  # there is a process for each core already
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 _server: Handle | None = None
 

@@ -23,6 +23,7 @@ from warehouse.checkpoints import checkpoint
 from warehouse.columns import RESERVED
 from warehouse.home import Home, sync
 from warehouse.manifest import NAME, file_digest, seal
+from warehouse.past import keep_rows
 from warehouse.runs import discard, sweep, version_folder
 from warehouse.scan import Expected, check_bytes
 from warehouse.sinks import SINKS
@@ -44,6 +45,7 @@ class Parcel:
     policy_digest: str
     code_version: str  # of the code that runs now
     expected: Expected
+    people: str | None  # table that tells whose row is whose, where rows belong to people
     card: str
     manifest: Mapping[str, Any]  # everything but the files
 
@@ -110,6 +112,8 @@ def publish(store: Store, parcel: Parcel) -> Path:
         data_digest = write_candidate(change.db, run, columns, data, parcel.sink)
         check_verdict(read_verdict(change.db, run.release_id), data_digest, parcel)
         check_bytes(data, parcel.expected)
+        if parcel.people is not None:
+            keep_rows(change.db, run, candidate_table(run), parcel.expected.columns, parcel.people)
         checkpoint("data written")
         (draft / "card.md").write_text(parcel.card)
         manifest = seal({**parcel.manifest, "files": described(draft)})

@@ -50,7 +50,10 @@ _NEEDS: dict[str, tuple[Callable[[AttackerView], bool], str]] = {
     ),
     "files": (lambda view: view.files is not None, "two columns or more"),
     "partial": (lambda view: view.partial is not None, "two columns or more"),
-    "earlier": (lambda view: len(view.earlier) > 0, "earlier releases of the same records"),
+    "earlier": (
+        lambda view: view.earlier is not None,
+        "releases whose rows can be put together by record (record_id in [dataset])",
+    ),
     "leak": (lambda view: view.leak is not None, "a key that could leak"),
     "reconstructions": (
         _common_space,

@@ -11,7 +11,7 @@ import numpy as np
 from ppdm_core.play import Draw, Stage, Truth, cast_all, cast_split
 from ppdm_core.policy import Attacker
 from ppdm_core.public_map import has_map, invert
-from ppdm_core.types import AttackerView, Floats, Ints, Numeric, Public, Schema
+from ppdm_core.types import AttackerView, Floats, Ints, Numeric, Public, Schema, Version
 from tests.contract import (
     scene_attribute_inference,
     scene_column_order,
@@ -71,7 +71,7 @@ class Scene:
         return replace(
             view,
             sample=weak.sample,
-            earlier=tuple(Y[self.stage.shuffle] for Y in weak.earlier),
+            earlier=tuple(Version(Y[self.stage.shuffle], weak.public) for Y in weak.earlier),
             reconstructions=copies,
         )
 
@@ -199,7 +199,7 @@ def without(view: AttackerView, need: str) -> AttackerView:
         return replace(view, public=replace(public, method="other", facts={}))
     if need == "reconstructions":
         return replace(view, reconstructions={}, public=replace(public, space="rotated"))
-    return replace(view, **{need: () if need == "earlier" else None})
+    return replace(view, **{need: None})
 
 
 def arrays(view: Any, name: str = "") -> dict[str, np.ndarray]:

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from ppdm_core.attacks.release_averaging import ReleaseAveraging, left_over, likeliest, median
+from ppdm_core.attacks.release_averaging import (
+    ReleaseAveraging,
+    left_over,
+    likeliest,
+    weighted_median,
+)
+from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.errors import NotApplicable
 from ppdm_core.laws import law_named
-from ppdm_core.types import AttackerView, Numeric, Public, Schema
+from ppdm_core.types import AttackerView, Numeric, Public, Schema, Version
 
 LAWS = {
     "normal": stats.norm(),
@@ -35,7 +41,7 @@ def make_view(versions, what: Public, d: int) -> AttackerView:
         public=what,
         schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d))),
         epsilon=0.1,
-        earlier=tuple(rest),
+        earlier=tuple(Version(Y, what) for Y in rest),
     )
 
 
@@ -45,6 +51,12 @@ def tables(view: AttackerView) -> dict[str, np.ndarray]:
 
 def error(X_hat: np.ndarray, X: np.ndarray) -> float:
     return float(np.sqrt(np.mean((X_hat - X) ** 2)))
+
+
+def test_one_version_is_what_there_is():
+    got = tables(make_view([np.array([[0.1], [0.4]])], public("uniform", 0.1, 1), 1))
+    for name in ("mean", "median", "likeliest"):
+        np.testing.assert_allclose(got[name], [[0.1], [0.4]])
 
 
 def test_hand_worked_versions():
@@ -69,7 +81,7 @@ def test_likeliest_value_against_an_optimiser(law):
     U = LAWS[law].rvs((7, 4, 3), random_state=2) * 0.2 + rng.uniform(0, 1, (4, 3))
     U[2, 1] = np.nan
     nu = 5.0 if law == "student_t" else None
-    got = likeliest(U, law_named(law, nu), np.full(3, 0.2))
+    got = likeliest(U, law_named(law, nu), np.full((7, 3), 0.2))
     for i in range(4):
         for j in range(3):
             u = U[np.isfinite(U[:, i, j]), i, j]
@@ -84,7 +96,7 @@ def test_likeliest_value_against_an_optimiser(law):
 def test_median_against_numpy():
     U = np.random.default_rng(3).uniform(0, 1, (6, 5, 4))
     U[1, 2], U[4, 2], U[0, 3] = np.nan, np.nan, np.nan
-    np.testing.assert_allclose(median(U), np.nanmedian(U, axis=0))
+    np.testing.assert_allclose(weighted_median(U), np.nanmedian(U, axis=0))
 
 
 @pytest.mark.parametrize("law", sorted(LAWS))
@@ -94,7 +106,7 @@ def test_sixteen_versions_give_the_records_away(law, seed):
     X, b = rng.uniform(0.2, 0.8, (150, 4)), 0.1
     noise = LAWS[law].rvs((16, 150, 4), random_state=rng) * b
     got = tables(make_view(list(X + noise), public(law, b, 4), 4))
-    assert set(got) == {"mean", "median", "likeliest", "shrunk"}
+    assert {"mean", "median", "likeliest", "shrunk", "shrinkage/joint"} <= set(got)
     single = error(X + noise[0], X)
     assert error(got["mean"], X) < 0.35 * single
     assert error(got["likeliest"], X) < 1.1 * error(got["mean"], X)
@@ -117,7 +129,7 @@ def test_the_law_beats_the_mean_where_it_should():
 def test_what_is_left_of_the_noise_is_what_the_filter_counts_on(law):
     noise = LAWS[law].rvs((101, 300, 2), random_state=5)
     one = law_named(law, 5.0 if law == "student_t" else None)
-    left = likeliest(noise, one, np.ones(2)).var() * 101
+    left = likeliest(noise, one, np.ones((101, 2))).var() * 101
     assert left == pytest.approx(left_over(one) * one.variance, rel=0.2)
 
 
@@ -182,10 +194,59 @@ def test_without_noise_only_mean_and_median_in_the_original_columns():
     }
 
 
-def test_without_earlier_releases_or_a_map_it_does_not_apply():
+def test_without_peoples_rows_or_a_map_it_does_not_apply():
     view = make_view([np.ones((3, 2))], public("normal", 0.1, 2), 2)
-    with pytest.raises(NotApplicable, match="release_averaging needs earlier releases"):
-        tables(view)
-    secret = replace(view, public=Public("rotation", "rotated", ()), earlier=(np.zeros((3, 2)),))
+    with pytest.raises(NotApplicable, match="release_averaging needs releases whose rows"):
+        tables(replace(view, earlier=None))
+    secret = replace(
+        view,
+        public=Public("rotation", "rotated", ()),
+        earlier=(Version(np.zeros((3, 2)), view.public),),
+    )
     with pytest.raises(NotApplicable, match="a published linear map"):
         tables(secret)
+
+
+def with_versions(now: Public, Y: float, *earlier: tuple[float, Public]) -> AttackerView:
+    view = make_view([np.array([[Y]])], now, 1)
+    return replace(view, earlier=tuple(Version(np.array([[y]]), what) for y, what in earlier))
+
+
+def test_hand_worked_weights_of_noisier_versions():
+    """Scales 1, 2 and 2 (of 0.1): precisions 4 : 1 : 1, weights of the median 2 : 1 : 1."""
+    now, then = public("laplace", 0.1, 1), public("laplace", 0.2, 1)
+    got = tables(with_versions(now, 0.2, (0.8, then), (0.5, then)))
+    assert got["mean"].item() == pytest.approx((4 * 0.2 + 0.8 + 0.5) / 6)
+    assert got["median"].item() == pytest.approx(0.5)
+    assert got["likeliest"].item() == pytest.approx((0.2 + 0.5) / 2)  # 2 below, 2 above
+    exact = tables(with_versions(public("normal", 0.1, 1), 0.2, (0.8, public("normal", 0.2, 1))))
+    assert exact["likeliest"].item() == pytest.approx((4 * 0.2 + 0.8) / 5)
+    box = tables(with_versions(public("uniform", 0.1, 1), 0.2, (0.4, public("uniform", 0.3, 1))))
+    assert box["likeliest"].item() == pytest.approx(0.2)  # [0.1, 0.3] and [0.1, 0.7]
+
+
+def test_versions_of_another_map_are_brought_to_this_one():
+    """Then twice the component, with twice the noise: the same information."""
+    now = public("laplace", 0.1, 1, np.array([[1.0]]), "components")
+    then = replace(now, loadings=np.array([[2.0]]), scales=np.array([0.2]))
+    got = tables(with_versions(now, 0.1, (0.6, then)))  # 0.5 + 0.1, and 0.5 + 0.3
+    assert got["mean"].item() == pytest.approx(0.7)
+    assert got["likeliest"].item() == pytest.approx(0.6)  # the law is known of the first alone
+
+
+def test_versions_that_cannot_be_compared_are_left_out():
+    now = public("laplace", 0.1, 1)
+    got = tables(with_versions(now, 0.3, (99.0, Public("rotation", "rotated", ()))))
+    assert got["mean"].item() == pytest.approx(0.3)
+
+
+def test_several_versions_give_more_away_than_the_strongest_attack_on_one():
+    """Few kinds of people, much noise: a prior tells more than any filter."""
+    rng = np.random.default_rng(11)
+    X = rng.uniform(0, 1, (8, 6))[rng.integers(0, 8, 400)]
+    versions = list(X + rng.laplace(0, 0.5, (5, *X.shape)))
+    what = public("laplace", 0.5, 6)
+    alone = Shrinkage().attack(make_view(versions[:1], what, 6), np.random.default_rng(0))
+    single = min(error(X_hat, X) for X_hat in alone.candidates.values())
+    together = min(error(X_hat, X) for X_hat in tables(make_view(versions, what, 6)).values())
+    assert together < 0.8 * single

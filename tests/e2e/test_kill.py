@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,6 +25,9 @@ from tests.forkserver import Result
 from warehouse.home import Home
 from warehouse.store import Store
 
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
 Maker = Callable[..., Small]
 POINTS = sorted(points_in_code())
 ENDINGS = ("unchanged", "rehearsed", "refused", "rejected")
@@ -34,13 +38,18 @@ def runs(release: Small) -> dict[str, str]:
         return dict(db.execute("select release_id, stage from meta.run").fetchall())
 
 
+def base_of(run: FlowRun) -> str | None:
+    """Folder of the release that a flow run is about, if it is about one."""
+    return run.parameters.get("file", {}).get("base")
+
+
 def flow_states(release: Small) -> dict[str, list[str]]:
     """Names of the states of the release's flow runs and of their subflows, in Prefect."""
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
         found = client.read_flow_runs(limit=200, sort="START_TIME_DESC")
-    ours = [run for run in found if run.parameters["file"]["base"] == str(release.folder)]
+    ours = [run for run in found if base_of(run) == str(release.folder)]
     states: dict[str, list[str]] = {"parents": [], "subflows": []}
     for run in ours:
         states["subflows" if run.parent_task_run_id else "parents"].append(str(run.state_name))

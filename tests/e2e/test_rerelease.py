@@ -16,6 +16,8 @@ from ppdm_core.scaling import fit_scaling
 from ppdm_core.types import Floats, Numeric, Schema
 from tests.e2e.history import ADDED, History
 from tests.e2e.tables import FEATURES, Small
+from warehouse.home import Home
+from warehouse.store import Store
 
 BEFORE, AFTER = "0001", "0003"
 BOUNDS = Schema(tuple(Numeric(name, 0.0, 10.0) for name in FEATURES))
@@ -89,3 +91,18 @@ def test_the_difference_of_two_fits_would_have_told(history: History) -> None:
         fitted = sanitizer.fit(fit_scaling(rows, "minmax").apply(rows))
         bases.append(np.array(fitted["loadings"]))
     assert regressed_error(bases[1] - bases[0], X, x) < 0.9
+
+
+def test_the_warehouse_keeps_whose_rows_they_were(history: History) -> None:
+    """Later audits put the versions of a record together by it."""
+    before, after = released_rows(history, BEFORE), released_rows(history, AFTER)
+    with Store(Home(history.release.home)).transaction("tests") as db:
+        first, second = (
+            set(db.execute(f'select * from published."history_{number}"').fetchall())
+            for number in (BEFORE, AFTER)
+        )
+    assert len(first) == before.total() and len(second) == after.total()
+    assert len({key for key, *_ in second}) == after.total()
+    assert first < second  # the same keys with the same numbers, and one more
+    numbers = {row[:-1] for row in after}  # the label stands last
+    assert {tuple(row) for _, *row in second} == numbers
