@@ -12,7 +12,7 @@ from ppdm_core.attacks._search import nearest_rows
 from ppdm_core.errors import NotApplicable
 from ppdm_core.laws import DRAWN
 from ppdm_core.policy import Effort
-from ppdm_core.public_map import centre_and_loadings, components_of, has_map, has_noise
+from ppdm_core.public_map import centre_and_loadings, components_of, has_map, has_noise, invert
 from ppdm_core.types import AttackerView, Floats, Ints
 
 _TRIED: dict[Effort, int] = {"quick": 1, "standard": 2, "thorough": 4}
@@ -43,6 +43,14 @@ def tables(view: AttackerView) -> Mapping[str, Floats]:
     if view.public.space == "original" and view.Y.shape[1] == d:
         return {"released": view.Y}
     raise NotApplicable(f"{view.public.method} is not released in the original columns.")
+
+
+def as_released(view: AttackerView) -> Floats | None:
+    """The original columns with all their noise, mapped back where the map is public."""
+    if has_map(view.public):
+        return invert(view.public, components_of(view))
+    is_same = view.public.space == "original" and view.Y.shape[1] == len(view.schema.numeric)
+    return view.Y if is_same else None
 
 
 def beliefs(view: AttackerView, rows: Ints) -> dict[str, Belief]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._answers import Answers
-from ppdm_core.attacks._beliefs import as_it_is, can_filter, filtered, tables
+from ppdm_core.attacks._beliefs import as_it_is, as_released, can_filter, filtered, tables
 from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._linking import (
     Costs,
@@ -23,7 +23,10 @@ from ppdm_core.attacks._linking import (
 )
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.public_map import components_of, project
-from ppdm_core.types import AttackerView, Estimate, Goal, Ints
+from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
+
+FEWEST_PAIRS = 3  # to tell a good column from a lucky one
+LEAST_ERROR = 1e-6  # of a column's width
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,9 @@ class RecordLinkage:
     Rows with another label than the person's are ruled out: labels are released in the clear.
     For every reconstruction of the original columns: ``nearest:<name>`` takes the closest row,
     ``one_to_one:<name>`` the assignment of least total squared distance, each row used once.
+
+    With known pairs ``nearest:weighted`` and ``one_to_one:weighted`` take the columns as they are
+    released, each by how far off it was for these: one that is in the clear decides alone.
 
     With a public map and law of noise: ``likelihood`` and ``likelihood_one_to_one`` take the row
     that this law makes likeliest, after records were clamped as the release is; ``odds`` and
@@ -85,14 +91,18 @@ def full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
     answers = Answers.of(view)
     told = Squares(answers.placed(answers.known(targets)), answers.placed(answers.rows))
     d = len(view.schema.numeric)
+
+    def with_answers(people: Floats, rows: Floats) -> Squares:
+        return Squares(np.hstack([people, told.people]), np.hstack([rows, told.rows]))
+
     for name, X_hat in tables(view).items() if d else ():
         numbers = targets.X, X_hat
         if len(answers):  # in units in which both can be added
             numbers = as_it_is(X_hat, view.schema.widths).half_distances(targets.X, np.arange(d))
-        yield (
-            f":{name}",
-            Squares(np.hstack([numbers[0], told.people]), np.hstack([numbers[1], told.rows])),
-        )
+        yield f":{name}", with_answers(*numbers)
+    weighted = by_column(view) if d else None
+    if weighted is not None:
+        yield ":weighted", with_answers(*weighted)
     if has_law(view):
         noise = known_noise(view.public)
         T, Z = project(view.public, targets.X), components_of(view)
@@ -105,6 +115,19 @@ def full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
         return
     yield name, surprise
     yield "odds", odds_within_labels(view, surprise, answers)
+
+
+def by_column(view: AttackerView) -> tuple[Floats, Floats] | None:
+    """People and rows in units of how far each column was off for the known pairs."""
+    if view.known is None or len(view.known.rows) < FEWEST_PAIRS or view.targets is None:
+        return None
+    X_hat = as_released(view)
+    if X_hat is None:
+        return None
+    error = np.mean((view.known.X - X_hat[view.known.rows]) ** 2, axis=0)
+    widths = np.where(view.schema.widths > 0, view.schema.widths, 1.0)
+    unit = np.maximum(np.sqrt(2.0 * error), LEAST_ERROR * widths)  # (d,)
+    return view.targets.X / unit, X_hat / unit
 
 
 def odds_within_labels(view: AttackerView, surprise: Surprise, answers: Answers) -> Surprise:

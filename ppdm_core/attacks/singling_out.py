@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._answers import Answers
-from ppdm_core.attacks._beliefs import Belief, can_filter, filtered, tables
+from ppdm_core.attacks._beliefs import Belief, as_released, can_filter, filtered, tables
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.distances import row_slices
 from ppdm_core.policy import Effort
@@ -17,6 +17,7 @@ from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
 STATEMENTS: dict[Effort, int] = {"quick": 200, "standard": 500, "thorough": 2_000}
 _TRIED = 4  # rows for each statement
 _ERRORS = 3.0  # of which hardly anything is farther off
+_LAST_DIGITS = 1e-9  # of a column's width: what arithmetic may have changed
 _SURE = 0.9  # probability of a true answer that is worth a condition
 
 
@@ -26,7 +27,9 @@ class SinglingOut:
 
     ``univariate``: the values of one column that lie farthest from all others, each with half the
     gap around it, and beyond the least and the largest without an end; labels and answers that
-    only one row has. ``multivariate``: a box around a row, in all columns and with its label, that
+    only one row has. ``exact``: the values of one column that only one row has, each to the last
+    digits; of the column in which most known records are found again, else of the one with the
+    most values. ``multivariate``: a box around a row, in all columns and with its label, that
     no other row of this label is in; ``half`` the same in half of the columns, drawn at random for
     each label. Answers join a box if they are true with 90 %, or if there is nothing else.
 
@@ -57,6 +60,9 @@ class SinglingOut:
             "univariate": univariate(view, X_hat, most),
             "multivariate": boxes(view, guess, tried, d, most, rng),
         }
+        clear = as_released(view)
+        if d and clear is not None:
+            found["exact"] = exact(view, clear, most, rng)
         if d > 2:
             found["half"] = boxes(view, guess, tried, (d + 1) // 2, most, rng)
         return Estimate(found)
@@ -165,6 +171,30 @@ def _lonely_values(
     low[0], high[-1] = -np.inf, np.inf
     statements[:, column, 0], statements[:, column, 1] = low[keep], high[keep]
     return statements
+
+
+def exact(view: AttackerView, X_hat: Floats, most: int, rng: np.random.Generator) -> Floats:
+    slack = _LAST_DIGITS * view.schema.widths
+    column = _clearest(view, X_hat, slack)
+    value, count = np.unique(X_hat[:, column], return_counts=True)
+    value = rng.permutation(value[count == 1])[:most]
+    statements = everything(view, max(len(value), 1))
+    if len(value):
+        statements[:, column, 0], statements[:, column, 1] = value, value
+        statements[:, column] += [-slack[column], slack[column]]
+    return statements
+
+
+def _clearest(view: AttackerView, X_hat: Floats, slack: Floats) -> int:
+    found = []
+    for j, column in enumerate(X_hat.T):
+        value = np.unique(column)
+        hits = 0.0
+        if view.records is not None and len(view.records):
+            near = np.clip(np.searchsorted(value, view.records[:, j] - slack[j]), 0, len(value) - 1)
+            hits = float(np.mean(np.abs(value[near] - view.records[:, j]) <= slack[j]))
+        found.append((hits * len(value), len(value)))
+    return max(range(len(found)), key=found.__getitem__)
 
 
 def _rare_words(view: AttackerView) -> Floats:

@@ -13,6 +13,7 @@ from ppdm_core.errors import NotApplicable
 from ppdm_core.types import (
     AttackerView,
     Categorical,
+    Known,
     Numeric,
     People,
     Public,
@@ -352,3 +353,27 @@ def test_without_targets_or_a_common_space_it_does_not_apply():
         links(replace(make_view(X, X), targets=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
         links(replace(make_view(X, X), public=Public("rotation", "rotated", ())))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_one_column_in_the_clear_decides_alone(noise):
+    """All others are shuffled; known pairs tell which one is good."""
+    rng = np.random.default_rng(21)
+    X = rng.uniform(0, 1, (120, 8))
+    Y = rng.permuted(X, axis=0)
+    Y[:, 5] = X[:, 5] + rng.normal(0, noise, len(X)) if noise else X[:, 5]
+    view = AttackerView(
+        Y=Y,
+        label=np.zeros(120, dtype=np.int32),
+        public=Public("other", "original", tuple("abcdefgh")),
+        schema=Schema(tuple(Numeric(name, 0.0, 1.0) for name in "abcdefgh")),
+        epsilon=0.1,
+        targets=People(X[20:], np.zeros((100, 0), np.int32), np.zeros(100, np.int32)),
+        known=Known(X[:20], np.arange(20)),
+    )
+    links = RecordLinkage().attack(view, np.random.default_rng(0)).candidates
+    found = {name: np.mean(link == np.arange(20, 120)) for name, link in links.items()}
+    assert found["nearest:weighted"] > (0.5 if noise else 0.99)
+    assert found["nearest:released"] < 0.1
+    without = RecordLinkage().attack(replace(view, known=None), np.random.default_rng(0))
+    assert "nearest:weighted" not in without.candidates

@@ -137,3 +137,31 @@ def test_without_a_common_space_it_does_not_apply():
         statements(view)
     table = {"guess": np.random.default_rng(3).uniform(0, 1, (3, 2))}
     assert statements(replace(view, reconstructions=table))["multivariate"].shape == (3, 3, 2)
+
+
+def clear_column(rng, X: np.ndarray, column: int) -> np.ndarray:
+    Y = rng.permuted(X, axis=0)
+    Y[:, column] = X[:, column]
+    return Y
+
+
+@pytest.mark.parametrize("column", [0, 3])
+def test_one_column_in_the_clear_singles_everybody_out(column):
+    """The other columns tell nothing; a few known records tell which one does."""
+    rng = np.random.default_rng(column)
+    X, others = rng.uniform(0, 1, (150, 5)), rng.uniform(0, 1, (150, 5))
+    view = make_view(clear_column(rng, X, column), records=X[:10])
+    assert rates(view, X)["exact"] == 1.0
+    assert rates(view, others)["exact"] == 0.0
+    nothing = make_view(rng.permuted(others, axis=0), records=X[:10])
+    assert rates(nothing, X)["exact"] == 0.0
+
+
+def test_hand_worked_exact_values():
+    """0.25 stands there twice; without known records the column with more values is taken."""
+    view = make_view(np.array([[0.5, 0.25], [0.5, 0.25], [0.75, 0.375], [0.5, 0.125]]))
+    got = np.sort(statements(view)["exact"][:, 1, :], axis=0)
+    np.testing.assert_allclose(got, [[0.125, 0.125], [0.375, 0.375]], atol=2e-9)
+    known = replace(view, records=np.array([[0.75, 0.9], [0.5, 0.8]]))
+    got = statements(known)["exact"][:, 0, :]
+    np.testing.assert_allclose(got, [[0.75, 0.75]], atol=2e-9)
