@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.errors import Defect
+from ppdm_core.errors import Defect, NotApplicable
 from ppdm_core.policy import Attacker, Effort
 from ppdm_core.types import (
     AttackerView,
@@ -28,7 +28,7 @@ from ppdm_core.types import (
     Public,
     Schema,
     TwoFiles,
-    Version,
+    Versions,
 )
 
 MOST_TARGETS = 2_000  # people looked for; the released table they are looked for in is never cut
@@ -92,10 +92,11 @@ class Draw:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What was published before of the records that are released now."""
+    """What was published before of the records that are released now; rows are records."""
 
-    versions: tuple[Version, ...]  # (n, s) each, NaN where a record was not in it
+    versions: tuple[Versions, ...]
     again: Floats  # (n, s) rows that leave as they did before, NaN for those drawn anew
+    lost: int = 0  # releases of which nobody can say whose rows they had
 
     def now(self, Y: Floats) -> Floats:
         """A shadow draw as subscribers would see it: only what is drawn anew is new to them."""
@@ -203,9 +204,13 @@ class Stage:
         """For somebody who kept the earlier releases and can tell whose row is whose."""
         if self.past is None:
             return view
+        if self.past.lost:
+            raise NotApplicable(
+                f"{self.past.lost} earlier releases had rows that cannot be put together by record."
+            )
         earlier = tuple(
-            Version(frozen(version.Y[self.shuffle]), frozen_public(version.public))
-            for version in self.past.versions
+            Versions(frozen(self.back[each.rows]), frozen(each.Y), frozen_public(each.public))
+            for each in self.past.versions
         )
         Y = self.past.now(self.draw.Y)[self.shuffle]
         return replace(view, Y=frozen(Y), earlier=earlier)

@@ -18,6 +18,14 @@ def has_map(public: Public) -> bool:
     return public.centre is not None and public.loadings is not None
 
 
+def has_same_map(one: Public, other: Public) -> bool:
+    if not has_map(one) or not has_map(other):
+        return has_map(one) == has_map(other) and one.space == other.space
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("centre", "loadings")
+    )
+
+
 def has_noise(public: Public) -> bool:
     return public.scales is not None
 

@@ -191,10 +191,11 @@ class TwoFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class Version:
-    """An earlier release of the same people."""
+class Versions:
+    """Earlier released rows of the same people, all made in one way; any number of each person."""
 
-    Y: Floats  # (m, s) in the order of the rows now, NaN where somebody had none
+    rows: Ints  # (v,) whose they are: rows of the release now
+    Y: Floats  # (v, s); NaN in columns that were not released then
     public: Public
 
 
@@ -221,7 +222,7 @@ class AttackerView:
     partial: Ints | None = None  # columns of schema.numeric that are known of a target in part
     files: TwoFiles | None = None
     reference: People | None = None  # people who are not in the release
-    earlier: tuple[Version, ...] | None = None  # None: which rows belong together is not known
+    earlier: tuple[Versions, ...] | None = None  # None: which rows belong together is not known
     leak: Public | None = None  # the same with what the key hides: its map
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
 
@@ -299,4 +300,5 @@ class AuditReport:
     not_run: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()  # released columns that no attack reads
     copied: tuple[str, ...] = ()  # those of them that name people
+    doubts: tuple[str, ...] = ()  # why too little is known for a PASS, whatever was measured
     reasons: Mapping[str, str] = field(default_factory=dict)  # why they were not run, where told

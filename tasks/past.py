@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.play import Past
+from ppdm_core.public_map import has_map, has_same_map, invert, project
 from ppdm_core.scaling import Scaling
-from ppdm_core.types import Floats, Ints, Public, Version
+from ppdm_core.types import Floats, Ints, Public, Versions
 from tasks.facts import public_from_dict
 from tasks.ingest import validated_table
 from tasks.plan import Plan
 from warehouse.door import candidate_table
-from warehouse.past import VERSION, published_runs, read_again, read_drawn
-from warehouse.sql import ROW
+from warehouse.past import published_runs, read_drawn
+from warehouse.sql import ROW, quoted
 from warehouse.store import Run, read_fact
 
 Facts = Mapping[str, Any]
+SAME = 1e-6  # of the scale of the noise: what arithmetic may have changed in the same draw
 
 
 def read_past(db: Any, plan: Plan, run: Run, facts: Facts, kept: Ints) -> Past | None:
@@ -28,25 +30,28 @@ def read_past(db: Any, plan: Plan, run: Run, facts: Facts, kept: Ints) -> Past |
     columns = facts["public"]["columns"]
     if plan.record_id is None or not facts["row_aligned"] or not columns:
         return None
-    people = validated_table(run)
-    versions: list[Version] = []
-    again = np.full((len(kept), len(columns)), np.nan)
-    for then, runs in alike(db, plan.dataset, facts):
-        found = read_drawn(db, runs, then["public"]["columns"], people)
-        versions += versions_of(found, then, facts, kept)
-        if mechanism(then) == mechanism(facts):
-            rows = read_again(db, runs, columns, people, candidate_table(run))
-            again[np.searchsorted(kept, rows[ROW])] = in_units(rows, facts, facts)
-    return Past(tuple(versions), again)
+    runs, lost = published_runs(db, plan.dataset)
+    versions = []
+    for then, alike in mechanisms(db, runs):
+        found = read_drawn(db, alike, then["public"]["columns"], validated_table(run))
+        rows = np.searchsorted(kept, found[ROW]).clip(max=len(kept) - 1)
+        is_kept = kept[rows] == found[ROW]
+        Y, public = brought(found, then, facts)
+        versions.append(Versions(rows[is_kept], Y[is_kept], public))
+    names = ", ".join(map(quoted, (ROW, *columns)))
+    candidate = db.execute(f"select {names} from {candidate_table(run)} order by {ROW}")
+    Y, public = brought(candidate.fetchnumpy(), facts, facts)
+    return Past(tuple(versions), left_before(Y, public, versions), lost)
 
 
-def alike(db: Any, dataset: str, facts: Facts) -> list[tuple[Facts, list[Run]]]:
-    """Published releases of the same columns, those of one mechanism together."""
+def mechanisms(db: Any, runs: list[Run]) -> list[tuple[Facts, list[Run]]]:
+    """Published releases, those that were made in one way together."""
     found: dict[str, tuple[Facts, list[Run]]] = {}
-    for run in published_runs(db, dataset):
+    for run in runs:
         then = read_fact(db, run.release_id, "sanitized")
-        if then is not None and features(then) == features(facts):
-            found.setdefault(mechanism(then), (then, []))[1].append(run)
+        if then is not None and then["public"]["columns"]:
+            text = json.dumps([then["public"], then["scaling"], features(then)], sort_keys=True)
+            found.setdefault(text, (then, []))[1].append(run)
     return list(found.values())
 
 
@@ -54,32 +59,34 @@ def features(facts: Facts) -> list[str]:
     return [column["name"] for column in facts["schema"]["numeric"]]
 
 
-def mechanism(facts: Facts) -> str:
-    return json.dumps([facts["public"], facts["scaling"]], sort_keys=True)
-
-
-def versions_of(found: Mapping[str, Any], then: Facts, now: Facts, kept: Ints) -> list[Version]:
-    """The latest draw of every record, then the one before that, and so on."""
-    Y = in_units(found, then, now)
-    is_kept = np.isin(found[ROW], kept)
-    place, number = np.searchsorted(kept, found[ROW][is_kept]), found[VERSION][is_kept]
-    stack = np.full((1 + number.max(initial=-1), len(kept), Y.shape[1]), np.nan)
-    stack[number, place] = Y[is_kept]
-    return [Version(each, rescaled(then, now)) for each in stack]
-
-
-def in_units(found: Mapping[str, Any], then: Facts, now: Facts) -> Floats:
-    """Released columns as numbers; those in the units of the source in the scale of now."""
-    Y = np.column_stack([found[name] for name in then["public"]["columns"]])
+def brought(found: Mapping[str, Any], then: Facts, now: Facts) -> tuple[Floats, Public]:
+    """Released rows, and what was public of them, for records in the columns and scale of now."""
+    Y, public = table_of(found, then), public_from_dict(then["public"])
+    if features(then) == features(now):
+        return scaled(Y, now) if then["same_columns"] else Y, rescaled(public, then, now)
+    X = np.full((len(Y), len(features(now))), np.nan)
+    if not then["same_columns"] and not has_map(public):
+        return X, replace(public, columns=(), space="rotated")  # which nobody can turn back
     if not then["same_columns"]:
-        return Y
+        Y = Scaling.from_dict(then["scaling"]).undo(invert(public, Y))
+    for j, name in enumerate(features(now)):
+        if name in features(then):
+            X[:, j] = Y[:, features(then).index(name)]
+    return scaled(X, now), Public(public.method, "original", tuple(features(now)))
+
+
+def table_of(found: Mapping[str, Any], facts: Facts) -> Floats:
+    return np.column_stack([found[name] for name in facts["public"]["columns"]])
+
+
+def scaled(X: Floats, now: Facts) -> Floats:
+    """From the units of the source to the scale of now."""
     scaling = Scaling.from_dict(now["scaling"])
-    return np.asarray((Y - scaling.offset) / scaling.unit)
+    return np.asarray((X - scaling.offset) / scaling.unit)
 
 
-def rescaled(then: Facts, now: Facts) -> Public:
-    """What was public then, for records in the scale of now."""
-    public = public_from_dict(then["public"])
+def rescaled(public: Public, then: Facts, now: Facts) -> Public:
+    """The map of then, for records in the scale of now."""
     old, new = (Scaling.from_dict(facts["scaling"]) for facts in (then, now))
     if np.array_equal(old.offset, new.offset) and np.array_equal(old.unit, new.unit):
         return public
@@ -90,3 +97,20 @@ def rescaled(then: Facts, now: Facts) -> Public:
         centre=(public.centre * old.unit + old.offset - new.offset) / new.unit,
         loadings=public.loadings * (new.unit / old.unit)[:, None],
     )
+
+
+def left_before(Y: Floats, public: Public, versions: list[Versions]) -> Floats:
+    """(n, s) candidate rows whose draw is in an earlier release already, NaN for the others."""
+    again = np.full(Y.shape, np.nan)
+    slack = SAME if public.scales is None else SAME * public.scales
+    Z = components(public, Y)
+    for version in versions:
+        if has_same_map(version.public, public):
+            gap = np.abs(components(version.public, version.Y) - Z[version.rows])
+            rows = version.rows[(gap <= slack).all(axis=1)]
+            again[rows] = Y[rows]
+    return again
+
+
+def components(public: Public, Y: Floats) -> Floats:
+    return project(public, Y) if has_map(public) and public.space == "original" else Y

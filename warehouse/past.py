@@ -15,27 +15,10 @@ from warehouse.store import Run, find_run
 if TYPE_CHECKING:
     import duckdb
 
-VERSION = "__ppdm_version"
-# One row for each draw of a record, the latest first: what left twice was drawn once.
+# What left twice was drawn once.
 DRAWN = """
-with released as ({released}),
-drawn as (
-    select {key}, {columns}, max(number) as number from released group by {key}, {columns}
-),
-ranked as (
-    select *, row_number() over (partition by {key} order by number desc) - 1 as {version}
-    from drawn
-)
-select {row}, {version}, {columns} from ranked join {people} using ({key}) order by {row}
-"""
-AGAIN = """
 with released as ({released})
-select {row}, {columns}
-from {candidate}
-join {people} using ({row})
-join released using ({key}, {columns})
-group by {row}, {columns}
-order by {row}
+select distinct {row}, {columns} from released join {people} using ({key}) order by {row}
 """
 
 
@@ -58,8 +41,8 @@ def keep_rows(
     )
 
 
-def published_runs(db: duckdb.DuckDBPyConnection, dataset: str) -> list[Run]:
-    """Those whose rows were kept by record, the oldest first."""
+def published_runs(db: duckdb.DuckDBPyConnection, dataset: str) -> tuple[list[Run], int]:
+    """Those whose rows were kept by record, the oldest first, and how many others there are."""
     rows = db.execute(
         "select release_id from published.version where dataset = ? order by number", [dataset]
     ).fetchall()
@@ -70,46 +53,15 @@ def published_runs(db: duckdb.DuckDBPyConnection, dataset: str) -> list[Run]:
         ).fetchall()
     }
     runs = [find_run(db, release_id) for (release_id,) in rows]
-    return [run for run in runs if run is not None and run.table in kept]
+    found = [run for run in runs if run is not None and run.table in kept]
+    return found, len(rows) - len(found)
 
 
 def read_drawn(
     db: duckdb.DuckDBPyConnection, runs: Sequence[Run], columns: Sequence[str], people: str
 ) -> dict[str, Any]:
-    """Place of the record now, number of the draw (0 is the latest), and the released columns."""
-    return _read(db, DRAWN, runs, columns, people)
-
-
-def read_again(
-    db: duckdb.DuckDBPyConnection,
-    runs: Sequence[Run],
-    columns: Sequence[str],
-    people: str,
-    candidate: str,
-) -> dict[str, Any]:
-    """Places and rows of the records whose candidate row has left before, to the last digit."""
-    return _read(db, AGAIN, runs, columns, people, candidate=candidate)
-
-
-def _read(
-    db: duckdb.DuckDBPyConnection,
-    query: str,
-    runs: Sequence[Run],
-    columns: Sequence[str],
-    people: str,
-    **more: str,
-) -> dict[str, Any]:
-    released = " union all ".join(
-        f"select *, {run.number} as number from {kept_rows(run)}" for run in runs
-    )
+    """Places of the records now, and the released columns: every draw of each once."""
     names = ", ".join(map(quoted, columns))
-    text = query.format(
-        released=released,
-        columns=names,
-        people=who(people),
-        key=KEY,
-        row=ROW,
-        version=VERSION,
-        **more,
-    )
-    return dict(db.execute(text).fetchnumpy())
+    released = " union all ".join(f"select {KEY}, {names} from {kept_rows(run)}" for run in runs)
+    query = DRAWN.format(released=released, columns=names, people=who(people), key=KEY, row=ROW)
+    return dict(db.execute(query).fetchnumpy())

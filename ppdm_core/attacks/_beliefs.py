@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._search import nearest_rows
@@ -17,6 +18,7 @@ from ppdm_core.types import AttackerView, Floats, Ints
 
 _TRIED: dict[Effort, int] = {"quick": 1, "standard": 2, "thorough": 4}
 _ASKED = 500  # rows whose nearest neighbours say how far apart rows are
+LAST_DIGITS = 1e-9  # of a column's width: what arithmetic may have changed
 _LEAST = 1e-6  # of a column's range: an exact copy still has rounded digits
 
 
@@ -51,6 +53,21 @@ def as_released(view: AttackerView) -> Floats | None:
         return invert(view.public, components_of(view))
     is_same = view.public.space == "original" and view.Y.shape[1] == len(view.schema.numeric)
     return view.Y if is_same else None
+
+
+def found_again(view: AttackerView, X: Floats, X_hat: Floats) -> NDArray[np.bool_]:
+    """Which values of people stand in the released column, to the last digits; (t, d).
+
+    Only of columns in which most rows have a value of their own: elsewhere it tells nothing.
+    """
+    found = np.zeros(X.shape, dtype=np.bool_)
+    slack = LAST_DIGITS * view.schema.widths
+    for j, column in enumerate(X_hat.T):
+        value = np.unique(column)
+        if 2 * len(value) > len(column):
+            near = np.searchsorted(value, X[:, j] - slack[j]).clip(max=len(value) - 1)
+            found[:, j] = np.abs(value[near] - X[:, j]) <= slack[j]
+    return found
 
 
 def beliefs(view: AttackerView, rows: Ints) -> dict[str, Belief]:

@@ -173,6 +173,15 @@ def linked_within_labels(costs: Costs, people: Codes, rows: Codes) -> tuple[Ints
     return found[0], found[1]
 
 
+def nearest_within_labels(costs: Costs, people: Codes, rows: Codes) -> Ints:
+    found = np.full(len(people), -1, dtype=np.int64)
+    for code in np.unique(people).tolist():
+        who, where = np.flatnonzero(people == code), np.flatnonzero(rows == code)
+        if len(where):
+            found[who] = where[costs.within(who, where).best(1)[0][:, 0]]
+    return found
+
+
 def has_law(view: AttackerView) -> bool:
     return has_map(view.public) and has_noise(view.public) and view.public.law in DRAWN
 

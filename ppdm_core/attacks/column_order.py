@@ -134,8 +134,6 @@ def _check(view: AttackerView, held: Floats) -> None:
     if len(held) == 1 and view.known is None and view.records is None:
         raise NotApplicable(f"The attack {name} needs a sample of more than one record.")
     if view.public.space in ("original", "embedded") or has_map(view.public):
-        raise NotApplicable(f"The attack {name} does not apply: no order of columns is secret.")
+        raise NotApplicable(f"The attack {name} needs columns whose order is secret.")
     if view.Y.shape[1] > held.shape[1]:
-        raise NotApplicable(
-            f"The attack {name} does not apply: there are more released columns than original ones."
-        )
+        raise NotApplicable(f"The attack {name} needs no more released columns than original ones.")

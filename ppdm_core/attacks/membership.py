@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._beliefs import as_released, found_again
 from ppdm_core.attacks._imitation import Imitate, learned, noisy, resampled
 from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._needs import check_needs
@@ -41,6 +42,9 @@ class Membership:
     imitated (quick 2, standard 4, thorough 16 times, with 2,000 people at most), and a logistic
     regression learns there how to weigh the others.
 
+    ``found_again``: in how many columns the person's value stands, to the last digits, of those
+    columns in which most rows have a value of their own.
+
     References: Carlini, Chien, Nasr, Song, Terzis, Tramer (2022), and Chen, Yu, Zhang, Fritz
     (2020), on membership in what a generator was fitted to.
     """
@@ -54,8 +58,15 @@ class Membership:
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
+        found = self._compared(view, rng)
+        X_hat = as_released(view)
+        if X_hat is not None and view.targets is not None:
+            found["found_again"] = found_again(view, view.targets.X, X_hat).sum(axis=1) * 1.0
+        return Estimate(found)
+
+    def _compared(self, view: AttackerView, rng: np.random.Generator) -> Features:
         if not has_map(view.public):
-            return Estimate(_by_looks(view, _reconstructions(self.name, view)))
+            return _by_looks(view, _reconstructions(self.name, view))
         world = _world(view, lambda people: project(view.public, people.X), components_of(view))
         odds: Odds | None = None
         imitate: Imitate | None = None
@@ -71,7 +82,7 @@ class Membership:
             times = _IMITATIONS[view.effort]
             found["shadow"] = learned(world, found, odds, imitate, _answered(view), times, rng)
         del found["isolation"]
-        return Estimate(found)
+        return found
 
 
 def _world(view: AttackerView, place: Callable[[People], Floats], Z: Floats) -> World:

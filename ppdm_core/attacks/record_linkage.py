@@ -9,7 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._answers import Answers
-from ppdm_core.attacks._beliefs import as_it_is, as_released, can_filter, filtered, tables
+from ppdm_core.attacks._beliefs import (
+    as_it_is,
+    as_released,
+    can_filter,
+    filtered,
+    found_again,
+    tables,
+)
 from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._linking import (
     Costs,
@@ -19,6 +26,7 @@ from ppdm_core.attacks._linking import (
     has_law,
     linked,
     linked_within_labels,
+    nearest_within_labels,
     pure_surprise,
 )
 from ppdm_core.attacks._needs import check_needs
@@ -27,6 +35,7 @@ from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
 
 FEWEST_PAIRS = 3  # to tell a good column from a lucky one
 LEAST_ERROR = 1e-6  # of a column's width
+MOST_FOUND = 0.5  # share of people whose value stands in a column that is in the clear
 
 
 @dataclass(frozen=True)
@@ -37,8 +46,9 @@ class RecordLinkage:
     For every reconstruction of the original columns: ``nearest:<name>`` takes the closest row,
     ``one_to_one:<name>`` the assignment of least total squared distance, each row used once.
 
-    With known pairs ``nearest:weighted`` and ``one_to_one:weighted`` take the columns as they are
-    released, each by how far off it was for these: one that is in the clear decides alone.
+    ``nearest:weighted`` takes the columns as they are released, each by how far off it was for
+    known pairs, or without pairs those in the clear alone, whose many values are found again for
+    half of the people: one such column decides.
 
     With a public map and law of noise: ``likelihood`` and ``likelihood_one_to_one`` take the row
     that this law makes likeliest, after records were clamped as the release is; ``odds`` and
@@ -69,9 +79,16 @@ class RecordLinkage:
         links = named(
             (name, linked_within_labels(costs, *labels)) for name, costs in full_costs(view)
         )
+        d = len(view.schema.numeric)
+        weighted = by_column(view, np.arange(d))
+        if weighted is not None:
+            links["nearest:weighted"] = nearest_within_labels(weighted, *labels)
         if view.partial is None or not len(view.partial):
             return Estimate(links)
         in_part = named((name, linked(costs)) for name, costs in partial_costs(view))
+        weighted = by_column(view, view.partial)
+        if weighted is not None:
+            in_part["nearest:weighted"] = weighted.best(1)[0][:, 0]
         return Estimate(links, scenarios={"partial": in_part})
 
 
@@ -100,9 +117,6 @@ def full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
         if len(answers):  # in units in which both can be added
             numbers = as_it_is(X_hat, view.schema.widths).half_distances(targets.X, np.arange(d))
         yield f":{name}", with_answers(*numbers)
-    weighted = by_column(view) if d else None
-    if weighted is not None:
-        yield ":weighted", with_answers(*weighted)
     if has_law(view):
         noise = known_noise(view.public)
         T, Z = project(view.public, targets.X), components_of(view)
@@ -117,17 +131,20 @@ def full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
     yield "odds", odds_within_labels(view, surprise, answers)
 
 
-def by_column(view: AttackerView) -> tuple[Floats, Floats] | None:
-    """People and rows in units of how far each column was off for the known pairs."""
-    if view.known is None or len(view.known.rows) < FEWEST_PAIRS or view.targets is None:
-        return None
+def by_column(view: AttackerView, columns: Ints) -> Squares | None:
+    """Distances in these columns as they are released, in units of how good each of them is."""
     X_hat = as_released(view)
-    if X_hat is None:
+    if X_hat is None or view.targets is None or not len(columns):
         return None
-    error = np.mean((view.known.X - X_hat[view.known.rows]) ** 2, axis=0)
     widths = np.where(view.schema.widths > 0, view.schema.widths, 1.0)
-    unit = np.maximum(np.sqrt(2.0 * error), LEAST_ERROR * widths)  # (d,)
-    return view.targets.X / unit, X_hat / unit
+    if view.known is not None and len(view.known.rows) >= FEWEST_PAIRS:
+        error = np.mean((view.known.X - X_hat[view.known.rows]) ** 2, axis=0)
+        unit = np.maximum(np.sqrt(2.0 * error), LEAST_ERROR * widths)  # (d,)
+    else:
+        is_clear = found_again(view, view.targets.X, X_hat).mean(axis=0) >= MOST_FOUND
+        unit = np.where(is_clear, LEAST_ERROR, 1.0) * widths
+    unit = unit[columns]
+    return Squares(view.targets.X[:, columns] / unit, X_hat[:, columns] / unit)
 
 
 def odds_within_labels(view: AttackerView, surprise: Surprise, answers: Answers) -> Surprise:

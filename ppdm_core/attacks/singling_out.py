@@ -8,7 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._answers import Answers
-from ppdm_core.attacks._beliefs import Belief, as_released, can_filter, filtered, tables
+from ppdm_core.attacks._beliefs import (
+    LAST_DIGITS,
+    Belief,
+    as_released,
+    can_filter,
+    filtered,
+    found_again,
+    tables,
+)
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.distances import row_slices
 from ppdm_core.policy import Effort
@@ -17,7 +25,6 @@ from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
 STATEMENTS: dict[Effort, int] = {"quick": 200, "standard": 500, "thorough": 2_000}
 _TRIED = 4  # rows for each statement
 _ERRORS = 3.0  # of which hardly anything is farther off
-_LAST_DIGITS = 1e-9  # of a column's width: what arithmetic may have changed
 _SURE = 0.9  # probability of a true answer that is worth a condition
 
 
@@ -174,8 +181,8 @@ def _lonely_values(
 
 
 def exact(view: AttackerView, X_hat: Floats, most: int, rng: np.random.Generator) -> Floats:
-    slack = _LAST_DIGITS * view.schema.widths
-    column = _clearest(view, X_hat, slack)
+    column = _clearest(view, X_hat)
+    slack = LAST_DIGITS * view.schema.widths
     value, count = np.unique(X_hat[:, column], return_counts=True)
     value = rng.permutation(value[count == 1])[:most]
     statements = everything(view, max(len(value), 1))
@@ -185,16 +192,12 @@ def exact(view: AttackerView, X_hat: Floats, most: int, rng: np.random.Generator
     return statements
 
 
-def _clearest(view: AttackerView, X_hat: Floats, slack: Floats) -> int:
-    found = []
-    for j, column in enumerate(X_hat.T):
-        value = np.unique(column)
-        hits = 0.0
-        if view.records is not None and len(view.records):
-            near = np.clip(np.searchsorted(value, view.records[:, j] - slack[j]), 0, len(value) - 1)
-            hits = float(np.mean(np.abs(value[near] - view.records[:, j]) <= slack[j]))
-        found.append((hits * len(value), len(value)))
-    return max(range(len(found)), key=found.__getitem__)
+def _clearest(view: AttackerView, X_hat: Floats) -> int:
+    values = np.array([len(np.unique(column)) for column in X_hat.T])
+    if view.records is None or not len(view.records):
+        return int(values.argmax())
+    hits = found_again(view, view.records, X_hat).mean(axis=0)
+    return int(np.lexsort((values, hits))[-1])
 
 
 def _rare_words(view: AttackerView) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from ppdm_core.play import Draw, Stage, Truth, cast_all, cast_split
 from ppdm_core.policy import Attacker
 from ppdm_core.public_map import has_map, invert
-from ppdm_core.types import AttackerView, Floats, Ints, Numeric, Public, Schema, Version
+from ppdm_core.types import AttackerView, Floats, Ints, Numeric, Public, Schema, Versions
 from tests.contract import (
     scene_attribute_inference,
     scene_column_order,
@@ -71,7 +71,7 @@ class Scene:
         return replace(
             view,
             sample=weak.sample,
-            earlier=tuple(Version(Y[self.stage.shuffle], weak.public) for Y in weak.earlier),
+            earlier=tuple(Versions(self.stage.back, Y, weak.public) for Y in weak.earlier),
             reconstructions=copies,
         )
 

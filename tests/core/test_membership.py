@@ -17,7 +17,7 @@ from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
 from ppdm_core.public_map import has_map, invert
 from ppdm_core.resampled import Surroundings
-from ppdm_core.types import AttackerView, Categorical, Public, Response
+from ppdm_core.types import AttackerView, Categorical, Numeric, People, Public, Response, Schema
 from tests.contract.scene_source_record import people, public, schema
 from tests.core.member_scenes import kernel_scene as weak_rows
 from tests.core.member_scenes import member_scene as weak
@@ -169,7 +169,7 @@ def test_logistic_regression_finds_the_weights():
 def test_little_noise_gives_members_away(seed):
     scene = weak(np.random.default_rng(seed))
     found = played(view_of(scene))
-    assert list(found) == [*PLAIN, "likelihood", "shadow"]
+    assert list(found) == [*PLAIN, "likelihood", "shadow", "found_again"]
     assert TruePositiveRate().measure(found["likelihood"], scene["is_member"]) >= 0.9
     assert TruePositiveRate().measure(found["shadow"], scene["is_member"]) >= 0.9
     assert Auc().measure(found["closest"], scene["is_member"]) >= 0.9
@@ -198,7 +198,7 @@ def test_the_likelihood_beats_the_distance_in_noise():
 def test_resampled_rows_have_a_likelihood_too():
     scene = weak_rows(np.random.default_rng(5))
     found = played(view_of(scene))
-    assert list(found) == [*PLAIN, "likelihood", "shadow"]
+    assert list(found) == [*PLAIN, "likelihood", "shadow", "found_again"]
     assert TruePositiveRate().measure(found["likelihood"], scene["is_member"]) >= 0.9
 
 
@@ -223,7 +223,7 @@ def test_original_columns_without_a_map():
     scene = weak(np.random.default_rng(8))
     bare = Public("copy", "original", schema().names)
     found = played(view_of(scene | {"public": bare, "Y": scene["X"]}))
-    assert list(found) == [f"{name}:1" for name in PLAIN]
+    assert list(found) == [*(f"{name}:1" for name in PLAIN), "found_again"]
     assert TruePositiveRate().measure(found["closest:1"], scene["is_member"]) == 1.0
 
 
@@ -246,7 +246,11 @@ def test_a_class_without_rows_or_reference_people():
 def test_few_reference_people_imitate_nothing():
     scene = weak(np.random.default_rng(10))
     few = people(3, np.random.default_rng(11))
-    assert list(played(view_of(scene | {"reference": few}))) == [*PLAIN, "likelihood"]
+    assert list(played(view_of(scene | {"reference": few}))) == [
+        *PLAIN,
+        "likelihood",
+        "found_again",
+    ]
 
 
 def test_it_repeats_and_ignores_the_order_of_rows():
@@ -264,3 +268,27 @@ def test_what_it_needs():
     for need in ("targets", "reference"):
         with pytest.raises(NotApplicable, match="The attack membership needs"):
             played(replace(view, **{need: None}))
+
+
+def test_one_column_in_the_clear_tells_members():
+    """All others are shuffled; whose value stands there is in the release."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(0, 1, (300, 6))
+    Y = rng.permuted(X[:100], axis=0)
+    Y[:, 2] = X[:100, 2]
+    none = np.zeros((300, 0), dtype=np.int32), np.zeros(300, dtype=np.int32)
+    view = AttackerView(
+        Y=Y,
+        label=np.zeros(100, dtype=np.int32),
+        public=Public("other", "original", tuple("abcdef")),
+        schema=Schema(tuple(Numeric(name, 0.0, 1.0) for name in "abcdef")),
+        epsilon=0.1,
+        targets=People(X[:200], none[0][:200], none[1][:200]),
+        reference=People(X[200:], none[0][200:], none[1][200:]),
+    )
+    score = Membership().attack(view, rng).candidates["found_again"]
+    # The shuffled columns hold everybody's values too, so members are found in all six.
+    np.testing.assert_array_equal(score, np.repeat([6.0, 0.0], 100))
+    Y[:, [0, 1, 3, 4, 5]] += 0.001
+    score = Membership().attack(replace(view, Y=Y), rng).candidates["found_again"]
+    np.testing.assert_array_equal(score, np.repeat([1.0, 0.0], 100))

@@ -53,7 +53,7 @@ def test_identity_links_everybody():
     X = rng.uniform(0, 1, (80, 3))
     shuffle = rng.permutation(80)
     got = links(make_view(X[shuffle], X))
-    assert set(got) == {"nearest:released", "one_to_one:released"}
+    assert set(got) == {"nearest:released", "one_to_one:released", "nearest:weighted"}
     for link in got.values():
         np.testing.assert_array_equal(shuffle[link], np.arange(80))
 
@@ -69,7 +69,7 @@ def test_constant_release_is_linked_at_one_in_n():
         view = make_view(flat, X, public=public, reconstructions={"flat": flat})
         for name, link in links(view).items():
             rates.setdefault(name, []).append(np.mean(shuffle[link] == np.arange(n)))
-    assert len(rates) == 6
+    assert len(rates) == 7
     for name, values in rates.items():
         spread = np.std(values) / np.sqrt(300) + 1e-12
         assert abs(np.mean(values) - 1 / n) < 4 * spread, name
@@ -304,7 +304,7 @@ def test_partial_records_use_their_columns_and_nothing_else():
     view = make_view(X + rng.laplace(0, 0.01, X.shape), X, public=public)
     view = replace(view, partial=np.array([1, 3]))
     got = RecordLinkage().attack(view, RNG).scenarios["partial"]
-    ways = {"nearest:released", "one_to_one:released"}
+    ways = {"nearest:released", "one_to_one:released", "nearest:weighted"}
     for name in ("filtered", "likelihood", "odds"):
         ways |= {name, f"{name}_one_to_one"}
     assert set(got) == ways
@@ -357,7 +357,7 @@ def test_without_targets_or_a_common_space_it_does_not_apply():
 
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
 def test_one_column_in_the_clear_decides_alone(noise):
-    """All others are shuffled; known pairs tell which one is good."""
+    """All others tell nothing; known pairs tell which one is good, or its values being there."""
     rng = np.random.default_rng(21)
     X = rng.uniform(0, 1, (120, 8))
     Y = rng.permuted(X, axis=0)
@@ -375,5 +375,11 @@ def test_one_column_in_the_clear_decides_alone(noise):
     found = {name: np.mean(link == np.arange(20, 120)) for name, link in links.items()}
     assert found["nearest:weighted"] > (0.5 if noise else 0.99)
     assert found["nearest:released"] < 0.1
-    without = RecordLinkage().attack(replace(view, known=None), np.random.default_rng(0))
-    assert "nearest:weighted" not in without.candidates
+    Y[:, :5], Y[:, 6:] = rng.uniform(0, 1, (120, 5)), rng.uniform(0, 1, (120, 2))
+    view = replace(view, Y=Y)
+    alone = RecordLinkage().attack(replace(view, known=None), np.random.default_rng(0)).candidates
+    is_found = np.mean(alone["nearest:weighted"] == np.arange(20, 120)) > 0.99
+    assert is_found == (noise == 0.0)  # without pairs only what is exactly the same is seen
+    half = replace(view, known=None, partial=np.array([1, 5]))
+    partial = RecordLinkage().attack(half, np.random.default_rng(0)).scenarios["partial"]
+    assert (np.mean(partial["nearest:weighted"] == np.arange(20, 120)) > 0.99) == (noise == 0.0)

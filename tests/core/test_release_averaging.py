@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from ppdm_core.attacks.release_averaging import (
-    ReleaseAveraging,
-    left_over,
-    likeliest,
-    weighted_median,
-)
+from ppdm_core.attacks._versions import Draws
+from ppdm_core.attacks.release_averaging import ReleaseAveraging, left_over, likeliest
 from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.errors import NotApplicable
 from ppdm_core.laws import law_named
-from ppdm_core.types import AttackerView, Numeric, Public, Schema, Version
+from ppdm_core.types import AttackerView, Numeric, Public, Schema, Versions
 
 LAWS = {
     "normal": stats.norm(),
@@ -33,6 +29,21 @@ def public(law: str, b: float, d: int, loadings=None, space="original") -> Publi
     return Public("noise", space, (), np.full(d, 0.5), L, law, scales, facts=facts)
 
 
+def dense(Y: np.ndarray, what: Public) -> Versions:
+    """A version of every row, but for those of NaN alone."""
+    rows = np.flatnonzero(~np.isnan(Y).all(axis=1))
+    return Versions(rows, Y[rows], what)
+
+
+def draws_of(U: np.ndarray, scale: float) -> Draws:
+    """From (v, m, s), NaN where there is none."""
+    v, m, s = U.shape
+    Z, row = U.reshape(v * m, s), np.tile(np.arange(m), v)
+    order = np.argsort(row, kind="stable")
+    ones = np.ones((v * m, s))
+    return Draws(m, row[order], Z[order], ones, scale * ones, np.ones(v * m, dtype=np.bool_))
+
+
 def make_view(versions, what: Public, d: int) -> AttackerView:
     first, *rest = versions
     return AttackerView(
@@ -41,7 +52,7 @@ def make_view(versions, what: Public, d: int) -> AttackerView:
         public=what,
         schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d))),
         epsilon=0.1,
-        earlier=tuple(Version(Y, what) for Y in rest),
+        earlier=tuple(dense(Y, what) for Y in rest),
     )
 
 
@@ -81,7 +92,7 @@ def test_likeliest_value_against_an_optimiser(law):
     U = LAWS[law].rvs((7, 4, 3), random_state=2) * 0.2 + rng.uniform(0, 1, (4, 3))
     U[2, 1] = np.nan
     nu = 5.0 if law == "student_t" else None
-    got = likeliest(U, law_named(law, nu), np.full((7, 3), 0.2))
+    got = likeliest(draws_of(U, 0.2), law_named(law, nu))
     for i in range(4):
         for j in range(3):
             u = U[np.isfinite(U[:, i, j]), i, j]
@@ -96,7 +107,7 @@ def test_likeliest_value_against_an_optimiser(law):
 def test_median_against_numpy():
     U = np.random.default_rng(3).uniform(0, 1, (6, 5, 4))
     U[1, 2], U[4, 2], U[0, 3] = np.nan, np.nan, np.nan
-    np.testing.assert_allclose(weighted_median(U), np.nanmedian(U, axis=0))
+    np.testing.assert_allclose(draws_of(U, 1.0).median(), np.nanmedian(U, axis=0))
 
 
 @pytest.mark.parametrize("law", sorted(LAWS))
@@ -129,7 +140,7 @@ def test_the_law_beats_the_mean_where_it_should():
 def test_what_is_left_of_the_noise_is_what_the_filter_counts_on(law):
     noise = LAWS[law].rvs((101, 300, 2), random_state=5)
     one = law_named(law, 5.0 if law == "student_t" else None)
-    left = likeliest(noise, one, np.ones((101, 2))).var() * 101
+    left = likeliest(draws_of(noise, 1.0), one).var() * 101
     assert left == pytest.approx(left_over(one) * one.variance, rel=0.2)
 
 
@@ -201,7 +212,7 @@ def test_without_peoples_rows_or_a_map_it_does_not_apply():
     secret = replace(
         view,
         public=Public("rotation", "rotated", ()),
-        earlier=(Version(np.zeros((3, 2)), view.public),),
+        earlier=(dense(np.zeros((3, 2)), view.public),),
     )
     with pytest.raises(NotApplicable, match="a published linear map"):
         tables(secret)
@@ -209,7 +220,7 @@ def test_without_peoples_rows_or_a_map_it_does_not_apply():
 
 def with_versions(now: Public, Y: float, *earlier: tuple[float, Public]) -> AttackerView:
     view = make_view([np.array([[Y]])], now, 1)
-    return replace(view, earlier=tuple(Version(np.array([[y]]), what) for y, what in earlier))
+    return replace(view, earlier=tuple(dense(np.array([[y]]), what) for y, what in earlier))
 
 
 def test_hand_worked_weights_of_noisier_versions():

@@ -162,6 +162,7 @@ def test_hand_worked_exact_values():
     view = make_view(np.array([[0.5, 0.25], [0.5, 0.25], [0.75, 0.375], [0.5, 0.125]]))
     got = np.sort(statements(view)["exact"][:, 1, :], axis=0)
     np.testing.assert_allclose(got, [[0.125, 0.125], [0.375, 0.375]], atol=2e-9)
-    known = replace(view, records=np.array([[0.75, 0.9], [0.5, 0.8]]))
-    got = statements(known)["exact"][:, 0, :]
-    np.testing.assert_allclose(got, [[0.75, 0.75]], atol=2e-9)
+    Y = np.array([[0.5, 0.25], [0.5, 0.375], [0.75, 0.0], [0.625, 0.125]])
+    known = make_view(Y, records=np.array([[0.75, 0.9], [0.5, 0.8]]))
+    got = np.sort(statements(known)["exact"][:, 0, :], axis=0)
+    np.testing.assert_allclose(got, [[0.625, 0.625], [0.75, 0.75]], atol=2e-9)

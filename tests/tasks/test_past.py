@@ -34,6 +34,7 @@ def table(seed: int) -> np.ndarray:
 
 
 def write(plan: Plan, values: np.ndarray) -> None:
+    """Columns x and y, whatever the plan takes of them."""
     lines = [f"p{i},{','.join(map(repr, row))}" for i, row in enumerate(values.tolist())]
     Path(plan.source.path).write_text("id,x,y\n" + "\n".join(lines) + "\n")
 
@@ -96,6 +97,7 @@ def test_an_unchanged_table_leaves_as_it_did(plan: Plan) -> None:
     go(plan, table(1))
     past = past_of(go(plan, table(1)))
     (version,) = past.versions
+    np.testing.assert_array_equal(version.rows, np.arange(N))
     np.testing.assert_array_equal(past.again, version.Y)
     # In the scale that records are attacked in, 0 to 1 for 0 to 10.
     assert 0 < np.abs(version.Y - table(1) / 10).mean() < 3 * B
@@ -119,9 +121,8 @@ def test_what_left_twice_was_drawn_once(plan: Plan) -> None:
         values[:20] += 0.25
         values[20:40] += 0.25 if week == 2 else 0.0
         job = go(plan, values)
-    versions = np.stack([version.Y for version in past_of(job).versions])
-    drawn = np.isfinite(versions).all(axis=2).sum(axis=0)
-    np.testing.assert_array_equal(drawn, np.repeat([3, 2, 1], 20))
+    (versions,) = past_of(job).versions
+    np.testing.assert_array_equal(np.bincount(versions.rows), np.repeat([3, 2, 1], 20))
     np.testing.assert_array_equal(np.isfinite(past_of(job).again[:, 0]), np.arange(N) >= 20)
 
 
@@ -161,6 +162,56 @@ def test_rows_that_belong_to_nobody_have_no_past(plan: Plan, changed: dict[str, 
     job = go(replace(plan, file_digest="g", **changed), table(2))
     assert not job.has_past
     with pytest.raises(NotApplicable, match=r"put together by record \(record_id"):
+        job.auditor().run("release_averaging")
+
+
+def with_columns(plan: Plan, names: str, digest: str) -> Plan:
+    numeric: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 10.0}
+    left = (Column(name, "exclude") for name in "xy" if name not in names)
+    columns = (plan.columns[0], *(Column(name, **numeric) for name in names), *left)
+    return replace(plan, columns=columns, file_digest=digest)
+
+
+def test_columns_in_another_order_are_the_same_columns(plan: Plan) -> None:
+    """Noise is drawn anew then, and averages."""
+    X = table(1)
+    go(with_columns(plan, "xy", "a"), X)
+    go(with_columns(plan, "yx", "b"), X)  # the file has x and y all the same
+    job = go(with_columns(plan, "xy", "c"), X)
+    past = past_of(job)
+    assert sorted(len(version.rows) for version in past.versions) == [N, N]
+    assert np.isfinite(past.again).all()
+    turned = next(version for version in past.versions if version.public.scales is None)
+    error = turned.Y - X / 10
+    assert np.abs(error.mean(axis=0)).max() < B / 2 and np.abs(error).mean() < 2 * B
+    truth, draw = job.read("truth"), job.read("shadow_0")
+    (played,) = Auditor(truth, [draw], POLICY, b"s", past=past).play(ReleaseAveraging())
+    single = float(np.abs(np.clip(past.again, 0, 1) - truth.X).mean())
+    assert np.abs(played.candidates["mean"] - truth.X).mean() < 0.85 * single
+
+
+def test_a_column_that_joins_later_has_no_past(plan: Plan) -> None:
+    go(with_columns(plan, "x", "a"), table(1))
+    (version,) = past_of(go(with_columns(plan, "xy", "b"), table(1))).versions
+    assert np.isfinite(version.Y[:, 0]).all() and np.isnan(version.Y[:, 1]).all()
+
+
+def test_the_same_draw_in_another_space_is_the_same_draw(plan: Plan) -> None:
+    parameters = {"components": 2, "b": 0.3, "basis": "private"}
+    one = replace(plan, method="pca_laplace", parameters={**parameters, "space": "original"})
+    go(one, table(1))
+    past = past_of(go(replace(one, file_digest="g", parameters=parameters), table(1)))
+    assert np.isfinite(past.again).all()
+
+
+def test_a_release_without_keys_is_missed_and_told(plan: Plan) -> None:
+    go(plan, table(1))
+    go(replace(plan, file_digest="g", record_id=None), table(1))
+    with plan.store().transaction() as db:
+        db.execute('drop table published."table_0002"')  # as the door leaves it without ids
+    job = go(replace(plan, file_digest="h"), table(1))
+    assert past_of(job).lost == 1
+    with pytest.raises(NotApplicable, match="1 earlier releases had rows"):
         job.auditor().run("release_averaging")
 
 

@@ -1,0 +1,71 @@
+"""Bad releases of public tables by other tools: `ppdm audit` with its own policy refuses all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flows.stand_alone import audit_release
+from ppdm_core.errors import Refused
+from ppdm_core.types import Floats
+from tests.e2e.unsafe import SAFE, UNALIGNED, UNSAFE, Release
+
+TABLES = ("wdbc", "pima", "svmguide1_train", "ionosphere", "waveform")
+PEOPLE = 600  # half of them in the release
+
+
+def people(path: Path) -> tuple[Floats, Floats]:
+    """Those in the release and others; numbers only, nobody twice."""
+    table = pd.read_csv(path).select_dtypes("number").drop(columns=["label", "id"], errors="ignore")
+    table = table.loc[:, table.nunique() > 2].dropna().drop_duplicates()
+    X = table.sample(min(PEOPLE, len(table)), random_state=1).to_numpy(np.float64)
+    inside, outside = np.array_split(X, 2)
+    return inside, outside
+
+
+def exit_code(folder: Path, shared: Path, table: str, name: str, make: Release) -> int:
+    X, others = people(shared / f"{table}.csv")
+    names = [f"x{j}" for j in range(X.shape[1])]
+    parts = {"original": X, "released": make(X, np.random.default_rng(3)), "control": others}
+    for part, values in parts.items():
+        pd.DataFrame(values, columns=names).to_parquet(folder / f"{part}.parquet")
+    answer = audit_release(
+        folder / "original.parquet",
+        folder / "released.parquet",
+        control=folder / "control.parquet",
+        unaligned=name in UNALIGNED,
+    )
+    return int(answer.exit_code)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNSAFE)
+@pytest.mark.parametrize("table", TABLES)
+def test_an_unsafe_release_is_refused(
+    table: str, name: str, tmp_path: Path, shared_data: Path
+) -> None:
+    assert exit_code(tmp_path, shared_data, table, name, UNSAFE[name]) == Refused.exit_code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAFE)
+@pytest.mark.parametrize("table", TABLES)
+def test_a_release_that_tells_of_nobody_is_not_refused(
+    table: str, name: str, tmp_path: Path, shared_data: Path
+) -> None:
+    assert exit_code(tmp_path, shared_data, table, name, SAFE[name]) != Refused.exit_code
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(UNSAFE) >= 15 and len(TABLES) >= 5
+
+
+@pytest.mark.parametrize("name", [name for name in UNSAFE if name not in ("copy", "flipped signs")])
+def test_they_change_something_and_keep_their_shape(name: str) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.gamma(2.0, size=(60, 4)) + rng.gamma(1.0, size=(60, 1))
+    Y = UNSAFE[name](X, rng)
+    assert Y.shape == X.shape and np.isfinite(Y).all() and not np.allclose(Y, X)
