@@ -87,6 +87,8 @@ def answer(
         "records": len(case.truth.X),
         "columns": list(case.truth.schema.names),
         "left_out": dict(case.left_out),
+        "taken_for": dict(case.taken),
+        "control_left_out": case.insiders,
         "scores": [as_dict(score) for score in report.scores],
         "skipped": dict(report.skipped),
         "failed": dict(report.failed),
@@ -159,6 +161,15 @@ def heading(files: Files, case: Case) -> Iterator[str]:
     yield f"{names}: {len(case.truth.X):,} records, {space}, {whose}, {control}."
     if case.draw.public.preserves_distances:
         yield "The release keeps every distance between records, up to a change of scale."
+    if case.taken:
+        (first, own), *others = case.taken.items()
+        more = "".join(f", {name} for {original}" for name, original in others)
+        line = f"By its values, column {first} is taken for {own}{more}."
+        yield from textwrap.wrap(line, WIDTH, subsequent_indent="  ")
+    if case.insiders == 1:
+        yield "1 row of the control is a row of the original, and was left out."
+    elif case.insiders:
+        yield f"{case.insiders:,} rows of the control are rows of the original, and were left out."
 
 
 def chosen(scores: tuple[Score, ...], findings: tuple[Finding, ...]) -> list[Score]:

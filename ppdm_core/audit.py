@@ -31,6 +31,7 @@ SCENARIOS = {
 }
 MOST_RECONSTRUCTIONS = 4  # the best ones, which linkers and others build on
 MOST_ON_SPLITS = 2  # there are more splits than draws
+FLAT = 1e-9  # of a column's range; what differs by less is one answer
 SMALLEST_GROUP = 20  # people; what is measured on fewer tells nothing
 
 
@@ -175,13 +176,18 @@ class Auditor:
                 continue
             means = {
                 name: self.error_of(played, name)
-                for name, X_hat in played[0].candidates.items()
-                if np.ptp(X_hat, axis=0).any()  # one answer for everybody tells nobody apart
+                for name in played[0].candidates
+                if self._tells_apart(played[0], name)
             }
             if means:
                 name = min(means, key=means.__getitem__)
                 errors[attack.name, name] = means[name]
         return sorted(errors, key=errors.__getitem__)
+
+    def _tells_apart(self, one: Played, name: str) -> bool:
+        """One answer for everybody but the people who were known before tells of nobody."""
+        X_hat = one.candidates[name][~np.isin(one.draw.records, one.cast.known)]
+        return bool(np.any(np.ptp(X_hat, axis=0) > FLAT * self.truth.spread))
 
     @cached_property
     def _best_on_splits(self) -> list[tuple[str, str]]:
@@ -243,6 +249,7 @@ class Auditor:
             value_on=lambda rows: mean_or_nan(scorer.values(metric, name, pool[rows])),
             units=len(pool),
             control_n=scorer.control_n(name),
+            ends=scorer.ends(metric, name),
             worst_decile=scorer.value_of_group(metric, name, self._isolated),
             worst_group=worst,
             group=group,

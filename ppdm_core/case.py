@@ -9,16 +9,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.distances import squared_distances
 from ppdm_core.errors import BadInput
+from ppdm_core.frame import (
+    Frame,
+    alike,
+    as_turned,
+    can_be_compared,
+    columns_of,
+    common_columns,
+    in_its_own_space,
+    in_the_open,
+    is_constant,
+    make_frame,
+    numbers_of,
+)
 from ppdm_core.play import Draw, Truth
+from ppdm_core.same_columns import held_by_one
 from ppdm_core.table import Table
-from ppdm_core.types import Categorical, Codes, Floats, Ints, Numeric, Public, Schema
+from ppdm_core.types import Categorical, Codes, Floats, Ints, Public, Schema
 
 FEWEST_ROWS = 3
-COMPARED = 400  # rows whose distances tell whether a release is a turned copy
-EXACT = 1e-6  # relative error of distances that are kept
 NOBODY = -1  # whose row it is, where that is not known
+NOTHING_IN_COMMON = (
+    "No column of the release could be told to be one of the original, and nobody knows whose row "
+    "is whose, so that attacks have little to go by."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,26 +50,17 @@ class Case:
     left_out: Mapping[str, str] = field(default_factory=dict)  # column: why
     unread: tuple[str, ...] = ()  # released columns that no attack reads
     copied: tuple[str, ...] = ()  # those of them that name people, as they stand in the original
+    taken: Mapping[str, str] = field(default_factory=dict)  # released column: original, by values
+    insiders: int = 0  # rows of the control that are in the original, and were left out
 
     @property
     def is_common(self) -> bool:
         return self.draw.public.space == "original"
 
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """The columns that are compared, and their unit."""
-
-    names: list[str]  # of the original
-    released: list[str]
-    offset: Floats
-    unit: Floats
-    left_out: dict[str, str]
-    is_common: bool
-
-    def place(self, table: Table) -> Floats:
-        """Original columns, scaled."""
-        return (table.numbers(self.names) - self.offset) / self.unit
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why too little is known for a PASS, whatever was measured."""
+        return () if self.is_common or self.aligned else (NOTHING_IN_COMMON,)
 
 
 def make_case(
@@ -68,15 +74,7 @@ def make_case(
     label: str | None = None,
 ) -> Case:
     check_sizes(original, released, aligned)
-    frame = common_frame(original, released, label)
-    X, Y = frame.place(original), released.numbers(frame.released)
-    if frame.is_common:
-        Y = (Y - frame.offset) / frame.unit
-    public = in_the_open(frame) if frame.is_common else in_its_own_space(frame)
-    if aligned and (turned := as_turned(original, released, frame, X)):
-        frame, X, Y, public = turned
-    elif not frame.is_common:
-        Y = Y * alike(X, Y)
+    frame, X, Y, public = compared(original, released, label, aligned)
     tables = [original, released, *([control] if control else [])]
     category, codes = labels_of(tables, label)
     schema = Schema(columns_of(frame, X), label=category)
@@ -90,6 +88,7 @@ def make_case(
         left_out=frame.left_out,
         unread=tuple(name for name in frame.left_out if is_varied(released, name)),
         copied=tuple(name for name in frame.left_out if is_copied(original, released, name)),
+        taken=frame.taken,
     )
     if control is not None:
         outside = frame.place(control)
@@ -99,12 +98,33 @@ def make_case(
             np.vstack([X, outside[others]]), np.concatenate([codes[0], codes[2][others]]), schema
         )
         members = np.arange(len(X))
-        case = replace(case, everybody=people, draw=replace(draw, members=members))
+        draw, insiders = replace(draw, members=members), int(np.sum(~others))
+        case = replace(case, everybody=people, draw=draw, insiders=insiders)
     if known is not None:
         case = replace(case, known=find_known(X, frame.place(known), known))
     if sample is not None:
         case = replace(case, sample=frame.place(sample))
     return case
+
+
+def compared(
+    original: Table, released: Table, label: str | None, aligned: bool
+) -> tuple[Frame, Floats, Floats, Public]:
+    """The frame, both tables in it, and what is known of how one came from the other."""
+    same = common_columns(original, released, label, aligned)
+    frame = make_frame(original, released, label, same)
+    frames = [frame] if aligned else []
+    others = [name for name in numbers_of(released, label) if name not in frame.released]
+    rest = [name for name in others if not is_constant(released, name)]
+    if aligned and rest and all(can_be_compared(released, name) for name in rest):
+        frames.append(make_frame(original, released, label, {}))  # turned under some old names
+    for each in frames:
+        if turned := as_turned(original, released, each):
+            return turned
+    X, Y = frame.place(original), released.numbers(frame.released)
+    if frame.is_common:
+        return frame, X, (Y - frame.offset) / frame.unit, in_the_open(frame)
+    return frame, X, Y * alike(X, Y), in_its_own_space(frame)
 
 
 def is_varied(table: Table, name: str) -> bool:
@@ -116,8 +136,7 @@ def is_copied(original: Table, released: Table, name: str) -> bool:
     if name not in original.columns or name not in released.columns:
         return False
     ours, theirs = (table.columns[name].astype(str) for table in (original, released))
-    values, counts = np.unique(ours, return_counts=True)
-    return bool(np.mean(np.isin(theirs, values[counts == 1])) > 0.5)
+    return bool(np.mean(np.isin(theirs, held_by_one(ours))) > 0.5)
 
 
 def check_sizes(original: Table, released: Table, aligned: bool) -> None:
@@ -135,103 +154,6 @@ def check_sizes(original: Table, released: Table, aligned: bool) -> None:
             file=released.name,
             remedy="Say --unaligned (aligned=False) if nobody knows whose row is whose.",
         )
-
-
-def common_frame(original: Table, released: Table, label: str | None) -> Frame:
-    """In common are the columns with the same name, if they are most of the released ones."""
-    ours = [name for name in original.numeric() if name != label]
-    theirs = [name for name in released.numeric() if name != label]
-    shared = [name for name in ours if name in theirs]
-    is_common = 2 * len(shared) > len(theirs)
-    left_out = {name: "constant" for name in ours if is_constant(original, name)}
-    names = [name for name in (shared if is_common else ours) if name not in left_out]
-    kept = names if is_common else [name for name in theirs if not is_constant(released, name)]
-    if not names or not kept:
-        lacking = original if not names else released
-        raise BadInput(
-            f"{lacking.name} has no numeric column that could be compared.",
-            file=lacking.name,
-            remedy="The attacks work on numbers: give both files columns of numbers that vary.",
-        )
-    for name in dict.fromkeys([*original.columns, *released.columns]):
-        if name not in names and name not in kept and name != label:
-            left_out.setdefault(name, why_left_out(name, original, released))
-    offset = original.numbers(names).min(axis=0)
-    unit = original.numbers(names).max(axis=0) - offset
-    return Frame(names, kept, offset, unit, left_out, is_common)
-
-
-def why_left_out(name: str, original: Table, released: Table) -> str:
-    if name in original.numeric():
-        return "no numbers in the release" if name in released.columns else "not in the release"
-    if name in released.numeric():
-        return "no numbers in the original" if name in original.columns else "not in the original"
-    return "no numbers"
-
-
-def is_constant(table: Table, name: str) -> bool:
-    cells = table.columns[name]
-    return bool(np.all(cells == cells[0]))
-
-
-def columns_of(frame: Frame, X: Floats) -> tuple[Numeric, ...]:
-    ends = zip(frame.names, X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True)
-    return tuple(Numeric(name, low, high, from_data=True) for name, low, high in ends)
-
-
-def in_the_open(frame: Frame) -> Public:
-    """A released value stands for the original one."""
-    d = len(frame.names)
-    return Public("unknown", "original", tuple(frame.names), centre=np.zeros(d), loadings=np.eye(d))
-
-
-def in_its_own_space(frame: Frame, preserves_distances: bool = False) -> Public:
-    return Public(
-        "unknown",
-        "rotated",
-        tuple(frame.released),
-        preserves_distances=preserves_distances,
-        facts={"translation": "secret"},
-    )
-
-
-def as_turned(
-    original: Table, released: Table, frame: Frame, X: Floats
-) -> tuple[Frame, Floats, Floats, Public] | None:
-    """The case in the scale in which the release keeps distances, if there is one.
-
-    A tool may have divided columns by their ranges, by their deviations, or not at all before it
-    turned them; and may have written the result under the old names.
-    """
-    raw, Y = original.numbers(frame.names), released.numbers(frame.released)
-    if frame.is_common and np.allclose(raw, Y, rtol=1e-3, atol=1e-3 * frame.unit.max()):
-        return None
-    zero, one = np.zeros(raw.shape[1]), np.ones(raw.shape[1])
-    scales = [(frame.offset, frame.unit), (raw.mean(axis=0), raw.std(axis=0, ddof=1)), (zero, one)]
-    losses = [distance_loss((raw - offset) / unit, Y) for offset, unit in scales]
-    best = int(np.argmin(losses))
-    if losses[best] > EXACT:
-        return None
-    offset, unit = scales[best]
-    frame = replace(frame, offset=offset, unit=unit, is_common=False)
-    X = (raw - offset) / unit
-    return frame, X, Y * alike(X, Y), in_its_own_space(frame, preserves_distances=True)
-
-
-def alike(X: Floats, Y: Floats) -> float:
-    """The factor that gives a release the total variance of the original."""
-    return float(np.sqrt(X.var(axis=0).sum() / Y.var(axis=0).sum()))
-
-
-def distance_loss(X: Floats, Y: Floats) -> float:
-    """By how much distances differ after the best change of scale."""
-    step = -(-len(X) // COMPARED)
-    D, E = (np.sqrt(distances(Z[::step])) for Z in (X, Y * alike(X, Y)))
-    return float(np.linalg.norm(D - E) / np.linalg.norm(D))
-
-
-def distances(X: Floats) -> Floats:
-    return np.vstack([D for _, D in squared_distances(X, X)])
 
 
 def labels_of(tables: list[Table], label: str | None) -> tuple[Categorical | None, list[Codes]]:

@@ -28,6 +28,18 @@ def wilson(successes_mean: float, n: int, level: float) -> tuple[float, float]:
     return low, high
 
 
+def errors_together(tail: float) -> float:
+    """The z at which two independent standard errors x, y are too much together.
+
+    max(x, 0)^2 + max(y, 0)^2 exceeds z^2 with the probability ``tail``: each is positive half of
+    the time.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    return float(brentq(lambda z: ndtr(-z) + np.exp(-(z**2) / 2) / 4 - tail, 0.0, 40.0))
+
+
 def jackknife(
     measure: Callable[[Ints], float],
     n: int,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ from numpy.typing import NDArray
 from ppdm_core.errors import NotApplicable
 from ppdm_core.metrics import column_mean_guess
 from ppdm_core.play import Played, Truth
-from ppdm_core.types import Goal, Ints
+from ppdm_core.scoring import Ends, pick_worst
+from ppdm_core.types import Floats, Goal, Ints
 
 Mask = NDArray[np.bool_]
+_LEAST_OTHERS = 0.5  # for each person in the release
 
 
 class Scorer(ABC):
@@ -83,6 +87,10 @@ class Scorer(ABC):
     def control_n(self, name: str) -> int | None:
         return None
 
+    def ends(self, metric: Any, name: str) -> Ends | None:
+        """The interval at a level, where the metric has one of its own."""
+        return None
+
 
 class Rows(Scorer):
     """Units are released rows."""
@@ -99,9 +107,14 @@ class Reconstructed(Rows):
         return float(metric.measure(X, X_hat, truth.schema, self.epsilon, truth.spread))
 
     def baseline(self, metric: Any, name: str) -> float:
-        truth, people = self.truth, self.played[0].cast.unknown
-        X, guess = truth.X[people], column_mean_guess(truth.X)[people]
-        return float(metric.measure(X, guess, truth.schema, self.epsilon, truth.spread))
+        truth, X = self.truth, self.truth.X[self.played[0].cast.unknown]
+        return best_constant(
+            metric,
+            truth.X,
+            lambda x: metric.measure(
+                X, np.broadcast_to(x, X.shape), truth.schema, self.epsilon, truth.spread
+            ),
+        )
 
 
 class Lengths(Rows):
@@ -111,9 +124,12 @@ class Lengths(Rows):
 
     def baseline(self, metric: Any, name: str) -> float:
         length = np.linalg.norm(self.truth.X, axis=1)
-        people = self.played[0].cast.unknown
-        guess = np.full(len(people), length.mean())
-        return float(metric.measure(length[people], guess, self.epsilon))
+        asked = length[self.played[0].cast.unknown]
+        return best_constant(
+            metric,
+            length[:, None],
+            lambda x: metric.measure(asked, np.full(len(asked), x[0]), self.epsilon),
+        )
 
 
 class Sourced(Rows):
@@ -171,6 +187,14 @@ class Members(Targets):
     def baseline(self, metric: Any, name: str) -> float:
         return float(np.mean([metric.baseline(one.cast.is_member) for one in self.played]))
 
+    def ends(self, metric: Any, name: str) -> Ends:
+        played = [one for one in self.played if self.is_enough(one, self.units(one) >= 0)]
+        asked = [(self.answer(one, name), one.cast.is_member) for one in played]
+        inside = [one.cast.targets[one.cast.is_member] for one in played]
+        outside = [one.cast.targets[~one.cast.is_member] for one in played]
+        members, others = (people_behind(np.concatenate(each)) for each in (inside, outside))
+        return partial(metric.interval, asked, members, others)
+
 
 class Controlled(Targets):
     """The members count; the same on people outside the release is the baseline."""
@@ -217,7 +241,13 @@ class SingledOut(Scorer):
         return float(metric.measure(self.answer(one, name), self.truth.table[keep]))
 
     def baseline(self, metric: Any, name: str) -> float:
-        found = [self.measure(metric, one, name, self.outside(one)) for one in self.played]
+        found = []
+        for one in self.played:
+            inside = self.inside(one)
+            if self.others_for_one(inside) < _LEAST_OTHERS:
+                raise NotApplicable("singling_out needs about as many people outside the release.")
+            members, others = self.truth.table[inside], self.truth.table[~inside]
+            found.append(float(metric.baseline(self.answer(one, name), members, others)))
         return float(np.mean(found))
 
     def inside(self, one: Played) -> Mask:
@@ -225,21 +255,17 @@ class SingledOut(Scorer):
         assert members is not None
         return np.isin(np.arange(len(self.truth.X)), members)
 
-    def outside(self, one: Played) -> Mask:
-        """As many as inside: among fewer, more statements hold for nobody."""
-        inside = self.inside(one)
-        others, n = np.flatnonzero(~inside), int(inside.sum())
-        if 2 * len(others) < n:
-            raise NotApplicable("singling_out needs about as many people outside the release.")
-        if len(others) > n:
-            others = others[np.linspace(0, len(others) - 1, n).astype(np.int64)]
-        return np.isin(np.arange(len(inside)), others)
+    def others_for_one(self, inside: Mask) -> float:
+        """How many people outside there are for one in the release."""
+        return float(np.sum(~inside) / np.sum(inside))
 
     def n(self, name: str) -> int:
         return min(len(self.answer(one, name)) for one in self.played)
 
     def control_n(self, name: str) -> int:
-        return self.n(name)
+        """What fewer people outside tell is scaled up, and so are its errors."""
+        fewest = min(self.others_for_one(self.inside(one)) for one in self.played)
+        return max(1, int(self.n(name) * min(1.0, fewest)))
 
 
 SCORERS: dict[Goal, type[Scorer]] = {
@@ -253,6 +279,27 @@ SCORERS: dict[Goal, type[Scorer]] = {
     "single_out": SingledOut,
 }
 OUTSIDERS_NEEDED = frozenset({"member", "infer", "pair", "single_out"})
+
+
+def best_constant(metric: Any, X: Floats, measure: Callable[[Floats], float]) -> float:
+    """What somebody gets who ignores the release and answers one value for everybody.
+
+    That person knows the population: its means, its medians and its commonest values (the middle
+    one of several that are as common), and which of them serves best.
+    """
+    guesses = {
+        "mean": column_mean_guess(X)[0],
+        "median": np.median(X, axis=0),
+        "mode": np.array([commonest(column) for column in X.T]),
+    }
+    found = {name: float(measure(x)) for name, x in guesses.items()}
+    return found[pick_worst(found, metric.better)]
+
+
+def commonest(column: Floats) -> float:
+    value, count = np.unique(column, return_counts=True)
+    modes = value[count == count.max()]
+    return float(modes[len(modes) // 2])
 
 
 def people_behind(records: Ints) -> int:

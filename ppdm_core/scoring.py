@@ -11,6 +11,8 @@ from ppdm_core.intervals import jackknife, wilson
 from ppdm_core.metrics import Metric, Told
 from ppdm_core.types import Ints, Score
 
+Ends = Callable[[float], tuple[float, float]]  # an interval at some level
+
 
 @dataclass(frozen=True, eq=False)
 class Figures:
@@ -22,6 +24,7 @@ class Figures:
     value_on: Callable[[Ints], float]  # the same on a subset of the people
     units: int  # how many people such a subset is taken from
     control_n: int | None = None  # people behind the baseline, if it was measured on some
+    ends: Ends | None = None  # the interval, if the metric has one of its own
     worst_decile: float | None = None
     worst_group: float | None = None
     group: str | None = None
@@ -82,6 +85,8 @@ def interval(
     for the difference of two rates, told as one for the value).
     """
     if not metric.is_rate:
+        if figures.ends is not None:
+            return figures.ends(level)
         return jackknife(figures.value_on, figures.units, level, rng)
     low, high = wilson(value, figures.n, level)
     if figures.control_n is None:

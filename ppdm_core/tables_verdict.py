@@ -4,29 +4,51 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ppdm_core.gates.required_audits import absent
+from ppdm_core.gates.required_audits import GOALS, JUDGED, absent, covered, judged_attacks
 from ppdm_core.gates.score_limits import distances, is_sound, judge, limit_of
 from ppdm_core.policy import Limit, Policy
-from ppdm_core.types import AuditReport, Score
+from ppdm_core.tables_audit import NO_ALIGNMENT, NO_CONTROL, NOTHING_TO_PLAY
+from ppdm_core.types import AuditReport, Goal, Score
 from ppdm_core.verdict import Finding, Outcome, worst
 
 
 def judge_tables(report: AuditReport, policy: Policy) -> tuple[Outcome, tuple[Finding, ...]]:
-    """PASS: all that the policy requires was measured, and every measured limit is surely kept.
+    """PASS: all that the policy requires or limits was measured, every limit is surely kept, and
+    each kind of risk that the files can tell about has one.
 
-    FAIL: one is surely broken, or an audit failed. REVIEW: neither. Limits on attacks that do not
-    apply to this release judge nothing.
+    FAIL: a limit is surely broken, or an audit failed. REVIEW: neither.
     """
     found = [required(report, name) for name in policy.required]
     for name, kind in report.failed.items():
         if name not in policy.required:
             found.append(Finding(f"failed.{name}", "FAIL", f"The audit {name} failed ({kind})."))
-    told = {*policy.required, *report.failed, *report.skipped}
+    told = {*policy.required, *report.failed}
     for key, limit in policy.limits.items():
         found.extend(limited(report, key, limit, told))
+    if found:
+        found.extend(judged_kinds(report, policy))
     found.extend(unread(report, name) for name in report.unread)
+    found.extend(Finding("columns", "REVIEW", why) for why in report.doubts)
     findings = tuple(found)
     return worst(findings), findings
+
+
+def judged_kinds(report: AuditReport, policy: Policy) -> list[Finding]:
+    """A measured attack of each kind has a limit: on what a record holds or whose row it is, and,
+    where there are people outside the release, on who is in it."""
+    why = set(report.reasons.values())
+    # Where no row belongs to anybody, nothing can be reconstructed or linked. It can be inferred,
+    # or two files be put together by it.
+    kinds: list[tuple[Goal, ...]] = [("infer", "pair") if NO_ALIGNMENT in why else JUDGED]
+    if NO_CONTROL not in why:
+        kinds.append(("member",))
+    judged = judged_attacks(report, policy)
+    findings = []
+    for goals in kinds:
+        finding = covered(" or ".join(GOALS[goal] for goal in goals), goals, judged)
+        is_covered = finding.outcome == "PASS"
+        findings.append(finding if is_covered else replace(finding, outcome="REVIEW"))
+    return findings
 
 
 def unread(report: AuditReport, name: str) -> Finding:
@@ -52,9 +74,9 @@ def limited(report: AuditReport, key: str, limit: Limit, told: set[str]) -> list
     for score in report.scores:
         if score.name == key:
             return [judged(score, limit)]
-    if name in told and name not in measured:
+    reason = report.reasons.get(name) or report.skipped.get(name, "")
+    if name not in measured and (name in told or reason in NOTHING_TO_PLAY):
         return []
-    reason = report.reasons.get(name, "")
     return [Finding(key, "REVIEW", f"{key} has a limit but was not measured. {reason}".strip())]
 
 

@@ -65,7 +65,7 @@ def audit_files(files: Files, policy: Policy) -> tuple[Case, AuditReport]:
     names, reasons = to_run(case, policy)
     job = TablesJob("", 1, 0 if case.everybody is None else 1, policy, SEED, case=case)
     report = play(job, names, lambda share: None)
-    report = replace(report, unread=case.unread, copied=case.copied)
+    report = replace(report, unread=case.unread, copied=case.copied, doubts=case.doubts)
     return case, replace(report, not_run=tuple(reasons), reasons=reasons)
 
 

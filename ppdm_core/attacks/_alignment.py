@@ -10,6 +10,7 @@ from ppdm_core.types import Floats
 _PENALTIES = np.append(10.0 ** np.arange(2.0, -9.0, -1.0), 0.0)
 _NO_SLACK = 1e-9
 _TINY = np.finfo(np.float64).tiny
+_EXPONENT = 900  # beyond it the unit itself would be in danger
 
 
 def procrustes(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
@@ -18,21 +19,23 @@ def procrustes(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
     Released and original width may differ. Directions on which the pairs are silent stay at the
     mean of the known records.
     """
-    x0, y0 = Xk.mean(axis=0), Yk.mean(axis=0)
-    U, values, Vt = np.linalg.svd((Yk - y0).T @ (Xk - x0), full_matrices=False)
+    x0 = Xk.mean(axis=0)
+    Yk, Y = _centred(Yk, Y)
+    U, values, Vt = np.linalg.svd(Yk.T @ (Xk - x0), full_matrices=False)
     heard = values / values.max(initial=_TINY) > 1e-12
     W = U[:, heard] @ Vt[heard]  # (s, d)
-    moved = (Yk - y0) @ W
+    moved = Yk @ W
     length = float(np.sum(moved**2))
     scale = float(np.sum(moved * (Xk - x0))) / length if length > 0 else 0.0
-    X_hat: Floats = x0 + scale * (Y - y0) @ W  # (n, d)
+    X_hat: Floats = x0 + scale * Y @ W  # (n, d)
     return X_hat
 
 
 def ridge(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
     """Least squares with intercept; each column's penalty by leave-one-out in closed form."""
-    x0, y0 = Xk.mean(axis=0), Yk.mean(axis=0)
-    U, S, Vt = np.linalg.svd(Yk - y0, full_matrices=False)
+    x0 = Xk.mean(axis=0)
+    Yk, Y = _centred(Yk, Y)
+    U, S, Vt = np.linalg.svd(Yk, full_matrices=False)
     heard = S / S.max(initial=_TINY) > 1e-10
     U, S, Vt = U[:, heard], S[heard], Vt[heard]
     T = U.T @ (Xk - x0)  # (r, d)
@@ -40,8 +43,19 @@ def ridge(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
     losses = np.array([_leave_one_out(U, S, T, Xk - x0, penalty) for penalty in penalties])
     chosen = penalties[np.argmin(losses, axis=0)]  # (d,)
     coefficients = Vt.T @ (S[:, None] / (S[:, None] ** 2 + chosen) * T)  # (s, d)
-    X_hat: Floats = x0 + (Y - y0) @ coefficients  # (n, d)
+    X_hat: Floats = x0 + Y @ coefficients  # (n, d)
     return X_hat
+
+
+def _centred(Yk: Floats, Y: Floats) -> tuple[Floats, Floats]:
+    """Both about the mean of the known rows, in a unit in which squares do not underflow.
+
+    It is a power of two, so that no digit changes.
+    """
+    y0 = Yk.mean(axis=0)
+    _, exponent = np.frexp(np.abs(Yk - y0).max(initial=0.0))
+    unit = np.ldexp(1.0, int(np.clip(exponent, -_EXPONENT, _EXPONENT)))
+    return (Yk - y0) / unit, (Y - y0) / unit
 
 
 def _leave_one_out(U: Floats, S: Floats, T: Floats, X: Floats, penalty: float) -> Floats:

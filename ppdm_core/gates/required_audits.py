@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.gates._gate import Evidence
+from ppdm_core.policy import Policy
 from ppdm_core.types import AuditReport, Goal
 from ppdm_core.verdict import Finding, Outcome
 
@@ -34,9 +35,7 @@ class RequiredAudits:
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
         report = evidence.report
-        # A scenario, with less or more than what the attacker is assumed to know, is no substitute.
-        plain = {score.name for score in report.scores if score.name.count(".") < 2}
-        scored = {name.split(".")[0] for name in plain}
+        scored = {name.split(".")[0] for name in plain(report)}
         for audit in evidence.policy.required:
             why = absent(report, audit, scored)
             outcome: Outcome = "FAIL" if why else "PASS"
@@ -44,19 +43,31 @@ class RequiredAudits:
         for audit, kind in report.failed.items():
             if audit not in evidence.policy.required:
                 yield Finding(f"failed.{audit}", "FAIL", f"The audit {audit} failed ({kind}).")
-        judged = {name.split(".")[0] for name in plain & set(evidence.policy.limits)}
+        judged = judged_attacks(report, evidence.policy)
         for goal in JUDGED:
             # Where no number is released, nothing can be reconstructed; it can be inferred.
             instead = () if evidence.has_numbers else INSTEAD.get(goal, ())
-            yield covered((goal, *instead), judged)
+            yield covered(GOALS[goal], (goal, *instead), judged)
+
+
+def plain(report: AuditReport) -> set[str]:
+    """Scores against the attacker of the policy.
+
+    A scenario, with less or more than what that one is assumed to know, is no substitute.
+    """
+    return {score.name for score in report.scores if score.name.count(".") < 2}
+
+
+def judged_attacks(report: AuditReport, policy: Policy) -> set[str]:
+    """Attacks that were measured, and that a limit judges."""
+    return {name.split(".")[0] for name in plain(report) & set(policy.limits)}
 
 
 def any_of(goals: tuple[Goal, ...], names: set[str]) -> list[str]:
     return [name for name in names if name in ATTACKS and ATTACKS[name].goal in goals]
 
 
-def covered(goals: tuple[Goal, ...], judged: set[str]) -> Finding:
-    word = GOALS[goals[0]]
+def covered(word: str, goals: tuple[Goal, ...], judged: set[str]) -> Finding:
     names = [name for name, attack in ATTACKS.items() if attack.goal in goals]
     if any_of(goals, judged):
         return Finding(f"covered.{word}", "PASS", f"At least one {word} attack has a limit.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
@@ -44,7 +45,7 @@ class ReconstructMetric(_Metric, Protocol):
     """How far an attacker's table is from the truth, on any subset of the records.
 
     ``ranges`` are the columns' widths in the whole table; without them those of ``X`` are taken.
-    The baseline is the same measure on ``column_mean_guess``.
+    The baseline is the same measure on one answer for everybody.
     """
 
     goal: ClassVar[Literal["reconstruct"]]
@@ -60,7 +61,7 @@ class ReconstructMetric(_Metric, Protocol):
 
 
 class NormMetric(_Metric, Protocol):
-    """How far lengths of records are from the truth; the baseline answers their mean."""
+    """How far lengths of records are from the truth; the baseline is one for everybody."""
 
     goal: ClassVar[Literal["norms"]]
 
@@ -97,12 +98,23 @@ class SourceMetric(_Metric, Protocol):
 
 
 class MemberMetric(_Metric, Protocol):
-    """How well members of the release are told from others."""
+    """How well members of the release are told from others.
+
+    The interval is that of the mean over several releases of what was ``asked``, which count as
+    so many different ``members`` and ``others``.
+    """
 
     goal: ClassVar[Literal["member"]]
 
     def measure(self, score: Floats, is_member: NDArray[np.bool_]) -> float: ...
     def baseline(self, is_member: NDArray[np.bool_]) -> float: ...
+    def interval(
+        self,
+        asked: Sequence[tuple[Floats, NDArray[np.bool_]]],
+        members: int,
+        others: int,
+        level: float,
+    ) -> tuple[float, float]: ...
 
 
 class InferMetric(_Metric, Protocol):
@@ -120,12 +132,13 @@ class InferMetric(_Metric, Protocol):
 class SingleOutMetric(_Metric, Protocol):
     """How many statements hold for one person in a table and no other.
 
-    The baseline is the same measure on as many people who are not in the release.
+    The baseline is what chance gives among as many people, told by some outside the release.
     """
 
     goal: ClassVar[Literal["single_out"]]
 
     def measure(self, statements: Floats, table: Floats) -> float: ...
+    def baseline(self, statements: Floats, members: Floats, others: Floats) -> float: ...
 
 
 class ReleaseMetric(_Metric, Protocol):

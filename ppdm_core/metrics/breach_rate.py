@@ -41,5 +41,5 @@ class BreachRate:
         return (
             f"{told.story} That recovers {percent(told.value)} of the records to within "
             f"{100 * told.epsilon:g} %; "
-            f"answering the mean for everybody recovers {percent(told.baseline)}."
+            f"answering one value for everybody recovers {percent(told.baseline)}."
         ).strip()

@@ -49,5 +49,5 @@ class IntervalPrivacy:
     def sentence(self, told: Told) -> str:
         return (
             f"{told.story} The error spans {percent(told.value)} of a column's range; "
-            f"answering the mean for everybody spans {percent(told.baseline)}."
+            f"answering one value for everybody spans {percent(told.baseline)}."
         ).strip()

@@ -32,5 +32,6 @@ class NormBreachRate:
     def sentence(self, told: Told) -> str:
         return (
             f"{told.story} That gives the length of {percent(told.value)} of the records to within "
-            f"{100 * told.epsilon:g} %; answering the mean length gives {percent(told.baseline)}."
+            f"{100 * told.epsilon:g} %; answering one length for everybody gives "
+            f"{percent(told.baseline)}."
         ).strip()

@@ -45,5 +45,5 @@ class RelativeError:
     def sentence(self, told: Told) -> str:
         return (
             f"{told.story} The answers are {percent(told.value)} off; "
-            f"answering the mean for everybody is {percent(told.baseline)} off."
+            f"answering one value for everybody is {percent(told.baseline)} off."
         ).strip()

@@ -34,12 +34,37 @@ class SinglingRate:
         check_finite(self.name, table)
         return float(np.mean(holds_for(statements, table) == 1))
 
+    def baseline(self, statements: Floats, members: Floats, others: Floats) -> float:
+        """The same by chance among as many people as the members, told by people outside.
+
+        Where a release tells nothing about its members, everybody is as likely to be the one. So
+        of more others, all choices of as many are averaged; fewer are filled up with members, and
+        how often the one is among the others is scaled up to all places.
+        """
+        n, m = len(members), len(others)
+        held = holds_for(statements, others)
+        if m >= n:
+            return float(np.mean(_chance(1, held, m, n)))
+        no_member = _chance(0, holds_for(statements, members), n, n - m)
+        return min(1.0, float(np.mean((held == 1) * no_member)) * n / m)
+
     def sentence(self, told: Told) -> str:
         return (
             f"{told.story} {percent(told.value)} of such statements hold for exactly one "
-            "person in the "
-            f"release; for one in as many people who are not in it, {percent(told.baseline)}."
+            "person in the release; by chance, as people who are not in it show, "
+            f"{percent(told.baseline)} would."
         ).strip()
+
+
+def _chance(hits: int, held: Ints, people: int, drawn: int) -> Floats:
+    """That of so many people, drawn at random, a statement holds for ``hits`` (hypergeometric)."""
+    from scipy.special import gammaln
+
+    def log_choices(of: Ints | int, some: Ints | int) -> Floats:  # minus infinity if there are none
+        return np.asarray(gammaln(of + 1) - gammaln(some + 1) - gammaln(of - some + 1))
+
+    ways = log_choices(held, hits) + log_choices(people - held, drawn - hits)
+    return np.asarray(np.exp(ways - log_choices(people, drawn)))
 
 
 def holds_for(statements: Floats, table: Floats) -> Ints:

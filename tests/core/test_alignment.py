@@ -23,6 +23,15 @@ def test_regression_undoes_any_linear_map_from_a_few_more_pairs_than_columns():
     np.testing.assert_allclose(ridge(Y[:6], X[:6], Y), X, atol=1e-8)
 
 
+@pytest.mark.parametrize("learn", [procrustes, ridge])
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_the_unit_of_a_release_does_not_matter(learn, unit):
+    rng = np.random.default_rng(13)
+    X = rng.normal(0.0, 1.0, (40, 3))
+    Y = X @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    np.testing.assert_allclose(learn(unit * Y[:6], X[:6], unit * Y), X, atol=1e-8)
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     k=st.integers(3, 9),

@@ -159,8 +159,8 @@ def test_rows_may_stand_anywhere():
     ("changed", "why"),
     [
         ({"known": None}, "needs a known record"),
-        ({"Y": np.ones((3, 4))}, "more released columns"),
-        ({"public": Public("copy", "original", ("a", "b", "c"))}, "no order of columns is secret"),
+        ({"Y": np.ones((3, 4))}, "no more released columns"),
+        ({"public": Public("copy", "original", ("a", "b", "c"))}, "columns whose order is secret"),
     ],
 )
 def test_where_it_does_not_apply_it_says_why(changed, why):

@@ -13,16 +13,22 @@ import pandas as pd
 import pytest
 
 from flows.cli import main
-from flows.policy_file import load_policy
+from flows.policy_file import DEFAULT, load_policy
 from flows.progress import bar_of
 from flows.stand_alone import audit_release
+from ppdm_core import judge_tables
 from ppdm_core.attacks import ATTACKS
+from ppdm_core.case import make_case
 from ppdm_core.errors import BadInput
 from ppdm_core.policy import Policy
 from ppdm_core.scorers import OUTSIDERS_NEEDED
+from ppdm_core.table import as_table
+from ppdm_core.tables_audit import to_run
+from ppdm_core.types import AuditReport, Score
 from tasks.estimate import cost, foretell
 from tasks.stand_alone import read_table
 
+SYNTHETIC = DEFAULT.with_name("synthetic_policy.toml")
 N = 60
 RNG = np.random.default_rng(11)
 SCORE_KEYS = {"attack", "metric", "value", "low", "high", "baseline", "n", "sentence"}
@@ -129,6 +135,57 @@ def test_with_a_control_and_enough_people_the_default_policy_can_pass(
     assert (code, found["verdict"]) == (0, "PASS"), [
         f["why"] for f in found["findings"] if f["outcome"] != "PASS"
     ]
+
+
+@pytest.mark.slow
+def test_fully_synthetic_data_can_pass_by_the_policy_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(4)
+    for name in "ABC":  # as good as a generator can be: further people of the same population
+        table = pd.DataFrame(rng.beta(2.0, 3.0, (3_000, 5)), columns=list("vwxyz"))
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [
+        "--original", str(tmp_path / "A.csv"), "--released", str(tmp_path / "B.csv"),
+        "--control", str(tmp_path / "C.csv"), "--unaligned",
+    ]  # fmt: skip
+    code, found = audited(*files, "--policy", str(SYNTHETIC), capsys=capsys)
+    assert (code, found["verdict"]) == (0, "PASS"), found["findings"]
+
+
+def test_what_synthetic_data_cannot_be_judged_by_is_not_in_its_policy() -> None:
+    """Every audit that can be run on rows which belong to nobody was run, and went well."""
+    table = pd.DataFrame({name: RNG.random(9) for name in "vw"})
+    case = make_case(
+        *(as_table(name, table) for name in "ab"),
+        control=as_table("c", 2 * table),
+        aligned=False,
+    )
+    for path, outcome in ((SYNTHETIC, "PASS"), (DEFAULT, "REVIEW")):
+        policy = load_policy(path)
+        names, reasons = to_run(case, policy)
+        keys = [key for key in policy.limits if key.split(".")[0] in names]
+        scores = tuple(
+            Score(key, "privacy", "down", 0.01, 0.0, 0.02, 100, 0.0, 0.01) for key in keys
+        )
+        report = AuditReport(scores, not_run=tuple(reasons), reasons=reasons)
+        assert judge_tables(report, policy)[0] == outcome
+
+
+def test_what_was_made_of_the_files_is_told(folder: Path) -> None:
+    original, control = pd.read_csv("A.csv"), pd.read_csv("C.csv")
+    original.rename(columns={"a": "f_a", "b": "f_b"}).to_csv("B.csv", index=False)
+    pd.concat([control, original[:12]]).to_csv("C.csv", index=False)
+    answer = audit_release(
+        Path("A.csv"), Path("B.csv"), control=Path("C.csv"), policy=Path("quick.toml")
+    )
+    lines = answer.text.splitlines()
+    assert "3 columns in common, rows aligned, 60 people in the control." in lines[0]
+    assert lines[1] == "By its values, column f_a is taken for a, f_b for b."
+    assert lines[2] == "12 rows of the control are rows of the original, and were left out."
+    assert answer.payload["taken_for"] == {"f_a": "a", "f_b": "b"}
+    assert answer.payload["control_left_out"] == 12
+    assert (answer.exit_code, answer.payload["verdict"]) == (3, "FAIL")
 
 
 def write(text: str, name: str = "B.csv") -> Path:
