@@ -22,7 +22,7 @@ from ppdm_core.errors import BadInput
 from ppdm_core.gates import GATES
 from ppdm_core.gates.required_audits import GOALS
 from ppdm_core.gates.score_limits import in_words
-from ppdm_core.metrics import METRICS, Metric
+from ppdm_core.metrics import CLASSIFIERS, METRICS, Metric
 from ppdm_core.policy import Limit
 from ppdm_core.sanitizers import SANITIZERS, Sanitizer
 
@@ -141,6 +141,8 @@ def metric_entry(name: str) -> Entry:
     told = sections(type(metric))
     low, high = (bound if math.isfinite(bound) else None for bound in metric.bounds)
     attacks = [key for key, attack in ATTACKS.items() if attack.goal == metric.goal]
+    if metric.goal == "change":
+        attacks = list(CLASSIFIERS)
     keys = [name] if metric.goal == "release" else [f"{attack}.{name}" for attack in attacks]
     return {
         "kind": "metric",
@@ -265,7 +267,11 @@ def limit_lines(limits: list[Entry]) -> Iterator[str]:
         yield "# An attack with a limit must stand in 'required' of [audit], too."
     for each in limits:
         yield f"# {each['demands']}"
-        yield f'"{each["key"]}" = {toml(each["limit"])}'
+        line = f'"{each["key"]}" = {toml(each["limit"])}'
+        if len(line) <= WIDTH - 2:  # the page indents it
+            yield line
+        else:
+            yield from (f'"{each["key"]}".{k} = {toml(v)}' for k, v in each["limit"].items())
 
 
 BLOCKS: dict[str, Callable[[Any], Iterator[str]]] = {

@@ -224,7 +224,7 @@ def check_names(
         place, _, metric = name.rpartition(".")
         check_known("metric", metric, metrics)
         attack = place.partition(".")[0]  # what follows is a scenario of the attack
-        if not attack:
+        if not attack or attack in metrics:  # the release itself is always measured
             continue
         check_known("attack", attack, attacks)
         if attack not in file.audit.required:

@@ -182,12 +182,12 @@ def limits(draft: Draft) -> str:
         "record_linkage.rate": "value = 0.05",
         "known_pairs.breach_rate": "value = 0.1",
     }
-    knn = ""
+    accuracy = ""
     if draft.label:
-        drawn["knn_accuracy"] = "value = 0"
-        knn = (
-            "# knn_accuracy is how useful the release must be: by how much nearest neighbours\n"
-            "# must beat somebody who always answers the commonest class.\n"
+        drawn["best_accuracy"] = "value = 0"
+        accuracy = (
+            "# best_accuracy is how useful the release must be: by how much the best of several\n"
+            "# classifiers must beat somebody who always answers the commonest class.\n"
         )
     lines = (
         f'"{name}" = {{ {value}, set_by = "draft", reason = "suggested, to be decided" }}\n'
@@ -197,7 +197,7 @@ def limits(draft: Draft) -> str:
 # Lines that people draw before anything is measured; a release that crosses one is refused.
 # Limits on attacks are on the excess over somebody who ignores the release. Decide each one,
 # and put down who did and why.
-{knn}[limits]
+{accuracy}[limits]
 {"".join(lines)}"""
 
 

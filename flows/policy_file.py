@@ -95,6 +95,6 @@ def check_policy(policy: Policy) -> None:
     for name, limit in policy.limits.items():
         place, _, metric = name.rpartition(".")
         check_known("metric", metric, METRICS)
-        if place:
+        if place and place not in METRICS:
             check_known("attack", place.partition(".")[0], ATTACKS)
         check_limit(name, limit)

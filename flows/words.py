@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 MOST_REASONS = 3  # a refusal must fit on one screen
+AT_A_GLANCE = {"best_accuracy", "distance_loss"}  # of what recipients get
 
 ENDINGS = {
     "published": "PUBLISHED",
@@ -60,12 +61,15 @@ def reason(finding: Finding) -> list[str]:
 
 
 def attackers(summary: Summary) -> list[str]:
-    """One sentence for each attack: its gated score, or else its first."""
+    """One sentence for each attack: its gated score, or else its first. Of what recipients get,
+    what is judged and a glance; the card tells the rest."""
     if summary.report is None or summary.verdict is None:
         return []
     gated = {finding.check for finding in summary.verdict.findings}
     chosen: dict[str, str] = {}
     for score in sorted(summary.report.scores, key=lambda score: score.name not in gated):
+        if score.kind == "utility" and score.name not in gated | AT_A_GLANCE:
+            continue
         chosen.setdefault(score.name.split(".")[0], score.sentence)
     return [line for sentence in chosen.values() for line in wrapped(sentence)]
 

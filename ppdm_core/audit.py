@@ -9,22 +9,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.errors import Defect, NotApplicable
 from ppdm_core.intervals import isolated_tenth
-from ppdm_core.metrics import METRICS, AttackMetric, Metric, ReleaseMetric
+from ppdm_core.metrics import METRICS, AttackMetric, Compared, Metric
 from ppdm_core.play import Draw, Past, Played, Stage, Truth, cast_all, cast_split
 from ppdm_core.policy import Policy
 from ppdm_core.power import judged_level
 from ppdm_core.scorers import OUTSIDERS_NEEDED, SCORERS, Scorer
-from ppdm_core.scoring import Figures, pick_worst, scored
+from ppdm_core.scoring import Figures, mean_notes, pick_worst, scored
 from ppdm_core.types import Attack, Estimate, Explained, Floats, Goal, Ints, Score
+from ppdm_core.utility import compare, figures_of
 
-READ_WORDS = frozenset({"record_linkage", "attribute_inference"})  # also without any number
+READ_WORDS = frozenset({"record_linkage", "attribute_inference", "frequency_error"})  # no numbers
+QUICK = frozenset({"knn_accuracy", "distance_loss"})  # what recipients get, at a glance
 SCENARIOS = {
     "partial": " Here only half of the columns are known.",
     "leaked": " Here the key has leaked.",
@@ -36,12 +38,11 @@ SMALLEST_GROUP = 20  # people; what is measured on fewer tells nothing
 
 
 def audit_names(policy: Policy) -> tuple[str, ...]:
-    """What runs: everything, or in a quick audit what somebody asked for, and all utility."""
+    """What runs: everything, or in a quick audit what somebody asked for, and quick utility."""
     if policy.effort != "quick":
         return every_audit()
     asked = {*policy.required, *(limit.split(".")[0] for limit in policy.limits)}
-    useful = {name for name, metric in METRICS.items() if metric.kind == "utility"}
-    return tuple(name for name in every_audit() if name in asked | useful)
+    return tuple(name for name in every_audit() if name in asked | QUICK)
 
 
 def every_audit() -> tuple[str, ...]:
@@ -81,7 +82,11 @@ class Auditor:
         metric = METRICS[name]
         if metric.goal != "release":
             raise NotApplicable(f"{name} is measured by attacks, not on its own.")
-        return (self._score_release(metric),)
+        return tuple(self._scored(*each) for each in figures_of(metric, self.compared))
+
+    @cached_property
+    def compared(self) -> list[Compared]:
+        return compare(self.truth, self.draws, partial(self.rng, "utility"))
 
     @cached_property
     def stages(self) -> list[Stage]:
@@ -256,7 +261,7 @@ class Auditor:
             candidate=name,
             expected=claimed(scorer, name) if metric.name == "breach_rate" else None,
             victims=on_victims(scorer, metric, name) if metric.name == "breach_rate" else None,
-            notes=mean_notes(scorer.played),
+            notes=mean_notes([one.notes for one in scorer.played]),
         )
         parts = (attack.name, scorer.scenario, metric.name)
         story = attack.story + SCENARIOS.get(scorer.scenario, "")
@@ -275,29 +280,6 @@ class Auditor:
             return None, None
         words = pick_worst(found, metric.better)
         return words, found[words]
-
-    def _score_release(self, metric: ReleaseMetric) -> Score:
-        X, label = self.truth.X, self.truth.label
-        seed = ("utility", metric.name)
-
-        def over_draws(records: Ints) -> list[float]:
-            draws = [draw.only(records) for draw in self.draws]
-            return [
-                metric.measure(
-                    X[records], label[records], one.Y, one.public, self.rng(*seed), one.source
-                )
-                for one in draws
-            ]
-
-        figures = Figures(
-            values=over_draws(np.arange(len(X))),
-            n=min(len(X), metric.most),
-            baseline=metric.baseline(label),
-            value_on=lambda records: float(np.mean(over_draws(records))),
-            units=len(X),
-            original=metric.original(X, label, self.rng(*seed)),
-        )
-        return self._scored(metric, metric.name, figures)
 
     def _scored(self, metric: Metric, name: str, figures: Figures, story: str = "") -> Score:
         return scored(
@@ -357,9 +339,3 @@ def on_victims(scorer: Scorer, metric: AttackMetric, name: str) -> float | None:
         keep = np.isin(np.arange(len(one.draw.Y)), surest)
         found.append(scorer.measure(metric, one, name, keep))
     return float(np.mean(found))
-
-
-def mean_notes(played: list[Played]) -> dict[str, float]:
-    names = sorted(set.intersection(*(set(one.notes) for one in played)))
-    means = {name: float(np.mean([one.notes[name] for one in played])) for name in names}
-    return {name: mean for name, mean in means.items() if np.isfinite(mean)}

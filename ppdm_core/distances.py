@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ppdm_core.types import Floats
+from ppdm_core.types import Floats, Ints
 
 BLOCK_BYTES = 64 * 2**20
 
@@ -29,3 +29,15 @@ def squared_distances(A: Floats, B: Floats) -> Iterator[tuple[slice, Floats]]:
         D += norms
         D += np.einsum("ij,ij->i", part, part)[:, None]
         yield rows, np.maximum(D, 0.0, out=D)
+
+
+def measured(A: Floats, B: Floats, place: Ints) -> tuple[Ints, Floats]:
+    """Places in B for each row of A, nearest first, and their squared distances; computed from
+    differences, so that equal rows are at 0 exactly."""
+    t, k = place.shape
+    square = np.empty((t, k))
+    for rows in row_slices(t, 2 * k * max(A.shape[1], 1)):
+        gap = A[rows, None, :] - B[place[rows]]
+        square[rows] = np.einsum("ijk,ijk->ij", gap, gap)
+    order = np.lexsort((place, square))
+    return np.take_along_axis(place, order, axis=1), np.take_along_axis(square, order, axis=1)

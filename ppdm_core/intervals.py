@@ -66,6 +66,20 @@ def jackknife(
     return value - half, value + half
 
 
+def paired(change: Floats, level: float) -> tuple[float, float]:
+    """Interval of the mean of changes between -1 and 1, by their standard error.
+
+    One record more on each side (Bonett and Price) keeps it from being a point where no record
+    changed.
+    """
+    from scipy.special import stdtrit
+
+    each = np.append(change, [1.0, -1.0])
+    n = len(each)
+    half = float(stdtrit(n - 1, (1.0 + level) / 2.0) * each.std(ddof=1) / np.sqrt(n))
+    return float(each.mean()) - half, float(each.mean()) + half
+
+
 def isolated_tenth(X: Floats, rng: np.random.Generator) -> Ints:
     """The tenth of the records that is farthest from its fifth nearest neighbour.
 

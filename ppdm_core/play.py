@@ -79,16 +79,6 @@ class Draw:
     def records(self) -> Ints:
         return np.arange(len(self.Y)) if self.source is None else self.source
 
-    def only(self, records: Ints) -> Draw:
-        """What would be there without the other records."""
-        if self.source is None:
-            return replace(self, Y=self.Y[records], C=None if self.C is None else self.C[records])
-        place = np.full(max(records.max(), self.source.max()) + 1, -1)
-        place[records] = np.arange(len(records))
-        rows = np.flatnonzero(place[self.source] >= 0)
-        C = None if self.C is None else self.C[rows]
-        return replace(self, Y=self.Y[rows], C=C, source=place[self.source[rows]])
-
 
 @dataclass(frozen=True, eq=False)
 class Past:

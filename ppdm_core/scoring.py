@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppdm_core.intervals import jackknife, wilson
+from ppdm_core.intervals import jackknife, paired, wilson
 from ppdm_core.metrics import Metric, Told
-from ppdm_core.types import Ints, Score
+from ppdm_core.types import Floats, Ints, Score
 
 Ends = Callable[[float], tuple[float, float]]  # an interval at some level
 
@@ -32,6 +32,8 @@ class Figures:
     candidate: str | None = None
     expected: float | None = None
     victims: float | None = None
+    change: Floats | None = None  # of each person, for what is told of the same ones twice
+    choices: int = 1  # how many figures it is the best of
     notes: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -82,8 +84,12 @@ def interval(
     """The draws share their people, so a rate is as sure as its people, not people x draws.
 
     A baseline that was measured itself makes the excess over it less sure (Newcombe's interval
-    for the difference of two rates, told as one for the value).
+    for the difference of two rates, told as one for the value). The best of several is only as
+    sure as all of them together.
     """
+    level = 1.0 - (1.0 - level) / figures.choices
+    if figures.change is not None:
+        return paired(figures.change, level)
     if not metric.is_rate:
         if figures.ends is not None:
             return figures.ends(level)
@@ -100,3 +106,10 @@ def pick_worst(means: Mapping[str, float], better: str) -> str:
     """The candidate that hurts the steward most: an oracle's choice, which no attacker has."""
     sign = -1.0 if better == "down" else 1.0
     return min(means, key=lambda name: sign * means[name])
+
+
+def mean_notes(notes: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Over the draws, of what all of them have."""
+    names = sorted(set.intersection(*map(set, notes)))
+    means = {name: float(np.mean([one[name] for one in notes])) for name in names}
+    return {name: mean for name, mean in means.items() if np.isfinite(mean)}

@@ -27,7 +27,8 @@ from ppdm_core.table import as_table, has_names, unnamed
 from ppdm_core.types import AttackerView, AuditReport, Floats, Goal, Score
 
 SEED = b"ppdm audit"  # fixed, so that the same tables get the same verdict
-SPREAD_ONLY = ("closest_record",)  # what of a release can be measured without its alignment
+# What of a release can be measured without its alignment.
+SPREAD_ONLY = ("closest_record", "column_distance", "correlation_error")
 NO_CONTROL = "Needs people who are not in the release (--control)."
 NO_ALIGNMENT = "Scored by whose row is whose, which is not known here (--unaligned)."
 NOT_ASKED = "The effort is quick, and the policy neither requires nor limits it."

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ppdm_core.errors import BadInput, PpdmError
-from ppdm_core.types import Score
+from ppdm_core.metrics import METRICS
+from ppdm_core.types import AuditReport, Score
 from tasks.plan import Plan
 from tasks.summary import Summary
 
@@ -84,41 +86,88 @@ def promised(summary: Summary) -> list[str]:
     return [*lines, "", *(f"- {line}" for line in guarantee.assumptions), ""]
 
 
-def notes(score: Score) -> str:
-    """What an attack can tell of its own work."""
-    return ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in score.notes.items())
-
-
 def measured(summary: Summary) -> list[str]:
     report = summary.report
     if report is None:
         return []
-    lines = ["## What attackers got, and what recipients get", ""]
+    gates = summary.verdict.findings if summary.verdict else ()
+    return [
+        *attackers(report),
+        *recipients(report, {finding.check for finding in gates}),
+    ]
+
+
+def attackers(report: AuditReport) -> list[str]:
+    scores = [score for score in report.scores if score.kind == "privacy"]
+    lines = ["## What attackers got", ""]
     lines += ["Measured on other draws of the same noise than the released one.", ""]
     lines += ["| score | value | interval | without the release | worst tenth of records |"]
-    lines += ["| --- | --- | --- | --- | --- |", *map(score_row, report.scores), ""]
-    lines += [f"- {score.sentence}" for score in report.scores if score.sentence]
+    lines += ["| --- | --- | --- | --- | --- |", *map(score_row, scores), ""]
+    lines += [f"- {score.sentence}" for score in scores if score.sentence]
     lines += [
         f"- Without knowing the others, the attacker of `{score.name}` computes a rate of "
         f"{score.expected:.3g} for itself."
-        for score in report.scores
+        for score in scores
         if score.expected is not None
     ]
     lines += [
         f"- On the tenth of records that it is surest of, `{score.name}` is {score.victims:.3g}."
-        for score in report.scores
+        for score in scores
         if score.victims is not None
     ]
     lines += [
         f"- `{score.name}` is worst for {score.group}: {score.worst_group:.3g}."
-        for score in report.scores
+        for score in scores
         if score.worst_group is not None
     ]
-    lines += [f"- `{score.name}`: {told}." for score in report.scores if (told := notes(score))]
-    lines += [f"- `{name}` does not apply. {why}" for name, why in report.skipped.items()]
-    lines += [f"- `{name}` was not run." for name in report.not_run]
-    lines += [f"- `{name}` failed ({kind})." for name, kind in report.failed.items()]
-    return [*lines, ""]
+    lines += noted(scores)
+    return [*lines, *absent(report, "privacy"), ""]
+
+
+def recipients(report: AuditReport, judged: set[str]) -> list[str]:
+    """A line each; sentences only for what a limit judges."""
+    scores = {score.name: score for score in report.scores if score.kind == "utility"}
+    lines = ["## What recipients get", ""]
+    lines += ["Measured on the same draws. `lost` is what the original table gives more.", ""]
+    lines += [
+        "| score | what it is | better | value | interval | original | lost | without the release |"
+    ]
+    lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    lines += [
+        use_row(score, scores.get(f"{name}.deterioration"))
+        for name, score in scores.items()
+        if "." not in name
+    ]
+    lines.append("")
+    lines += [f"- {score.sentence}" for name, score in scores.items() if name in judged]
+    lines += noted(list(scores.values()))
+    return [*lines, *absent(report, "utility"), ""]
+
+
+def noted(scores: Sequence[Score]) -> list[str]:
+    """What an attack or a metric can tell of its own work."""
+    found = []
+    for score in scores:
+        notes = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in score.notes.items()]
+        if score.candidate in METRICS:
+            notes.append(f"that of `{score.candidate}`")
+        found += [f"- `{score.name}`: {', '.join(notes)}."] if notes else []
+    return found
+
+
+def absent(report: AuditReport, kind: str) -> list[str]:
+    """What there is no score of, and why."""
+    lines = [f"- `{name}` does not apply. {why}" for name, why in of_kind(kind, report.skipped)]
+    lines += [
+        f"- `{name}` was not run." for name, _ in of_kind(kind, dict.fromkeys(report.not_run, ""))
+    ]
+    return lines + [f"- `{name}` failed ({why})." for name, why in of_kind(kind, report.failed)]
+
+
+def of_kind(kind: str, named: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, why in named.items():
+        if (METRICS[name].kind if name in METRICS else "privacy") == kind:
+            yield name, why
 
 
 def score_row(score: Score) -> str:
@@ -126,6 +175,17 @@ def score_row(score: Score) -> str:
     return (
         f"| {score.name} | {score.value:.3g} | {score.low:.3g} to {score.high:.3g} "
         f"| {score.baseline:.3g} | {worst} |"
+    )
+
+
+def use_row(score: Score, change: Score | None) -> str:
+    metric = METRICS[score.name]
+    original = "" if score.original is None else f"{score.original:.3g}"
+    lost = "" if change is None else f"{change.value:.3g} ({change.low:.3g} to {change.high:.3g})"
+    return (
+        f"| {score.name} | {metric.describe} | {'higher' if metric.better == 'up' else 'lower'} "
+        f"| {score.value:.3g} | {score.low:.3g} to {score.high:.3g} | {original} | {lost} "
+        f"| {score.baseline:.3g} |"
     )
 
 

@@ -5,6 +5,7 @@ a section of what is before the slash, and sorts. After it comes the name that a
 
     metrics   privacy/record_linkage.rate            what an attacker gets
               utility/knn_accuracy                   what a recipient gets
+              utility/knn_accuracy.deterioration     what the original table gives more
               worst_case/amplification.record.ln     ln gamma; none where there is no bound
               zoom/record_linkage.rate.low           all else about a score
     params    method, method/b                       as in the release file

@@ -6,24 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-import numpy as np
+from ppdm_core.published import ARRAYS, categorical, public_from_dict
+from ppdm_core.types import AuditReport, Guarantee, Numeric, Public, Schema, Score
 
-from ppdm_core.types import (
-    AuditReport,
-    Categorical,
-    Guarantee,
-    Numeric,
-    Public,
-    Response,
-    Schema,
-    Score,
-)
-
-ARRAYS = ("centre", "loadings", "scales", "grid", "ranges")
-
-
-def categorical(column: Mapping[str, Any]) -> Categorical:
-    return Categorical(**{**column, "categories": tuple(column["categories"])})
+__all__ = [
+    "guarantee_from_dict",
+    "guarantee_to_dict",
+    "public_from_dict",
+    "public_to_dict",
+    "report_from_dict",
+    "report_to_dict",
+    "schema_from_dict",
+]
 
 
 def schema_from_dict(data: Mapping[str, Any]) -> Schema:
@@ -46,23 +40,6 @@ def public_to_dict(public: Public) -> dict[str, Any]:
         "responses": [asdict(response) for response in public.responses],
         "facts": dict(public.facts),
     }
-
-
-def public_from_dict(data: Mapping[str, Any]) -> Public:
-    arrays = {
-        name: None if data[name] is None else np.array(data[name], dtype=np.float64)
-        for name in ARRAYS
-    }
-    responses = tuple(
-        Response(categorical(response["column"]), response["gamma"])
-        for response in data.get("responses", ())
-    )
-    lists = {
-        "columns": tuple(data["columns"]),
-        "whole": tuple(data.get("whole", ())),
-        "responses": responses,
-    }
-    return Public(**{**data, **arrays, **lists})
 
 
 def guarantee_to_dict(guarantee: Guarantee) -> dict[str, Any]:

@@ -89,6 +89,11 @@ def check_plan(plan: Plan) -> None:
         )
     for name, limit in plan.policy.limits.items():
         check_limit(name, limit)
+        if plan.label is None and needs_label(name):
+            raise BadInput(
+                f"The limit on {name} needs a label column.",
+                remedy='Give a column the role "label", or remove the limit.',
+            )
     categorical = {column.name for column in plan.columns if column.type == "categorical"}
     for name in plan.policy.groups:
         if name not in categorical:
@@ -97,19 +102,28 @@ def check_plan(plan: Plan) -> None:
                 column=name,
                 remedy="Name categorical columns only.",
             )
-    if "knn_accuracy" in plan.policy.limits and plan.label is None:
-        raise BadInput(
-            "The limit on knn_accuracy needs a label column.",
-            remedy='Give a column the role "label", or remove the limit.',
-        )
+
+
+def needs_label(limit: str) -> bool:
+    from ppdm_core.metrics import METRICS
+
+    metric = METRICS.get(limit.split(".")[0])
+    return metric is not None and metric.goal == "release" and metric.needs_label
 
 
 def check_limit(name: str, limit: Limit) -> None:
     """Whether there can be a score that it judges."""
     from ppdm_core.attacks import ATTACKS
-    from ppdm_core.metrics import METRICS
+    from ppdm_core.metrics import CLASSIFIERS, METRICS
 
     attack, metric = name.split(".")[0], METRICS.get(name.split(".")[-1])
+    changes = [f"{each}.deterioration" for each in CLASSIFIERS]
+    is_of_release = "." in name and attack in METRICS
+    if name not in changes and (is_of_release or (metric and metric.goal == "change")):
+        raise BadInput(
+            f"The limit on {name} can never be judged: there is no such score.",
+            remedy=f"Use {attack if is_of_release else ' or '.join(changes)}.",
+        )
     if metric and attack in ATTACKS and ATTACKS[attack].goal != metric.goal:
         measured = [each.name for each in METRICS.values() if each.goal == ATTACKS[attack].goal]
         raise BadInput(

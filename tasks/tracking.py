@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 LOCK_LIMIT = 60.0
 BATCH = 100  # MLflow takes no more parameters at once
+MOST_METRICS = 800  # nor more than 1,000 of all together
 NOISY_LOGGERS = ("mlflow", "alembic", "urllib3")
 # A release must not wait for a view: an address that does not answer costs 10 s at most.
 GIVE_UP_EARLY = {
@@ -139,7 +140,9 @@ def _log_values(client: MlflowClient, run_id: str, entry: ReleaseEntry) -> None:
     when = _milliseconds(entry.started)
     metrics = [Metric(*figure, when, entry.number) for figure in entry.metrics().items()]
     params = [Param(name, text) for name, text in entry.params().items()]
-    client.log_batch(run_id, metrics=metrics, params=params[:BATCH])
+    client.log_batch(run_id, metrics=metrics[:MOST_METRICS], params=params[:BATCH])
+    for start in range(MOST_METRICS, len(metrics), MOST_METRICS):
+        client.log_batch(run_id, metrics=metrics[start : start + MOST_METRICS])
     for start in range(BATCH, len(params), BATCH):
         client.log_batch(run_id, params=params[start : start + BATCH])
 

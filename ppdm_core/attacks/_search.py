@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.distances import row_slices
+from ppdm_core.distances import measured
 from ppdm_core.types import Floats, Ints
 
 _ALL_AT_ONCE = 4_096  # rows; beyond, the best ones of groups are compared
@@ -71,17 +71,6 @@ def _champions(ahead: Floats, lifted: Floats, k: int, size: int) -> Ints:
         place[:, here] = best + np.arange(here.start, here.stop) * size
         least[:, here] = np.take_along_axis(D, best[:, :, None], axis=2)[:, :, 0]
     return np.take_along_axis(place, _all(least, k), axis=1)
-
-
-def measured(A: Floats, B: Floats, place: Ints) -> tuple[Ints, Floats]:
-    """In the order of distances without cancellation."""
-    t, k = place.shape
-    square = np.empty((t, k))
-    for rows in row_slices(t, 2 * k * max(A.shape[1], 1)):
-        gap = A[rows, None, :] - B[place[rows]]
-        square[rows] = np.einsum("ijk,ijk->ij", gap, gap)
-    order = np.lexsort((place, square))
-    return np.take_along_axis(place, order, axis=1), np.take_along_axis(square, order, axis=1)
 
 
 def smallest(C: Floats, k: int) -> tuple[Ints, Floats]:

@@ -11,7 +11,8 @@ import numpy as np
 from ppdm_core.attacks._answers import Answers
 from ppdm_core.attacks._beliefs import Belief, beliefs
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._search import measured, nearest_rows
+from ppdm_core.attacks._search import nearest_rows
+from ppdm_core.distances import measured
 from ppdm_core.types import AttackerView, Codes, Estimate, Floats, Goal, Ints
 
 _NEIGHBOURS = 64

@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
 from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._metric import check_finite, check_tables
+from ppdm_core.metrics._compared import Compared, Measured
+from ppdm_core.metrics._metric import Kind
+from ppdm_core.metrics._release import OfRelease, check_compared
 from ppdm_core.resampled import Kernel, Rule, is_resampled
-from ppdm_core.types import Codes, Floats, Ints, Public
+from ppdm_core.types import Codes, Floats
 
 MOST_RECORDS = 2_000  # of a class
 
 
-def weighted(
-    name: str,
-    measure: Callable[[Floats, Rule, Floats, np.random.Generator], float],
-    X: Floats,
-    label: Codes,
-    Y: Floats,
-    public: Public,
-    rng: np.random.Generator,
-    source: Ints | None,
-) -> float:
-    """The mean over classes by their sizes; ``measure`` gets records, rule and widths."""
-    if not is_resampled(public):
-        raise NotApplicable(f"{name} needs rows that were drawn by kde_resample.")
-    check_tables(name, X if source is None else X[source], Y, same_shape=True)
-    check_finite(name, X)
-    rule, widths = Rule.of(public), np.ptp(X, axis=0)
-    total = 0.0
-    for code in np.unique(label).tolist():
-        records = X[label == code]
-        used = records
-        if len(records) > MOST_RECORDS:
-            used = records[rng.choice(len(records), MOST_RECORDS, replace=False)]
-        total += len(records) * measure(used, rule, widths, rng)
-    return min(1.0, max(0.0, total / len(X)))
+class Dapl(OfRelease):
+    """The mean over classes by their sizes. It is an error of the density: no limit may stand on
+    it."""
+
+    kind: ClassVar[Kind] = "privacy"
+    gateable: ClassVar[bool] = False
+    name: ClassVar[str]
+
+    @abstractmethod
+    def of_class(self, X: Floats, rule: Rule, widths: Floats, rng: np.random.Generator) -> float:
+        """Of the records of one class, with the widths of the whole table's columns."""
+
+    def measure(self, compared: Compared) -> Measured:
+        if not is_resampled(compared.public):
+            raise NotApplicable(f"{self.name} needs rows that were drawn by kde_resample.")
+        check_compared(self.name, compared)
+        X, label, rule = compared.X, compared.label, Rule.of(compared.public)
+
+        def value(X: Floats, label: Codes) -> float:
+            return self._weighted(X, label, rule, compared.rng(self.name))
+
+        return Measured(value(X, label), lambda keep: value(X[keep], label[keep]))
+
+    def _weighted(self, X: Floats, label: Codes, rule: Rule, rng: np.random.Generator) -> float:
+        widths, total = np.ptp(X, axis=0), 0.0
+        for code in np.unique(label).tolist():
+            records = X[label == code]
+            used = records
+            if len(records) > MOST_RECORDS:
+                used = records[rng.choice(len(records), MOST_RECORDS, replace=False)]
+            total += len(records) * self.of_class(used, rule, widths, rng)
+        return min(1.0, max(0.0, total / len(X)))
+
+    def original(self, compared: Compared) -> float:
+        """Records are drawn from the truth itself."""
+        return 0.0
+
+    def baseline(self, compared: Compared) -> float:
+        """Rows that have nothing to do with the records."""
+        return 1.0
 
 
 class Density:

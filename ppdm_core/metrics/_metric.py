@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.errors import Defect
-from ppdm_core.types import Codes, Floats, Ints, Public, Schema
+from ppdm_core.metrics._compared import Compared, Measured
+from ppdm_core.types import Floats, Ints, Schema
 
 Kind = Literal["privacy", "utility"]
 Better = Literal["up", "down"]
@@ -142,26 +143,28 @@ class SingleOutMetric(_Metric, Protocol):
 
 
 class ReleaseMetric(_Metric, Protocol):
-    """What the release is worth.
-
-    ``source`` says of which row of ``X`` each row of ``Y`` was made; left out, row i of row i.
-    The same state of ``rng`` gives the same split of the records for release and original.
-    """
+    """What the release is worth, of one draw of it."""
 
     goal: ClassVar[Literal["release"]]
     most: ClassVar[int]  # records that are asked about, of however many
+    needs_label: ClassVar[bool]
 
-    def measure(
-        self,
-        X: Floats,
-        label: Codes,
-        Y: Floats,
-        public: Public,
-        rng: np.random.Generator,
-        source: Ints | None = None,
-    ) -> float: ...
-    def original(self, X: Floats, label: Codes, rng: np.random.Generator) -> float: ...
-    def baseline(self, label: Codes) -> float: ...
+    def measure(self, compared: Compared) -> Measured: ...
+    def original(self, compared: Compared) -> float:
+        """The same on the original table."""
+        ...
+
+    def baseline(self, compared: Compared) -> float:
+        """The same for somebody who ignores the release."""
+        ...
+
+
+class ChangeMetric(_Metric, Protocol):
+    """What a release costs a miner, record by record: more is wrong with the release if above 0."""
+
+    goal: ClassVar[Literal["change"]]
+
+    def measure(self, change: Floats) -> float: ...
 
 
 AttackMetric = (
@@ -174,7 +177,7 @@ AttackMetric = (
     | PairMetric
     | SingleOutMetric
 )
-Metric = AttackMetric | ReleaseMetric
+Metric = AttackMetric | ReleaseMetric | ChangeMetric
 
 
 def column_mean_guess(X: Floats) -> Floats:

@@ -1,21 +1,20 @@
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._dapl import Density, weighted
-from ppdm_core.metrics._metric import Better, Kind, Told, percent
+from ppdm_core.metrics._dapl import Dapl, Density
+from ppdm_core.metrics._metric import Told, percent
 from ppdm_core.resampled import Rule
-from ppdm_core.types import Codes, Floats, Ints, Public
+from ppdm_core.types import Floats
 
 _LEAST = 8  # records of a class that can be cut in halves and quarters
 
 
 @dataclass(frozen=True)
-class DaplHeldOut:
+class DaplHeldOut(Dapl):
     """A lower bound of the total variation between the kernel density and the truth.
 
     The density is made of one half of a class; a set where it is high is chosen with a quarter of
@@ -28,33 +27,10 @@ class DaplHeldOut:
     """
 
     name: ClassVar[str] = "dapl_held_out"
-    kind: ClassVar[Kind] = "privacy"
-    better: ClassVar[Better] = "up"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    goal: ClassVar[Literal["release"]] = "release"
-    most: ClassVar[int] = sys.maxsize
-    is_rate: ClassVar[bool] = False
-    gateable: ClassVar[bool] = False
     describe: ClassVar[str] = "least distance of the resampled density from the truth"
 
-    def measure(
-        self,
-        X: Floats,
-        label: Codes,
-        Y: Floats,
-        public: Public,
-        rng: np.random.Generator,
-        source: Ints | None = None,
-    ) -> float:
-        return weighted(self.name, held_out, X, label, Y, public, rng, source)
-
-    def original(self, X: Floats, label: Codes, rng: np.random.Generator) -> float:
-        """Records are drawn from the truth itself."""
-        return 0.0
-
-    def baseline(self, label: Codes) -> float:
-        """Rows that have nothing to do with the records."""
-        return 1.0
+    def of_class(self, X: Floats, rule: Rule, widths: Floats, rng: np.random.Generator) -> float:
+        return held_out(X, rule, widths, rng)
 
     def sentence(self, told: Told) -> str:
         return (

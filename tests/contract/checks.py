@@ -16,7 +16,7 @@ from scipy.special import bdtrc
 from flows.catalogue import meanings, sections
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.errors import PpdmError
-from ppdm_core.metrics import METRICS
+from ppdm_core.metrics import METRICS, Compared
 from ppdm_core.noise import Noise
 from ppdm_core.public_map import has_map, project
 from ppdm_core.rows import ArrayRows
@@ -185,9 +185,8 @@ def distortion(sanitizer: Sanitizer, rows: Rows, key: bytes) -> float:
     released = release(sanitizer, rows, key, fitted)
     X = values(scaled(rows, fitted))
     label = np.zeros(len(X), dtype=np.int32)
-    rng = np.random.default_rng(0)
-    loss = METRICS["distance_loss"]
-    return loss.measure(X, label, values(released.rows), released.public, rng)
+    compared = Compared(X, label, values(released.rows), released.public)
+    return METRICS["distance_loss"].measure(compared).value
 
 
 def check_unchanged_records_keep_their_bytes(sanitizer: Sanitizer) -> None:

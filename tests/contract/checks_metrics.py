@@ -7,18 +7,22 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ppdm_core.errors import PpdmError
-from ppdm_core.metrics import Metric, Told
+from ppdm_core.metrics import Compared, Metric, Told
 from ppdm_core.types import Public
 from tests.contract.tables import schema, table
 
 N, D = 60, 3
 EPSILON = 0.1
-COPY = Public("copy", "original", tuple(f"x{j}" for j in range(D)))
+NO_DISTORTION = {"distance_distortion_mean": 0.0, "distance_distortion_variance": 0.0}
+COPY = Public("copy", "original", tuple(f"x{j}" for j in range(D)), facts=NO_DISTORTION)
 
 
 def truth() -> tuple[np.ndarray, np.ndarray]:
-    rows = table(N, D, seed=3).whole
-    return rows.X, rows.label
+    """Two classes that can be learned, and that lie apart."""
+    X = table(N, D, seed=3).whole.X.copy()
+    label = (X[:, 0] > np.median(X[:, 0])).astype(np.int32)
+    X[:, 0] += 3.0 * X.std() * label
+    return X, label
 
 
 IS_MEMBER = np.arange(N) % 2 == 0
@@ -41,7 +45,9 @@ def measured(metric: Metric, answer: np.ndarray) -> float:
         return metric.measure(answer, X)
     if metric.goal == "reconstruct":
         return metric.measure(X, answer, schema(D), EPSILON)
-    return metric.measure(X, label, answer, COPY, np.random.default_rng(0))
+    if metric.goal == "change":
+        return metric.measure(answer)
+    return metric.measure(Compared(X, label, answer, COPY)).value
 
 
 def perfect(metric: Metric) -> np.ndarray:
@@ -53,6 +59,7 @@ def perfect(metric: Metric) -> np.ndarray:
         "member": IS_MEMBER.astype(np.float64),
         "norms": np.linalg.norm(X, axis=1),
         "single_out": np.stack([X, X], axis=2),  # everybody's own values
+        "change": np.zeros(N),
     }
     return answers.get(metric.goal, X).copy()
 
@@ -66,6 +73,7 @@ def noise(metric: Metric, seed: int) -> np.ndarray:
         "member": lambda: rng.random(N),
         "norms": lambda: rng.normal(0.0, 30.0, N),
         "single_out": lambda: np.sort(rng.normal(0.0, 30.0, (N, D, 2)), axis=2),
+        "change": lambda: (rng.random(N) < 0.5).astype(np.float64),  # every other answer is lost
     }
     return answers.get(metric.goal, lambda: rng.normal(0.0, 30.0, (N, D)))()
 
@@ -79,6 +87,9 @@ def answers(metric: Metric) -> Iterator[np.ndarray]:
     if np.issubdtype(good.dtype, np.integer):
         yield np.full_like(good, -1)
         yield np.zeros_like(good)
+        return
+    if metric.goal == "change":
+        yield from (good + 1.0, good - 1.0)
         return
     yield from (good + 1e-9, good[::-1].copy(), 0 * good, 0 * good + 1e12, -good, good * 1e-12)
 
@@ -97,15 +108,16 @@ def check_extreme_on_a_copy(metric: Metric, expected: float | None) -> None:
     """A copy is the worst for privacy and the best for use."""
     X, label = truth()
     if expected is None:
-        expected = metric.original(X, label, np.random.default_rng(0))
+        expected = metric.original(Compared(X, label, X, COPY))
     value = measured(metric, perfect(metric))
     assert value == expected, f"a copy scores {value}, not {expected}"
     low, high = metric.bounds
     if metric.kind == "privacy":
         worst = low if metric.better == "up" else high
         assert value == worst, f"nothing is less private than a copy, and it scores {value}"
-    elif metric.better == "down":
-        assert value == low, f"nothing is more useful than a copy, and it scores {value}"
+    elif metric.goal == "release":
+        best = low if metric.better == "down" else expected
+        assert value == best, f"nothing is more useful than a copy, and it scores {value}"
 
 
 def check_noise_is_told_from_a_copy(metric: Metric) -> None:
@@ -115,6 +127,30 @@ def check_noise_is_told_from_a_copy(metric: Metric) -> None:
         more = value > copy if metric.better == "up" else value < copy
         assert value != copy, "noise scores as a copy does"
         assert more == (metric.kind == "privacy"), f"noise {value:.3g}, a copy {copy:.3g}: reversed"
+
+
+def check_worse_noise_is_worse(metric: Metric) -> None:
+    """On average: some is no better than none, and twelve times that is worse."""
+    X, label = truth()
+
+    def mean(scale: float) -> float:
+        steps = [np.random.default_rng(seed).normal(0.0, scale, X.shape) for seed in range(4)]
+        found = [metric.measure(Compared(X, label, X + step, COPY)).value for step in steps]
+        return float(np.mean(found))
+
+    values = [mean(scale * float(X.std())) for scale in (0.0, 0.5, 6.0)]
+    none, some, much = (-1 if metric.better == "up" else 1) * np.array(values)
+    assert none <= some < much, f"with more noise it goes {values}"
+
+
+def check_deterministic(metric: Metric) -> None:
+    X, label = truth()
+    Y = X + np.random.default_rng(1).normal(0.0, 1.0, X.shape)
+    one, two = (metric.measure(Compared(X, label, Y, COPY)) for _ in range(2))
+    keep = np.arange(N) % 4 > 0
+    assert (one.value, one.notes) == (two.value, two.notes), "it does not repeat itself"
+    assert one.on(keep) == two.on(keep), "of a part of the records it says something else"
+    assert one.on(np.ones(N, dtype=np.bool_)) == one.value, "of all records it says something else"
 
 
 def check_nan_is_an_error(metric: Metric) -> None:
@@ -132,9 +168,8 @@ def check_nan_is_an_error(metric: Metric) -> None:
                 f"a table of {bad}",
             )
         if metric.goal == "release":
-            rng = np.random.default_rng(0)
             must_refuse(
-                lambda table=poisoned, rng=rng: metric.measure(table, label, X, COPY, rng),
+                lambda table=poisoned: metric.measure(Compared(table, label, X, COPY)).value,
                 f"a table of {bad}",
             )
 
@@ -142,7 +177,8 @@ def check_nan_is_an_error(metric: Metric) -> None:
 def check_shapes_are_checked(metric: Metric) -> None:
     good = perfect(metric)
     short = good[:, :-1] if metric.goal == "single_out" else good[:-1]
-    must_refuse(lambda: measured(metric, short), "an answer that is too short")
+    if metric.goal != "change":  # one array, of any length
+        must_refuse(lambda: measured(metric, short), "an answer that is too short")
     must_refuse(lambda: measured(metric, perfect(metric)[:0]), "an answer without rows")
 
 

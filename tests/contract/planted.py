@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from ppdm_core.attacks.transform_inverse import TransformInverse
 from ppdm_core.gates import Evidence
 from ppdm_core.gates.amplification import Amplification
 from ppdm_core.gates.score_limits import ScoreLimits
+from ppdm_core.metrics import Compared, Measured
 from ppdm_core.metrics.breach_rate import BreachRate
+from ppdm_core.metrics.distance_loss import DistanceLoss
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.relative_error import RelativeError
 from ppdm_core.policy import Limit
@@ -168,6 +170,24 @@ class ScoresWhatItGets(Rate):
     def measure(self, link, truth) -> float:
         n = min(len(link), len(truth))
         return float(np.sum(link[:n] == truth[:n]) / max(n, 1))
+
+
+class LikesNoise(DistanceLoss):
+    def measure(self, compared: Compared) -> Measured:
+        found = super().measure(compared)
+        return replace(found, value=-found.value)
+
+
+class TossesCoins(DistanceLoss):
+    def measure(self, compared: Compared) -> Measured:
+        return replace(super().measure(compared), value=float(np.random.default_rng().random()))
+
+
+class ForgetsThePart(DistanceLoss):
+    """Of some records it says what it says of nobody."""
+
+    def measure(self, compared: Compared) -> Measured:
+        return replace(super().measure(compared), on=lambda keep: 0.0)
 
 
 class SpeaksWithoutFigures(Rate):

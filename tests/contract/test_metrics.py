@@ -7,6 +7,8 @@ from tests.contract import cases, checks_metrics
 from tests.contract.checks import check_named_alike
 
 each_key = pytest.mark.parametrize("key", METRICS)
+USEFUL = [key for key, m in METRICS.items() if (m.goal, m.kind) == ("release", "utility")]
+each_of_use = pytest.mark.parametrize("key", USEFUL)
 
 
 def test_every_metric_has_a_case():
@@ -39,6 +41,18 @@ def test_extreme_on_a_copy(key: str, expected: float | str | None):
 def test_noise_is_told_from_a_copy(key: str):
     skip_excused(key)
     checks_metrics.check_noise_is_told_from_a_copy(METRICS[key])
+
+
+@each_of_use
+def test_worse_noise_is_worse(key: str):
+    skip_excused(key)
+    checks_metrics.check_worse_noise_is_worse(METRICS[key])
+
+
+@each_of_use
+def test_deterministic(key: str):
+    skip_excused(key)
+    checks_metrics.check_deterministic(METRICS[key])
 
 
 @each_key

@@ -63,6 +63,7 @@ def test_intervals_contain_their_values():
         "record_linkage.rate",
         "record_linkage.partial.rate",
         "knn_accuracy",
+        "knn_accuracy.deterioration",
         "distance_loss",
     }  # fmt: skip
     for name, score in found.items():

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_core.metrics import METRICS
+from ppdm_core.metrics import METRICS, Compared
 from ppdm_core.rows import ArrayRows
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from ppdm_core.types import Numeric, Schema
@@ -48,11 +48,10 @@ def test_accuracy_and_distance_loss_on_pendigits(shared_data: Path):
     sanitizer = DctFuzzy(b=0, p=0.2, scale="none")
     released = release(sanitizer, rows)
     X, Y, label = rows.whole.X, values(released.rows), rows.whole.label
-    rng = np.random.default_rng(0)
-    loss = METRICS["distance_loss"].measure(X, label, Y, released.public, rng)
+    compared = Compared(X, label, Y, released.public)
+    loss = METRICS["distance_loss"].measure(compared).value
     accuracy = METRICS["knn_accuracy"]
-    before = accuracy.original(X, label, np.random.default_rng(0))
-    after = accuracy.measure(X, label, Y, released.public, np.random.default_rng(0))
+    before, after = accuracy.original(compared), accuracy.measure(compared).value
     assert loss == pytest.approx(0.03, abs=0.015)
     assert after == pytest.approx(before, abs=0.005)
 

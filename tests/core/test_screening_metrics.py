@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from ppdm_core.errors import Defect, NotApplicable
-from ppdm_core.metrics import Told
+from ppdm_core.metrics import Compared, Told
 from ppdm_core.metrics import closest_record as closest_module
 from ppdm_core.metrics._dapl import Density
 from ppdm_core.metrics.closest_record import ClosestRecord
@@ -24,8 +24,13 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def closest(X: np.ndarray, Y: np.ndarray, public: Public = COPY) -> float:
+    source = None if len(X) == len(Y) else np.arange(len(Y)) % len(X)
     label = np.zeros(len(X), dtype=np.int32)
-    return ClosestRecord().measure(X, label, Y, public, rng())
+    return ClosestRecord().measure(Compared(X, label, Y, public, source=source)).value
+
+
+def density_error(metric, X, label, Y, public: Public, source=None) -> float:
+    return metric.measure(Compared(X, label, Y, public, source=source)).value
 
 
 def test_closest_record_by_hand():
@@ -39,8 +44,9 @@ def test_closest_record_by_hand():
 def test_other_people_of_the_population_score_one_half():
     X = rng(1).random((2000, 3))
     assert closest(X[:1000], X[1000:]) == pytest.approx(0.5, abs=0.05)
-    assert ClosestRecord().original(X, np.zeros(2000), rng()) == pytest.approx(0.5, abs=0.05)
-    assert ClosestRecord().baseline(np.zeros(3, dtype=np.int32)) == 0.5
+    table = Compared(X, np.zeros(2000, dtype=np.int32), X, COPY)
+    assert ClosestRecord().original(table) == pytest.approx(0.5, abs=0.05)
+    assert ClosestRecord().baseline(table) == 0.5
 
 
 def test_closest_record_where_the_map_is_public():
@@ -100,7 +106,7 @@ def test_more_records_bring_the_density_nearer(metric):
         who = people(n, rng(8), d=2)
         Y, _, source = drawn(who, n, rng(9), corrected=True)
         known = public("corrected", d=2)
-        found.append(metric.measure(who.X, who.label, Y, known, rng(10), source))
+        found.append(density_error(metric, who.X, who.label, Y, known, source))
     assert 0.0 <= found[1] < found[0] + 0.1 and found[1] < 0.35
 
 
@@ -109,7 +115,7 @@ def test_the_bound_is_below_the_truth_where_that_is_known():
     X = rng(11).normal(0.5, 0.1, (600, 3))
     label = np.zeros(600, dtype=np.int32)
     known = public("paper", d=3)
-    low, right = (metric.measure(X, label, X, known, rng(12)) for metric in BOTH)
+    low, right = (density_error(metric, X, label, X, known) for metric in BOTH)
     assert 0.05 < low < right + 0.1 < 1.0
 
 
@@ -118,21 +124,21 @@ def test_copies_have_a_density_far_from_the_truth(metric):
     """Eight columns and a narrow kernel: hardly any other record is near."""
     who = people(150, rng(13))
     Y, _, source = drawn(who, 150, rng(14))
-    assert metric.measure(who.X, who.label, Y, public(), rng(15), source) > 0.8
+    assert density_error(metric, who.X, who.label, Y, public(), source) > 0.8
 
 
 @pytest.mark.parametrize("metric", BOTH)
 def test_columns_without_spread_have_no_density(metric):
     X = np.column_stack([rng(16).random(40), np.full(40, 0.5)])
     label = np.zeros(40, dtype=np.int32)
-    assert metric.measure(X, label, X, public(d=2), rng()) == 1.0
+    assert density_error(metric, X, label, X, public(d=2)) == 1.0
 
 
 @pytest.mark.parametrize("metric", BOTH)
 def test_only_resampled_rows_have_a_density(metric):
     X, label = rng().random((20, 2)), np.zeros(20, dtype=np.int32)
     with pytest.raises(NotApplicable, match="kde_resample"):
-        metric.measure(X, label, X, COPY, rng())
+        density_error(metric, X, label, X, COPY)
 
 
 @pytest.mark.parametrize("metric", [*BOTH, ClosestRecord()])
@@ -142,8 +148,9 @@ def test_screening_metrics_are_checked_and_speak(metric):
     bad[3, 1] = np.nan
     for pair in ((X, bad), (bad, X), (X, X[:-1]), (X[:0], X[:0])):
         with pytest.raises(Defect):
-            metric.measure(pair[0], label[: len(pair[0])], pair[1], public(d=2), rng())
+            density_error(metric, pair[0], label[: len(pair[0])], pair[1], public(d=2))
     assert not metric.gateable
     text = metric.sentence(Told(value=0.25, baseline=0.5, original=0.4))
     assert "25.0 %" in text and text.endswith(".")
-    assert 0 <= metric.original(X, label, rng()) <= 1 and 0 <= metric.baseline(label) <= 1
+    table = Compared(X, label, X, public(d=2))
+    assert 0 <= metric.original(table) <= 1 and 0 <= metric.baseline(table) <= 1

@@ -193,7 +193,7 @@ def test_examples(name: str) -> None:
         "amplification.record": 1100,
         "record_linkage.rate": 0.05,
         "known_pairs.breach_rate": 0.10,
-        "knn_accuracy": 0.75,
+        "best_accuracy": 0.75,
     }
 
 

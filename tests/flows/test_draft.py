@@ -120,7 +120,7 @@ def test_the_draft_is_the_weak_but_whole_release_it_says(
     assert file.sanitizer_parameters()["gamma"] == {"record": 1000}
     assert len(file.audit.required) == 4
     assert {limit.set_by for limit in file.limits.values()} == {"draft"}
-    assert "knn_accuracy" not in file.limits  # no label
+    assert "best_accuracy" not in file.limits  # no label
     assert "WEAKER PROMISE" in text and "# [schedule]" in text
     assert max(map(len, text.splitlines())) < 100
     for word in ("owner", "audience", "Bounds", "Excluded", "limits", "schedule", "No label"):
@@ -174,7 +174,7 @@ def test_a_label_lists_what_enough_records_hold(
     assert (found.role, found.categories) == ("label", categories)
     assert (found.outside, found.missing) == (outside, missing)
     assert roles(answer)["income"] == ("label", "named like a class")
-    assert "knn_accuracy" in file.limits
+    assert "best_accuracy" in file.limits
 
 
 NO_LABELS: dict[str, Cell] = {

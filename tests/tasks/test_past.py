@@ -17,6 +17,7 @@ from ppdm_core.policy import Attacker, Policy
 from tasks.audit_worker import Job
 from tasks.evidence import export
 from tasks.ingest import begin, load_raw, validate, validated_table
+from tasks.keys import key_path, write_key
 from tasks.plan import Plan
 from tasks.sanitize import make_draws
 from warehouse.columns import Column, Source
@@ -41,7 +42,9 @@ def write(plan: Plan, values: np.ndarray) -> None:
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    Home(tmp_path / "home").create()
+    home = Home(tmp_path / "home")
+    home.create()
+    write_key(key_path(home, "table"), bytes(range(32)))  # one noise for every run of the tests
     numeric: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 10.0}
     return Plan(
         folder=str(tmp_path),

@@ -1,0 +1,87 @@
+"""Plain K-means, in blocks of rows: Lloyd's iteration from several k-means++ starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdm_core.distances import row_slices
+from ppdm_core.types import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    centres: Floats  # (k, s)
+    labels: Ints  # (n,) the nearest centre, of equally near ones the first
+    inertia: float  # sum of squared distances to it
+    iterations: int
+
+
+def best_clusters(
+    X: Floats, starts: Iterable[Floats], *, most: int = 300, tolerance: float = 1e-4
+) -> Clusters:
+    """The one of least inertia; rows should lie around the origin, for their digits' sake.
+
+    A run ends when no row changes its centre, or when the centres together move (squared) by no
+    more than ``tolerance`` times the mean variance of the columns.
+    """
+    limit = tolerance * float(X.var(axis=0).mean())
+    return min((_lloyd(X, start, most, limit) for start in starts), key=lambda run: run.inertia)
+
+
+def nearest_centres(X: Floats, centres: Floats) -> tuple[Ints, Floats]:
+    """Of each row: its nearest centre, and the squared distance to that."""
+    labels, squares = np.empty(len(X), dtype=np.int64), np.empty(len(X))
+    lengths = np.einsum("ij,ij->i", centres, centres)
+    for rows in row_slices(len(X), len(centres)):
+        D = (-2.0 * X[rows]) @ centres.T  # (rows, k), less the rows' own lengths
+        D += lengths
+        labels[rows] = D.argmin(axis=1)
+        squares[rows] = D.min(axis=1) + np.einsum("ij,ij->i", X[rows], X[rows])
+    return labels, np.maximum(squares, 0.0, out=squares)
+
+
+def spread_start(X: Floats, k: int, rng: np.random.Generator) -> Floats:
+    """k-means++: far rows are likelier to be the next centre; of a few drawn the best is taken."""
+    trials = 2 + int(math.log(k))
+    chosen = [int(rng.integers(len(X)))]
+    squares = nearest_centres(X, X[chosen])[1]
+    for _ in range(1, k):
+        reach = np.cumsum(squares)
+        drawn = np.searchsorted(reach, rng.random(trials) * reach[-1], side="right")
+        drawn = np.minimum(drawn, len(X) - 1)
+        options = [np.minimum(squares, nearest_centres(X, X[[row]])[1]) for row in drawn]
+        best = int(np.argmin([option.sum() for option in options]))
+        chosen.append(int(drawn[best]))
+        squares = options[best]
+    return X[chosen]
+
+
+def _lloyd(X: Floats, start: Floats, most: int, limit: float) -> Clusters:
+    centres, previous, iterations = start, np.full(len(X), -1), 0
+    labels, squares = nearest_centres(X, centres)
+    while iterations < most and not np.array_equal(labels, previous):
+        moved = _means(X, labels, squares, centres)
+        shift = float(np.sum((moved - centres) ** 2))
+        centres, previous, iterations = moved, labels, iterations + 1
+        labels, squares = nearest_centres(X, centres)
+        if shift <= limit:
+            break
+    return Clusters(centres, labels, float(squares.sum()), max(iterations, 1))
+
+
+def _means(X: Floats, labels: Ints, squares: Floats, centres: Floats) -> Floats:
+    k = len(centres)
+    total = np.zeros_like(centres)
+    for rows in row_slices(len(X), k):
+        belongs = (labels[rows, None] == np.arange(k)).astype(np.float64)  # (rows, k)
+        total += belongs.T @ X[rows]
+    count = np.bincount(labels, minlength=k)
+    means: Floats = total / np.maximum(count, 1)[:, None]
+    empty = np.flatnonzero(count == 0)
+    if len(empty):  # begin again at the rows that are worst off
+        means[empty] = X[np.argsort(-squares, kind="stable")[: len(empty)]]
+    return means

@@ -1,0 +1,84 @@
+"""Limits on what recipients get, and the card that tells it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from ppdm_core.errors import BadInput
+from ppdm_core.policy import Limit
+from ppdm_core.types import AuditReport, Score
+from tasks.cards import measured
+from tasks.plan import check_limit, needs_label
+
+ABSOLUTE = Limit(0.5, "who", "why", absolute=True)
+
+
+@pytest.mark.parametrize("name", ["best_accuracy", "knn_accuracy.deterioration", "stress"])
+def test_a_limit_on_use_can_be_judged(name: str) -> None:
+    check_limit(name, ABSOLUTE)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("deterioration", "Use knn_accuracy.deterioration or "),
+        ("stress.deterioration", "Use stress."),
+        ("best_accuracy.deterioration", "Use best_accuracy."),
+        ("knn_accuracy.stress", "Use knn_accuracy."),
+    ],
+)
+def test_a_limit_on_no_score_is_refused(name: str, remedy: str) -> None:
+    with pytest.raises(BadInput, match="can never be judged") as caught:
+        check_limit(name, ABSOLUTE)
+    assert caught.value.remedy is not None and caught.value.remedy.startswith(remedy)
+
+
+def test_a_loss_needs_an_absolute_limit() -> None:
+    with pytest.raises(BadInput, match="no baseline that it could exceed"):
+        check_limit("knn_accuracy.deterioration", replace(ABSOLUTE, absolute=False))
+
+
+def test_which_limits_need_a_label() -> None:
+    names = ("best_accuracy", "knn_accuracy.deterioration", "class_compactness")
+    assert all(map(needs_label, names))
+    assert not any(map(needs_label, ("stress", "record_linkage.rate", "amplification.record")))
+
+
+def score(name: str, value: float, **given) -> Score:
+    kind = given.pop("kind", "utility")
+    return Score(name, kind, "up", value, value - 0.02, value + 0.02, 100, 0.6, value, **given)
+
+
+REPORT = AuditReport(
+    (
+        score("record_linkage.rate", 0.03, kind="privacy", sentence="Few are found."),
+        score("knn_accuracy", 0.85, original=0.97, sentence="Neighbours do well."),
+        score("knn_accuracy.deterioration", 0.12, sentence="Some is lost."),
+        score("best_accuracy", 0.9, original=0.98, candidate="knn_accuracy", sentence="Best."),
+        score("column_distance", 0.1, notes={"worst_column": 0.25}),
+    ),
+    skipped={"stress": "It needs rows.", "known_pairs": "Nobody is known."},
+    not_run=("adjusted_rand", "membership"),
+)
+
+
+def test_the_card_tells_attackers_from_recipients() -> None:
+    verdict = SimpleNamespace(findings=[SimpleNamespace(check="best_accuracy")])
+    text = "\n".join(measured(SimpleNamespace(report=REPORT, verdict=verdict)))
+    attackers, recipients = text.split("## What recipients get")
+    for words in ("record_linkage.rate", "Few are found.", "known_pairs", "`membership` was not"):
+        assert words in attackers and words not in recipients
+    for words in ("knn_accuracy", "`stress` does not apply", "`adjusted_rand` was not run"):
+        assert words in recipients and words not in attackers
+    (row,) = [line for line in recipients.splitlines() if line.startswith("| knn_accuracy |")]
+    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    # Its deterioration has no line of its own.
+    assert cells[2:] == ["higher", "0.85", "0.83 to 0.87", "0.97", "0.12 (0.1 to 0.14)", "0.6"]
+    assert "deterioration" not in recipients
+    assert "- Best." in recipients  # judged
+    assert "Neighbours do well." not in recipients  # a line of the table is enough
+    assert "`best_accuracy`: that of `knn_accuracy`." in recipients
+    assert "`column_distance`: worst column 0.25." in recipients
