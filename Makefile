@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/uv pip install -q --python $(BIN)/python
 # A process per core; the tests of a file share what it sets up, so they stay together.
-TEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --durations=10
+TEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder \
+	--durations=10
 COMPILE = $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppdm_core.errors import NotApplicable
+from ppdm_core.errors import BadInput, NotApplicable
 from ppdm_core.public_map import has_map, project
 from ppdm_core.scaling import Scaling
 from ppdm_core.types import Categorical, Floats, Public, Response
@@ -47,7 +47,7 @@ class Published:
 
     def rows(self, Y: ArrayLike) -> Floats:
         """Released values, columns as in ``public.columns``."""
-        values = np.asarray(Y, dtype=np.float64)
+        values = _table(Y, self.public.columns)
         if self.public.space != "original":
             return values
         scaled = (values - self.scaling.offset) / self.scaling.unit
@@ -59,7 +59,7 @@ class Published:
         With min-max scaling, values beyond the declared bounds count as the bounds, as they did in
         the release.
         """
-        scaled = (np.asarray(X, dtype=np.float64) - self.scaling.offset) / self.scaling.unit
+        scaled = (_table(X, self.numeric) - self.scaling.offset) / self.scaling.unit
         if self.scaling.kind == "minmax":
             scaled = np.clip(scaled, 0.0, 1.0)
         if has_map(self.public):
@@ -69,6 +69,17 @@ class Published:
                 f"{self.public.method} publishes no map: ask the steward to map your records."
             )
         return scaled
+
+
+def _table(values: ArrayLike, names: tuple[str, ...]) -> Floats:
+    table = np.asarray(values, dtype=np.float64)
+    if table.shape[-1:] != (len(names),):
+        raise BadInput(
+            f"A table of shape {table.shape} does not have the {len(names)} columns "
+            f"{names[0]} to {names[-1]}.",
+            remedy="Select them by name, in this order.",
+        )
+    return table
 
 
 def public_from_dict(data: Mapping[str, Any]) -> Public:

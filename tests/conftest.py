@@ -42,6 +42,11 @@ def _start_server() -> Handle:
     return _server
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole releases first: what takes longest must not be left to one process at the end."""
+    items.sort(key=lambda item: "e2e" not in item.path.parts)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Slow starters begin while the first tests run, if a collected test needs them."""
     if session.config.option.collectonly:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppdm_core.errors import NotApplicable
+from ppdm_core.errors import BadInput, NotApplicable
 from ppdm_core.published import Published
 from ppdm_core.sanitizers import make_sanitizer
 from ppdm_core.scaling import Scaling
@@ -83,3 +83,11 @@ def test_a_secret_map_must_be_asked_for() -> None:
         told.queries(ROWS.whole.X)
     stays = replace(told, public=replace(told.public, space="original"))
     assert stays.queries(ROWS.whole.X).shape == (80, 4)
+
+
+def test_other_columns_are_refused_in_one_sentence() -> None:
+    told, _ = published("pca_laplace", **PCA)
+    with pytest.raises(BadInput, match=r"\(80, 3\) does not have the 4 columns .* Select them"):
+        told.queries(ROWS.whole.X[:, :3])
+    with pytest.raises(BadInput, match="does not have the 2 columns component_1 to component_2"):
+        told.rows(ROWS.whole.X)
