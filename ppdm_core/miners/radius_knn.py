@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -38,6 +39,20 @@ class RadiusReport:
     @property
     def mean_neighbours(self) -> float:
         return float(self.neighbours.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """Rows that are measured at once, in the order of their classes."""
+
+    rows: slice
+    present: Ints  # classes of these rows
+    first: Ints  # where each of them begins
+
+    @classmethod
+    def of(cls, rows: slice, codes: Ints) -> Tile:
+        present, first = np.unique(codes[rows], return_index=True)
+        return cls(rows, present, first)
 
 
 class RadiusKNN(Classifier):
@@ -97,6 +112,8 @@ class RadiusKNN(Classifier):
         self._longest = float(lengths.max())
         # The product of such a row with (q, 1, |q|^2) is the squared distance from q.
         self._lifted = np.column_stack([-2.0 * Z, lengths, np.ones(len(Z))])
+        starts = range(0, len(Z), _ROWS)
+        self._tiles = [Tile.of(slice(start, start + _ROWS), self._codes) for start in starts]
 
     def _votes(self, X: Floats) -> Floats:
         return self._counted(X)[0]
@@ -124,9 +141,8 @@ class RadiusKNN(Classifier):
         near = _NEAR * (float(lengths.max()) + self._longest)
         votes = np.zeros((len(X), len(self.classes_)))
         same, neighbours = np.zeros_like(votes), np.zeros(len(X), dtype=np.int64)
-        for start in range(0, len(self._rows), _ROWS):
-            rows = slice(start, start + _ROWS)
-            present, first = np.unique(self._codes[rows], return_index=True)
+        for tile in self._tiles:
+            rows, present, first = tile.rows, tile.present, tile.first
             D = lifted @ self._lifted[rows].T  # (t, rows)
             if D.min() <= near:
                 correct(D, np.argwhere(near >= D), X, self._rows[rows])
@@ -145,10 +161,17 @@ def on_all_cores(work: Callable[[Floats], T], parts: list[Floats]) -> list[T]:
     """Parts are the same for any number of cores; BLAS must not start threads of its own."""
     if len(parts) == 1:
         return [work(parts[0])]
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+    limited = thread_controller().limit(limits=1, user_api="blas")
+    with limited, ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(work, parts))
+
+
+@lru_cache(maxsize=1)
+def thread_controller() -> Any:
+    """To find the libraries takes as long as a tenth of the queries."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def correct(D: Floats, pairs: Ints, A: Floats, B: Floats) -> None:
