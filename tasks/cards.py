@@ -1,15 +1,13 @@
-"""The card of a release, and what a run shows in Prefect (the only import of its artifacts)."""
+"""What a run shows in Prefect (the only import of its artifacts)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ppdm_core.errors import BadInput, PpdmError
-from ppdm_core.metrics import METRICS
-from ppdm_core.types import AuditReport, Score
+from tasks.card_text import card_text
 from tasks.plan import Plan
 from tasks.summary import Summary
 
@@ -20,173 +18,11 @@ MOMENT = 1.0  # seconds
 EVENTS = {
     "published": "approved",
     "unchanged": "unchanged",
+    "waiting": "waiting",
     "refused": "refused",
     "rejected": "refused",
     "failed": "failed",
 }
-NOT_PROTECTED = (
-    "Labels are released as they are; what follows from the label alone is not hidden.",
-    "It is not hidden that a record is in the release, when it changed, and which of its versions "
-    "are equal.",
-    "Only the attacks named here were played. An attacker who knows more can do more.",
-)
-
-
-def card_text(plan: Plan, summary: Summary) -> str:
-    """Markdown for recipients and stewards; the same facts as the manifest, in words."""
-    lines = [f"# {plan.dataset}, release {summary.run.release_id}", ""]
-    lines += [f"For {plan.audience}, by {plan.owner}.", ""]
-    lines += made_how(plan, summary)
-    lines += promised(summary)
-    lines += measured(summary)
-    lines += ["## What is not protected", "", *(f"- {line}" for line in NOT_PROTECTED), ""]
-    return "\n".join(lines)
-
-
-def made_how(plan: Plan, summary: Summary) -> list[str]:
-    facts = summary.sanitized or {}
-    label = f" and the label `{plan.label.name}`" if plan.label else ""
-    public = facts.get("public", {})
-    answered = [response["column"]["name"] for response in public.get("responses", [])]
-    columns = [*public.get("columns", []), *answered]
-    named = f"`{columns[0]}` to `{columns[-1]}`" if len(columns) > 1 else f"`{columns[0]}`"
-    lines = [
-        "## How it was made",
-        "",
-        f"Method `{summary.method}`: {facts.get('released', 0):,} records, columns {named}{label}.",
-        "The map, the noise and the scaling that a recipient needs are in `manifest.json`.",
-    ]
-    if answered:
-        lines.append(
-            "Categories are random answers: count them with the gamma of their column, by "
-            "`estimate_frequencies`. Of the attacks below, linkage and inference read them."
-        )
-    if facts.get("set_aside"):
-        lines.append("Records set aside to fit the basis are in no release.")
-    if facts.get("counts", {}).get("clipped scores"):
-        lines.append("Component scores beyond their range were moved to its end.")
-    return [*lines, ""]
-
-
-def promised(summary: Summary) -> list[str]:
-    guarantee = summary.guarantee
-    if guarantee is None:
-        return []
-    lines = ["## What is promised", ""]
-    if guarantee.kind == "empirical":
-        lines.append("No worst-case bound: only what the attacks below measured.")
-    else:
-        lines += [
-            "One released row changes the odds of any statement at most by the factor gamma:",
-            "",
-            "| about | gamma |",
-            "| --- | --- |",
-            *(f"| one {name} | {gamma} |" for name, gamma in summary.gammas().items()),
-        ]
-    return [*lines, "", *(f"- {line}" for line in guarantee.assumptions), ""]
-
-
-def measured(summary: Summary) -> list[str]:
-    report = summary.report
-    if report is None:
-        return []
-    gates = summary.verdict.findings if summary.verdict else ()
-    return [
-        *attackers(report),
-        *recipients(report, {finding.check for finding in gates}),
-    ]
-
-
-def attackers(report: AuditReport) -> list[str]:
-    scores = [score for score in report.scores if score.kind == "privacy"]
-    lines = ["## What attackers got", ""]
-    lines += ["Measured on other draws of the same noise than the released one.", ""]
-    lines += ["| score | value | interval | without the release | worst tenth of records |"]
-    lines += ["| --- | --- | --- | --- | --- |", *map(score_row, scores), ""]
-    lines += [f"- {score.sentence}" for score in scores if score.sentence]
-    lines += [
-        f"- Without knowing the others, the attacker of `{score.name}` computes a rate of "
-        f"{score.expected:.3g} for itself."
-        for score in scores
-        if score.expected is not None
-    ]
-    lines += [
-        f"- On the tenth of records that it is surest of, `{score.name}` is {score.victims:.3g}."
-        for score in scores
-        if score.victims is not None
-    ]
-    lines += [
-        f"- `{score.name}` is worst for {score.group}: {score.worst_group:.3g}."
-        for score in scores
-        if score.worst_group is not None
-    ]
-    lines += noted(scores)
-    return [*lines, *absent(report, "privacy"), ""]
-
-
-def recipients(report: AuditReport, judged: set[str]) -> list[str]:
-    """A line each; sentences only for what a limit judges."""
-    scores = {score.name: score for score in report.scores if score.kind == "utility"}
-    lines = ["## What recipients get", ""]
-    lines += ["Measured on the same draws. `lost` is what the original table gives more.", ""]
-    lines += [
-        "| score | what it is | better | value | interval | original | lost | without the release |"
-    ]
-    lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
-    lines += [
-        use_row(score, scores.get(f"{name}.deterioration"))
-        for name, score in scores.items()
-        if "." not in name
-    ]
-    lines.append("")
-    lines += [f"- {score.sentence}" for name, score in scores.items() if name in judged]
-    lines += noted(list(scores.values()))
-    return [*lines, *absent(report, "utility"), ""]
-
-
-def noted(scores: Sequence[Score]) -> list[str]:
-    """What an attack or a metric can tell of its own work."""
-    found = []
-    for score in scores:
-        notes = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in score.notes.items()]
-        if score.candidate in METRICS:
-            notes.append(f"that of `{score.candidate}`")
-        found += [f"- `{score.name}`: {', '.join(notes)}."] if notes else []
-    return found
-
-
-def absent(report: AuditReport, kind: str) -> list[str]:
-    """What there is no score of, and why."""
-    lines = [f"- `{name}` does not apply. {why}" for name, why in of_kind(kind, report.skipped)]
-    lines += [
-        f"- `{name}` was not run." for name, _ in of_kind(kind, dict.fromkeys(report.not_run, ""))
-    ]
-    return lines + [f"- `{name}` failed ({why})." for name, why in of_kind(kind, report.failed)]
-
-
-def of_kind(kind: str, named: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for name, why in named.items():
-        if (METRICS[name].kind if name in METRICS else "privacy") == kind:
-            yield name, why
-
-
-def score_row(score: Score) -> str:
-    worst = "" if score.worst_decile is None else f"{score.worst_decile:.3g}"
-    return (
-        f"| {score.name} | {score.value:.3g} | {score.low:.3g} to {score.high:.3g} "
-        f"| {score.baseline:.3g} | {worst} |"
-    )
-
-
-def use_row(score: Score, change: Score | None) -> str:
-    metric = METRICS[score.name]
-    original = "" if score.original is None else f"{score.original:.3g}"
-    lost = "" if change is None else f"{change.value:.3g} ({change.low:.3g} to {change.high:.3g})"
-    return (
-        f"| {score.name} | {metric.describe} | {'higher' if metric.better == 'up' else 'lower'} "
-        f"| {score.value:.3g} | {score.low:.3g} to {score.high:.3g} | {original} | {lost} "
-        f"| {score.baseline:.3g} |"
-    )
 
 
 def verdict_rows(summary: Summary) -> list[dict[str, str]]:

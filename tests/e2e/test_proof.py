@@ -1,0 +1,180 @@
+"""What a steward can be held to, by the commands: signatures, bands, a history that is whole."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.history import History
+from tests.e2e.kills import Chain
+from tests.e2e.tables import Small
+from tests.forkserver import ROOT
+from warehouse.home import Home
+from warehouse.manifest import seal
+from warehouse.store import Store, read_fact
+
+
+def asked(release: Small, *args: str) -> tuple[int, dict[str, Any]]:
+    result = release.ask(*args, "--json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def public_key(history: History, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("outside") / "steward.pem"
+    result = history.release.ask("key", "public", "--out", str(path))
+    assert result.exit_code == 0, result
+    assert "BEGIN PUBLIC KEY" in path.read_text()
+    return path
+
+
+def test_a_release_is_proved_by_the_key_that_came_another_way(
+    history: History, public_key: Path
+) -> None:
+    folder = str(history.release.published / "latest")
+    code, found = asked(history.release, "verify", folder, "--public-key", str(public_key))
+    assert (code, found["signature"], found["not_checked"]) == (0, "valid", None)
+    plain = history.release.ask("verify", folder)
+    assert plain.exit_code == 0
+    assert "NOT checked: who made it" in plain.stdout and found["signer"] in plain.stdout
+
+
+def test_every_version_was_signed_with_one_key(history: History, chain: Chain) -> None:
+    for release in (history.release, chain.release):
+        manifests = [json.loads(path.read_text()) for path in release.published.glob("0*/*.json")]
+        assert manifests
+        assert len({manifest["signature"]["key"] for manifest in manifests}) == 1
+
+
+def test_the_key_of_another_home_does_not_fit(
+    chain: Chain, public_key: Path, tmp_path: Path
+) -> None:
+    folder = str(chain.release.published / "latest")
+    code, found = asked(chain.release, "verify", folder, "--public-key", str(public_key))
+    assert (code, found["error"]["kind"]) == (3, "refused")
+    assert "another key" in found["error"]["message"]
+    missing = str(tmp_path / "missing.pem")
+    assert asked(chain.release, "verify", folder, "--public-key", missing)[0] == 2
+
+
+def test_a_folder_of_an_earlier_version_is_told_as_unsigned(
+    history: History, public_key: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(history.release.published / "latest", copy)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    body = {name: manifest[name] for name in manifest if name not in ("digest", "signature")}
+    (copy / "manifest.json").write_bytes(seal(body))
+    result = history.release.ask("verify", str(copy))
+    assert result.exit_code == 0
+    assert "every byte is as its manifest says" in result.stdout
+    assert "is not signed" in result.stdout
+    code, found = asked(history.release, "verify", str(copy), "--public-key", str(public_key))
+    assert code == 3 and "not signed" in found["error"]["message"]
+
+
+def test_the_manifest_tells_what_the_verdict_stood_on(history: History) -> None:
+    manifest = json.loads((history.release.published / "0001" / "manifest.json").read_text())
+    with Store(Home(history.release.home)).transaction("tests") as db:
+        query = "select {} from {} where release_id = 'history-0001' {}"
+        ((policy, code),) = db.execute(
+            query.format("policy_digest, code_version", "audit.verdict", "")
+        ).fetchall()
+        ((number, mac),) = db.execute(
+            query.format("number, mac", "meta.event", "and kind = 'approved'")
+        ).fetchall()
+    assert manifest["verdict"]["policy_digest"] == policy
+    assert manifest["code_version"] == code
+    assert manifest["history"] == {"event": number, "mac": mac}
+    played = set(history.release.content["audit"]["required"])
+    assert played <= set(manifest["attacks"])
+    assert all(re.fullmatch("[0-9a-f]{16}", each) for each in manifest["attacks"].values())
+
+
+def exact_figures(release: Small) -> Iterator[str]:
+    """Every measured figure, as it would be printed: in three digits, and in per cent."""
+    with Store(Home(release.home)).transaction("tests") as db:
+        runs = db.execute("select release_id from meta.run where stage = 'published'").fetchall()
+        reports = [read_fact(db, release_id, "report") for (release_id,) in runs]
+    for report in reports:
+        assert report is not None
+        for score in report["scores"]:
+            for name in ("value", "low", "high", "baseline", "worst", "worst_decile", "original"):
+                if score[name] is not None:
+                    yield f"{score[name]:.3g}"
+                    yield f"{100 * score[name]:.1f} %"
+
+
+ROUND = {"0", "1", "0.0 %", "100.0 %"} | {f"{step / 20:.3g}" for step in range(21)}
+ROUND |= {f"{100 * step / 20:.1f} %" for step in range(21)} | {"0.01", "0.02", "1.0 %", "2.0 %"}
+
+
+def test_no_exact_figure_is_published(history: History) -> None:
+    exact = {figure for figure in exact_figures(history.release) if figure not in ROUND}
+    assert len(exact) > 30
+    for folder in history.release.published.glob("0*"):
+        card = (folder / "card.md").read_text()
+        manifest = json.loads((folder / "manifest.json").read_text())
+        told = card + json.dumps([manifest["verdict"], manifest.get("self_test")])
+        numbers = set(re.findall(r"\d[\d.]*(?: %)?", told))
+        assert not exact & numbers
+        assert "record_linkage.rate | 0." in card  # it is told, in bands
+
+
+def test_the_history_is_whole_after_everything(history: History, chain: Chain) -> None:
+    for release, versions in ((history.release, 2), (chain.release, 1)):
+        code, found = asked(release, "history", "--verify")
+        assert (code, found["folders"], found["unsealed"]) == (0, versions, 0)
+    listed = history.release.ask("history").stdout.splitlines()
+    code, found = asked(history.release, "history", "--verify")
+    assert len(listed) == found["events"]
+    assert "history-0001" in listed[0] and "created" in listed[0]
+
+
+def test_a_touched_history_ends_with_3_and_names_the_event(
+    history: History, tmp_path: Path
+) -> None:
+    release = history.release.copied_to(tmp_path / "copy")
+    with Store(Home(release.home)).transaction("tests") as db:
+        db.execute("update meta.event set happened = happened - interval 1 day where number = 4")
+    code, found = asked(release, "history", "--verify")
+    assert (code, found["error"]["kind"]) == (3, "refused")
+    assert found["error"]["message"].startswith("Event 4 (history-0001, ")
+
+
+def test_the_key_of_the_home_is_backed_up_and_restored(history: History, tmp_path: Path) -> None:
+    release = history.release.copied_to(tmp_path / "copy")
+    backup, key = tmp_path / "backup", release.private / "keys" / "home-seal.key"
+    made = release.ask("key", "backup", "--out", str(backup))
+    assert made.exit_code == 0 and "this home" in made.stdout
+    content = key.read_text()
+    assert content.strip() not in made.stdout + made.stderr
+    key.unlink()
+    code, found = asked(release, "history", "--verify")
+    assert code == 2 and "ppdm key backup" in found["error"]["remedy"]
+    assert release.ask("key", "restore", str(backup)).exit_code == 0
+    assert key.read_text() == content
+    assert release.ask("history", "--verify").exit_code == 0
+
+
+def test_the_page_checks_a_signature_without_this_program(
+    history: History, public_key: Path, tmp_path: Path
+) -> None:
+    page = (ROOT / "docs" / "proof.md").read_text()
+    (block,) = re.findall(r"```python\n(.+?)```", page, re.DOTALL)
+    shutil.copyfile(public_key, tmp_path / "steward.pem")
+    manifest = tmp_path / "manifest.json"
+    shutil.copyfile(history.release.published / "latest" / "manifest.json", manifest)
+    command = [sys.executable, "-I", "-c", block]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
+    manifest.write_text(manifest.read_text().replace('"partners"', '"everybody"'))
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "InvalidSignature" in done.stderr

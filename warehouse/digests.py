@@ -1,0 +1,22 @@
+"""What a table holds, in one short text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from warehouse.sql import quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def content_digest(db: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]) -> str:
+    """The same for the same rows in any order; a row that is there twice counts twice."""
+    cells = ", ".join(f"coalesce({quoted(name)}::varchar, '')" for name in columns)
+    query = f"""
+        with texts as (select concat_ws('|', {cells}) as text from {table})
+        select count(*), sum(md5_number_lower(text)), sum(md5_number_upper(text)) from texts
+    """
+    return hashlib.sha256(repr((list(columns), db.execute(query).fetchall())).encode()).hexdigest()
