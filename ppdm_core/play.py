@@ -18,6 +18,7 @@ from ppdm_core.errors import Defect, NotApplicable
 from ppdm_core.policy import Attacker, Effort
 from ppdm_core.types import (
     AttackerView,
+    Batches,
     Codes,
     Estimate,
     Floats,
@@ -86,6 +87,8 @@ class Past:
 
     versions: tuple[Versions, ...]
     again: Floats  # (n, s) rows that leave as they did before, NaN for those drawn anew
+    batch: Ints  # (n,) the same for rows that the same releases had, as they are now
+    gone: int = 0  # rows of the last release that are not in the one now
     lost: int = 0  # releases of which nobody can say whose rows they had
 
     def now(self, Y: Floats) -> Floats:
@@ -203,7 +206,22 @@ class Stage:
             for each in self.past.versions
         )
         Y = self.past.now(self.draw.Y)[self.shuffle]
-        return replace(view, Y=frozen(Y), earlier=earlier)
+        return replace(view, Y=frozen(Y), earlier=earlier, came=self.came(), left=self.left())
+
+    def came(self) -> Batches:
+        assert self.past is not None
+        return self._batches(self.past.batch[self.shuffle])
+
+    def left(self) -> Batches | None:
+        """Random batches as large as the one that is gone; the order of the view is random."""
+        assert self.past is not None
+        m, size = len(self.shuffle), self.past.gone
+        if not size:
+            return None
+        return self._batches(np.minimum(np.arange(m) // size, max(m // size, 1) - 1))
+
+    def _batches(self, rows: Ints) -> Batches:
+        return Batches(frozen(rows), frozen(rows[self.back[self.cast.targets]]))
 
     @cached_property
     def back(self) -> Ints:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.policy import Effort
+from ppdm_core.self_test.result import SelfTestResult
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -108,6 +109,26 @@ class Guarantee:
     ln_attribute: float
     ln_record: float
     assumptions: tuple[str, ...] = ()
+    without_bound: tuple[str, ...] = ()  # of several methods, those that have none
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the releases of a dataset add up to for one record, the one that is worst off.
+
+    Figures are ln gamma. Draws are those of methods without a bound, which no sum can hold.
+    """
+
+    spent: float  # before this release
+    asked: float  # the most that this release adds to a record
+    after: float  # with this release; less than the sum if it is not the same record
+    records: int  # that this release draws anew
+    over: int = 0  # records that would be beyond the limit
+    draws_spent: int = 0
+    draws_after: int = 0
+    draws_over: int = 0
+    unbounded: tuple[str, ...] = ()  # methods without a bound that no limit waives
+    has_ids: bool = True  # else every release draws everybody anew
 
 
 @dataclass(frozen=True)
@@ -200,6 +221,14 @@ class Versions:
 
 
 @dataclass(frozen=True, eq=False)
+class Batches:
+    """Rows that came together, or left together, and people of whom it is known with which."""
+
+    rows: Ints  # (m,) number of the batch
+    targets: Ints  # (t,)
+
+
+@dataclass(frozen=True, eq=False)
 class AttackerView:
     """All that an attack gets. The truth is not in it, so an attack cannot cheat.
 
@@ -223,6 +252,8 @@ class AttackerView:
     files: TwoFiles | None = None
     reference: People | None = None  # people who are not in the release
     earlier: tuple[Versions, ...] | None = None  # None: which rows belong together is not known
+    came: Batches | None = None  # by the earlier releases that had the row as it is
+    left: Batches | None = None  # None: nobody is gone since the last release
     leak: Public | None = None  # the same with what the key hides: its map
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
 
@@ -302,3 +333,4 @@ class AuditReport:
     copied: tuple[str, ...] = ()  # those of them that name people
     doubts: tuple[str, ...] = ()  # why too little is known for a PASS, whatever was measured
     reasons: Mapping[str, str] = field(default_factory=dict)  # why they were not run, where told
+    self_test: SelfTestResult | None = None  # None: the audit did not test itself

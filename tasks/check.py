@@ -7,12 +7,17 @@ from typing import Any
 
 from tasks import expectations
 from tasks.plan import Plan, say
+from warehouse.changes import count_changes
+from warehouse.home import Home
 from warehouse.profile import ROWS, ROWS_LEFT, check_columns, profile
+from warehouse.runs import last_raw
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types
 from warehouse.store import scratch
 
-TABLE = "main.source"
+TABLE, BEFORE = "main.source", "before_now"
+NEARLY_ALL = 0.95  # of the records that were there before
+FEWEST = 20  # records; fewer may all change by chance
 
 
 def check_source(plan: Plan) -> dict[str, Any]:
@@ -25,6 +30,7 @@ def check_source(plan: Plan) -> dict[str, Any]:
         SOURCES[plan.source.kind].load(db, plan.source, TABLE)
         check_columns(list(column_types(db, TABLE)), plan.columns, name)
         counts = profile(db, TABLE, plan.columns, plan.record_id)
+        changed = restless_columns(db, plan)
     say("validating")
     summary = expectations.check(counts, plan.columns, record_id=plan.record_id, file=name)
     return {
@@ -32,4 +38,24 @@ def check_source(plan: Plan) -> dict[str, Any]:
         "checks": summary["checks"],
         "method": plan.method,
         "smallest_limits": smallest_limits(plan.policy, int(counts[ROWS_LEFT])),
+        "restless_columns": changed,
     }
+
+
+def restless_columns(db: Any, plan: Plan) -> dict[str, float]:
+    """Columns that changed in nearly every record since the last run, and in which share.
+
+    An unchanged record keeps its row; one such column has everybody drawn anew in every release.
+    """
+    if plan.record_id is None or not Home(Path(plan.home)).database.exists():
+        return {}
+    with plan.store().transaction(f"{plan.dataset} check") as warehouse:
+        before = last_raw(warehouse, plan.dataset)
+    if before is None:
+        return {}
+    db.register(BEFORE, before)
+    common, changed = count_changes(db, TABLE, BEFORE, plan.columns, plan.record_id)
+    if common < FEWEST:
+        return {}
+    shares = {name: count / common for name, count in changed.items()}
+    return {name: share for name, share in shares.items() if share >= NEARLY_ALL}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppdm_core.play import Past
 from ppdm_core.public_map import has_map, has_same_map, invert, project
@@ -17,7 +18,7 @@ from tasks.facts import public_from_dict
 from tasks.ingest import validated_table
 from tasks.plan import Plan
 from warehouse.door import candidate_table
-from warehouse.past import published_runs, read_drawn
+from warehouse.past import LAST, SEEN, count_rows, published_runs, read_drawn
 from warehouse.sql import ROW, quoted
 from warehouse.store import Run, read_fact
 
@@ -31,17 +32,24 @@ def read_past(db: Any, plan: Plan, run: Run, facts: Facts, kept: Ints) -> Past |
     if plan.record_id is None or not facts["row_aligned"] or not columns:
         return None
     runs, lost = published_runs(db, plan.dataset)
-    versions = []
+    names = ", ".join(map(quoted, (ROW, *columns)))
+    candidate = db.execute(f"select {names} from {candidate_table(run)} order by {ROW}")
+    Y_now, now = brought(candidate.fetchnumpy(), facts, facts)
+    again, seen = np.full(Y_now.shape, np.nan), np.full(len(Y_now), "", dtype=object)
+    versions, still = [], 0
     for then, alike in mechanisms(db, runs):
         found = read_drawn(db, alike, then["public"]["columns"], validated_table(run))
         rows = np.searchsorted(kept, found[ROW]).clip(max=len(kept) - 1)
         is_kept = kept[rows] == found[ROW]
         Y, public = brought(found, then, facts)
-        versions.append(Versions(rows[is_kept], Y[is_kept], public))
-    names = ", ".join(map(quoted, (ROW, *columns)))
-    candidate = db.execute(f"select {names} from {candidate_table(run)} order by {ROW}")
-    Y, public = brought(candidate.fetchnumpy(), facts, facts)
-    return Past(tuple(versions), left_before(Y, public, versions), lost)
+        version = Versions(rows[is_kept], Y[is_kept], public)
+        same = is_same_draw(version, Y_now, now)
+        again[version.rows[same]] = Y_now[version.rows[same]]
+        seen[version.rows[same]] += found[SEEN][is_kept][same] + ";"
+        still += int(np.sum(found[LAST][is_kept][same] == runs[-1].number))
+        versions.append(version)
+    gone = count_rows(db, runs[-1]) - still if runs else 0
+    return Past(tuple(versions), again, np.unique(seen, return_inverse=True)[1], gone, lost)
 
 
 def mechanisms(db: Any, runs: list[Run]) -> list[tuple[Facts, list[Run]]]:
@@ -99,17 +107,13 @@ def rescaled(public: Public, then: Facts, now: Facts) -> Public:
     )
 
 
-def left_before(Y: Floats, public: Public, versions: list[Versions]) -> Floats:
-    """(n, s) candidate rows whose draw is in an earlier release already, NaN for the others."""
-    again = np.full(Y.shape, np.nan)
+def is_same_draw(version: Versions, Y: Floats, public: Public) -> NDArray[np.bool_]:
+    """Which of the earlier rows leave again as they are."""
+    if not has_same_map(version.public, public):
+        return np.zeros(len(version.rows), dtype=np.bool_)
     slack = SAME if public.scales is None else SAME * public.scales
-    Z = components(public, Y)
-    for version in versions:
-        if has_same_map(version.public, public):
-            gap = np.abs(components(version.public, version.Y) - Z[version.rows])
-            rows = version.rows[(gap <= slack).all(axis=1)]
-            again[rows] = Y[rows]
-    return again
+    gap = components(version.public, version.Y) - components(public, Y)[version.rows]
+    return np.asarray((np.abs(gap) <= slack).all(axis=1))
 
 
 def components(public: Public, Y: Floats) -> Floats:

@@ -17,6 +17,7 @@ from ppdm_core.attacks.membership import Membership
 from ppdm_core.attacks.norm_bounds import NormBounds
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.attacks.release_averaging import ReleaseAveraging
+from ppdm_core.attacks.release_differencing import ReleaseDifferencing
 from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.attacks.singling_out import SinglingOut
 from ppdm_core.attacks.source_record import SourceRecord
@@ -41,6 +42,7 @@ ATTACKS: dict[str, Attack] = {
     "kernel_support": KernelSupport(),
     "low_bits": LowBits(),
     "record_linkage": RecordLinkage(),
+    "release_differencing": ReleaseDifferencing(),
     "membership": Membership(),
     "attribute_inference": AttributeInference(),
     "singling_out": SinglingOut(),

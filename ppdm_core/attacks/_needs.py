@@ -54,6 +54,10 @@ _NEEDS: dict[str, tuple[Callable[[AttackerView], bool], str]] = {
         lambda view: view.earlier is not None,
         "releases whose rows can be put together by record (record_id in [dataset])",
     ),
+    "came": (
+        lambda view: view.came is not None,
+        "releases whose rows can be put together by record (record_id in [dataset])",
+    ),
     "leak": (lambda view: view.leak is not None, "a key that could leak"),
     "reconstructions": (
         _common_space,

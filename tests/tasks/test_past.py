@@ -20,11 +20,12 @@ from tasks.ingest import begin, load_raw, validate, validated_table
 from tasks.keys import key_path, write_key
 from tasks.plan import Plan
 from tasks.sanitize import make_draws
+from warehouse.clock import now
 from warehouse.columns import Column, Source
 from warehouse.door import candidate_table
 from warehouse.home import Home
 from warehouse.past import keep_rows
-from warehouse.store import now, read_fact
+from warehouse.store import read_fact
 
 N, B = 60, 0.1
 POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
@@ -34,9 +35,9 @@ def table(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(2.0, 8.0, (N, 2))
 
 
-def write(plan: Plan, values: np.ndarray) -> None:
+def write(plan: Plan, values: np.ndarray, first: int = 0) -> None:
     """Columns x and y, whatever the plan takes of them."""
-    lines = [f"p{i},{','.join(map(repr, row))}" for i, row in enumerate(values.tolist())]
+    lines = [f"p{i},{','.join(map(repr, row))}" for i, row in enumerate(values.tolist(), first)]
     Path(plan.source.path).write_text("id,x,y\n" + "\n".join(lines) + "\n")
 
 
@@ -63,9 +64,9 @@ def plan(tmp_path: Path) -> Plan:
     )
 
 
-def go(plan: Plan, values: np.ndarray) -> Job:
+def go(plan: Plan, values: np.ndarray, first: int = 0) -> Job:
     """What the attackers of one release get; afterwards it counts as published."""
-    write(plan, values)
+    write(plan, values, first)
     release_id = begin.fn(plan)
     for step in (load_raw, validate, make_draws):
         step.fn(plan, release_id)
@@ -246,3 +247,32 @@ def test_records_that_change_a_little_every_time_are_averaged(plan: Plan) -> Non
     found = {score.name: score for score in job.auditor().run("release_averaging")}
     score = found["release_averaging.breach_rate"]
     assert score.low > score.baseline
+
+
+def batches(past: Past) -> list[int]:
+    """Numbered by who is in them first."""
+    known: dict[int, int] = {}
+    return [known.setdefault(each, len(known)) for each in past.batch.tolist()]
+
+
+def test_releases_tell_who_came_when_and_how_many_are_gone(plan: Plan) -> None:
+    """Forty people at first; then ten more, of whom five change; then ten leave and ten come."""
+    values = table(1)
+    go(plan, values[:40])
+    first = past_of(go(plan, values[:50]))
+    assert batches(first) == np.repeat(np.arange(2), [40, 10]).tolist()
+    assert first.gone == 0
+    values[45:50] += 0.5
+    second = past_of(go(plan, values[:50]))
+    assert batches(second) == np.repeat(np.arange(3), [40, 5, 5]).tolist()
+    assert second.gone == 5
+    third = past_of(go(plan, values[10:60], first=10))
+    assert batches(third) == np.repeat(np.arange(4), [30, 5, 5, 10]).tolist()
+    assert third.gone == 10
+    # Those who come back are new to whoever has the last release.
+    back = past_of(go(plan, values[:60]))
+    assert batches(back) == np.repeat(np.arange(5), [10, 30, 5, 5, 10]).tolist()
+    assert back.gone == 0
+    other = past_of(go(replace(plan, file_digest="g", parameters={"b": 4 * B}), values[:60]))
+    assert batches(other) == [0] * 60
+    assert other.gone == 60

@@ -1,0 +1,53 @@
+"""What changed in a table since another time, column by column; counts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from warehouse.columns import Column
+from warehouse.sql import column_types, count_where, number, text, without_values
+
+COMPARED = """
+with now as ({now}), before as ({before})
+select count(*){changed} from now join before using (identity)
+"""
+
+
+@without_values("Comparing the table with the one before")
+def count_changes(
+    db: duckdb.DuckDBPyConnection,
+    now: str,
+    before: str,
+    columns: Sequence[Column],
+    record_id: str,
+) -> tuple[int, dict[str, int]]:
+    """Records that are in both tables, and in how many of them each of these columns differs."""
+    known = column_types(db, before)
+    features = [column for column in columns if column.role == "feature" and column.name in known]
+    if record_id not in known:
+        return 0, {}
+    statement = COMPARED.format(
+        now=_cells(db, now, features, record_id),
+        before=_cells(db, before, features, record_id),
+        changed="".join(
+            f", {count_where(f'now.c{i} is distinct from before.c{i}')}"
+            for i in range(len(features))
+        ),
+    )
+    common, *changed = db.execute(statement).fetchall()[0]
+    names = (column.name for column in features)
+    return int(common), dict(zip(names, map(int, changed), strict=True))
+
+
+def _cells(
+    db: duckdb.DuckDBPyConnection, table: str, features: Sequence[Column], record_id: str
+) -> str:
+    types = column_types(db, table)
+    cells = (
+        number(column.name, types[column.name]) if column.type == "numeric" else text(column.name)
+        for column in features
+    )
+    named = "".join(f", {cell} as c{i}" for i, cell in enumerate(cells))
+    return f"select {text(record_id)} as identity{named} from {table}"
