@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/uv pip install -q --python $(BIN)/python
-# A process per core; the tests of a file share what it sets up, so they stay together.
+# A process per core; tests that share what was set up stay together (tests/conftest.py).
 TEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder \
 	--durations=10
 COMPILE = $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
@@ -25,7 +25,7 @@ endif
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
 
-demo: .venv/run ## one table, two releases: the first refused, the second published
+demo: .venv/run ## one table, two releases: the first published, the second refused
 	$(BIN)/ppdm demo
 
 test: .venv/dev ## all tests but the slow ones

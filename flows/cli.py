@@ -18,7 +18,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Release privacy-perturbed tables: sanitize, attack, gate, publish.",
 )
-key_app = typer.Typer(no_args_is_help=True, help="Back up and restore dataset keys.")
+key_app = typer.Typer(no_args_is_help=True, help="Back up, restore and publish keys.")
 app.add_typer(key_app, name="key")
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
@@ -88,6 +88,30 @@ def release(
 
 
 @app.command()
+def decide(
+    release_id: Annotated[str, typer.Argument(help="For example wdbc-0003.", metavar="ID")],
+    note: Annotated[str, typer.Option("--note", help="Why; it stays in the warehouse.")],
+    approve: Annotated[bool, typer.Option("--approve", help="It may leave.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="It may not.")] = False,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", help="Your name for others to read; who you are is your user."),
+    ] = None,
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """Approve or reject a release that waits for people; publish it if enough approve."""
+    from ppdm_core.errors import BadInput
+
+    if approve == reject:
+        problem = BadInput("Decide one thing.", remedy="Give either --approve or --reject.")
+        give(json, failing(problem))
+    from flows.decisions import decide_release
+
+    give(json, lambda: decide_release(release_id, approve, note, by, home))
+
+
+@app.command()
 def audit(
     original: Annotated[Path, typer.Option("--original", help="The private table.")],
     released: Annotated[Path, typer.Option("--released", help="What a tool made of it.")],
@@ -131,6 +155,19 @@ def audit(
     )
 
 
+@app.command("self-test")
+def self_test(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Attacks; all if none is named.", metavar="NAME...")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Try the attacks on planted leaks that they must notice, and on noise that they must not."""
+    from flows.self_test import try_all
+
+    give(json, lambda: try_all(names or []))
+
+
 @app.command()
 def status(home: HomeOption = None, json: Json = False) -> None:
     """Every run of this home and where it stands."""
@@ -152,14 +189,47 @@ def show(
 
 
 @app.command()
+def ledger(
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="SVG file to draw it to, over time.")
+    ] = None,
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """What all releases of a dataset add up to: spent, limit, remaining."""
+    from flows.ledger import show_ledger
+
+    give(json, lambda: show_ledger(dataset, plot, home))
+
+
+@app.command()
 def verify(
     path: Annotated[Path, typer.Argument(help="Folder of a released version.")],
+    public_key: Annotated[
+        Path | None,
+        typer.Option("--public-key", help="The steward's, which did not come with the folder."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check that a released version is as it left; needs nothing private."""
-    from flows.commands import verify_release
+    from flows.proof import verify_release
 
-    give(json, lambda: verify_release(path))
+    give(json, lambda: verify_release(path, public_key))
+
+
+@app.command()
+def history(
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check that nothing was edited, added or deleted.")
+    ] = False,
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """Every event of this home, in order."""
+    from flows.proof import list_events, verify_history
+
+    give(json, lambda: verify_history(home) if verify else list_events(home))
 
 
 @app.command()
@@ -206,7 +276,7 @@ def demo(
     folder: Annotated[Path, typer.Option("--dir", help="Where to work.")] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Two releases of one table: a rotation that is refused, a noisy one that is published."""
+    """Two releases of one table: a noisy one that is published, a rotation that is refused."""
     from flows.demo import run_demo
 
     give(json, lambda: run_demo(folder))
@@ -214,12 +284,14 @@ def demo(
 
 @key_app.command("backup")
 def key_backup(
-    dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
     out: Annotated[Path, typer.Option("--out", help="File to write; keep it off this machine.")],
+    dataset: Annotated[
+        str, typer.Argument(help="Name of the dataset; none: the home's own key.")
+    ] = "",
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Write a dataset's key to a file."""
+    """Write the key of a dataset, or of the home (it seals and signs), to a file."""
     from flows.commands import backup
 
     give(json, lambda: backup(dataset, out, home))
@@ -235,6 +307,18 @@ def key_restore(
     from flows.commands import restore
 
     give(json, lambda: restore(file, home))
+
+
+@key_app.command("public")
+def key_public(
+    out: Annotated[Path, typer.Option("--out", help="File to write; hand it to recipients.")],
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """Write the public key that recipients check signatures with."""
+    from flows.proof import export_public_key
+
+    give(json, lambda: export_public_key(out, home))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -13,8 +13,15 @@ from flows.environment import chosen_home
 from flows.plan import checked_plan, plan_of
 from flows.progress import shown_progress
 from flows.server import prefect_server, reap_orphans
-from flows.words import checked_text, outcome_text, show_command, show_text, status_text
-from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError, Refused
+from flows.words import (
+    checked_text,
+    decide_command,
+    outcome_text,
+    show_command,
+    show_text,
+    status_text,
+)
+from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError, Refused, Undecided
 from tasks.defects import with_report
 from tasks.plan import Plan, say
 from tasks.shield import Shield
@@ -90,13 +97,19 @@ def import_heavy() -> None:
     assert flows.release
 
 
-def run_release(file: ReleaseFile, dry_run: bool) -> Answer:
+@contextmanager
+def without_heartbeats() -> Iterator[None]:
+    """Each flow would wait up to a second for its heartbeat's thread to end."""
     from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
+    with temporary_settings(set_defaults={PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        yield
+
+
+def run_release(file: ReleaseFile, dry_run: bool) -> Answer:
     from flows.release import release
 
-    # Each flow would wait up to a second for its heartbeat's thread to end.
-    with temporary_settings(set_defaults={PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+    with without_heartbeats():
         state = release(file, dry_run=dry_run, return_state=True)
     summary = own_summary(plan_of(file), state)
     if summary is None or summary.run.stage in ("rejected", *UNFINISHED):
@@ -131,15 +144,15 @@ def failure_of(state: State[Any]) -> PpdmError:
 
 
 def outcome(summary: Summary) -> Answer:
-    refused = summary.run.stage == "refused"
-    error = None
-    if refused:
-        why = summary.refusals[0].why
-        error = Refused(why, remedy=f"See: {show_command(summary)}")
+    error: PpdmError | None = None
+    if summary.run.stage == "refused":
+        error = Refused(summary.refusals[0].why, remedy=f"See: {show_command(summary)}")
+    elif summary.is_undecided:
+        error = Undecided(summary.closing(), remedy=decide_command(summary))
     return Answer(
         outcome_text(summary),
         {"release": summary.as_dict()},
-        exit_code=3 if refused else 0,
+        exit_code=0 if error is None else error.exit_code,
         error=error,
     )
 
@@ -178,19 +191,12 @@ def show_release(release_id: str, home: Path | None) -> Answer:
     return Answer(show_text(summary), {"release": summary.as_dict()})
 
 
-def verify_release(path: Path) -> Answer:
-    from warehouse.manifest import verify
-
-    manifest = verify(path)
-    text = f"{manifest['release_id']}: every byte is as it left ({manifest['rows']:,} records)."
-    return Answer(text, {"release_id": manifest["release_id"], "digest": manifest["digest"]})
-
-
 def backup(dataset: str, out: Path, home: Path | None) -> Answer:
     from tasks.keys import backup_key
 
     fingerprint = backup_key(open_home(home), dataset, out)
-    text = f"The key of {dataset} ({fingerprint}) is in {out}. Keep that file off this machine."
+    name = dataset or "this home"
+    text = f"The key of {name} ({fingerprint}) is in {out}. Keep that file off this machine."
     return Answer(text, {"dataset": dataset, "fingerprint": fingerprint})
 
 
@@ -198,4 +204,4 @@ def restore(file: Path, home: Path | None) -> Answer:
     from tasks.keys import restore_key
 
     dataset = restore_key(open_home(home), file)
-    return Answer(f"The key of {dataset} is in place.", {"dataset": dataset})
+    return Answer(f"The key of {dataset or 'this home'} is in place.", {"dataset": dataset})

@@ -24,17 +24,21 @@ from flows.config_sections import (
     AttackerSpec,
     AuditSpec,
     DatasetSpec,
+    LedgerSpec,
     LimitSpec,
+    ReviewSpec,
     SanitizerSpec,
     ScheduleSpec,
     SinkSpec,
     SourceSpec,
 )
 from ppdm_core.errors import BadInput
-from ppdm_core.policy import Attacker, Limit, Policy
+from ppdm_core.policy import LEDGER_DRAWS, LEDGER_RECORD, Attacker, Limit, Policy
+from ppdm_core.verdict import Review
 from warehouse.columns import Column, Source
 
 AMPLIFICATIONS = ("amplification.record", "amplification.attribute", "amplification.component")
+LEDGERS = (LEDGER_RECORD, LEDGER_DRAWS)
 SCORE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){0,2}")  # attack, scenario, metric
 
 
@@ -56,6 +60,12 @@ class ReleaseFile(Section):
     )
     audit: AuditSpec = Field(description="Which attacks must have run.")
     limits: dict[str, LimitSpec] = Field(min_length=1, description="Lines that stewards drew.")
+    review: ReviewSpec = Field(
+        default_factory=ReviewSpec, description="What it takes to publish what people decide."
+    )
+    ledger: LedgerSpec = Field(
+        default_factory=LedgerSpec, description="Who is counted together, over all releases."
+    )
     sink: SinkSpec = Field(default_factory=SinkSpec, description="How the release leaves.")
     schedule: ScheduleSpec | None = Field(default=None, description="When it is repeated.")
     base: str = Field(
@@ -112,7 +122,8 @@ class ReleaseFile(Section):
             effort=self.audit.effort,
             groups=tuple(self.audit.groups),
             time_limit=self.audit.time_limit,
-            retry_waiver=self.audit.retry_waiver,
+            review=Review(**self.review.model_dump()),
+            collusion_waiver=self.ledger.collusion_waiver,
         )
 
     def home(self) -> Path:
@@ -126,7 +137,9 @@ class ReleaseFile(Section):
 
 def limits_of(specs: Mapping[str, LimitSpec]) -> dict[str, Limit]:
     return {
-        name: Limit(spec.value, spec.set_by, spec.reason, spec.absolute, tuple(spec.waive))
+        name: Limit(
+            spec.value, spec.set_by, spec.reason, spec.absolute, tuple(spec.waive), spec.review
+        )
         for name, spec in specs.items()
     }
 
@@ -140,6 +153,8 @@ MODELS: dict[str, type[BaseModel]] = {
     "attacker": AttackerSpec,
     "audit": AuditSpec,
     "limits": LimitSpec,
+    "review": ReviewSpec,
+    "ledger": LedgerSpec,
     "sink": SinkSpec,
     "schedule": ScheduleSpec,
 }
@@ -192,15 +207,15 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def check_limit_name(name: str, limit: LimitSpec) -> None:
-    is_amplification = name.startswith("amplification.")
-    if (is_amplification and name not in AMPLIFICATIONS) or not SCORE.fullmatch(name):
+    known = {*AMPLIFICATIONS, *LEDGERS}
+    is_unknown = name.startswith(("amplification.", "ledger.")) and name not in known
+    if is_unknown or not SCORE.fullmatch(name):
         raise BadInput(
-            f"Unknown limit '{name}'.",
-            remedy=nearest(name, {*AMPLIFICATIONS, "attack.metric", "metric"}),
+            f"Unknown limit '{name}'.", remedy=nearest(name, {*known, "attack.metric", "metric"})
         )
-    if limit.waive and not is_amplification:
+    if limit.waive and name not in (*AMPLIFICATIONS, LEDGER_RECORD):
         raise BadInput(
-            f"Limit '{name}' has a 'waive' key, which only amplification limits have.",
+            f"Limit '{name}' has a 'waive' key, which only limits on gamma have.",
             remedy="Remove 'waive'.",
         )
 
@@ -219,7 +234,8 @@ def check_names(
     for name, limit in file.limits.items():
         for method in limit.waive:
             check_known("method", method, methods)
-        if name in AMPLIFICATIONS:
+            check_waiver(name, method)
+        if name in (*AMPLIFICATIONS, *LEDGERS):
             continue
         place, _, metric = name.rpartition(".")
         check_known("metric", metric, metrics)
@@ -232,6 +248,15 @@ def check_names(
                 f"The limit '{name}' is on an attack that the audit does not require.",
                 remedy=f"Add '{attack}' to 'required' in [audit].",
             )
+
+
+def check_waiver(limit: str, method: str) -> None:
+    """A pipeline may hold anything, so nobody can have looked at what is waived."""
+    if method == "pipeline":
+        raise BadInput(
+            f"'waive' of limit '{limit}' names 'pipeline', which says nothing of what is in it.",
+            remedy="Name the method without a bound that the pipeline uses.",
+        )
 
 
 def check_known(kind: str, name: str, known: Collection[str]) -> None:

@@ -14,9 +14,10 @@ from flows.config_columns import Section
 from flows.config_errors import nearest
 from ppdm_core.errors import BadInput
 from ppdm_core.policy import Effort
+from ppdm_core.verdict import DAY, Review
 
-DURATION = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h)")
-SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+DURATION = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h|days?)")
+SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "day": DAY, "days": DAY}
 
 
 def _seconds(value: Any) -> Any:
@@ -24,7 +25,7 @@ def _seconds(value: Any) -> Any:
         return value
     match = DURATION.fullmatch(value.strip())
     if match is None:
-        raise ValueError('must be a time such as "10 min", "30 s", or a number of seconds')
+        raise ValueError('must be a time such as "10 min", "14 days", or a number of seconds')
     return float(match[1]) * SECONDS[match[2]]
 
 
@@ -136,10 +137,6 @@ class AuditSpec(Section):
         default_factory=list,
         description="Categorical columns whose groups of people are looked at apart.",
     )
-    retry_waiver: str = Field(
-        default="",
-        description="Who allows a pass by settings that were changed after a refusal, and why.",
-    )
     time_limit: Seconds = Field(
         default=600.0, gt=0, description='Seconds for each attack; "10 min" in a file.'
     )
@@ -156,7 +153,36 @@ class LimitSpec(Section):
     )
     waive: list[str] = Field(
         default_factory=list,
-        description="Amplification only: methods without a bound that may pass.",
+        description="On gamma only: methods without a bound that may pass.",
+    )
+    review: float | None = Field(
+        default=None, description="On the way to 'value': from here on people decide."
+    )
+
+
+class ReviewSpec(Section):
+    """What it takes to publish a release that the gate leaves to people."""
+
+    approvals: int = Field(
+        default=Review.approvals,
+        ge=1,
+        le=10,
+        description="How many people must approve it; none of them its author.",
+    )
+    lapses_after: Seconds = Field(
+        default=Review.lapses_after,
+        gt=0,
+        description='After so many seconds an approval no longer counts; "14 days" in a file.',
+    )
+
+
+class LedgerSpec(Section):
+    """Who is counted together, over all releases of the dataset."""
+
+    collusion_waiver: str = Field(
+        default="",
+        description="Who vouches that audiences never put their releases together, and why; "
+        "then each audience has an account of its own.",
     )
 
 

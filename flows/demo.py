@@ -16,7 +16,8 @@ from flows.words import near
 from ppdm_core.errors import Defect
 from tasks.plan import say
 
-EXAMPLES = ("wdbc_rotation.toml", "wdbc_pca_laplace.toml")
+# In this order: after a refusal, other settings on the same data are left to people.
+EXAMPLES = ("wdbc_pca_laplace.toml", "wdbc_rotation.toml")
 
 
 def run_demo(folder: Path) -> Answer:
@@ -25,13 +26,13 @@ def run_demo(folder: Path) -> Answer:
         shutil.copyfile(examples_folder() / name, folder / name)
     write_table(folder / "wdbc.csv")
     with own_home(folder):
-        rotation, noisy = release_files([folder / name for name in EXAMPLES], dry_run=False)
+        noisy, rotation = release_files([folder / name for name in EXAMPLES], dry_run=False)
     home = folder.absolute() / ".ppdm"
     text = "\n\n".join(
         [
             "Two releases of one table (569 patients, 30 measurements), same attacker and limits.",
-            rotation.text,
             noisy.text,
+            rotation.text,
             where_to_look(home),
         ]
     )

@@ -13,10 +13,10 @@ from flows.environment import chosen_home
 from flows.processes import read_record
 from flows.server import reap_orphans
 from flows.services import NAMES, check_home, option
-from ppdm_core.errors import BadInput, MachineTrouble
-from warehouse.home import Home
+from ppdm_core.errors import BadInput, MachineTrouble, Refused
+from warehouse.home import Home, is_shared
 from warehouse.locks import holder_of
-from warehouse.stages import FINISHED
+from warehouse.stages import FINISHED, WAITING
 
 if TYPE_CHECKING:
     from warehouse.store import Store
@@ -72,7 +72,9 @@ def services(root: Path) -> Iterator[Remark]:
 
 def folders(home: Home) -> Iterator[Remark]:
     mode = home.private.stat().st_mode & 0o777
-    if mode & 0o077:
+    if is_shared(home.private):
+        yield Remark("folders", f"{home.private} is shared with the group {home.private.group()}")
+    elif mode & 0o077:
         text = f"{home.private} can be read by others (mode {mode:o})."
         yield Remark("folders", text, f"chmod 700 {shlex.quote(str(home.private))}")
     for report in sorted((home.private / "defects").glob("*.txt")):
@@ -98,20 +100,21 @@ def records(home: Home) -> Iterator[Remark]:
         return
     store = Store(home, limit=PATIENCE)
     try:
-        found = [*keys(store), *runs(store)]
+        found = [*keys(store), history(store), *runs(store)]
     except MachineTrouble as trouble:
         found = [Remark("warehouse", trouble.message, trouble.remedy or "Try again.")]
     yield from found
 
 
 def keys(store: Store) -> Iterator[Remark]:
-    from tasks.keys import check_key, is_backed_up, recorded_fingerprint
+    from tasks.keys import HOME, check_key, is_backed_up, key_file
 
     with store.transaction("doctor") as db:
         names = db.execute("select name from meta.dataset order by name").fetchall()
-    for (dataset,) in names:
-        if recorded_fingerprint(store, dataset) is None:
-            yield Remark("key", f"{dataset}: none yet; its first release makes it")
+    for dataset in (HOME, *(name for (name,) in names)):
+        name = dataset or "of the home"
+        if key_file(store, dataset).known is None:
+            yield Remark("key", f"{name}: none yet; the first release makes it")
             continue
         try:
             check_key(store, dataset)
@@ -119,12 +122,23 @@ def keys(store: Store) -> Iterator[Remark]:
             yield Remark("key", problem.message, problem.remedy)
             continue
         if is_backed_up(store, dataset):
-            yield Remark("key", f"{dataset}: present, and backed up once")
+            yield Remark("key", f"{name}: present, and backed up once")
         else:
-            text = f"{dataset}: present, never backed up; without it no release can follow."
-            yield Remark(
-                "key", text, f"ppdm key backup {dataset} --out FILE{option(store.home.root)}"
-            )
+            text = f"{name}: present, never backed up; without it no release can follow."
+            command = " ".join(filter(None, ("ppdm key backup", dataset, "--out FILE")))
+            yield Remark("key", text, f"{command}{option(store.home.root)}")
+
+
+def history(store: Store) -> Remark:
+    from warehouse.history import check_history
+
+    try:
+        with store.transaction("doctor") as db:
+            found = check_history(db)
+    except (BadInput, Refused) as problem:
+        return Remark("history", problem.message, problem.remedy)
+    last = found.events[-1]["number"] if found.events else 0
+    return Remark("history", f"whole, up to event {last}")
 
 
 def runs(store: Store) -> Iterator[Remark]:
@@ -135,6 +149,11 @@ def runs(store: Store) -> Iterator[Remark]:
     orphans = 0
     for run in every:
         if run.stage in FINISHED or holder_of(store.home.dataset_lock(run.dataset)):
+            continue
+        if run.stage == WAITING:
+            text = f"{run.release_id} waits for a decision by people."
+            how = f"ppdm decide {run.release_id} --approve --note WHY (or --reject)"
+            yield Remark("run", text, f"{how}{option(store.home.root)}")
             continue
         orphans += 1
         text = f"{run.release_id} stopped after '{run.stage}' and its process is gone."

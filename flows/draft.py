@@ -76,8 +76,7 @@ def path_from(out: Path, path: str) -> str:
 
 def write_new(out: Path, text: str, source: Source) -> None:
     """All or nothing, checked as `ppdm release` would, and never over another file."""
-    from warehouse.home import sync
-    from warehouse.store import machine_errors
+    from warehouse.home import machine_errors, sync
 
     try:
         content = text.encode()

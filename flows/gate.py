@@ -8,6 +8,6 @@ from tasks.gate import judge
 
 
 @flow(name="gate", flow_run_name="gate {release_id}")
-def gate(file: ReleaseFile, release_id: str) -> None:
+def gate(file: ReleaseFile, release_id: str, dry_run: bool = False) -> None:
     """Reaches and stores the verdict."""
-    judge(plan_of(file), release_id)
+    judge(plan_of(file), release_id, dry_run)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from flows.config import ReleaseFile, check_names
 from tasks.plan import Plan, check_plan
 
@@ -9,7 +11,7 @@ from tasks.plan import Plan, check_plan
 def plan_of(file: ReleaseFile) -> Plan:
     return Plan(
         folder=file.base,
-        file_digest=file.digest,
+        file_digest=identity(file),
         home=str(file.home()),
         dataset=file.dataset.name,
         owner=file.dataset.owner,
@@ -22,7 +24,20 @@ def plan_of(file: ReleaseFile) -> Plan:
         sink=file.sink.kind,
         record_id=file.dataset.record_id,
         keep_raw=file.dataset.keep_raw,
+        file=file.model_dump_json(),
     )
+
+
+def identity(file: ReleaseFile) -> str:
+    """What is asked for: the release file, and what a basis file that it names holds."""
+    parameters = file.sanitizer_parameters()
+    parts = [parameters, *(each for each in parameters.values() if isinstance(each, dict))]
+    names = [part["basis_file"] for part in parts if isinstance(part.get("basis_file"), str)]
+    if not names:
+        return file.digest
+    paths = [file.resolve(name) for name in names]
+    contents = [path.read_bytes() if path.is_file() else b"" for path in paths]
+    return hashlib.sha256(b"".join([file.digest.encode(), *contents])).hexdigest()
 
 
 def checked_plan(file: ReleaseFile) -> Plan:

@@ -6,7 +6,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from flows.config import AMPLIFICATIONS, check_known, check_limit_name, limits_of, read_toml
+from flows.config import (
+    AMPLIFICATIONS,
+    LEDGERS,
+    check_known,
+    check_limit_name,
+    limits_of,
+    read_toml,
+)
 from flows.config_columns import Section
 from flows.config_errors import first_problem
 from flows.config_sections import AttackerSpec, LimitSpec, Seconds
@@ -46,6 +53,11 @@ class PolicyFile(Section):
             if name in AMPLIFICATIONS:
                 raise BadInput(
                     f"The limit '{name}' cannot be judged: the method behind the files is unknown.",
+                    remedy="Remove it.",
+                )
+            if name in LEDGERS:
+                raise BadInput(
+                    f"The limit '{name}' cannot be judged: other releases of it are unknown.",
                     remedy="Remove it.",
                 )
             check_limit_name(name, limit)

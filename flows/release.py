@@ -30,6 +30,7 @@ STATES = {
     "published": StateType.COMPLETED,
     "unchanged": StateType.COMPLETED,
     "rehearsed": StateType.COMPLETED,
+    "waiting": StateType.COMPLETED,  # its work is done; people decide, and no process waits
     "refused": StateType.FAILED,
     "rejected": StateType.FAILED,
     "skipped": StateType.CANCELLED,
@@ -51,7 +52,7 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
             release_id = ingest(file, flow_run.id)
             sanitize(file, release_id)
             audit(file, release_id)
-            gate(file, release_id)
+            gate(file, release_id, dry_run)
             outcome = publish(file, release_id, dry_run)
             return ended(outcome, tell(plan, release_id))
     except BadInput as error:

@@ -22,23 +22,28 @@ ENDINGS = {
     "published": "PUBLISHED",
     "unchanged": "UNCHANGED (the same bytes as the latest version; nothing new was published)",
     "rehearsed": "APPROVED (dry run; nothing was published)",
+    "waiting": "REVIEW (nothing was published; people decide)",
     "refused": "REFUSED (nothing was published)",
 }
+MAYBE = "REVIEW (dry run; people would have to decide)"
 
 
 def outcome_text(summary: Summary) -> str:
     stage = summary.run.stage
-    lines = [f"{summary.run.release_id}  {summary.method}  {ENDINGS.get(stage, stage)}"]
+    is_maybe = summary.is_undecided and stage == "rehearsed"
+    ending = MAYBE if is_maybe else ENDINGS.get(stage, stage)
+    lines = [f"{summary.run.release_id}  {summary.method}  {ending}"]
     lines.append(gamma_line(summary))
-    if stage == "refused":
+    if stage == "refused" or summary.is_undecided:
         failures = summary.refusals
         lines += [line for finding in failures[:MOST_REASONS] for line in reason(finding)]
         more = len(failures) - MOST_REASONS
         extra = f" ({more} more)" if more > 0 else ""
         lines.append(f"  Every check{extra}: {show_command(summary)}")
+        lines += to_decide(summary)
     else:
         lines += attackers(summary)
-        lines += [line for finding in told(summary) for line in wrapped(finding.why)]
+        lines += left_to_people(summary)
     if summary.folder:
         lines.append(f"  Dataset, manifest, card: {near(summary.folder)}")
     return "\n".join(lines)
@@ -74,9 +79,13 @@ def attackers(summary: Summary) -> list[str]:
     return [line for sentence in chosen.values() for line in wrapped(sentence)]
 
 
-def told(summary: Summary) -> list[Finding]:
-    findings = summary.verdict.findings if summary.verdict else ()
-    return [finding for finding in findings if finding.check == "earlier_refusals"]
+def left_to_people(summary: Summary) -> list[str]:
+    """Their sentences stand above, with those of the others."""
+    if summary.verdict is None or not summary.verdict.failures:
+        return []
+    checks = ", ".join(finding.check for finding in summary.verdict.failures)
+    names = ", ".join(one["name"] or one["by"] for one in summary.approvals or ())
+    return wrapped(f"Left to people: {checks}. Approved by: {names or 'nobody'}.")
 
 
 def wrapped(text: str, most: int | None = None) -> list[str]:
@@ -86,9 +95,26 @@ def wrapped(text: str, most: int | None = None) -> list[str]:
     return [f"  {'- ' if number == 0 else '  '}{line}" for number, line in enumerate(lines)]
 
 
+def to_decide(summary: Summary) -> list[str]:
+    standing = summary.standing
+    if standing is None:
+        return []
+    given = f"{len(standing.counted)} of {standing.needed}"
+    return [f"  Approvals: {given}, by others than its author.", f"  {decide_command(summary)}"]
+
+
+def decide_command(summary: Summary) -> str:
+    name = summary.run.release_id
+    return f"To decide: ppdm decide {name} --approve --note WHY (or --reject){home_option(summary)}"
+
+
 def show_command(summary: Summary) -> str:
+    return f"ppdm show {summary.run.release_id}{home_option(summary)}"
+
+
+def home_option(summary: Summary) -> str:
     home = near(summary.home)
-    return f"ppdm show {summary.run.release_id}" + ("" if home == ".ppdm" else f" --home {home}")
+    return "" if home == ".ppdm" else f" --home {home}"
 
 
 def near(path: Path) -> str:
@@ -108,6 +134,10 @@ def show_text(summary: Summary) -> str:
     for finding in summary.verdict.findings if summary.verdict else ():
         lines += [f"  {finding.outcome}  {finding.check}  {finding.observed}"]
         lines += [f"      {line}" for line in textwrap.wrap(finding.why, WIDTH - 6)]
+    for one in summary.decisions:
+        who = f"{one.person.name} ({one.shown})" if one.shown else one.person.name
+        lines += wrapped(f"{one.choice} by {who} on {one.happened:%Y-%m-%d %H:%M}: {one.note}")
+    lines += to_decide(summary)
     lines += [f"  {count:,} {what}" for what, count in counts(summary).items() if count]
     if summary.report:
         lines += [f"  skipped  {name}: {why}" for name, why in summary.report.skipped.items()]
@@ -152,6 +182,12 @@ def checked_text(path: Path, plan: Plan, facts: Mapping[str, Any]) -> str:
         )
         lines.append(
             f"  {name}: so few records certify {100 * smallest:.2g} % at best, "
-            f"even if the attack finds nobody.{too_small}"
+            f"even if the attack gets nothing.{too_small}"
+        )
+    for name, share in facts["restless_columns"].items():
+        lines.append(
+            f"  Column '{name}' changed in {100 * share:.0f} % of the records since the last run: "
+            "if it does so every time, everybody is drawn anew and charged in every release, and "
+            "the noise averages out. Leave it out, or release a coarser one."
         )
     return "\n".join(lines)

@@ -30,6 +30,7 @@ QUICK = frozenset({"knn_accuracy", "distance_loss"})  # what recipients get, at 
 SCENARIOS = {
     "partial": " Here only half of the columns are known.",
     "leaked": " Here the key has leaked.",
+    "left": " Here people who left are looked for, among as many rows as are gone.",
 }
 MOST_RECONSTRUCTIONS = 4  # the best ones, which linkers and others build on
 MOST_ON_SPLITS = 2  # there are more splits than draws
@@ -132,9 +133,9 @@ class Auditor:
     def _play(self, attack: Attack, number: int, stage: Stage, on_splits: bool) -> Played:
         attacker = self.policy.attacker
         view = stage.view(attacker.epsilon, self.policy.effort)
-        if "earlier" in attack.needs:
+        if attack.needs & {"earlier", "came"}:
             view = stage.with_past(view)
-        if "reconstructions" in attack.needs:
+        if "reconstructions" in attack.needs or attack.goal == "link":
             found = self._reconstructions(number, stage, on_splits)
             view = replace(view, reconstructions=found)
         place = (attack.name, number, *(["split"] if on_splits else []))

@@ -157,10 +157,16 @@ def empirical(*assumptions: str) -> Guarantee:
 
 def in_words(ln_gamma: float) -> str:
     """gamma as people read it."""
+    is_useful = math.exp(min(ln_gamma, 30.0)) <= USELESS  # NaN is not
+    told = is_useful or math.isinf(ln_gamma)
+    return figure(ln_gamma) + ("" if told else " (no useful worst-case bound)")
+
+
+def figure(ln_gamma: float) -> str:
+    """gamma in few digits, without a word on what it is worth."""
     if math.isinf(ln_gamma):
         return "unbounded"
     gamma = math.exp(min(ln_gamma, 30.0))
     if gamma < 10:
         return f"{gamma:.3g}"
-    text = f"{gamma:,.0f}" if gamma < 1e6 else f"e^{ln_gamma:.1f}"
-    return text if gamma <= USELESS else f"{text} (no useful worst-case bound)"
+    return f"{gamma:,.0f}" if gamma < 1e6 else f"e^{ln_gamma:.1f}"

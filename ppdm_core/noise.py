@@ -59,8 +59,7 @@ class Noise:
         self, block: Block, name: str, columns: int, fingerprint: bytes
     ) -> NDArray[np.uint64]:  # (n, columns, 2)
         """128 pseudo-random bits per record and component."""
-        values = np.ascontiguousarray(block.X + 0.0, dtype="<f8")  # + 0.0 turns -0.0 into 0.0
-        records = np.concatenate([block.key, values.view(np.uint8)], axis=1)
+        records = np.concatenate([block.key, as_bytes(block.X)], axis=1)
         digests = self._digests(records, self.subkey("digest", name), framed(name, fingerprint))
         cells = np.empty((block.n, columns, 16), dtype=np.uint8)
         cells[:, :, :12] = digests[:, None, :12]
@@ -108,11 +107,23 @@ class Noise:
 
         return [one(identity) for identity in ids]
 
+    def draw_names(self, key: Keys, consumed: Keys, fingerprint: bytes) -> Keys:  # (n, 16)
+        """What stands for each record's draw in the ledger: equal when all that decides the noise
+        is equal, and telling nothing to anybody without the key."""
+        records = np.concatenate([key, consumed], axis=1)
+        return self._digests(records, self.subkey("ledger"), framed(fingerprint))
+
     def ranks(self, key: Keys, name: str) -> NDArray[np.uint64]:  # (n,)
         """A keyed 64-bit number per record that does not depend on its values."""
         cipher = Cipher(algorithms.AES(self.subkey("rank", name)), modes.ECB()).encryptor()
         raw = cipher.update(np.ascontiguousarray(key).tobytes())
         return np.frombuffer(raw, dtype="<u8").reshape(-1, 2)[:, 0]
+
+
+def as_bytes(X: Floats) -> Keys:
+    """The numbers of each record, for digests."""
+    values = np.ascontiguousarray(X + 0.0, dtype="<f8")  # + 0.0 turns -0.0 into 0.0
+    return values.view(np.uint8)
 
 
 def grid_step(scale: float) -> float:

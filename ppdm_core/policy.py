@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from ppdm_core.verdict import Review
+
 Effort = Literal["quick", "standard", "thorough"]
+LEDGER_RECORD, LEDGER_DRAWS = "ledger.record", "ledger.draws"  # limits on all releases together
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Limit:
     set_by: str
     reason: str
     absolute: bool = False  # else on the excess over the baseline
-    waive: tuple[str, ...] = ()  # amplification only: methods without a bound that may pass
+    waive: tuple[str, ...] = ()  # on gamma only: methods without a bound that may pass, inside too
+    review: float | None = None  # from here to ``value`` people decide
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class Policy:
     groups: tuple[str, ...] = ()  # categorical columns whose people are looked at apart
     time_limit: float = 600.0  # seconds, for each attack over all draws
     level: float = 0.95
-    retry_waiver: str = ""  # who allowed a pass by settings that were changed after a refusal
+    review: Review = field(default_factory=Review)
+    collusion_waiver: str = ""  # who vouches that audiences do not put their releases together
 
     @property
     def play(self) -> str:

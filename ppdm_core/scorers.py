@@ -165,7 +165,7 @@ class Linked(Targets):
         """A row picked blindly, of those with the person's label if that is known."""
         one = self.played[0]
         rows, people = self.truth.label[np.unique(one.draw.records)], self.units(one)
-        if self.scenario:
+        if self.scenario == "partial":
             return float(metric.baseline(len(rows)))
         wanted = self.truth.label[people[people >= 0]]
         return float(np.mean([metric.baseline(np.sum(rows == code)) for code in wanted]))

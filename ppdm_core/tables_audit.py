@@ -46,6 +46,7 @@ ALWAYS = {
     "dapl_held_out": METHOD_UNKNOWN,
     "dapl_plug_in": METHOD_UNKNOWN,
     "release_averaging": ONE_RELEASE,
+    "release_differencing": ONE_RELEASE,
 }
 STORIES = {"transform_inverse": "A recipient takes the released values as they stand."}
 IF_COMMON = dict.fromkeys(("known_sample_pca", "known_sample_ica", "column_order"), IN_THE_OPEN)

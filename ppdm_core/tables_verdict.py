@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ppdm_core.gates.required_audits import GOALS, JUDGED, absent, covered, judged_attacks
-from ppdm_core.gates.score_limits import distances, is_sound, judge, limit_of
+from ppdm_core.gates.required_audits import GOALS, absent, covered, judged_attacks
+from ppdm_core.gates.score_limits import is_sound, judge
 from ppdm_core.policy import Limit, Policy
 from ppdm_core.tables_audit import NO_ALIGNMENT, NO_CONTROL, NOTHING_TO_PLAY
 from ppdm_core.types import AuditReport, Goal, Score
@@ -39,13 +39,15 @@ def judged_kinds(report: AuditReport, policy: Policy) -> list[Finding]:
     why = set(report.reasons.values())
     # Where no row belongs to anybody, nothing can be reconstructed or linked. It can be inferred,
     # or two files be put together by it.
-    kinds: list[tuple[Goal, ...]] = [("infer", "pair") if NO_ALIGNMENT in why else JUDGED]
+    kinds: list[tuple[Goal, ...]] = [
+        ("infer", "pair") if NO_ALIGNMENT in why else ("reconstruct", "link")
+    ]
     if NO_CONTROL not in why:
         kinds.append(("member",))
     judged = judged_attacks(report, policy)
     findings = []
     for goals in kinds:
-        finding = covered(" or ".join(GOALS[goal] for goal in goals), goals, judged)
+        finding = covered(" or ".join(GOALS[goal] for goal in goals), goals, judged, report)
         is_covered = finding.outcome == "PASS"
         findings.append(finding if is_covered else replace(finding, outcome="REVIEW"))
     return findings
@@ -83,8 +85,4 @@ def limited(report: AuditReport, key: str, limit: Limit, told: set[str]) -> list
 def judged(score: Score, limit: Limit) -> Finding:
     if not is_sound(score):
         return Finding(score.name, "FAIL", f"{score.name} could not be measured.")
-    finding = judge(score, limit)
-    is_broken = distances(score, limit)[0] > limit_of(score, limit)
-    if finding.outcome == "FAIL" and not is_broken:
-        return replace(finding, outcome="REVIEW")
-    return finding
+    return judge(score, limit)

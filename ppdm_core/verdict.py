@@ -1,4 +1,5 @@
-"""The decision: every gate's findings, worst wins, and only an explicit PASS publishes."""
+"""The decision: every gate's findings, worst wins. A PASS publishes; a REVIEW does when people who
+did not make the release approve it; a FAIL never does."""
 
 from __future__ import annotations
 
@@ -7,6 +8,17 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Outcome = Literal["PASS", "REVIEW", "FAIL"]  # REVIEW: too little is known to tell
+
+
+DAY = 86_400.0  # seconds
+
+
+@dataclass(frozen=True)
+class Review:
+    """What it takes to publish a REVIEW."""
+
+    approvals: int = 1  # different people, none of them the author
+    lapses_after: float = 14 * DAY  # seconds: then an approval no longer counts
 
 
 @dataclass(frozen=True)
@@ -28,7 +40,13 @@ class Verdict:
 
     @property
     def failures(self) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.findings if finding.outcome != "PASS")
+        """What keeps it from a PASS, the worst first."""
+        return tuple(
+            finding
+            for outcome in ("FAIL", "REVIEW")
+            for finding in self.findings
+            if finding.outcome == outcome
+        )
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

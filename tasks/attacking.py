@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,12 +26,17 @@ SPARE: list[Process] = []  # started, without a job
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
-def play(job: Job, names: Sequence[str], progress: Callable[[float], None]) -> AuditReport:
+def play(
+    job: Job,
+    names: Sequence[str],
+    progress: Callable[[float], None],
+    worker: Worker | None = None,
+) -> AuditReport:
     scores: list[Score] = []
     skipped: dict[str, str] = {}
     failed: dict[str, str] = {}
     say(foretell(job.shape(), job.shadows + job.halves, names, job.policy))
-    with Worker(job) as worker:
+    with nullcontext(worker) if worker else Worker(job) as worker:
         for number, name in enumerate(names, start=1):
             share = (number - 1) / len(names)
             say(f"attacking {number}/{len(names)}: {name.replace('_', ' ')}", share)
@@ -118,8 +123,11 @@ class Worker:
             end(self.process)
             self.process = None
 
-    def ask(self, name: str, limit: float) -> tuple[str, Any]:
-        """The answer; whatever it waits for, the process is killed when the time is up."""
+    def ask(self, name: object, limit: float) -> tuple[str, Any]:
+        """The answer to an audit's name or to a question of the self-test.
+
+        Whatever it waits for, the process is killed when the time is up.
+        """
         process, is_new = self.start()
         timer = threading.Timer(limit, process.kill)
         timer.start()

@@ -6,11 +6,12 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.audit import audit_names
-from tasks.attacking import play
+from tasks.attacking import Worker, play
 from tasks.cards import Bar
 from tasks.evidence import export
 from tasks.facts import report_to_dict
 from tasks.plan import Plan
+from tasks.self_test import SelfTesting
 from tasks.shield import shielded
 from warehouse.checkpoints import checkpoint
 from warehouse.stages import is_past
@@ -23,8 +24,12 @@ def attack_shadows(plan: Plan, release_id: str) -> None:
     store, run = plan.run(release_id)
     if is_past(run.stage, "audited"):
         return
+    testing = SelfTesting(store, run, plan.policy)
     job = export(plan, store, run)
-    report = play(job, audit_names(plan.policy), Bar(plan.dataset).show)
+    with Worker(job) as worker:
+        testing.prove(worker)
+        report = play(job, audit_names(plan.policy), Bar(plan.dataset).show, worker)
+        report = testing.cover(worker, job, report)
     store.home.clear_work(release_id)
     checkpoint("attacks played")
     with store.advance(run, "audited") as change:
@@ -35,4 +40,5 @@ def attack_shadows(plan: Plan, release_id: str) -> None:
         ]
         if rows:
             change.db.executemany("insert into audit.score values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        testing.keep(change)
         change.detail.update(scores=len(rows), failed=len(report.failed))

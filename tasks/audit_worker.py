@@ -2,9 +2,9 @@
 
 Its parent kills it when it hangs, and it ends itself when its parent was killed.
 
-It reads pickled messages on standard input, first the evidence, then names of audits, and answers
-each with scores, the reason why it does not apply, or the type of the error. Never with an error's
-message: that may quote a value.
+It reads pickled messages on standard input, first the evidence, then names of audits or questions
+of the self-test, and answers each with what it found, the reason why it does not apply, or the type
+of the error. Never with an error's message: that may quote a value.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         except EOFError:
             return
         try:
-            answer: tuple[str, object] = ("scores", auditor.run(name))
+            found = auditor.run(name) if isinstance(name, str) else name.answer(auditor)
+            answer: tuple[str, object] = ("scores", found)
         except NotApplicable as why:
             answer = ("skipped", str(why))
         except Exception as error:  # noqa: BLE001  a recorded failure, which the gate turns into FAIL

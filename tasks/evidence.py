@@ -52,7 +52,7 @@ def export(plan: Plan, store: Store, run: Run) -> Job:
         if past is not None:
             write(folder / "past", past)
     noise = dataset_noise(store, plan.dataset)
-    seed = noise.subkey("audit", run.source_digest, plan.policy.play, run.code_version)
+    seed = noise.subkey("audit", valid["data"], plan.policy.play, run.code_version)
     draws = plan.policy.shadow_draws
     return Job(str(folder), draws, len(halves), plan.policy, seed, past is not None)
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from ppdm_core.published import ARRAYS, categorical, public_from_dict
+from ppdm_core.self_test.result import result_from_dict
 from ppdm_core.types import AuditReport, Guarantee, Numeric, Public, Schema, Score
 
 __all__ = [
@@ -50,8 +51,11 @@ def guarantee_to_dict(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def guarantee_from_dict(data: Mapping[str, Any]) -> Guarantee:
-    figures = {name: float(data[name]) for name in ("ln_component", "ln_attribute", "ln_record")}
-    return Guarantee(kind=data["kind"], **figures, assumptions=tuple(data["assumptions"]))
+    figures: dict[str, Any] = {
+        name: float(data[name]) for name in ("ln_component", "ln_attribute", "ln_record")
+    }
+    names = {name: tuple(data.get(name, ())) for name in ("assumptions", "without_bound")}
+    return Guarantee(kind=data["kind"], **{**figures, **names})
 
 
 def report_to_dict(report: AuditReport) -> dict[str, Any]:
@@ -64,4 +68,5 @@ def report_from_dict(data: Mapping[str, Any]) -> AuditReport:
         skipped=dict(data["skipped"]),
         failed=dict(data["failed"]),
         not_run=tuple(data.get("not_run", ())),
+        self_test=result_from_dict(data.get("self_test")),
     )

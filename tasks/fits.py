@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.types import Schema
-from warehouse.store import Run, first
+from warehouse.seals import broken
+from warehouse.store import Run, first, read_fact
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,29 +27,42 @@ def fit_identity(sanitizer: Sanitizer, schema: Schema, given: dict[str, Any] | N
 
 
 def stored_fit(db: duckdb.DuckDBPyConnection, dataset: str, identity: str) -> dict[str, Any] | None:
-    query = "select state from meta.fitted where dataset = ? and identity = ?"
+    query = "select release_id, state from meta.fitted where dataset = ? and identity = ?"
     row = first(db, query, [dataset, identity])
-    return json.loads(row[0]) if row else None
+    if row is None:
+        return None
+    release_id, state = row
+    facts = read_fact(db, release_id, "sanitized") or {}
+    if facts.get("fitted", digest_of(state)) != digest_of(state):  # older ones tell nothing
+        raise broken(f"What {release_id} learned from its records was changed afterwards.")
+    return dict(json.loads(state))
+
+
+def digest_of(state: str) -> str:
+    return hashlib.sha256(state.encode()).hexdigest()
 
 
 def published_facts(
     db: duckdb.DuckDBPyConnection, dataset: str, kind: str = "sanitized"
 ) -> list[dict[str, Any]]:
-    """Facts of the releases that left, the oldest first."""
+    """Facts of the releases that left, the oldest first; one that is gone would be forgotten."""
     rows = db.execute(
-        "select f.value from meta.fact f join published.version v using (release_id) "
-        "where v.dataset = ? and f.kind = ? order by v.number",
-        [dataset, kind],
+        "select release_id from published.version where dataset = ? order by number", [dataset]
     ).fetchall()
-    return [json.loads(value) for (value,) in rows]
+    found = [read_fact(db, release_id, kind) for (release_id,) in rows]
+    if None in found:
+        raise broken(f"What {rows[found.index(None)][0]} was made with is not known any more.")
+    return [facts for facts in found if facts is not None]
 
 
 def keep_fit(
     db: duckdb.DuckDBPyConnection, run: Run, identity: str, fitted: Mapping[str, Any]
-) -> None:
+) -> str:
+    """Its digest, which a sealed fact of the run is to hold."""
+    state = json.dumps(dict(fitted), sort_keys=True)
     if stored_fit(db, run.dataset, identity) is None:
-        state = json.dumps(dict(fitted), sort_keys=True)
         db.execute(
             "insert into meta.fitted values (?, ?, ?, ?)",
             [run.dataset, identity, run.release_id, state],
         )
+    return digest_of(state)

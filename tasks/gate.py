@@ -10,31 +10,64 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.gates import Evidence, decide
-from ppdm_core.verdict import Finding, Outcome, worst
+from ppdm_core.types import Account
+from ppdm_core.verdict import Finding, Outcome, Verdict, worst
 from tasks.facts import guarantee_from_dict, report_from_dict
+from tasks.ledger import charge, weigh
 from tasks.plan import Plan, say
 from tasks.shield import shielded
-from warehouse.stages import is_past
-from warehouse.store import Run, now, read_fact
+from warehouse.approvals import WAITERS
+from warehouse.history import check_history
+from warehouse.seals import moment
+from warehouse.stages import WAITING, is_past
+from warehouse.store import Run, read_fact
 
 if TYPE_CHECKING:
     import duckdb
 
 
 EARLIER = "earlier_refusals"
+STAGES: dict[Outcome, str] = {"PASS": "approved", "REVIEW": WAITING, "FAIL": "refused"}
 
 
 @task(name="judge", cache_policy=NO_CACHE)
 @shielded
-def judge(plan: Plan, release_id: str) -> None:
+def judge(plan: Plan, release_id: str, dry_run: bool = False) -> None:
     say("judging")
     store, run = plan.run(release_id)
-    if is_past(run.stage, "approved"):
+    if is_past(run.stage, WAITING):
         return
-    with store.transaction(release_id) as db:
-        report = read_fact(db, release_id, "report")
-        facts = read_fact(db, release_id, "sanitized")
-        refusals = earlier_refusals(db, run, plan)
+    # One transaction reads the ledger, decides and charges: two runs cannot spend the same.
+    with store.advance(run, STAGES["FAIL"]) as change:
+        check_history(change.db)  # what it judges by is what was written
+        account = weigh(change, run, plan)
+        verdict = reached(change.db, run, plan, account)
+        change.to = STAGES[verdict.outcome]
+        if dry_run and change.to == WAITING:  # nobody decides about what nobody wants to publish
+            change.to = "rehearsed"
+        change.detail["failures"] = len(verdict.failures)
+        change.keep(
+            "audit.verdict",
+            {
+                "release_id": release_id,
+                "outcome": verdict.outcome,
+                "data_digest": verdict.data_digest,
+                "policy_digest": verdict.policy_digest,
+                "code_version": verdict.code_version,
+                "findings": json.dumps([asdict(finding) for finding in verdict.findings]),
+                "happened": moment(change.db),
+            },
+        )
+        charge(change, run, plan, account, verdict)
+        if change.to == WAITING:
+            change.keep(WAITERS, {"release_id": release_id, "file": plan.file})
+
+
+def reached(
+    db: duckdb.DuckDBPyConnection, run: Run, plan: Plan, account: Account | None
+) -> Verdict:
+    report = read_fact(db, run.release_id, "report")
+    facts = read_fact(db, run.release_id, "sanitized")
     assert report is not None and facts is not None
     evidence = Evidence(
         report=report_from_dict(report),
@@ -42,43 +75,60 @@ def judge(plan: Plan, release_id: str) -> None:
         method=plan.method,
         policy=plan.policy,
         has_numbers=bool(facts["public"]["columns"]),
+        account=account,
     )
     verdict = decide(evidence, data_digest=facts["data_digest"], code_version=run.code_version)
-    findings = verdict.findings + refusals
-    verdict = replace(verdict, findings=findings, outcome=worst(findings))
-    stage = "approved" if verdict.outcome == "PASS" else "refused"
-    with store.advance(run, stage, failures=len(verdict.failures)) as change:
-        change.db.execute(
-            "insert into audit.verdict values (?, ?, ?, ?, ?, ?, ?)",
-            [
-                release_id,
-                verdict.outcome,
-                verdict.data_digest,
-                verdict.policy_digest,
-                verdict.code_version,
-                json.dumps([asdict(finding) for finding in findings]),
-                now(),
-            ],
+    findings = verdict.findings + earlier_refusals(db, run)
+    return replace(verdict, findings=findings, outcome=worst(findings))
+
+
+TRIED_BEFORE = """
+    with audited as (
+        select release_id, max(json_extract_string(detail, '$.data')) as data
+        from meta.event
+        where dataset = $dataset
+        group by release_id
+        having bool_or(kind = 'audited')
+    )
+    select
+        release_id,
+        d.release_id is not null and file_digest = $file and r.code_version = $code as is_rejected
+    from meta.run r
+    join audited a using (release_id)
+    left join audit.verdict v using (release_id)
+    left join (from audit.decision where choice = 'reject') d using (release_id)
+    where release_id <> $release and (a.data = $data or source_digest = $source) and (
+        d.release_id is not null
+        or (file_digest <> $file or r.code_version <> $code) and (
+            stage = 'refused'
+            or coalesce(v.outcome, '') <> 'PASS' and stage not in ('published', 'unchanged')
         )
+    )
+    order by number
+"""
 
 
-def earlier_refusals(db: duckdb.DuckDBPyConnection, run: Run, plan: Plan) -> tuple[Finding, ...]:
-    """Nobody tunes settings until they pass: a pass by the same method after a refusal of the
-    same data needs somebody's name. A refusal of another method is told, not judged."""
-    rows = db.execute(
-        "select release_id, json_extract_string(f.value, '$.method') from meta.run r "
-        "join meta.fact f using (release_id) where f.kind = 'sanitized' and r.dataset = ? "
-        "and source_digest = ? and file_digest <> ? and stage = 'refused' order by number",
-        [run.dataset, run.source_digest, run.file_digest],
-    ).fetchall()
+def earlier_refusals(db: duckdb.DuckDBPyConnection, run: Run) -> tuple[Finding, ...]:
+    """Nobody tunes settings until they pass, or asks until somebody approves: once the same data
+    were audited with other settings and did not pass, people decide, whichever method it was; and
+    what somebody rejected stays rejected."""
+    valid = read_fact(db, run.release_id, "validated")
+    assert valid is not None
+    values = {
+        "dataset": run.dataset,
+        "release": run.release_id,
+        "data": valid["data"],
+        "source": run.source_digest,
+        "file": run.file_digest,
+        "code": run.code_version,
+    }
+    rows = db.execute(TRIED_BEFORE, values).fetchall()
+    rejected = [name for name, is_rejected in rows if is_rejected]
+    if rejected:
+        why = f"Somebody rejected the same release of the same data ({', '.join(rejected)})."
+        return (Finding(EARLIER, "FAIL", why, observed=f"{len(rejected)} rejected"),)
     if not rows:
         return ()
     names = ", ".join(name for name, _ in rows)
-    why = f"With other settings the same data were refused before ({names})."
-    is_tuned = any(method == plan.method for _, method in rows)
-    if is_tuned and plan.policy.retry_waiver:
-        why += f" Allowed by: {plan.policy.retry_waiver}."
-    elif is_tuned:
-        why += ' Somebody must stand for it by name: retry_waiver = "who and why" in [audit].'
-    outcome: Outcome = "FAIL" if is_tuned and not plan.policy.retry_waiver else "PASS"
-    return (Finding(EARLIER, outcome, why, observed=f"{len(rows)} refused"),)
+    why = f"With other settings or code the same data did not pass before ({names}). People decide."
+    return (Finding(EARLIER, "REVIEW", why, observed=f"{len(rows)} did not pass"),)

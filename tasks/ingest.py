@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -19,14 +20,18 @@ from tasks.keys import dataset_noise
 from tasks.plan import Plan, code_version, say
 from tasks.shield import shielded
 from warehouse.checkpoints import checkpoint
+from warehouse.digests import content_digest
 from warehouse.door import mend_latest
 from warehouse.profile import check_columns, profile
 from warehouse.runs import begin_run, reject_run, tidy
 from warehouse.sources import SOURCES
-from warehouse.sql import column_types
+from warehouse.sql import KEY, LABEL, column_types
 from warehouse.stages import is_past
 from warehouse.store import Run, Store, first, keep_fact
 from warehouse.validated import write_validated
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 @task(name="begin", cache_policy=NO_CACHE)
@@ -106,12 +111,15 @@ def write_records(plan: Plan, store: Store, run: Run) -> None:
         return noise.record_keys(ids, *scope)
 
     with store.advance(run, "validated") as change:
+        check_same_id(change.db, plan)
         columns = with_known_bounds(change.db, plan.dataset, plan.columns)
         validated = write_validated(
             change.db, raw_table(run), validated_table(run), columns, plan.record_id, key_of
         )
+        data = records_digest(change.db, run, plan)
         facts = {
             "n": validated.n,
+            "data": data,
             "schema": asdict(marked(validated.schema, plan.columns)),
             "clamped": validated.clamped,
             "imputed": validated.imputed,
@@ -119,6 +127,32 @@ def write_records(plan: Plan, store: Store, run: Run) -> None:
         }
         keep_fact(change.db, run, "validated", facts)
         change.detail.update(rows=validated.n, dropped=validated.dropped_rows)
+        change.detail.update(data=data, record_id=plan.record_id)
+
+
+def records_digest(db: duckdb.DuckDBPyConnection, run: Run, plan: Plan) -> str:
+    """Of all that a release can use, and nothing else: what is excluded, or how the source is
+    written, makes no other data. Without ids keys are places in this one run."""
+    features = [column.name for column in plan.columns if column.role == "feature"]
+    keys = [KEY] if plan.record_id else []
+    return content_digest(db, validated_table(run), [*keys, *features, LABEL])
+
+
+def check_same_id(db: duckdb.DuckDBPyConnection, plan: Plan) -> None:
+    """Under another id everybody would be somebody else to the ledger."""
+    rows = db.execute(
+        "select distinct json_extract_string(detail, '$.record_id') from meta.event "
+        "where dataset = ? and kind = 'validated'",
+        [plan.dataset],
+    ).fetchall()
+    known = {name for (name,) in rows} - {None}
+    if plan.record_id and known and plan.record_id not in known:
+        raise BadInput(
+            f"Earlier releases of '{plan.dataset}' knew records by '{min(known)}', not by "
+            f"'{plan.record_id}': the ledger could not tell who is who.",
+            column=plan.record_id,
+            remedy="Keep the record_id; give the column its old name if it was renamed.",
+        )
 
 
 def raw_table(run: Run) -> str:

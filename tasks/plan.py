@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ppdm_core.errors import BadInput
-from ppdm_core.policy import Limit, Policy
+from ppdm_core.errors import BadInput, Refused
+from ppdm_core.policy import LEDGER_DRAWS, LEDGER_RECORD, Limit, Policy
 from warehouse.columns import Column, Source
 from warehouse.home import Home
 from warehouse.runs import must_find
@@ -44,14 +45,22 @@ class Plan:
     sink: str = "parquet"
     record_id: str | None = None
     keep_raw: int = 1
+    file: str = "{}"  # the release file itself, as JSON: what waits is published by it
 
     def store(self) -> Store:
         return Store(Home(Path(self.home)), say=say)
 
     def run(self, release_id: str) -> tuple[Store, Run]:
+        """The run, if it is one of this very file: no step may take another one's settings."""
         store = self.store()
         with store.transaction(release_id) as db:
-            return store, must_find(db, release_id)
+            run = must_find(db, release_id)
+        if (run.dataset, run.file_digest) != (self.dataset, self.file_digest):
+            raise Refused(
+                f"{release_id} was begun by another release file.",
+                remedy="Run the release again with the file as it is now.",
+            )
+        return store, run
 
     @property
     def label(self) -> Column | None:
@@ -94,6 +103,7 @@ def check_plan(plan: Plan) -> None:
                 f"The limit on {name} needs a label column.",
                 remedy='Give a column the role "label", or remove the limit.',
             )
+    check_ledger(plan.policy)
     categorical = {column.name for column in plan.columns if column.type == "categorical"}
     for name in plan.policy.groups:
         if name not in categorical:
@@ -140,6 +150,43 @@ def check_limit(name: str, limit: Limit) -> None:
         raise BadInput(
             f"The limit on {name} has no baseline that it could exceed.",
             remedy="Add absolute = true to it.",
+        )
+    check_band(name, limit)
+
+
+def check_band(name: str, limit: Limit) -> None:
+    """What people decide lies on the safe side of the limit."""
+    from ppdm_core.gates.score_limits import line_of
+    from ppdm_core.metrics import METRICS
+
+    metric = METRICS.get(name.split(".")[-1])
+    if limit.review is None:
+        return
+    lines = (limit.review, limit.value)
+    careful, line = lines if metric is None else (line_of(metric, limit, each) for each in lines)
+    if not careful < line:
+        side = "below" if line == limit.value else "above"
+        raise BadInput(
+            f"The limit on {name} leaves nothing to people: its 'review' is not {side} its value.",
+            remedy=f"Set 'review' {side} 'value', or remove it.",
+        )
+
+
+def check_ledger(policy: Policy) -> None:
+    """What can be known to be wrong before any record is read."""
+    for key in (LEDGER_RECORD, LEDGER_DRAWS):
+        limit = policy.limits.get(key)
+        if limit is not None and not 1 <= limit.value < math.inf:
+            unit = "a gamma" if key == LEDGER_RECORD else "a count of draws"
+            raise BadInput(
+                f"The limit on {key} must be {unit} of at least 1. Got {limit.value:g}.",
+                remedy="Correct its value.",
+            )
+    product = policy.limits.get(LEDGER_RECORD)
+    if product is not None and product.waive and LEDGER_DRAWS not in policy.limits:
+        raise BadInput(
+            f"{LEDGER_RECORD} waives methods without a bound, and nothing counts their draws.",
+            remedy=f'Add "{LEDGER_DRAWS}" to [limits].',
         )
 
 

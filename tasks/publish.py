@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +9,27 @@ import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from ppdm_core.errors import BadInput, Refused
-from ppdm_core.noise import SCHEME
-from ppdm_core.rows import BLOCK
+from ppdm_core.errors import BadInput, Refused, Undecided
 from ppdm_core.scaling import Scaling
 from tasks import tracking
-from tasks.cards import card_text, show_rejection, show_release
+from tasks.card_text import card_text
+from tasks.cards import show_rejection, show_release
 from tasks.entries import ReleaseEntry
 from tasks.evidence import numbered
 from tasks.facts import public_from_dict, schema_from_dict
 from tasks.ingest import raw_table, validated_table
-from tasks.keys import dataset_noise
+from tasks.manifests import manifest_body
 from tasks.plan import Plan, code_version, say
 from tasks.shield import shielded
 from tasks.summary import Summary, read_summary
 from warehouse import door
 from warehouse.checkpoints import checkpoint
 from warehouse.door import ORDER
-from warehouse.manifest import verify
+from warehouse.manifest import NAME, file_digest, verify
 from warehouse.runs import tidy
 from warehouse.scan import Answered, Expected
 from warehouse.sql import ROW, quoted
-from warehouse.stages import FINISHED
+from warehouse.stages import FINISHED, WAITING
 from warehouse.store import Run, Store, keep_fact
 
 
@@ -47,25 +45,31 @@ def leave(plan: Plan, release_id: str, dry_run: bool) -> str:
     assert summary.sanitized is not None
     with store.transaction(release_id) as db:
         latest = door.latest_version(db, plan.dataset)
-    if dry_run:
-        return end(store, run, "rehearsed")
+    if dry_run:  # what waits is left to those who decide
+        return WAITING if run.stage == WAITING else end(store, run, "rehearsed")
     same = latest is not None and latest[2] == summary.sanitized["data_digest"]
-    if latest and same and is_intact(store, plan.dataset, latest[0]):
+    if latest and same and is_intact(store, plan.dataset, latest):
         return end(store, run, "unchanged", same_as=latest[1])
+    if run.stage == WAITING and (summary.standing is None or summary.standing.missing):
+        return WAITING
     try:
         door.publish(store, parcel(plan, store, summary))
+    except Undecided:  # an approval lapsed just now
+        return WAITING
     except Refused as refusal:
         return end(store, run, "refused", at_the_door=refusal.message)
     return "published"
 
 
-def is_intact(store: Store, dataset: str, number: int) -> bool:
+def is_intact(store: Store, dataset: str, version: tuple[Any, ...]) -> bool:
     """A latest version that was lost or altered is published again, as a new one."""
+    number, _, _, manifest_digest = version
+    folder = store.home.published / dataset / f"{number:04d}"
     try:
-        verify(store.home.published / dataset / f"{number:04d}")
+        verify(folder)
     except (BadInput, Refused):
         return False
-    return True
+    return file_digest(folder / NAME) == manifest_digest
 
 
 def end(store: Store, run: Run, stage: str, **detail: str) -> str:
@@ -126,6 +130,7 @@ def parcel(plan: Plan, store: Store, summary: Summary) -> door.Parcel:
         run=summary.run,
         sink=plan.sink,
         policy_digest=plan.policy.digest,
+        review=plan.policy.review,
         code_version=code_version(),
         expected=expected(plan, store, summary),
         people=people_table(plan, summary),
@@ -180,41 +185,3 @@ def numeric_ids(db: Any, run: Run, name: str) -> np.ndarray:
     query = f"select try_cast({quoted(name)} as double) as id from {raw_table(run)}"
     ids = np.ma.filled(db.execute(query).fetchnumpy()["id"].astype(np.float64), np.nan)
     return ids[np.isfinite(ids)]
-
-
-def manifest_body(plan: Plan, store: Store, summary: Summary) -> dict[str, Any]:
-    facts, run, verdict = summary.sanitized, summary.run, summary.verdict
-    assert facts is not None and verdict is not None
-    secret = dataset_noise(store, plan.dataset).subkey("input")
-    return {
-        "format": 1,
-        "dataset": plan.dataset,
-        "release_id": run.release_id,
-        "version": f"{run.number:04d}",
-        "released": run.started.date().isoformat(),
-        "owner": plan.owner,
-        "audience": plan.audience,
-        "rows": facts["released"],
-        "label": plan.label.name if plan.label else None,
-        "method": plan.method,
-        "parameters": plan.parameters,
-        "public": facts["public"],
-        "features": [
-            column["name"]
-            for kind in ("numeric", "categorical")
-            for column in facts["schema"][kind]
-        ],
-        "scaling": facts["scaling"],
-        "guarantee": facts["guarantee"],
-        "noise": {"scheme": SCHEME.decode(), "block": BLOCK},
-        "verdict": {
-            "outcome": verdict.outcome,
-            "policy_digest": verdict.policy_digest,
-            "findings": [
-                {"check": f.check, "outcome": f.outcome, "observed": f.observed, "limit": f.limit}
-                for f in verdict.findings
-            ],
-        },
-        "code_version": run.code_version,
-        "input_hmac": hmac.new(secret, run.source_digest.encode(), "sha256").hexdigest(),
-    }

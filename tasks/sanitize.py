@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,14 @@ from tasks.facts import guarantee_to_dict, public_to_dict, schema_from_dict
 from tasks.fits import fit_identity, keep_fit, published_facts, stored_fit
 from tasks.ingest import rejecting, validated_table
 from tasks.keys import dataset_noise
+from tasks.ledger import drawn
 from tasks.outgoing import original_units, reader_of
 from tasks.plan import Plan, say
 from tasks.shield import shielded
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
 from warehouse.door import candidate_table, write_candidate
+from warehouse.ledger import write_draws
 from warehouse.parts import PartRows, to_block, write_parts
 from warehouse.sql import ROW, quoted
 from warehouse.stages import is_past
@@ -90,8 +93,9 @@ class Draws:
         halves = self.halves(X, fitted, is_fit_on_them=aside is None and given is None)
         checkpoint("shadows drawn")
         with self.store.advance(self.run, "sanitized") as change:
-            keep_fit(change.db, self.run, identity, fitted)
+            fit_digest = keep_fit(change.db, self.run, identity, fitted)
             write_kept(change.db, self.run, X, halves)
+            draws_digest = self.write_draws(change.db, X, candidate, fitted)
             self.write_tables(change.db, candidate, shadows, halves, scaling)
             label = (self.plan.label.name,) if self.plan.label else ()
             columns = candidate.public.names + label
@@ -111,6 +115,8 @@ class Draws:
                 "set_aside": rows.n - kept.n,
                 "set_aside_share": max(self.sanitizer.set_aside, reserved),
                 "fit": identity if self.sanitizer.learns else None,
+                "fitted": fit_digest,
+                "draws": draws_digest,
                 "same_columns": self.sanitizer.keeps_columns,
                 "row_aligned": self.sanitizer.row_aligned,
                 "halves": [public_to_dict(half.released.public) for half in halves],
@@ -139,9 +145,16 @@ class Draws:
             return X
         return X.map(lambda block: replace(block, key=row_numbers_from(block)), X.schema)
 
+    @cached_property
+    def data(self) -> str:
+        """Digest of the records: the same ones are judged on the same draws."""
+        with self.store.transaction(self.run.release_id) as db:
+            facts = read_fact(db, self.run.release_id, "validated")
+        assert facts is not None
+        return str(facts["data"])
+
     def shadow_noise(self, k: int) -> Noise:
-        run = self.run
-        scope = (run.source_digest, self.plan.policy.play, run.code_version)
+        scope = (self.data, self.plan.policy.play, self.run.code_version)
         return self.noise.derive("shadow", *scope, str(k))
 
     def halves(self, X: Rows, fitted: dict[str, Any], *, is_fit_on_them: bool) -> list[Half]:
@@ -203,6 +216,15 @@ class Draws:
 
         features = [c.name for c in self.plan.columns if (c.role, c.type) == ("feature", "numeric")]
         return read_basis(Path(self.plan.folder) / name, features)
+
+    def write_draws(
+        self, db: duckdb.DuckDBPyConnection, X: Rows, candidate: Released, fitted: dict[str, Any]
+    ) -> str:
+        """For the ledger, which charges them with the verdict."""
+        without_ids = None if self.plan.record_id else self.run
+        return write_draws(
+            db, self.run, drawn(X, candidate, self.sanitizer, self.noise, fitted, without_ids)
+        )
 
     def write_tables(
         self,

@@ -9,7 +9,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +47,24 @@ def _start_server() -> Handle:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole releases first: what takes longest must not be left to one process at the end."""
     items.sort(key=lambda item: "e2e" not in item.path.parts)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The tests of a file stay in one process, and so do all files that look at one history."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "history" if looks_at_history(file) else file
+
+    return Together(config, log)
+
+
+@cache
+def looks_at_history(file: str) -> bool:
+    return "history: History" in (ROOT / file).read_text()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -23,7 +23,7 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
 
 def test_every_command_exists() -> None:
     pages = "\n".join(page.read_text() for page in PAGES)
-    named = set(re.findall(r"(?:^|`)ppdm ([a-z]+)", pages, re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)ppdm ([a-z-]+)", pages, re.MULTILINE))
     help_text = subprocess.run(
         [sys.executable, "-m", "flows.cli", "--help"],
         cwd=ROOT,
@@ -31,7 +31,7 @@ def test_every_command_exists() -> None:
         capture_output=True,
         text=True,
     ).stdout
-    known = set(re.findall(r"^  (\w+) ", help_text, re.MULTILINE))
+    known = set(re.findall(r"^  ([\w-]+) ", help_text, re.MULTILINE))
     assert named
     assert named <= known
 

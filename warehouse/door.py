@@ -1,9 +1,9 @@
 """The one door through which a release leaves.
 
-It believes nobody: it reads the stored verdict itself, checks that it is a PASS for exactly these
-bytes, this policy and this code, and scans the bytes that leave. The folder is written under a
-temporary name and renamed; `latest` moves last. Killed anywhere, the next run finishes or removes
-what is there.
+It believes nobody: it checks the seals of the history, reads the stored verdict itself, checks that
+it is a PASS, or a REVIEW that enough people approved, for exactly these bytes, this policy and this
+code, and scans the bytes that leave. The folder is written under a temporary name and renamed;
+`latest` moves last. Killed anywhere, the next run finishes or removes what is there.
 """
 
 from __future__ import annotations
@@ -12,23 +12,28 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm_core.errors import Refused
-from ppdm_core.verdict import Verdict
+from ppdm_core.errors import PpdmError, Refused, Undecided
+from ppdm_core.verdict import Review, Verdict, worst
+from warehouse.approvals import standing
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import RESERVED
-from warehouse.home import Home, sync
-from warehouse.manifest import NAME, file_digest, seal
+from warehouse.history import check_history
+from warehouse.home import Home, machine_errors, sync
+from warehouse.home_key import home_key
+from warehouse.manifest import NAME, file_digest, signed
 from warehouse.past import keep_rows
 from warehouse.runs import discard, sweep, version_folder
 from warehouse.scan import Expected, check_bytes
+from warehouse.seals import moment, sealed_rows
 from warehouse.sinks import SINKS
 from warehouse.sql import ROW, quoted
-from warehouse.store import Run, Store, first, machine_errors, now
+from warehouse.store import Run, Store, first
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,6 +48,7 @@ class Parcel:
     run: Run
     sink: str
     policy_digest: str
+    review: Review  # what that policy asks of people
     code_version: str  # of the code that runs now
     expected: Expected
     people: str | None  # table that tells whose row is whose, where rows belong to people
@@ -77,23 +83,71 @@ def read_verdict(db: duckdb.DuckDBPyConnection, release_id: str) -> Verdict | No
     return Verdict.from_dict({**data, "findings": json.loads(data["findings"])})
 
 
-def check_verdict(verdict: Verdict | None, data_digest: str, parcel: Parcel) -> None:
-    def no(why: str) -> Refused:
-        return Refused(
-            f"The door stays shut for {parcel.run.release_id}: {why}",
-            remedy="Run the release again; nothing was published.",
+def shut(run: Run, why: str) -> Refused:
+    return Refused(
+        f"The door stays shut for {run.release_id}: {why}",
+        remedy="Run the release again; nothing was published.",
+    )
+
+
+def check_verdict(verdict: Verdict | None, data_digest: str, parcel: Parcel) -> Verdict:
+    run = parcel.run
+    if verdict is None:
+        raise shut(run, "it has no verdict.")
+    if verdict.outcome not in ("PASS", "REVIEW") or worst(verdict.findings) != verdict.outcome:
+        raise shut(run, "its verdict is not a PASS.")
+    if verdict.data_digest != data_digest:
+        raise shut(run, "its data are not those that the verdict is about.")
+    if verdict.policy_digest != parcel.policy_digest:
+        raise shut(run, "its limits are not those that the verdict was reached by.")
+    if not verdict.code_version == run.code_version == parcel.code_version:
+        raise shut(run, "the code changed after the verdict.")
+    return verdict
+
+
+def check_approved(
+    db: duckdb.DuckDBPyConnection, verdict: Verdict, parcel: Parcel, at: datetime | None = None
+) -> None:
+    """What the gate leaves to people needs as many of them as the policy says."""
+    if verdict.outcome == "PASS":
+        return
+    found = standing(db, parcel.run.release_id, verdict, parcel.review, at)
+    if found.missing:
+        raise Undecided(
+            f"The door stays shut for {parcel.run.release_id}: {found.missing} of {found.needed} "
+            "approvals are missing.",
+            remedy="Nothing was published; see: ppdm decide --help",
         )
 
-    if verdict is None:
-        raise no("it has no verdict.")
-    if verdict.outcome != "PASS" or not verdict.findings or verdict.failures:
-        raise no("its verdict is not a PASS.")
-    if verdict.data_digest != data_digest:
-        raise no("its data are not those that the verdict is about.")
-    if verdict.policy_digest != parcel.policy_digest:
-        raise no("its limits are not those that the verdict was reached by.")
-    if not verdict.code_version == parcel.run.code_version == parcel.code_version:
-        raise no("the code changed after the verdict.")
+
+def check_seals(db: duckdb.DuckDBPyConnection, run: Run) -> None:
+    """Nothing of what the door goes by was edited, added or deleted by somebody else."""
+    try:
+        check_history(db)
+        sealed_rows(db, "audit.verdict", "release_id = ?", [run.release_id])
+    except Refused as found:
+        raise Refused(
+            f"The door stays shut for {run.release_id}: the history of this home is not whole. "
+            f"{found.message}",
+            remedy=f"See: ppdm history --verify. {found.remedy}",
+        ) from None
+
+
+def write_manifest(db: duckdb.DuckDBPyConnection, parcel: Parcel, draft: Path) -> None:
+    """Signed, and with the event that led to the door, so that the history can be held to it.
+
+    That a killed run was continued is left out: the bytes are the same.
+    """
+    row = first(
+        db,
+        "select number, mac from meta.event where release_id = ? and kind <> 'continued' "
+        "order by number desc limit 1",
+        [parcel.run.release_id],
+    )
+    assert row is not None
+    history = {"event": row[0], "mac": row[1]}
+    body = {**parcel.manifest, "files": described(draft), "history": history}
+    (draft / NAME).write_bytes(signed(body, home_key(db).signing()))
 
 
 def publish(store: Store, parcel: Parcel) -> Path:
@@ -105,27 +159,32 @@ def publish(store: Store, parcel: Parcel) -> Path:
         sweep(home, run.dataset)
         draft = final.with_name(f".{final.name}.tmp")
         draft.mkdir()
-    with removed_on_error(draft, final), store.advance(run, "published") as change:
+    with removed_on_error(store, run, draft), store.advance(run, "published") as change:
         checkpoint("door opened")
+        check_seals(change.db, run)
+        happened = moment(change.db)
         data = draft / "data.parquet"
         columns = parcel.expected.names
         data_digest = write_candidate(change.db, run, columns, data, parcel.sink)
-        check_verdict(read_verdict(change.db, run.release_id), data_digest, parcel)
+        verdict = check_verdict(read_verdict(change.db, run.release_id), data_digest, parcel)
+        check_approved(change.db, verdict, parcel, happened)
         check_bytes(data, parcel.expected)
         if parcel.people is not None:
-            keep_rows(change.db, run, candidate_table(run), parcel.expected.columns, parcel.people)
+            columns = parcel.expected.columns
+            kept = keep_rows(change.db, run, candidate_table(run), columns, parcel.people)
+            change.detail["rows"] = kept
         checkpoint("data written")
         (draft / "card.md").write_text(parcel.card)
-        manifest = seal({**parcel.manifest, "files": described(draft)})
-        (draft / NAME).write_bytes(manifest)
+        write_manifest(change.db, parcel, draft)
         settle(draft)
         checkpoint("folder complete")
         replace_folder(draft, final)
         checkpoint("folder renamed")
         manifest_digest = file_digest(final / NAME)
+        digests = (data_digest, manifest_digest)
         change.db.execute(
             "insert into published.version values (?, ?, ?, ?, ?, ?)",
-            [run.dataset, run.number, run.release_id, data_digest, manifest_digest, now()],
+            [run.dataset, run.number, run.release_id, *digests, happened],
         )
         change.detail.update(data=data_digest, manifest=manifest_digest)
     with machine_errors(home.published):
@@ -134,15 +193,23 @@ def publish(store: Store, parcel: Parcel) -> Path:
 
 
 @contextmanager
-def removed_on_error(draft: Path, final: Path) -> Iterator[None]:
+def removed_on_error(store: Store, run: Run, draft: Path) -> Iterator[None]:
     """Without a commit there is no release: nothing of it may stay in sight."""
     try:
         with machine_errors(draft.parent):
             yield
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
-        discard(final)
+        if not is_recorded(store, run):  # what comes after the commit may fail, too
+            discard(version_folder(store.home, run))
         raise
+
+
+def is_recorded(store: Store, run: Run) -> bool:
+    query = "select 1 from published.version where release_id = ?"
+    with suppress(PpdmError), store.transaction(run.release_id) as db:
+        return first(db, query, [run.release_id]) is not None
+    return False
 
 
 def described(folder: Path) -> dict[str, dict[str, Any]]:
@@ -179,11 +246,11 @@ def point_latest(home: Home, dataset: str, version: str) -> None:
 
 def latest_version(
     db: duckdb.DuckDBPyConnection, dataset: str
-) -> tuple[Any, ...] | None:  # number, release id, data digest
+) -> tuple[Any, ...] | None:  # number, release id, digests of data and manifest
     return first(
         db,
-        "select number, release_id, data_digest from published.version where dataset = ? "
-        "order by number desc limit 1",
+        "select number, release_id, data_digest, manifest_digest from published.version "
+        "where dataset = ? order by number desc limit 1",
         [dataset],
     )
 

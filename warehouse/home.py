@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +35,11 @@ class Home:
     @property
     def keys(self) -> Path:
         return self.private / "keys"
+
+    @property
+    def head(self) -> Path:
+        """How far the history had come when it was last written to."""
+        return self.private / "history.head"
 
     @property
     def locks(self) -> Path:
@@ -69,7 +77,7 @@ class Home:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self.private.mkdir(mode=0o700, exist_ok=True)
-            self.private.chmod(0o700)
+            keep_private(self.private)
             for folder in folders:
                 folder.mkdir(exist_ok=True)
         except OSError as error:
@@ -83,6 +91,23 @@ class Home:
         shutil.rmtree(self.work(release_id), ignore_errors=True)
 
 
+def is_shared(folder: Path) -> bool:
+    """Whether its owner let a group in, to release and decide together: `chmod 2770`, no others."""
+    return folder.stat().st_mode & 0o2077 == 0o2070
+
+
+def file_mode(folder: Path) -> int:
+    """Of private files in it."""
+    return 0o660 if is_shared(folder) else 0o600
+
+
+def keep_private(folder: Path) -> None:
+    if is_shared(folder):
+        os.umask(0o007)  # what one of the group writes, the others must be able to change
+    else:
+        folder.chmod(0o700)
+
+
 def sync(path: Path) -> None:
     """Written to the disk itself; for a folder: the names in it."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -90,3 +115,16 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def machine_errors(path: Path) -> Iterator[None]:
+    """Disk trouble as one sentence with exit code 5."""
+    try:
+        yield
+    except OSError as error:
+        causes = {errno.ENOSPC: "the disk is full", errno.EROFS: "it is read-only"}
+        cause = causes.get(error.errno or 0, os.strerror(error.errno or 0).lower())
+        raise MachineTrouble(
+            f"Cannot write below {path}: {cause}.", file=str(path), remedy="Free it and try again."
+        ) from None

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ppdm_core.errors import MachineTrouble
+from warehouse.home import file_mode
 
 PATIENCE = 1.0  # seconds of silent waiting
 LONGEST_DELAY = 0.25
@@ -80,7 +81,10 @@ def _wait(descriptor: int, path: Path, limit: float, say: Callable[[str], None])
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if os.fstat(descriptor).st_uid == os.geteuid():
+            os.fchmod(descriptor, file_mode(path.parent))
+        return descriptor
     except OSError as error:
         raise MachineTrouble(
             f"The lock file '{path.name}' cannot be opened: {error.strerror}.", remedy=CHECK_HOME

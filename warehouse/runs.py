@@ -6,13 +6,16 @@ import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ppdm_core.errors import BadInput
+from warehouse.approvals import keep_authors
 from warehouse.checkpoints import checkpoint
+from warehouse.clock import now
 from warehouse.home import Home
-from warehouse.stages import FINISHED
-from warehouse.store import RUN_COLUMNS, Run, Store, find_run, first, list_runs, move, now, tell
+from warehouse.seals import NAMED
+from warehouse.stages import FINISHED, WAITING
+from warehouse.store import RUN_COLUMNS, Run, Store, find_run, first, list_runs, move, tell
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 STAGE_SCHEMAS = ("raw", "validated", "sanitized")
 # What follows the run's own name, which ends in four digits: exact, because the names of two
 # datasets may start with each other, such as "a" and "a_0001".
-TABLE_END = re.compile(r"(_kept|_candidate|_(shadow|half)_[0-9]{1,2})$")
+TABLE_END = re.compile(r"(_kept|_draws|_candidate|_(shadow|half)_[0-9]{1,2})$")
 
 
 def begin_run(
@@ -36,7 +39,8 @@ def begin_run(
 ) -> tuple[Run, list[Run]]:
     """The unfinished run of the same identity, or a new one; and all earlier ones as they were.
 
-    The dataset's lock is held, so every other unfinished run of the dataset is dead.
+    The dataset's lock is held, so every other unfinished run of the dataset is dead, or waits for
+    a decision about what is not asked for any more.
     """
     with store.transaction(f"{dataset} begins") as db:
         learn_dataset(db, dataset, owner)
@@ -54,7 +58,10 @@ def begin_run(
                     "update meta.run set pid = ?, flow_run_id = ? where release_id = ?",
                     [pid, flow_run_id, run.release_id],
                 )
-                tell(db, dataset, run.release_id, "continued", {"at stage": run.stage})
+                # Whoever only looks at what waits has no part in it.
+                sealed = [] if run.stage == WAITING else keep_authors(db, run.release_id, owner)
+                told = {"at stage": run.stage, NAMED: sealed}
+                tell(db, dataset, run.release_id, "continued", told)
                 return must_find(db, run.release_id), earlier
         release_id = f"{dataset}-{number:04d}"
         db.execute(
@@ -72,7 +79,9 @@ def begin_run(
                 now(),
             ],
         )
-        tell(db, dataset, release_id, "created", {})
+        told = {"source": source_digest, "file": file_digest, "code": code_version}
+        sealed = keep_authors(db, release_id, owner)
+        tell(db, dataset, release_id, "created", {**told, NAMED: sealed})
         return must_find(db, release_id), earlier
 
 
@@ -113,7 +122,8 @@ def tidy(store: Store, dataset: str, keep_raw: int) -> None:
     Digests, facts and events stay.
     """
     with store.transaction(f"{dataset} tidies") as db:
-        finished = [run for run in list_runs(db, dataset) if run.stage in FINISHED]
+        runs = list_runs(db, dataset)
+        finished = [run for run in runs if run.stage in FINISHED]
         drop_tables(db, finished[: max(0, len(finished) - keep_raw)])
         recorded = {
             row[0]
@@ -121,7 +131,7 @@ def tidy(store: Store, dataset: str, keep_raw: int) -> None:
                 "select number from published.version where dataset = ?", [dataset]
             ).fetchall()
         }
-    for run in finished:
+    for run in (*finished, *(run for run in runs if run.stage == WAITING)):
         store.home.clear_work(run.release_id)
         if run.number not in recorded:  # a crash between rename and commit left it
             discard(version_folder(store.home, run))
@@ -148,3 +158,15 @@ def sweep(home: Home, dataset: str) -> None:
 
 def version_folder(home: Home, run: Run) -> Path:
     return home.published / run.dataset / f"{run.number:04d}"
+
+
+def last_raw(db: duckdb.DuckDBPyConnection, dataset: str) -> Any:
+    """The raw table of the newest run that has one still, for Arrow; None if there is none."""
+    rows = db.execute(
+        "select table_name from information_schema.tables where table_schema = 'raw'"
+    ).fetchall()
+    kept = {name for (name,) in rows}
+    for run in reversed(list_runs(db, dataset)):
+        if run.table in kept:
+            return db.sql(f'select * from raw."{run.table}"').to_arrow_table()
+    return None

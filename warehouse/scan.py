@@ -138,6 +138,8 @@ def numbers(table: pa.Table, expected: Expected) -> Iterator[str]:
         yield "it holds values that are not numbers."
     if expected.same_columns and equal_rows(Y, expected.originals[0]) > chance_rows(expected):
         yield "it holds rows equal to original ones, more than chance makes."
+    if expected.same_columns and own_rows(Y, expected) > chance_own_rows(expected):
+        yield "it holds records as they are, more than chance makes."
     if own_matches(Y, expected) > chance_own(Y, expected):
         yield "it holds values of the records themselves, more than chance makes."
     if rare_matches(Y, expected):
@@ -175,6 +177,15 @@ def chance_rows(expected: Expected) -> int:
     """A row equals one of n others with at most n atom^s: its components are drawn apart."""
     per_row = min(1.0, expected.rows * expected.atom**expected.draws)
     return most_by_chance(expected.rows, per_row)
+
+
+def own_rows(Y: Floats, expected: Expected) -> int:
+    """Rows that equal the record that they were made from, which chance makes more seldom."""
+    return int(np.count_nonzero((expected.originals[0] == Y).all(axis=1)))
+
+
+def chance_own_rows(expected: Expected) -> int:
+    return most_by_chance(expected.rows, expected.atom**expected.draws)
 
 
 def own_matches(Y: Floats, expected: Expected) -> int:

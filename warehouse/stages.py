@@ -1,21 +1,27 @@
 """The stages of a release and the only ways between them.
 
     created -> raw -> validated -> sanitized -> audited -> approved -> published
-                                                        `-> refused `-> unchanged, rehearsed
+                                                       |-> waiting -> published
+                                                       `-> refused
 
-A run whose input is bad ends as `rejected`; one that nobody will continue as `abandoned`.
+A PASS is `approved`; a REVIEW is `waiting`, not in a process but here, until people approve or
+reject it. From both the release may also end as `unchanged` (the same bytes as the latest) or be
+`refused` at the door. A dry run ends as `rehearsed`, bad input as `rejected`, and a run that nobody
+will continue, because data, policy or code changed, as `abandoned`.
 """
 
 from __future__ import annotations
 
 from ppdm_core.errors import Defect
 
+WAITING = "waiting"
 ALLOWED: dict[str, frozenset[str]] = {
     "created": frozenset({"raw", "rejected", "abandoned"}),
     "raw": frozenset({"validated", "rejected", "abandoned"}),
     "validated": frozenset({"sanitized", "rejected", "abandoned"}),
     "sanitized": frozenset({"audited", "abandoned"}),
-    "audited": frozenset({"approved", "refused", "abandoned"}),
+    "audited": frozenset({"approved", WAITING, "rehearsed", "refused", "abandoned"}),
+    WAITING: frozenset({"published", "unchanged", "refused", "abandoned"}),
     "approved": frozenset({"published", "unchanged", "rehearsed", "refused", "abandoned"}),
     "published": frozenset(),
     "unchanged": frozenset(),
@@ -25,7 +31,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "abandoned": frozenset(),
 }
 FINISHED = frozenset(stage for stage, onward in ALLOWED.items() if not onward)
-ORDER = ("created", "raw", "validated", "sanitized", "audited", "approved")
+ORDER = ("created", "raw", "validated", "sanitized", "audited", WAITING, "approved")
 
 
 def check_step(before: str, after: str) -> None:

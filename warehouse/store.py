@@ -8,21 +8,23 @@ one transaction with the rows it belongs to and the event that tells of it.
 from __future__ import annotations
 
 import atexit
-import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm_core.errors import BadInput, MachineTrouble
+from ppdm_core.errors import BadInput, MachineTrouble, PpdmError
 from warehouse.checkpoints import checkpoint
+from warehouse.events import append_event, keep_head, last_event
 from warehouse.home import Home
+from warehouse.home_key import home_key
 from warehouse.locks import hold
+from warehouse.seals import NAMED, broken, insert, is_sealed_by, keep, mac_of, read_rows
 from warehouse.stages import check_step
 
 if TYPE_CHECKING:
@@ -59,6 +61,11 @@ class Change:
 
     db: duckdb.DuckDBPyConnection
     detail: dict[str, Any]
+    to: str  # the stage that it leads to; what is written may decide that
+
+    def keep(self, table: str, row: Mapping[str, Any]) -> None:
+        """Writes a sealed row, which the step's event then names."""
+        self.detail.setdefault(NAMED, []).append(keep(self.db, table, row))
 
 
 class Store:
@@ -79,17 +86,21 @@ class Store:
             opened(self.home.database) as connection,
         ):
             migrate(connection)
+            before = last_event(connection)
             yield from committed(connection)
+            if last_event(connection) != before:
+                with suppress(PpdmError):  # what is committed is; a head may lag behind
+                    keep_head(connection)
 
     @contextmanager
     def advance(self, run: Run, to: str, **detail: Any) -> Iterator[Change]:
         """One step of a run: the caller's writes, the new stage and its event, or nothing."""
         with self.transaction(run.release_id) as db:
-            change = Change(db, dict(detail))
+            change = Change(db, dict(detail), to)
             yield change
-            move(db, run.release_id, to, change.detail)
-            checkpoint(f"before commit of {to}")
-        checkpoint(f"after commit of {to}")
+            move(db, run.release_id, change.to, change.detail)
+            checkpoint(f"before commit of {change.to}")
+        checkpoint(f"after commit of {change.to}")
 
 
 @contextmanager
@@ -147,11 +158,14 @@ def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def committed(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    import duckdb
+
     connection.begin()
     try:
         yield connection
     except BaseException:
-        connection.rollback()
+        with suppress(duckdb.Error):  # mid-statement it cannot; closing it rolls back as well
+            connection.rollback()
         raise
     connection.commit()
 
@@ -207,10 +221,6 @@ def first(
     return rows[0] if rows else None
 
 
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
 RUN_COLUMNS = (
     "release_id, dataset, number, source_digest, file_digest, code_version, stage, pid, "
     "flow_run_id, started"
@@ -249,33 +259,30 @@ def tell(
     kind: str,
     detail: Mapping[str, Any],
 ) -> None:
-    db.execute(
-        "insert into meta.event (happened, dataset, release_id, kind, detail) "
-        "values (?, ?, ?, ?, ?)",
-        [now(), dataset, release_id, kind, json.dumps(dict(detail), sort_keys=True)],
-    )
+    append_event(db, dataset, release_id, kind, detail)
+
+
+FACTS = "meta.fact"
 
 
 def keep_fact(db: duckdb.DuckDBPyConnection, run: Run, kind: str, value: Mapping[str, Any]) -> None:
-    db.execute(
-        "insert into meta.fact values (?, ?, ?)", [run.release_id, kind, json.dumps(dict(value))]
-    )
+    row = {"release_id": run.release_id, "kind": kind, "value": json.dumps(dict(value))}
+    insert(db, FACTS, {**row, "seal": mac_of(home_key(db), FACTS, row)})
 
 
 def read_fact(db: duckdb.DuckDBPyConnection, release_id: str, kind: str) -> dict[str, Any] | None:
-    query = "select value from meta.fact where release_id = ? and kind = ?"
-    row = first(db, query, [release_id, kind])
-    return json.loads(row[0]) if row else None
+    """What a step left for the next ones; refused if it was changed since."""
+    rows = read_rows(db, FACTS, "release_id = ? and kind = ?", [release_id, kind])
+    for row in rows:
+        seal = row.pop("seal", None)
+        if seal is None and is_older(db, release_id):
+            continue
+        if not is_sealed_by(seal, mac_of(home_key(db), FACTS, row)):
+            raise broken(f"What was noted of {release_id} ({kind}) was changed afterwards.")
+    return json.loads(rows[0]["value"]) if rows else None
 
 
-@contextmanager
-def machine_errors(path: Path) -> Iterator[None]:
-    """Disk trouble as one sentence with exit code 5."""
-    try:
-        yield
-    except OSError as error:
-        causes = {errno.ENOSPC: "the disk is full", errno.EROFS: "it is read-only"}
-        cause = causes.get(error.errno or 0, os.strerror(error.errno or 0).lower())
-        raise MachineTrouble(
-            f"Cannot write below {path}: {cause}.", file=str(path), remedy="Free it and try again."
-        ) from None
+def is_older(db: duckdb.DuckDBPyConnection, release_id: str) -> bool:
+    """A run from before there were seals has no sealed event."""
+    query = "select 1 from meta.event where release_id = ? and mac is not null limit 1"
+    return first(db, query, [release_id]) is None

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ppdm_core.gates._gate import Evidence, Gate
 from ppdm_core.gates.amplification import Amplification
+from ppdm_core.gates.ledger import Ledger
 from ppdm_core.gates.required_audits import RequiredAudits
 from ppdm_core.gates.score_limits import ScoreLimits
+from ppdm_core.gates.self_test import SelfTest
 from ppdm_core.verdict import Verdict, worst
 
 GATES: dict[str, Gate] = {
     "required_audits": RequiredAudits(),
     "amplification": Amplification(),
     "score_limits": ScoreLimits(),
+    "ledger": Ledger(),
+    "self_test": SelfTest(),
 }
 
 __all__ = ["GATES", "Evidence", "decide"]
 
 
 def decide(evidence: Evidence, *, data_digest: str, code_version: str) -> Verdict:
+    evidence = replace(evidence, code_version=code_version)
     findings = tuple(finding for gate in GATES.values() for finding in gate.check(evidence))
     return Verdict(
         outcome=worst(findings),

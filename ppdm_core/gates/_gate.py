@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from ppdm_core.policy import Policy
-from ppdm_core.types import AuditReport, Guarantee
+from ppdm_core.types import Account, AuditReport, Guarantee
 from ppdm_core.verdict import Finding
 
 
@@ -18,6 +18,8 @@ class Evidence:
     method: str
     policy: Policy
     has_numbers: bool = True  # a numeric feature is released
+    code_version: str = ""  # of the run that is judged
+    account: Account | None = None  # None: the ledger was not asked, which passes nothing
 
 
 class Gate(Protocol):

@@ -26,12 +26,19 @@ class Amplification:
         for key, limit in limits.items():
             yield judge(key, limit, evidence.guarantee, evidence.method)
         if evidence.guarantee.kind == "empirical" and not limits:
+            names = " and ".join(without_bound(evidence.guarantee, evidence.method))
             yield Finding(
                 f"{PREFIX}record",
                 "FAIL",
-                f"{evidence.method} has no worst-case bound, and no amplification limit waives it.",
+                f"{names} has no worst-case bound, and no amplification limit waives it.",
                 in_words(evidence.guarantee.ln_record),
             )
+
+
+def without_bound(guarantee: Guarantee, method: str) -> tuple[str, ...]:
+    """The names that a waiver must give. Whoever waives a pipeline does not know what is in it, so
+    they are those of the methods inside."""
+    return guarantee.without_bound or (method,)
 
 
 def judge(key: str, limit: Limit, guarantee: Guarantee, method: str) -> Finding:
@@ -39,16 +46,25 @@ def judge(key: str, limit: Limit, guarantee: Guarantee, method: str) -> Finding:
     ln_gamma = getattr(guarantee, FIGURES[unit]) if unit in FIGURES else math.nan
     observed, allowed = in_words(ln_gamma), f"at most {limit.value:,.0f}"
     if guarantee.kind == "empirical":
-        waived = method in limit.waive
-        why = (
-            f"{method} has no worst-case bound; {limit.set_by} waived it: {limit.reason}."
+        names = without_bound(guarantee, method)
+        waived = set(names) <= set(limit.waive)
+        why = f"{' and '.join(names)} has no worst-case bound" + (
+            f"; {limit.set_by} waived it: {limit.reason}."
             if waived
-            else f"{method} has no worst-case bound, so no limit on amplification can hold."
+            else ", so no limit on amplification can hold."
         )
         return Finding(key, "PASS" if waived else "FAIL", why, observed, allowed)
-    kept = limit.value > 0 and ln_gamma <= math.log(limit.value)  # NaN keeps nothing
     why = (
         f"One released row changes the odds of any statement about a {unit} by at most "
         f"{observed}; the limit is {limit.value:,.0f} ({limit.set_by})."
     )
-    return Finding(key, "PASS" if kept else "FAIL", why, observed, allowed)
+    if not keeps(ln_gamma, limit.value):
+        return Finding(key, "FAIL", why, observed, allowed)
+    if limit.review is not None and not keeps(ln_gamma, limit.review):
+        why += f" People decide from {limit.review:,.0f} on."
+        return Finding(key, "REVIEW", why, observed, allowed)
+    return Finding(key, "PASS", why, observed, allowed)
+
+
+def keeps(ln_gamma: float, line: float) -> bool:
+    return line > 0 and ln_gamma <= math.log(line)  # NaN keeps nothing

@@ -21,14 +21,15 @@ GOALS: dict[Goal, str] = {
     "single_out": "singling out",
 }
 INSTEAD: dict[Goal, tuple[Goal, ...]] = {"reconstruct": ("infer",)}
-JUDGED: tuple[Goal, ...] = ("reconstruct", "link")  # a limit must stand on one attack of each
+JUDGED: tuple[Goal, ...] = ("reconstruct", "link", "member")  # each needs a limit that judges it
 
 
 @dataclass(frozen=True)
 class RequiredAudits:
     """Every required audit ran to its end, none failed, and each kind of attack has a limit.
 
-    An attack that was measured but that no limit judges supports nothing.
+    An attack that was measured but that no limit judges supports nothing. Where no attack of a
+    kind applies to the release, people must decide whether that risk is borne.
     """
 
     name: ClassVar[str] = "required_audits"
@@ -47,7 +48,7 @@ class RequiredAudits:
         for goal in JUDGED:
             # Where no number is released, nothing can be reconstructed; it can be inferred.
             instead = () if evidence.has_numbers else INSTEAD.get(goal, ())
-            yield covered(GOALS[goal], (goal, *instead), judged)
+            yield covered(GOALS[goal], (goal, *instead), judged, report)
 
 
 def plain(report: AuditReport) -> set[str]:
@@ -63,20 +64,26 @@ def judged_attacks(report: AuditReport, policy: Policy) -> set[str]:
     return {name.split(".")[0] for name in plain(report) & set(policy.limits)}
 
 
-def any_of(goals: tuple[Goal, ...], names: set[str]) -> list[str]:
-    return [name for name in names if name in ATTACKS and ATTACKS[name].goal in goals]
-
-
-def covered(word: str, goals: tuple[Goal, ...], judged: set[str]) -> Finding:
+def covered(word: str, goals: tuple[Goal, ...], judged: set[str], report: AuditReport) -> Finding:
+    check = f"covered.{word}"
     names = [name for name, attack in ATTACKS.items() if attack.goal in goals]
-    if any_of(goals, judged):
-        return Finding(f"covered.{word}", "PASS", f"At least one {word} attack has a limit.")
-    return Finding(
-        f"covered.{word}",
-        "FAIL",
-        f"No measured {word} attack has a limit, so nothing judges that risk. "
-        f"Set one on a score of {' or '.join(names)}.",
-    )
+    powerless = report.self_test.powerless if report.self_test else frozenset()
+    if judged.difference(powerless).intersection(names):
+        return Finding(check, "PASS", f"At least one {word} attack has a limit.")
+    if judged.intersection(names):
+        weak = " and ".join(name for name in names if name in judged)
+        why = f"Nothing judges {word} here: any release of this table keeps the limit on {weak}."
+        return Finding(check, "REVIEW", why)
+    open_names = [name for name in names if name not in report.skipped]
+    if not open_names:
+        reasons = " ".join(dict.fromkeys(report.skipped[name] for name in names))
+        why = f"No {word} attack applies to this release, so nothing judges that risk. {reasons}"
+        return Finding(check, "REVIEW", why)
+    why = f"No measured {word} attack has a limit, so nothing judges that risk. "
+    why += f"Set one on a score of {' or '.join(open_names)}"
+    if set(report.not_run).intersection(open_names):
+        why += ', or if none applies use effort = "standard", which tries them all'
+    return Finding(check, "FAIL", f"{why}.")
 
 
 def absent(report: AuditReport, audit: str, scored: set[str]) -> str | None:

@@ -7,19 +7,21 @@ from typing import ClassVar
 
 from ppdm_core.gates._gate import Evidence
 from ppdm_core.gates.amplification import PREFIX
+from ppdm_core.gates.ledger import LEDGER
 from ppdm_core.metrics import METRICS, Metric
 from ppdm_core.policy import Limit
 from ppdm_core.types import Score
-from ppdm_core.verdict import Finding
+from ppdm_core.verdict import Finding, Outcome
 
 
 @dataclass(frozen=True)
 class ScoreLimits:
-    """Limits on measured scores, judged by the unfavourable end of their interval.
+    """Limits on measured scores, judged by both ends of their interval.
 
-    FAIL when even the favourable end breaks the limit; a limit inside the interval is refused too,
-    because too few records were measured to tell. Limits are on the excess over the baseline
-    (for privacy scores where more is better: on the shortfall below it) unless ``absolute``.
+    PASS when even the unfavourable end keeps the limit, FAIL when even the favourable one breaks
+    it, else REVIEW, because too few records were measured to tell; also REVIEW in the band that
+    the limit leaves to people. Limits are on the excess over the baseline (for privacy scores
+    where more is better: on the shortfall below it) unless ``absolute``.
     """
 
     name: ClassVar[str] = "score_limits"
@@ -30,7 +32,7 @@ class ScoreLimits:
             if not is_sound(score):
                 yield Finding(score.name, "FAIL", f"{score.name} could not be measured.")
         for key, limit in evidence.policy.limits.items():
-            if key.startswith(PREFIX):
+            if key.startswith((PREFIX, LEDGER)):
                 continue
             if all(score.name != key for score in scores):
                 yield Finding(key, "FAIL", f"{key} has a limit but was not measured.")
@@ -46,26 +48,42 @@ def is_sound(score: Score) -> bool:
 
 
 def judge(score: Score, limit: Limit) -> Finding:
-    low, high = distances(score, limit)
-    kept, broken = high <= limit_of(score, limit), low > limit_of(score, limit)
-    allowed = in_words(score, limit)
+    """Of a sound score: NaN is neither within a limit nor beyond it."""
+    outcome, allowed = outcome_of(score, limit), in_words(score, limit)
     observed = f"{score.value:.3g} [{score.low:.3g}, {score.high:.3g}]"
-    if is_toothless(score, limit):
-        kept = False
+    if outcome == "PASS":
+        why = score.sentence
+    elif outcome == "FAIL":
+        why = f"{score.sentence} Limit: {allowed} ({limit.set_by}: {limit.reason})."
+    elif is_toothless(score, limit):
         why = (
             f"{score.sentence} The limit ({allowed}) cannot be broken here, because the baseline "
             f"is {score.baseline:.3g} already; use absolute = true or another epsilon."
         )
-    elif kept:
-        why = score.sentence
-    elif broken:
-        why = f"{score.sentence} Limit: {allowed} ({limit.set_by}: {limit.reason})."
+    elif surely_keeps(score, limit, limit.value):
+        why = (
+            f"{score.sentence} The limit ({allowed}) holds, but people decide from "
+            f"{limit.review:.3g} on ({limit.set_by}: {limit.reason})."
+        )
     else:
         why = (
             f"{score.sentence} {score.n} records are too few to tell whether the limit "
             f"({allowed}) holds; the interval is {score.low:.3g} to {score.high:.3g}."
         )
-    return Finding(score.name, "PASS" if kept else "FAIL", why, observed, allowed)
+    return Finding(score.name, outcome, why, observed, allowed)
+
+
+def outcome_of(score: Score, limit: Limit) -> Outcome:
+    favourable, _ = distances(score, limit)
+    if not favourable <= line_of(score, limit, limit.value):  # a limit that is NaN keeps nothing
+        return "FAIL"
+    lines = [line for line in (limit.value, limit.review) if line is not None]
+    is_kept = all(surely_keeps(score, limit, line) for line in lines)
+    return "PASS" if is_kept and not is_toothless(score, limit) else "REVIEW"
+
+
+def surely_keeps(score: Score, limit: Limit, line: float) -> bool:
+    return distances(score, limit)[1] <= line_of(score, limit, line)
 
 
 def distances(score: Score, limit: Limit) -> tuple[float, float]:
@@ -76,10 +94,10 @@ def distances(score: Score, limit: Limit) -> tuple[float, float]:
     return shift - score.high, shift - score.low
 
 
-def limit_of(score: Score, limit: Limit) -> float:
+def line_of(score: Score | Metric, limit: Limit, value: float) -> float:
     """For scores where more is better, a value to reach; for privacy, a shortfall to bear."""
     is_shortfall = score.kind == "privacy" and not limit.absolute
-    return limit.value if score.better == "down" or is_shortfall else -limit.value
+    return value if score.better == "down" or is_shortfall else -value
 
 
 def is_toothless(score: Score, limit: Limit) -> bool:

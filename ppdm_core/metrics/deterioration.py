@@ -42,7 +42,7 @@ class Deterioration:
     def sentence(self, told: Told) -> str:
         more = "more" if told.value >= 0 else "fewer"
         return (
-            f"With {told.story or 'a classifier'}, {percent(abs(told.value))} {more} of the "
-            "records are classified wrongly when the release is learned from in place of the "
-            "original."
+            (f"With {told.story}, " if told.story else "")
+            + f"{percent(abs(told.value))} {more} of the records are classified wrongly when the "
+            "release is learned from in place of the original."
         )

@@ -12,17 +12,29 @@ import difflib
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from ppdm_core.errors import BadInput
-from ppdm_core.noise import Noise
+from ppdm_core.noise import Noise, as_bytes
 from ppdm_core.scaling import SCALES
-from ppdm_core.types import Floats, Guarantee, Released, Rows, Schema
+from ppdm_core.types import Block, Codes, Floats, Guarantee, Keys, Released, Rows, Schema
 from ppdm_core.validation import check_choice, reject
 
 Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be stored as JSON
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Something of a record that is drawn by itself: while who it is, the fingerprint and what is
+    consumed stay the same, a later release draws nothing new."""
+
+    fingerprint: bytes
+    consumed: Callable[[Block], Keys]  # (n, some) bytes of each record
+    ln_record: float  # what one draw of it may tell, inf where there is no bound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +144,17 @@ class Sanitizer(ABC):
         text = json.dumps([self.name, columns, fitted.get("scaling"), numbers], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=32).digest()
 
+    def parts(self, schema: Schema, fitted: Fitted) -> tuple[Part, ...]:
+        """What the ledger charges; the figures add up to that of the record."""
+
+        def consumed(block: Block) -> Keys:
+            numbers = as_bytes(block.X) if "numeric" in self.accepts else as_bytes(block.X[:, :0])
+            codes = block.C if "categorical" in self.accepts else block.C[:, :0]
+            return np.concatenate([numbers, code_bytes(codes)], axis=1)
+
+        ln_record = self.guarantee(schema, fitted).ln_record
+        return (Part(self.fingerprint(schema, fitted), consumed, ln_record),)
+
     def weaker_promises(self, schema: Schema) -> list[str]:
         """What of the private data the release itself tells, beside its values."""
         told = []
@@ -140,3 +163,7 @@ class Sanitizer(ABC):
         if self.scale == "zscore":
             told.append("Means and deviations of columns come from records, in two digits.")
         return told
+
+
+def code_bytes(codes: Codes) -> Keys:  # (n, c) to (n, 4 c)
+    return np.ascontiguousarray(codes, dtype="<i4").view(np.uint8)

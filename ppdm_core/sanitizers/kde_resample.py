@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ppdm_core.errors import BadInput
 from ppdm_core.guarantee import empirical
-from ppdm_core.noise import Noise
+from ppdm_core.noise import Noise, as_bytes
 from ppdm_core.sanitizers import _resampling as resampling
-from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, code_bytes
 from ppdm_core.scaling import check_widths
-from ppdm_core.types import Block, Floats, Guarantee, Ints, Public, Released, Rows, Schema
+from ppdm_core.types import Block, Floats, Guarantee, Ints, Keys, Public, Released, Rows, Schema
 from ppdm_core.validation import check_choice, check_share, reject
 
 MOST = 10  # released rows per record: more of them show where the record lies
@@ -125,6 +125,14 @@ class KdeResample(Sanitizer):
         # Not the count of rows, nor clipping and rounding: a second release with others shows the
         # same draws again, and no more of them than the larger of the two.
         return [self.bandwidths(schema, fitted).tolist()]
+
+    def parts(self, schema: Schema, fitted: Fitted) -> tuple[Part, ...]:
+        """The class decides the width of the kernel, so that its change shows another row."""
+
+        def consumed(block: Block) -> Keys:
+            return np.concatenate([as_bytes(block.X), code_bytes(block.label[:, None])], axis=1)
+
+        return (Part(self.fingerprint(schema, fitted), consumed, math.inf),)
 
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ppdm_core.noise import Noise
-from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer
 from ppdm_core.types import Floats, Guarantee, Released, Rows, Schema
 from ppdm_core.validation import reject
 
@@ -113,6 +113,9 @@ class Pipeline(Sanitizer):
         parts = (self.numbers, self.words)
         return [[part.name, part.mechanism(schema, fitted)] for part in parts]
 
+    def parts(self, schema: Schema, fitted: Fitted) -> tuple[Part, ...]:
+        return self.numbers.parts(schema, fitted) + self.words.parts(schema, fitted)
+
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         self._check(rows.schema)
         first = self.numbers.sanitize(rows, noise, fitted)
@@ -136,11 +139,14 @@ class Pipeline(Sanitizer):
         self.check_kinds(len(schema.numeric), len(schema.categorical))
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        one, two = (part.guarantee(schema, fitted) for part in (self.numbers, self.words))
+        parts = (self.numbers, self.words)
+        one, two = promises = [part.guarantee(schema, fitted) for part in parts]
+        open_ones = [p.name for p, g in zip(parts, promises, strict=True) if g.kind == "empirical"]
         return Guarantee(
             max(one.kind, two.kind, key=KINDS.index),
             ln_component=max(one.ln_component, two.ln_component),
             ln_attribute=max(one.ln_attribute, two.ln_attribute),
             ln_record=one.ln_record + two.ln_record,
             assumptions=tuple(dict.fromkeys(one.assumptions + two.assumptions)),
+            without_bound=tuple(open_ones),
         )

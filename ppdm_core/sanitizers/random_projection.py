@@ -12,7 +12,7 @@ import numpy as np
 from ppdm_core.guarantee import empirical
 from ppdm_core.noise import Noise
 from ppdm_core.rows import padded_product
-from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer
 from ppdm_core.types import Block, Floats, Guarantee, Numeric, Public, Released, Rows, Schema
 from ppdm_core.validation import check_choice, reject
 
@@ -120,6 +120,12 @@ class RandomProjection(Sanitizer):
             ),
             atom=STEP,
         )
+
+    def parts(self, schema: Schema, fitted: Fitted) -> tuple[Part, ...]:
+        """Another count may show directions that were not there before: it is charged."""
+        (part,) = super().parts(schema, fitted)
+        count = self._count(len(schema.numeric))
+        return (replace(part, fingerprint=part.fingerprint + count.to_bytes(4, "little")),)
 
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
         d = len(schema.numeric)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.errors import BadInput, Defect
 from ppdm_core.noise import Noise
-from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, code_bytes
 from ppdm_core.types import (
     Block,
     Categorical,
@@ -23,6 +23,7 @@ from ppdm_core.types import (
     Floats,
     Guarantee,
     Ints,
+    Keys,
     Public,
     Released,
     Response,
@@ -97,6 +98,18 @@ class RandomizedResponse(Sanitizer):
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
         return [law(response) for response in self.responses(schema)]
+
+    def parts(self, schema: Schema, fitted: Fitted) -> tuple[Part, ...]:
+        """Every column by itself, as it is drawn."""
+
+        def part(j: int, response: Response) -> Part:
+            def consumed(block: Block) -> Keys:
+                _, place_of = places(response.column)
+                return code_bytes(place_of[block.C[:, j], None])
+
+            return Part(digest(law(response)), consumed, math.log(response.gamma))
+
+        return tuple(part(j, response) for j, response in enumerate(self.responses(schema)))
 
     def responses(self, schema: Schema) -> tuple[Response, ...]:
         columns = schema.categorical

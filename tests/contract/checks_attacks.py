@@ -10,6 +10,7 @@ from scipy.special import bdtrc
 from ppdm_core.errors import NotApplicable
 from ppdm_core.metrics import METRICS
 from ppdm_core.scorers import OUTSIDERS_NEEDED, SCORERS
+from ppdm_core.self_test.trial import HEADLINE
 from ppdm_core.types import Attack, Estimate
 from tests.contract.scenes import (
     EPSILON,
@@ -25,16 +26,6 @@ from tests.contract.scenes import (
 SUCCESS = 0.9
 FALSE_ALARM = 1e-6
 SEEDS = range(3)
-HEADLINE = {
-    "reconstruct": "breach_rate",
-    "norms": "norm_breach_rate",
-    "link": "rate",
-    "source": "source_rate",
-    "member": "auc",
-    "infer": "inference_rate",
-    "pair": "pair_rate",
-    "single_out": "singling_rate",
-}
 
 
 def played(attack: Attack, setting: Scene, seed: int = 0) -> Estimate:

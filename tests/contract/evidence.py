@@ -8,10 +8,13 @@ from typing import Any
 
 from ppdm_core.gates import Evidence
 from ppdm_core.policy import Limit, Policy
-from ppdm_core.types import AuditReport, Guarantee, Score
+from ppdm_core.self_test.must_catch import plants_for, relied_on
+from ppdm_core.self_test.result import NOISE, Coverage, Covered, Proof, SelfTestResult
+from ppdm_core.types import Account, AuditReport, Guarantee, Score
 
 NAN, INF = math.nan, math.inf
 BREACH, LINK, USE = "known_pairs.breach_rate", "record_linkage.rate", "knn_accuracy"
+MEMBER = "membership.true_positive_rate"
 OTHER = "shrinkage.relative_error"  # measured, without a limit
 
 
@@ -35,10 +38,39 @@ def limit(value: float, **changed: Any) -> Limit:
     return Limit(value, set_by="DPO", reason="for the test", **changed)
 
 
+ACCOUNT = Account(spent=6.0, asked=3.0, after=9.0, records=500, draws_spent=1, draws_after=2)
+
+
+def with_proofs(evidence: Evidence) -> Evidence:
+    """The same with a self-test that could not be better."""
+    names = relied_on(evidence.policy)
+    found = [Proof(name, plant, 20, 20) for name in names for plant in plants_for(name)]
+    found += [Proof(name, NOISE, 0, 20) for name in names]
+    bad = (Covered("identity", ("known_pairs",)), Covered("slight noise", ("record_linkage",)))
+    result = SelfTestResult(
+        code_version="c",
+        policy_digest=evidence.policy.digest,
+        proofs=tuple(found),
+        coverage=Coverage(500, bad, Covered(NOISE, ())),
+    )
+    report = replace(evidence.report, self_test=result)
+    return replace(evidence, report=report, code_version="c")
+
+
 def good() -> Evidence:
+    return with_proofs(untested())
+
+
+def untested() -> Evidence:
     return Evidence(
         report=AuditReport(
-            scores=(score(BREACH, 0.02), score(LINK, 0.02), score(USE, 0.9), score(OTHER, 0.5))
+            scores=(
+                score(BREACH, 0.02),
+                score(LINK, 0.02),
+                score(MEMBER, 0.02),
+                score(USE, 0.9),
+                score(OTHER, 0.5),
+            )
         ),
         guarantee=Guarantee("bounded", 1.0, 2.0, 3.0, ("One release.",)),
         method="pca_laplace",
@@ -48,9 +80,13 @@ def good() -> Evidence:
                 "amplification.record": limit(30.0),
                 BREACH: limit(0.1),
                 LINK: limit(0.1),
+                MEMBER: limit(0.1),
                 USE: limit(0.8, absolute=True),
+                "ledger.record": limit(math.exp(10.0)),
+                "ledger.draws": limit(3),
             },
         ),
+        account=ACCOUNT,
     )
 
 
@@ -85,13 +121,70 @@ def with_promise(kind: str, ln_record: float) -> Evidence:
     return replace(good(), guarantee=Guarantee(kind, 1.0, 2.0, ln_record))  # type: ignore[arg-type]
 
 
+def with_account(**changed: Any) -> Evidence:
+    return replace(good(), account=replace(ACCOUNT, **changed))
+
+
+def with_self_test(**changed: Any) -> Evidence:
+    result = good().report.self_test
+    assert result is not None
+    return with_report(self_test=replace(result, **changed))
+
+
+def with_proof(attack: str, plant: str, *changed: Proof) -> Evidence:
+    """With these in place of the one proof."""
+    result = good().report.self_test
+    assert result is not None
+    rest = [each for each in result.proofs if (each.attack, each.plant) != (attack, plant)]
+    return with_self_test(proofs=(*rest, *changed))
+
+
+def with_coverage(**changed: Any) -> Evidence:
+    result = good().report.self_test
+    assert result is not None
+    assert result.coverage is not None
+    return with_self_test(coverage=replace(result.coverage, **changed))
+
+
 BROKEN: dict[str, Evidence] = {
+    "no self-test": with_report(self_test=None),
+    "self-test of other code": with_self_test(code_version="d"),
+    "self-test of no code": replace(with_self_test(code_version=""), code_version=""),
+    "self-test of another policy": with_self_test(policy_digest="0"),
+    "self-test without a proof": with_self_test(proofs=()),
+    "a leak that was not planted": with_proof("known_pairs", "rotation"),
+    "a leak that was not noticed": with_proof(
+        "known_pairs", "rotation", Proof("known_pairs", "rotation", 16, 20)
+    ),
+    "a leak noticed more than ever tried": with_proof(
+        "known_pairs", "rotation", Proof("known_pairs", "rotation", 25, 20)
+    ),
+    "a leak noticed in few trials": with_proof(
+        "known_pairs", "rotation", Proof("known_pairs", "rotation", 17, 17)
+    ),
+    "a leak proved twice": with_proof(
+        "known_pairs", "rotation", *[Proof("known_pairs", "rotation", 20, 20)] * 2
+    ),
+    "noise taken for a leak": with_proof(
+        "record_linkage", NOISE, Proof("record_linkage", NOISE, 4, 20)
+    ),
+    "no noise was tried": with_proof("record_linkage", NOISE),
+    "an attack failed on a leak": with_self_test(failed={"record_linkage": "ValueError"}),
+    "the door's scan sees nothing": with_proof(
+        "door_scan", "verbatim rows", Proof("door_scan", "verbatim rows", 0, 20)
+    ),
+    "policy not tried": with_self_test(coverage=None, failed={"coverage": "TimeLimit"}),
+    "policy tried on nothing": with_coverage(bad=()),
+    "policy tried on nobody": with_coverage(records=0),
+    "policy lets a copy pass": with_coverage(bad=(Covered("identity", ()),)),
+    "policy refuses noise": with_coverage(noise=Covered(NOISE, ("record_linkage",))),
     "empty report": with_report(scores=()),
     "required audit failed": with_report(failed={"known_pairs": "ValueError"}),
     "required audit skipped": with_report(skipped={"known_pairs": "It has no pairs."}),
     "required audit missing": with_report(scores=good().report.scores[1:]),
-    "nobody tried to link": only(BREACH, USE, OTHER),
-    "nobody tried to reconstruct": only(LINK, USE),
+    "nobody tried to link": only(BREACH, MEMBER, USE, OTHER),
+    "nobody tried to reconstruct": only(LINK, MEMBER, USE),
+    "nobody asked who is in it": only(BREACH, LINK, USE),
     "no bound": with_promise("empirical", INF),
     "gamma is NaN": with_promise("bounded", NAN),
     "gamma too large": with_promise("bounded", math.log(30.0) + 1e-6),
@@ -106,11 +199,19 @@ BROKEN: dict[str, Evidence] = {
     "value outside its interval": with_score(LINK, value=0.2),
     "no records": with_score(LINK, n=0),
     "an unlimited score is NaN": with_score(OTHER, value=NAN),
-    "limited score missing": with_report(scores=good().report.scores[:2]),
+    "limited score missing": with_report(scores=good().report.scores[:3]),
     "over the limit": with_score(LINK, value=0.3, low=0.2, high=0.4, worst=0.3),
     "useless": with_score(USE, value=0.5, low=0.4, high=0.6, worst=0.5),
     "too few records to tell": with_score(LINK, low=0.0, high=0.2),
+    "the ledger was not asked": replace(good(), account=None),
+    "the account is NaN": with_account(spent=NAN),
+    "the account shrinks": with_account(after=5.0),
+    "the account is spent": with_account(asked=5.0, after=10.1),
+    "the account has no bound": with_account(asked=INF, after=INF, unbounded=("random_rotation",)),
+    "too many draws": with_account(draws_after=4),
+    "unknown account": with_limit("ledger.family", 1e9),
     "measured twice, once over the limit": with_report(
         scores=(score(LINK, 0.3), *good().report.scores)
     ),
 }
+UNDECIDED = {"too few records to tell"}  # of those, what people decide; all others are refused

@@ -232,6 +232,29 @@ class PromisesOnNothing(Planted):
         return replace(super().guarantee(schema, fitted), assumptions=())
 
 
+class ChargesByItsFirstColumn(Planted):
+    def parts(self, schema, fitted):
+        (part,) = super().parts(schema, fitted)
+        return (replace(part, consumed=lambda block: part.consumed(block)[:, :8]),)
+
+
+class ChargesByTheTable(Planted):
+    def parts(self, schema, fitted):
+        (part,) = super().parts(schema, fitted)
+
+        def consumed(block: Block) -> Any:
+            total = np.array([[block.X.sum()]]).view(np.uint8)
+            return np.concatenate([part.consumed(block), np.repeat(total, block.n, 0)], axis=1)
+
+        return (replace(part, consumed=consumed),)
+
+
+class ChargesHalf(Planted):
+    def parts(self, schema, fitted):
+        (part,) = super().parts(schema, fitted)
+        return (replace(part, ln_record=part.ln_record / 2),)
+
+
 class BrokenByNobody(Planted):
     """All sections are there.
 

@@ -11,19 +11,16 @@ import numpy as np
 from ppdm_core.play import Draw, Stage, Truth, cast_all, cast_split
 from ppdm_core.policy import Attacker
 from ppdm_core.public_map import has_map, invert
-from ppdm_core.types import AttackerView, Floats, Ints, Numeric, Public, Schema, Versions
+from ppdm_core.self_test.known_answers import suited
+from ppdm_core.self_test.must_catch import plants_for
+from ppdm_core.types import AttackerView, Batches, Floats, Ints, Numeric, Public, Schema, Versions
 from tests.contract import (
     scene_attribute_inference,
-    scene_column_order,
     scene_correlation_filter,
     scene_kernel_support,
     scene_known_records,
-    scene_known_sample_ica,
-    scene_known_sample_pca,
     scene_linkability,
-    scene_low_bits,
     scene_membership,
-    scene_norm_bounds,
     scene_release_averaging,
     scene_shrinkage,
     scene_singling_out,
@@ -51,6 +48,7 @@ class Weak:
     schema: Schema | None = None
     sample: Floats | None = None
     earlier: tuple[Floats, ...] = ()
+    since: Ints | None = None
     leak: Public | None = None
     known: int = KNOWN
 
@@ -72,8 +70,17 @@ class Scene:
             view,
             sample=weak.sample,
             earlier=tuple(Versions(self.stage.back, Y, weak.public) for Y in weak.earlier),
+            came=self.came,
             reconstructions=copies,
         )
+
+    @property
+    def came(self) -> Batches:
+        """All at once, if the scene does not say."""
+        n, stage = len(self.weak.X), self.stage
+        since = np.zeros(n, dtype=np.int64) if self.weak.since is None else self.weak.since
+        behind = stage.draw.records[stage.shuffle]
+        return Batches(since[behind], since[stage.cast.targets])
 
 
 def people(rng: np.random.Generator, n: int) -> Floats:
@@ -146,21 +153,32 @@ for _module in (
     scene_linkability,
     scene_release_averaging,
     scene_singling_out,
-    scene_column_order,
     scene_correlation_filter,
     scene_kernel_support,
     scene_known_records,
-    scene_known_sample_ica,
-    scene_known_sample_pca,
-    scene_low_bits,
     scene_membership,
-    scene_norm_bounds,
     scene_shrinkage,
     scene_source_record,
     scene_trilateration,
 ):
     _name = _module.__name__.rpartition("scene_")[2]
     SCENES[f"for {_name}"] = lambda rng, make=_module.weak: Weak(**make(rng))
+# What the audit plants for its own test is weak enough for these.
+for _attack in (
+    "column_order",
+    "known_sample_ica",
+    "known_sample_pca",
+    "low_bits",
+    "norm_bounds",
+    "release_differencing",
+):
+    SCENES[f"for {_attack}"] = lambda rng, attack=_attack: planted_for(attack, rng)
+
+
+def planted_for(attack: str, rng: np.random.Generator) -> Weak:
+    plant = suited(attack, plants_for(attack)[0], rng)
+    same = {field.name: getattr(plant, field.name) for field in fields(plant)}
+    return Weak(**same)
 
 
 def scene(kind: str, seed: int = 0) -> Scene:

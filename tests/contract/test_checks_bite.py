@@ -13,7 +13,15 @@ from ppdm_core.gates.amplification import Amplification
 from ppdm_core.gates.required_audits import RequiredAudits
 from ppdm_core.sanitizers import SANITIZERS
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
-from tests.contract import cases, checks, checks_attacks, checks_gates, checks_metrics, planted
+from tests.contract import (
+    cases,
+    checks,
+    checks_attacks,
+    checks_draws,
+    checks_gates,
+    checks_metrics,
+    planted,
+)
 from tests.contract import planted_sanitizers as bad
 from tests.contract.tables import table, with_values
 
@@ -46,6 +54,9 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks.check_more_noise_more_distortion, PcaLaplace(b=1.2), (PcaLaplace(b=0.3),)),
     (checks.check_unchanged_records_keep_their_bytes, bad.CentresEachBlock, ()),
     (checks.check_unchanged_records_keep_their_bytes, bad.KeysByPosition, ()),
+    (checks_draws.check_every_draw_has_a_name, bad.ChargesByItsFirstColumn, ()),
+    (checks_draws.check_every_draw_has_a_name, bad.ChargesByTheTable, ()),
+    (checks_draws.check_charges_add_up, bad.ChargesHalf, ()),
     (checks.check_promise, bad.PromisesWithoutBound, ()),
     (checks.check_promise, bad.PromisesInfinity, ()),
     (checks.check_promise, bad.PromisesLessThanItsPart, ()),
@@ -135,7 +146,7 @@ def test_bad_input_check_lets_no_foreign_error_through():
 
 
 def test_every_check_has_a_bug():
-    modules = (checks, checks_attacks, checks_metrics, checks_gates)
+    modules = (checks, checks_attacks, checks_draws, checks_metrics, checks_gates)
     found = {
         function
         for module in modules

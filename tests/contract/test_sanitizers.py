@@ -7,7 +7,7 @@ import pytest
 
 from ppdm_core.sanitizers import SANITIZERS
 from ppdm_core.types import Numeric, Schema
-from tests.contract import cases, checks
+from tests.contract import cases, checks, checks_draws
 from tests.contract.cases import SanitizerCase
 from tests.contract.tables import schema, table, with_values
 
@@ -116,6 +116,16 @@ def test_more_noise_more_distortion(case: SanitizerCase):
 @each_case
 def test_unchanged_records_keep_their_bytes(case: SanitizerCase):
     checks.check_unchanged_records_keep_their_bytes(case.make())
+
+
+@each_case
+def test_every_draw_has_a_name(case: SanitizerCase):
+    checks_draws.check_every_draw_has_a_name(case.make())
+
+
+@each_case
+def test_charges_add_up(case: SanitizerCase):
+    checks_draws.check_charges_add_up(case.make())
 
 
 @each_case

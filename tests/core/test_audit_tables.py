@@ -288,9 +288,11 @@ def test_bad_tables_are_told(name: str):
     assert error.value.remedy
 
 
-@pytest.mark.parametrize("outcome", ["PASS", "REVIEW"])
-def test_the_door_opens_for_no_review(outcome: Outcome):
-    verdict = Verdict(outcome, (Finding("check", "REVIEW", "why"),), "p", "d", "c")
+@pytest.mark.parametrize(
+    ("outcome", "finding"), [("PASS", "REVIEW"), ("REVIEW", "FAIL"), ("REVIEW", "PASS")]
+)
+def test_the_door_opens_for_no_verdict_that_contradicts_itself(outcome: Outcome, finding: Outcome):
+    verdict = Verdict(outcome, (Finding("check", finding, "why"),), "p", "d", "c")
     parcel: Any = type("Parcel", (), {"run": type("Run", (), {"release_id": "t-0001"})})
     with pytest.raises(Refused, match="not a PASS"):
         check_verdict(verdict, "d", parcel)

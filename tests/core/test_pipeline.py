@@ -95,6 +95,8 @@ def test_the_larger_part_gives_the_figure_of_an_attribute():
 def test_it_is_as_weak_as_its_weaker_part():
     assert promise(pipeline("random_rotation"), mixed()).kind == "empirical"
     assert promise(pipeline("random_rotation"), mixed()).ln_record == math.inf
+    assert promise(pipeline("random_rotation"), mixed()).without_bound == ("random_rotation",)
+    assert promise(pipeline(), mixed()).without_bound == ()
     private = promise(pipeline(**PCA, basis="private"), mixed())
     assert private.kind == "bounded_given_basis"
 

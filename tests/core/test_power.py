@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from ppdm_core.audit import Auditor
 from ppdm_core.intervals import wilson
+from ppdm_core.metrics import METRICS
 from ppdm_core.play import Draw
 from ppdm_core.policy import Attacker, Limit, Policy
 from ppdm_core.power import smallest_limits
@@ -39,6 +43,36 @@ def test_it_is_what_the_audit_makes_of_a_failed_attack():
         attack = name.split(".")[0]
         counted = len(auditor.stages[0].cast.unknown)
         assert found[name] == wilson(0.0, counted, auditor.level)[1], attack
+
+
+TOLD = "membership.true_positive_rate"
+
+
+def test_members_are_told_apart_by_chance_in_few_records():
+    found = [smallest_limits(policy(TOLD), n)[TOLD] for n in (100, 300, 1000, 10_000)]
+    assert found == sorted(found, reverse=True) and found[0] > 0.15 and found[-1] < 0.02
+    assert smallest_limits(policy(TOLD, known=60), 50) == {TOLD: 1.0}
+
+
+def test_an_absolute_limit_bears_the_baseline_too():
+    plan = policy(TOLD)
+    absolute = replace(plan, limits={TOLD: replace(LIMIT, absolute=True)})
+    metric = METRICS["true_positive_rate"]
+    baseline = metric.baseline(np.repeat([True, False], 100))  # type: ignore[arg-type]
+    found = [smallest_limits(each, 300)[TOLD] for each in (absolute, plan)]
+    assert baseline > 0 and found[0] - found[1] == pytest.approx(baseline)
+
+
+def test_it_is_what_the_audit_makes_of_rows_that_tell_nothing():
+    rng = np.random.default_rng(3)
+    people, plan, splits = truth(400), policy(TOLD), []
+    for _ in range(plan.splits):
+        members = np.sort(rng.permutation(400)[:200])
+        noise = rng.random((200, people.X.shape[1]))
+        splits.append(Draw(noise, COPY, members, members=members))
+    auditor = Auditor(people, [Draw(people.X, COPY)], plan, b"s", splits)
+    (score,) = (one for one in auditor.run("membership") if one.name == TOLD)
+    assert score.high - score.baseline == pytest.approx(smallest_limits(plan, 400)[TOLD], rel=0.7)
 
 
 def test_what_is_no_rate_or_has_nobody_left():

@@ -154,3 +154,13 @@ def test_it_promises_nothing():
     promise = RandomProjection().guarantee(schema(), {})
     assert promise.kind == "empirical"
     assert np.isinf([promise.ln_component, promise.ln_attribute, promise.ln_record]).all()
+
+
+def test_another_count_of_directions_is_another_draw():
+    rows = table()
+    names = {
+        part.fingerprint
+        for components in (2, 3)
+        for part in RandomProjection(components=components).parts(rows.schema, {})
+    }
+    assert len(names) == 2

@@ -87,10 +87,11 @@ def test_tiny_halves_are_measured_or_do_not_apply():
 
 def test_a_quick_audit_without_reconstruction_does_not_pass():
     good = evidence.good()
-    keep = ("record_linkage.rate", "attribute_inference.inference_rate")
+    keep = ("record_linkage.rate", "attribute_inference.inference_rate", evidence.MEMBER)
     scores = tuple(evidence.score(name, 0.02) for name in keep)
     judged = Policy(required=("record_linkage",), limits=dict.fromkeys(keep, LIMIT))
     quick = replace(good, report=replace(good.report, scores=scores), policy=judged)
+    quick = evidence.with_proofs(quick)
     assert decide(quick, data_digest="d", code_version="c").outcome == "FAIL"
     words = replace(quick, has_numbers=False)
     assert decide(words, data_digest="d", code_version="c").outcome == "PASS"
@@ -98,13 +99,14 @@ def test_a_quick_audit_without_reconstruction_does_not_pass():
 
 def test_a_limit_on_a_scenario_judges_nothing_else():
     good = evidence.good()
-    names = ("record_linkage.partial.rate", "transform_inverse.breach_rate")
+    names = ("record_linkage.partial.rate", "transform_inverse.breach_rate", evidence.MEMBER)
     scores = (
         evidence.score("record_linkage.rate", 1.0),
         *(evidence.score(name, 0.02) for name in names),
     )
     judged = Policy(required=("record_linkage",), limits=dict.fromkeys(names, LIMIT))
     partial = replace(good, report=replace(good.report, scores=scores), policy=judged)
+    partial = evidence.with_proofs(partial)
     failed = {f.check for f in decide(partial, data_digest="d", code_version="c").failures}
     assert failed == {"covered.linkage"}
 

@@ -64,3 +64,11 @@ def history(_stories: tuple[Future[History], Future[Chain]]) -> History:
 def chain(_stories: tuple[Future[History], Future[Chain]]) -> Chain:
     """The first release of the history in another home, killed again and again."""
     return _stories[1].result()
+
+
+@pytest.fixture(scope="session")
+def waiting(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
+    """A release that waits for two people, and nobody has decided yet; to be copied."""
+    release = release_in(tmp_path_factory.mktemp("waiting")).undecided(approvals=2)
+    assert release.write().run("judge", entry="prepared").exit_code == 0
+    return release

@@ -11,9 +11,11 @@ import signal
 import subprocess
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from ppdm_core.policy import Policy
+from ppdm_core.types import AuditReport
 from warehouse import checkpoints
 
 KEY = hashlib.sha256(b"a key that is only for tests").digest()
@@ -112,9 +114,13 @@ def other_code(args: list[str]) -> None:
     """As if the program had been changed."""
     import tasks.ingest
     import tasks.publish
+    from tasks.self_test import PROVEN, version_of
 
+    other = "0123456789abcdef"
     for module in (tasks.ingest, tasks.publish):
-        module.code_version = lambda: "0123456789abcdef"  # type: ignore[assignment]
+        module.code_version = lambda: other  # type: ignore[assignment]
+    version = version_of(other)
+    PROVEN.update({(home, version, name): found for (home, _, name), found in PROVEN.items()})
     prepared(args)
 
 
@@ -131,6 +137,25 @@ def without_audit(args: list[str]) -> None:
     prepared(args[1:])
 
 
+def without_self_test(args: list[str]) -> None:
+    """The audit does not test itself, or only its attacks or its policy, whichever is left out."""
+    from tasks.self_test import SelfTesting
+
+    if args[0] == "attacks":
+        SelfTesting.prove = lambda *given: None  # type: ignore[method-assign]
+    elif args[0] == "policy":
+        cover = SelfTesting.cover
+        SelfTesting.cover = lambda *given: forgetful(cover(*given))  # type: ignore[method-assign]
+    else:
+        SelfTesting.cover = lambda testing, worker, job, report: report  # type: ignore[method-assign]
+    prepared(args[1:])
+
+
+def forgetful(report: AuditReport) -> AuditReport:
+    assert report.self_test is not None
+    return replace(report, self_test=replace(report.self_test, coverage=None))
+
+
 def killed_steps(args: list[str]) -> None:
     kill_at(args[0])
     prepared(args[1:])
@@ -141,6 +166,7 @@ def prepared(args: list[str]) -> None:
     from flows.commands import read_file
     from tasks import audit, gate, ingest, publish, sanitize
     from tasks.turns import taking_turns
+    from warehouse.runs import tidy
 
     make_known()
     plan = read_file(Path(args[-1]))[1]
@@ -157,3 +183,45 @@ def prepared(args: list[str]) -> None:
             if step.name == args[0]:
                 return
         print(publish.leave.fn(plan, release_id, False))
+        tidy(plan.store(), plan.dataset, plan.keep_raw)
+
+
+def as_user(args: list[str]) -> None:
+    """The command as another operating-system user, who is let in everywhere."""
+    os.setresuid(int(args[0]), 0, 0)
+    with_key(args[1:])
+
+
+def approved_by(args: list[str]) -> None:
+    """A user approves a release, and then the door is tried, without Prefect; unless it dies at
+    the checkpoint that is the second argument."""
+    from flows.commands import read_file
+    from tasks.decide import record_decision
+    from tasks.publish import leave
+    from tasks.turns import taking_turns
+
+    user, point, release_id, file = args
+    os.setresuid(int(user), 0, 0)
+    make_known()
+    plan = read_file(Path(file))[1]
+    record_decision(plan, release_id, "approve", "I looked at it.")
+    kill_at(point)
+    with taking_turns(plan):
+        print(leave.fn(plan, release_id, False))
+
+
+def approved_in_a_group(args: list[str]) -> None:
+    """A user with no rights but those of the group that shares the home approves a release."""
+    from flows.commands import read_file
+    from tasks.decide import record_decision
+    from tasks.summary import read_summary
+
+    user, group, release_id, file = args
+    plan = read_file(Path(file))[1]
+    read_summary(plan.store(), release_id)  # loads all that the user may not read
+    os.setgroups([])
+    os.setresgid(int(group), int(group), int(group))
+    os.setresuid(int(user), int(user), int(user))
+    record_decision(plan, release_id, "approve", "I looked at it.")
+    standing = read_summary(plan.store(), release_id).standing
+    print(standing.missing if standing else "nothing waits")

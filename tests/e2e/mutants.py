@@ -32,9 +32,9 @@ class Mutant:
             print("an answer", flush=True)
         if KIND == "empty":
             candidates = {}
-        if KIND == "nan":
+        if KIND in ("nan", "infinity"):
             last = list(candidates)[-1]
-            candidates[last] = candidates[last] * float("nan")
+            candidates[last] = 0 * candidates[last] + float(KIND)
         return type(estimate)(candidates)
 
 

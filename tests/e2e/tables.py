@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.forkserver import Command, Result, run_cli, start_cli
 
 FEATURES = ("height", "weight", "pulse", "iron")
 CLASSES = ("calm", "tense")
-ATTACKS = ["transform_inverse", "shrinkage", "known_pairs", "record_linkage"]
+ATTACKS = ["transform_inverse", "shrinkage", "known_pairs", "record_linkage", "membership"]
 BY = {"set_by": "tests", "reason": "as the test needs it"}
 
 Row = dict[str, str]
@@ -64,8 +65,9 @@ CONTENT: dict[str, Any] = {
     },
     "limits": {
         "amplification.record": {"value": 1e9, **BY},
-        "record_linkage.rate": {"value": 1.0, **BY},
-        "known_pairs.breach_rate": {"value": 1.0, **BY},
+        "record_linkage.rate": {"value": 0.4, **BY},
+        "known_pairs.breach_rate": {"value": 0.6, **BY},
+        "membership.true_positive_rate": {"value": 0.6, **BY},
         "knn_accuracy": {"value": 0.0, "absolute": True, **BY},
     },
 }
@@ -92,11 +94,24 @@ class Small:
         self.file.write_text(toml(self.content))
         return self
 
+    def copied_to(self, folder: Path) -> Small:
+        """With its home, as both are now."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+        copied = Small(folder, self.name, {**self.env}, [*self.rows])
+        copied.content = copy.deepcopy(self.content)
+        return copied
+
     def strict(self) -> Small:
         """A rotation, which known records undo, under a limit that does not bear it."""
         self.content["sanitizer"] = {"method": "random_rotation"}
-        self.content["audit"]["required"] = ["known_pairs", "record_linkage"]
+        self.content["audit"]["required"] = ["known_pairs", "record_linkage", "membership"]
         self.content["limits"]["known_pairs.breach_rate"]["value"] = 0.1
+        return self
+
+    def undecided(self, approvals: int) -> Small:
+        """A limit that leaves whatever comes to people."""
+        self.content["limits"]["knn_accuracy"]["review"] = 0.9999
+        self.content["review"] = {"approvals": approvals, "lapses_after": "14 days"}
         return self
 
     @property

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from tests.e2e.kills import check_published, orphans
 from tests.e2e.tables import Small, small_rows
+from tests.e2e.test_ledger import charges
 from tests.forkserver import Result
 from warehouse.home import Home
 from warehouse.store import Store
@@ -24,7 +26,7 @@ WAITING = re.compile(r"Waiting for '\w+': .* \(pid \d+\) holds it\.")
 
 
 def test_eight_processes_on_four_datasets_take_turns(small: Maker) -> None:
-    releases = [small(name, small_rows(60, seed)).write() for seed, name in enumerate(DATASETS)]
+    releases = [small(name, small_rows(120, seed)).write() for seed, name in enumerate(DATASETS)]
     commands = [release.start("release", "--json") for release in releases * 2]
     looks: list[Result] = []
     while any(command.is_running for command in commands):
@@ -61,6 +63,42 @@ def check_outcome(releases: list[Small]) -> None:
     )
     # The raw table of the last run of each is kept.
     assert sorted(tables) == sorted((f"{name}_0002",) for name in DATASETS)
+
+
+ROOM = 3  # draws of one record
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 8])
+def test_processes_on_one_dataset_cannot_overspend(
+    count: int, tmp_path: Path, release_in: Maker
+) -> None:
+    """Each brings the table with some records changed in its own way, and all want to leave now."""
+    first = with_room(release_in(tmp_path / "first"))
+    assert first.write().run().exit_code == 0
+    others = []
+    for number in range(count):
+        other = with_room(release_in(tmp_path / str(number)))
+        other.env["PPDM_HOME"] = str(first.home)
+        for row in other.rows[:5]:
+            row["iron"] = repr(float(row["iron"]) + 0.01 * (1 + number))
+        others.append(other.write().start("release", "--json"))
+    results = [command.wait(600) for command in others]
+    fitting = min(count, ROOM - 1)
+    assert Counter(result.exit_code for result in results) == Counter(
+        {0: fitting, 3: count - fitting}
+    )
+    assert len(first.versions()) == 1 + fitting
+    check_published(first)
+    spent = Counter(record for _, record in charges(first.home).elements())
+    assert max(spent.values()) == 1 + fitting
+
+
+def with_room(release: Small) -> Small:
+    gamma = math.exp(1 / release.content["sanitizer"]["b"])
+    limit = {"value": 1.01 * gamma**ROOM, "set_by": "tests", "reason": "three draws"}
+    release.content["limits"]["ledger.record"] = limit
+    return release
 
 
 @pytest.mark.slow

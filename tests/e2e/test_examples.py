@@ -32,9 +32,12 @@ NO_BOUND, ACCURACY = "amplification.record", "best_accuracy"
 LINKED, KNOWN = "record_linkage.rate", "known_pairs.breach_rate"
 INVERTED = "transform_inverse.breach_rate"
 INFERRED = "attribute_inference.inference_rate"
-BROKEN = frozenset({NO_BOUND, LINKED, KNOWN})
-BY_CHANCE = frozenset({LINKED, KNOWN, ACCURACY})  # two random directions may be good or bad ones
+MEMBER, NOT_ASKED = "membership.true_positive_rate", "covered.membership"
+BROKEN = frozenset({NO_BOUND, LINKED, KNOWN, MEMBER})
+BY_CHANCE = frozenset({LINKED, KNOWN, MEMBER, ACCURACY})  # random directions: good or bad ones
 NO_BOUND_AT_LEAST = BY_CHANCE | {NO_BOUND}
+# Of so few records a half may be too small to be drawn from.
+SMALL = frozenset({"self_test.policy", "required.membership", NOT_ASKED})
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Case:
     table: str
     released: tuple[str, ...] = ()  # columns that leave; none: it is refused
     refused_by: frozenset[str] = frozenset()  # every check that does not pass
+    waits: bool = False  # none of these is surely broken: people decide
     either: frozenset[str] = frozenset()  # of those that are so close that another draw may pass
     numbers: tuple[str, ...] = ()  # features of the other table; none: all columns
     words: tuple[str, ...] = ()  # categorical ones
@@ -69,23 +73,37 @@ CASES = (
     Case("wdbc_pca_laplace", "wdbc", ("component_1", "diagnosis")),
     Case("wdbc_pca_laplace", "breast_cancer_wisconsin", ("component_1", "label")),
     Case("additive_noise", "wdbc", ("mean_concave_points", "worst_concave_points", "diagnosis")),
-    Case("additive_noise", "breast_cancer_wisconsin", (*CELLS, "label"), numbers=CELLS),
+    # Two columns with ten values each: even a copy hardly tells who is in it.
+    Case(
+        "additive_noise",
+        "breast_cancer_wisconsin",
+        refused_by=frozenset({NOT_ASKED}),
+        waits=True,
+        numbers=CELLS,
+    ),
     Case("wdbc_rotation", "wdbc", refused_by=BROKEN),
     Case("wdbc_rotation", "wine", refused_by=BROKEN),
     Case("random_projection", "wdbc", refused_by=NO_BOUND_AT_LEAST, either=BY_CHANCE),
     Case("random_projection", "ionosphere", refused_by=NO_BOUND_AT_LEAST, either=BY_CHANCE),
     Case("dct_fuzzy", "wdbc", refused_by=BROKEN),
     Case("dct_fuzzy", "wine", refused_by=BROKEN),
-    Case("nonmetric_mds", "wdbc", refused_by=BROKEN),
+    Case("nonmetric_mds", "wdbc", refused_by=BROKEN, either=frozenset({MEMBER})),
     Case("nonmetric_mds", "wine", refused_by=BROKEN),
-    Case("kde_resample", "wdbc", refused_by=frozenset({NO_BOUND, LINKED})),
-    Case("kde_resample", "iris", refused_by=frozenset({NO_BOUND, LINKED, INVERTED})),
-    Case("randomized_response", "adult", (*WORDS, "label")),
+    Case("kde_resample", "wdbc", refused_by=frozenset({NO_BOUND, LINKED, MEMBER})),
+    Case(
+        "kde_resample",
+        "iris",
+        refused_by=frozenset({NO_BOUND, LINKED, INVERTED, MEMBER}) | SMALL,
+        either=SMALL | {MEMBER},
+    ),
+    Case("randomized_response", "adult", refused_by=frozenset({NOT_ASKED}), waits=True),
     Case(
         "randomized_response",
         "breast_cancer_wisconsin",
-        refused_by=frozenset({LINKED, INFERRED}),  # few columns: each tells more
-        either=frozenset({INFERRED}),
+        # Few columns: each tells more, and less can be judged of so few.
+        refused_by=frozenset({LINKED, INFERRED, NOT_ASKED, "covered.reconstruction"}),
+        either=frozenset({INFERRED, "covered.reconstruction"}),
+        waits=True,
         words=NUCLEI,
     ),
     Case("pipeline", "adult", ("component_1", "component_2", *WORDS, "label")),
@@ -133,7 +151,8 @@ def test_an_example(
     if case.released:
         check_published(case, release, result)
     else:
-        assert (result.exit_code, found["stage"]) == (3, "refused")
+        ending = (4, "waiting") if case.waits else (3, "refused")
+        assert (result.exit_code, found["stage"]) == ending
         assert release.versions() == []
     if case.is_own:
         check_words(case, found)
@@ -159,7 +178,7 @@ def check_words(case: Case, found: dict[str, Any]) -> None:
     """The comment at the top of the file and the page on all methods say what happens."""
     comment = EXAMPLES[case.example].read_text().split("format =")[0]
     head = " ".join(line.strip("# ") for line in comment.split("\n"))
-    verb = "approves" if case.released else "refuses"
+    verb = "leaves" if case.waits else "approves" if case.released else "refuses"
     assert f"gate {verb}" in head
     observed = {
         each["check"]: 100 * float(each["observed"].split()[0])
@@ -173,7 +192,7 @@ def check_words(case: Case, found: dict[str, Any]) -> None:
     if "finds the row" in head:
         assert observed[LINKED] > 50
     told = figures(found["method"])
-    assert told["gate"] == verb
+    assert told["gate"].split()[0] == verb
     recovered = INVERTED if found["method"] == "kde_resample" else KNOWN
     for title, check in (("found", LINKED), ("recovered", recovered), ("classified", ACCURACY)):
         if check in observed:

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ppdm_core.errors import Refused
+from ppdm_core.errors import BadInput, MachineTrouble, Refused, Undecided
 from tests.e2e import mutants
 from tests.e2e.kills import orphans
 from tests.e2e.tables import ATTACKS, Small
@@ -26,8 +27,9 @@ FAILURES = {
     "raising": "ArithmeticError",
     "hanging": "TimeLimit",
     "dying": "WorkerDied",
-    "empty": "ValueError",
+    "empty": "NoScore",
     "nan": "Defect",
+    "infinity": "Defect",
     "scoreless": "NoScore",
 }
 NORMAL = {
@@ -35,6 +37,7 @@ NORMAL = {
     ("raising", "transform_inverse"),
     ("hanging", "record_linkage"),
     ("nan", "record_linkage"),
+    ("infinity", "known_pairs"),
     ("scoreless", "transform_inverse"),
 }
 MATRIX = [
@@ -59,13 +62,6 @@ def approved(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Sma
 def up_to(step: str, release: Small) -> Small:
     assert release.write().run(step, entry="prepared").exit_code == 0
     return release
-
-
-def copy_of(release: Small, folder: Path) -> Small:
-    shutil.copytree(release.folder, folder, symlinks=True)
-    copy = Small(folder, release.name, {**release.env}, release.rows)
-    copy.content = deepcopy(release.content)
-    return copy
 
 
 def with_mutant(release: Small, kind: str, name: str) -> None:
@@ -99,7 +95,7 @@ def check_refused(release: Small, result: Result, name: str, why: str) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), MATRIX)
 def test_a_broken_audit_blocks(kind: str, name: str, sanitized: Small, tmp_path: Path) -> None:
-    release = copy_of(sanitized, tmp_path / "copy")
+    release = sanitized.copied_to(tmp_path / "copy")
     if kind == "hanging":
         release.content["audit"]["time_limit"] = "5 s"
         release.write()  # another policy, and so another run
@@ -112,14 +108,34 @@ def test_a_broken_audit_blocks(kind: str, name: str, sanitized: Small, tmp_path:
     "name", [ATTACKS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in ATTACKS[1:])]
 )
 def test_an_audit_that_is_not_asked_for_blocks(name: str, sanitized: Small, tmp_path: Path) -> None:
-    release = copy_of(sanitized, tmp_path / "copy")
+    release = sanitized.copied_to(tmp_path / "copy")
     result = release.run(name, "", entry="without_audit")
     check_refused(release, result, name, "not asked")
 
 
+@pytest.mark.parametrize(
+    ("what", "check"),
+    [
+        ("everything", "self_test"),
+        pytest.param("attacks", "self_test.attacks", marks=pytest.mark.slow),
+        pytest.param("policy", "self_test.policy", marks=pytest.mark.slow),
+    ],
+)
+def test_an_audit_that_does_not_test_itself_blocks(
+    what: str, check: str, sanitized: Small, tmp_path: Path
+) -> None:
+    release = sanitized.copied_to(tmp_path / "copy")
+    result = release.run(what, "", entry="without_self_test")
+    assert (result.exit_code, result.stdout) == (0, "refused\n")
+    stage, report, findings = ending(release)
+    assert (stage, report["failed"]) == ("refused", {})
+    assert [each["check"] for each in findings if each["outcome"] != "PASS"] == [check]
+    assert not release.published.exists()
+
+
 def test_what_an_attack_prints_is_no_answer(sanitized: Small, tmp_path: Path) -> None:
     """The control: a mutant that only talks too much does not block."""
-    release = copy_of(sanitized, tmp_path / "copy")
+    release = sanitized.copied_to(tmp_path / "copy")
     with_mutant(release, "printing", "known_pairs")
     result = release.run("", entry="prepared")
     assert (result.exit_code, result.stdout) == (0, "published\n")
@@ -128,7 +144,7 @@ def test_what_an_attack_prints_is_no_answer(sanitized: Small, tmp_path: Path) ->
 
 
 def test_the_command_refuses_and_says_so_on_one_screen(sanitized: Small, tmp_path: Path) -> None:
-    release = copy_of(sanitized, tmp_path / "copy")
+    release = sanitized.copied_to(tmp_path / "copy")
     with_mutant(release, "raising", "known_pairs")
     result = release.run("release")
     assert result.exit_code == 3
@@ -138,7 +154,7 @@ def test_the_command_refuses_and_says_so_on_one_screen(sanitized: Small, tmp_pat
 
 
 def test_a_hanging_attack_ends_with_its_killed_command(sanitized: Small, tmp_path: Path) -> None:
-    release = copy_of(sanitized, tmp_path / "copy")
+    release = sanitized.copied_to(tmp_path / "copy")
     with_mutant(release, "hanging", "transform_inverse")
     assert release.run("attack asked", "", entry="killed_steps").exit_code == -9
     deadline = time.monotonic() + 30
@@ -163,6 +179,14 @@ VERDICTS = {
     "of another release": "update audit.verdict set release_id = 'small-0002'",
     "deleted": "delete from audit.verdict",
     "a second one": "insert into audit.verdict select * from audit.verdict",
+    "of another time": "update audit.verdict set happened = happened + interval 1 microsecond",
+    "another seal": "update audit.verdict set mac = repeat('0', 64)",
+    "no seal": "update audit.verdict set mac = null",
+    "a word of a finding": "update audit.verdict set findings = "
+    "replace(findings::varchar, ' the ', ' a ')",
+    "an edited event": "update meta.event set detail = '{}' where kind = 'audited'",
+    "a deleted event": "delete from meta.event where kind = 'audited'",
+    "an event in the future": "update meta.event set happened = happened + interval 1 hour",
     "one cell of the data": "update sanitized.small_0001_candidate "
     "set component_1 = component_1 + 1 where __ppdm_row = "
     "(select min(__ppdm_row) from sanitized.small_0001_candidate)",
@@ -188,10 +212,64 @@ def test_the_door_believes_only_the_stored_verdict(
 ) -> None:
     from warehouse.door import publish
 
-    release = copy_of(approved, tmp_path / "copy")
+    release = approved.copied_to(tmp_path / "copy")
     store, parcel = at_the_door(release)
     change(release, VERDICTS[what])
     with pytest.raises(Refused, match="The door"):
+        publish(store, parcel)
+    check_shut(release)
+
+
+@pytest.mark.parametrize("what", ["missing", "another"])
+def test_the_door_needs_the_key_of_the_home(what: str, approved: Small, tmp_path: Path) -> None:
+    from warehouse.door import publish
+
+    release = approved.copied_to(tmp_path / "copy")
+    store, parcel = at_the_door(release)
+    key = release.private / "keys" / "home-seal.key"
+    kept = key.read_text()
+    key.unlink() if what == "missing" else key.write_text("ab" * 32)
+    with pytest.raises(BadInput, match="ppdm key restore"):
+        publish(store, parcel)
+    check_shut(release)
+    key.write_text(kept)
+    publish(store, parcel)
+    assert release.versions() == ["0001"]
+
+
+def test_what_is_committed_is_not_removed_by_an_interrupt(
+    approved: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from warehouse import store as store_module
+    from warehouse.door import publish
+    from warehouse.manifest import verify
+
+    release = approved.copied_to(tmp_path / "copy")
+    store, parcel = at_the_door(release)
+
+    def interrupted(db: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "keep_head", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            publish(store, parcel)
+    assert release.versions() == ["0001"]
+    verify(release.published / "0001")
+    assert release.run("", entry="prepared").stdout == "unchanged\n"
+    assert release.versions() == ["0001"]
+
+
+def test_the_door_does_not_open_when_the_clock_was_moved_back(
+    approved: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from warehouse import seals
+    from warehouse.door import publish
+
+    release = approved.copied_to(tmp_path / "copy")
+    store, parcel = at_the_door(release)
+    monkeypatch.setattr(seals, "now", lambda: datetime.now(UTC) - timedelta(days=1))
+    with pytest.raises(MachineTrouble, match="clock"):
         publish(store, parcel)
     check_shut(release)
 
@@ -202,7 +280,7 @@ def test_the_door_refuses_another_policy_and_other_code(
 ) -> None:
     from warehouse.door import publish
 
-    release = copy_of(approved, tmp_path / "copy")
+    release = approved.copied_to(tmp_path / "copy")
     store, parcel = at_the_door(release)
     with pytest.raises(Refused, match="The door"):
         publish(store, replace(parcel, **{what: "0" * 64}))
@@ -211,18 +289,87 @@ def test_the_door_refuses_another_policy_and_other_code(
     assert release.versions() == ["0001"]
 
 
-def check_shut(release: Small) -> None:
+DECISIONS = {
+    "deleted": "delete from audit.decision",
+    "by another person": "update audit.decision set uid = 2, name = 'bin'",
+    "of other data": "update audit.decision set data_digest = repeat('0', 64)",
+    "of another day": "update audit.decision set happened = happened + interval 10 days",
+    "there twice": "insert into audit.decision select * from audit.decision",
+    "fewer are needed": "update audit.waiting set file = "
+    "replace(file::varchar, '\"approvals\":2', '\"approvals\":1')",
+    "by no author": "delete from meta.author",
+    "of a verdict that was edited": "update audit.verdict set outcome = 'PASS'",
+    "of findings that were edited": "update audit.verdict set findings = "
+    "replace(findings::varchar, 'REVIEW', 'PASS')",
+    "of a ledger that was edited": "update ledger.entry set total = 0",
+    "of charges that were deleted": "delete from ledger.charge",
+}
+
+
+@pytest.fixture(scope="module")
+def agreed(tmp_path_factory: pytest.TempPathFactory, waiting: Small) -> Small:
+    """What waited for people, and has all the approvals that it needs."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to act for other users")
+    release = waiting.copied_to(tmp_path_factory.mktemp("agreed") / "copy")
+    for user in ("1", "2"):  # the second dies before its release leaves
+        release.run(user, "door opened", "small-0001", entry="approved_by")
+    return release
+
+
+@pytest.mark.parametrize("what", DECISIONS)
+def test_the_door_believes_only_what_people_decided(
+    what: str, agreed: Small, tmp_path: Path
+) -> None:
+    from warehouse.door import publish
+
+    release = agreed.copied_to(tmp_path / "copy")
+    store, parcel = at_the_door(release)
+    change(release, DECISIONS[what])
+    with pytest.raises(Refused, match="The door"):
+        publish(store, parcel)
+    check_shut(release, "waiting")
+
+
+@pytest.mark.parametrize(
+    ("days", "error"),
+    [(13, None), (15, Undecided), (-1, MachineTrouble)],
+    ids=["in time", "lapsed", "clock moved back"],
+)
+def test_approvals_count_for_a_time(
+    days: int,
+    error: type[Exception] | None,
+    agreed: Small,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from warehouse import seals
+    from warehouse.door import publish
+
+    release = agreed.copied_to(tmp_path / "copy")
+    store, parcel = at_the_door(release)
+    monkeypatch.setattr(seals, "now", lambda: datetime.now(UTC) + timedelta(days=days))
+    if error is None:
+        publish(store, parcel)
+        assert release.versions() == ["0001"]
+        return
+    with pytest.raises(error):
+        publish(store, parcel)
+    check_shut(release, "waiting")
+
+
+def check_shut(release: Small, stage: str = "approved") -> None:
     """Nothing is there, not even under a hidden name."""
     assert not release.published.exists() or list(release.published.iterdir()) == []
     with Store(Home(release.home)).transaction("tests") as db:
         assert db.execute("select * from published.version").fetchall() == []
-        assert db.execute("select stage from meta.run").fetchall() == [("approved",)]
+        assert db.execute("select stage from meta.run").fetchall() == [(stage,)]
 
 
 def test_a_verdict_does_not_outlive_the_code_that_reached_it(
     approved: Small, tmp_path: Path
 ) -> None:
-    release = copy_of(approved, tmp_path / "copy")
+    release = approved.copied_to(tmp_path / "copy")
     assert release.run("judge", entry="other_code").exit_code == 0
     with Store(Home(release.home)).transaction("tests") as db:
         runs = db.execute("select release_id, stage from meta.run").fetchall()

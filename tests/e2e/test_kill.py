@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Maker = Callable[..., Small]
 POINTS = sorted(points_in_code())
-ENDINGS = ("unchanged", "rehearsed", "refused", "rejected")
+ENDINGS = ("unchanged", "rehearsed", "refused", "waiting", "rejected")
 
 
 def runs(release: Small) -> dict[str, str]:
@@ -112,11 +112,11 @@ def test_killed_once_and_run_again(point: str, small: Maker, history: History) -
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_killed_on_the_way_to_another_ending(ending: str, when: str, small: Maker) -> None:
     release = small("ending").write()
-    published = [] if ending == "refused" else ["0001"]
+    published = [] if ending in ("refused", "waiting") else ["0001"]
     if published:
         assert release.run("", entry="prepared").exit_code == 0
     result = die_before(release, ending, when)
-    assert result.exit_code == {"refused": 3, "rejected": 2}.get(ending, 0)
+    assert result.exit_code == {"refused": 3, "waiting": 4, "rejected": 2}.get(ending, 0)
     assert list(runs(release).values())[-1] == ending
     assert release.versions() == published
     check_tidy(release)
@@ -129,6 +129,8 @@ def die_before(release: Small, ending: str, when: str) -> Result:
         command.append("--dry-run")
     if ending == "refused":
         release.strict().write()
+    if ending == "waiting":
+        release.undecided(approvals=1).write()
     if ending == "rejected":
         release.rows[3]["iron"] = "none"
         release.write()

@@ -1,5 +1,5 @@
-"""After approved, refused, rehearsed, defective, rejected and killed releases, nothing private
-is in anything that leaves the private folder."""
+"""After approved, refused, waiting, rehearsed, defective, rejected and killed releases, nothing
+private is in anything that leaves the private folder."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tests.e2e.history import ADDED, TOKEN, History
 from tests.e2e.kills import Chain
 from tests.e2e.tables import FEATURES
 from warehouse.home import Home
+from warehouse.home_key import HomeKey
 from warehouse.store import Store
 
 SOME = 25  # rows whose cells are looked for, besides the one with rare values
@@ -31,13 +32,21 @@ def cells(history: History) -> list[str]:
 def needles(history: History) -> list[bytes]:
     """Private things in every form in which they could be written; SQLite turns bytes round."""
     found = [TOKEN.encode()]
-    for secret in (KEY, *(Noise(KEY).subkey("audit", *each) for each in audits(history))):
+    subkeys = (Noise(KEY).subkey("audit", *each) for each in audits(history))
+    for secret in (KEY, *subkeys, *home_secrets(history)):
         found += [secret, secret.hex().encode()]
     for cell in cells(history):
         scaled = float(cell) / 10
         found += [cell.encode(), f"{float(cell):.9f}".encode(), f"{scaled:.9f}".encode()]
         found += [struct.pack(form, x) for x in (float(cell), scaled) for form in ("<d", ">d")]
     return found
+
+
+def home_secrets(history: History) -> list[bytes]:
+    """What seals rows and signs manifests."""
+    root = bytes.fromhex((history.release.private / "keys" / "home-seal.key").read_text())
+    key = HomeKey(root)
+    return [root, key.sealing, key.signing().private_bytes_raw()]
 
 
 def audits(history: History) -> list[tuple[str, str, str]]:

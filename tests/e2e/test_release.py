@@ -61,8 +61,16 @@ def test_a_refused_release_ends_with_3_and_leaves_nothing(history: History) -> N
     found = content["release"]
     assert (found["stage"], found["published"], found["version"]) == ("refused", None, None)
     failed = {each["check"] for each in found["findings"] if each["outcome"] == "FAIL"}
-    assert failed == {"amplification.record", "known_pairs.breach_rate"}
+    rotated = {"known_pairs.breach_rate", "record_linkage.rate", "membership.true_positive_rate"}
+    assert failed == {"amplification.record", *rotated}
     assert found["release_id"].rpartition("-")[2] not in history.release.versions()
+
+
+def test_a_release_that_waits_ends_with_4_and_leaves_nothing(history: History) -> None:
+    result = history.results["waiting"]
+    assert (result.exit_code, answer(result)["release"]["stage"]) == (4, "waiting")
+    assert "history-0005" not in {path.name for path in history.release.published.iterdir()}
+    assert history.release.versions() == ["0001", "0003"]
 
 
 def test_a_dry_run_publishes_nothing_and_a_changed_row_does(history: History) -> None:
@@ -73,8 +81,13 @@ def test_a_dry_run_publishes_nothing_and_a_changed_row_does(history: History) ->
     assert history.release.versions() == ["0001", "0003"]
     latest = history.release.published / "latest"
     assert latest.is_symlink() and str(latest.readlink()) == "0003"
-    # The rehearsal was of the same bytes, so the same draws were judged.
-    assert rehearsed["findings"] == changed["findings"]
+    # The rehearsal was of the same bytes, so the same draws were judged; they are charged once.
+    before, after = (
+        {each["check"]: each for each in found["findings"]} for found in (rehearsed, changed)
+    )
+    assert "for 1 record that it draws anew" in before.pop("ledger.record")["why"]
+    assert "draws nobody anew" in after.pop("ledger.record")["why"]
+    assert before == after
 
 
 def test_a_defect_is_told_without_a_traceback(history: History) -> None:
@@ -94,7 +107,8 @@ def test_a_defect_is_told_without_a_traceback(history: History) -> None:
 def test_status_and_show(history: History) -> None:
     status = history.release.ask("status", "--json")
     stages = {each["release_id"]: each["stage"] for each in answer(status)["runs"]}
-    endings = ["published", "rehearsed", "published", "refused", "abandoned", "rejected"]
+    endings = ["published", "rehearsed", "published", "refused"]
+    endings += ["abandoned", "abandoned", "rejected"]  # the first of these waited for people
     assert stages == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
     shown = history.release.ask("show", "history-0004")
     assert shown.exit_code == 0
@@ -113,10 +127,10 @@ def test_private_tables_of_old_runs_are_dropped_and_digests_stay(history: Histor
     # The last run was rejected and left no tables; keep_raw = 1 keeps no older ones.
     assert query(history.release, listing) == []
     runs = query(history.release, "select source_digest, file_digest from meta.run")
-    assert len(runs) == 6
+    assert len(runs) == 7
     assert all(len(digest) == DIGEST for run in runs for digest in run)
     facts = query(history.release, "select release_id from meta.fact where kind = 'sanitized'")
-    assert {release_id for (release_id,) in facts} == {f"history-{i:04d}" for i in range(1, 5)}
+    assert {release_id for (release_id,) in facts} == {f"history-{i:04d}" for i in range(1, 6)}
     versions = query(history.release, "select data_digest, manifest_digest from published.version")
     assert len(versions) == 2 and all(len(each) == DIGEST for row in versions for each in row)
 
@@ -146,7 +160,7 @@ def test_the_mlflow_runs_carry_the_verdicts(history: History) -> None:
     assert experiment is not None
     runs = client.search_runs([experiment.experiment_id])
     verdicts = {run.data.tags["release_id"]: run.data.tags["outcome"] for run in runs}
-    endings = ["published", "rehearsed", "published", "refused"]
+    endings = ["published", "rehearsed", "published", "refused", "waiting"]
     assert verdicts == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
     assert all("zoom/record_linkage.rate.baseline" in run.data.metrics for run in runs)
 
@@ -198,9 +212,7 @@ def test_verify_finds_missing_and_added_files(history: History, tmp_path: Path) 
 
 
 def copy_of(history: History, folder: Path) -> Small:
-    old = history.release
-    shutil.copytree(old.folder, folder, symlinks=True)
-    release = Small(folder, old.name, old.env, [*old.rows])
+    release = history.release.copied_to(folder)
     release.rows[6] = {**release.rows[6], "iron": "5.0"}
     return release.write()
 

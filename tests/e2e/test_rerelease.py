@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,3 +107,14 @@ def test_the_warehouse_keeps_whose_rows_they_were(history: History) -> None:
     assert first < second  # the same keys with the same numbers, and one more
     numbers = {row[:-1] for row in after}  # the label stands last
     assert {tuple(row) for _, *row in second} == numbers
+
+
+def test_kept_rows_that_were_edited_are_handed_to_no_attacker(
+    history: History, tmp_path: Path
+) -> None:
+    release = history.release.copied_to(tmp_path / "copy")
+    release.rows[6] = {**release.rows[6], "iron": "5.0"}
+    with Store(Home(release.home)).transaction("tests") as db:
+        db.execute("update published.history_0001 set component_1 = component_1 + 1")
+    result = release.write().run("attack shadows", entry="prepared")
+    assert "kept rows of history-0001 are not those that left" in result.stderr

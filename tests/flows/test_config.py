@@ -11,6 +11,8 @@ from flows.config import MODELS, ReleaseFile, check_names, load
 from flows.config_sections import SanitizerSpec
 from ppdm_core.errors import BadInput
 from ppdm_core.policy import Attacker, Limit
+from ppdm_core.verdict import Review
+from tasks.plan import check_limit
 from warehouse.columns import Column, Source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -152,6 +154,32 @@ def test_time_limits(tmp_path: Path, text: str, seconds: float) -> None:
     assert load(changed(tmp_path, '"10 min"', text)).audit.time_limit == seconds
 
 
+def test_what_people_decide(tmp_path: Path) -> None:
+    assert load(write(tmp_path)).policy().review == Review(approvals=1, lapses_after=14 * 86400.0)
+    section = '[review]\napprovals = 2\nlapses_after = "3 days"\n[limits]'
+    policy = load(changed(tmp_path, "[limits]", section)).policy()
+    assert policy.review == Review(approvals=2, lapses_after=3 * 86400.0)
+    band = load(changed(tmp_path, "value = 0.1,", "value = 0.1, review = 0.05,"))
+    assert band.policy().limits["known_pairs.breach_rate"].review == 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "side"),
+    [
+        ("known_pairs.breach_rate", "value = 0.1,", "value = 0.1, review = 0.2,", "below"),
+        ("known_pairs.breach_rate", "value = 0.1,", "value = 0.1, review = 0.1,", "below"),
+        ("knn_accuracy", "value = 0.75,", "value = 0.75, review = 0.7,", "above"),
+        ("amplification.record", "value = 1100,", "value = 1100, review = 2000,", "below"),
+    ],
+)
+def test_people_decide_on_the_safe_side_of_a_limit(
+    tmp_path: Path, name: str, old: str, new: str, side: str
+) -> None:
+    limit = load(changed(tmp_path, old, new)).policy().limits[name]
+    with pytest.raises(BadInput, match=f"is not {side} its value"):
+        check_limit(name, limit)
+
+
 def test_the_digest_is_of_what_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     digest = load(write(tmp_path)).digest
@@ -193,6 +221,7 @@ def test_examples(name: str) -> None:
         "amplification.record": 1100,
         "record_linkage.rate": 0.05,
         "known_pairs.breach_rate": 0.10,
+        "membership.true_positive_rate": 0.15,
         "best_accuracy": 0.75,
     }
 
@@ -221,11 +250,13 @@ def test_both_examples_differ_only_in_the_method() -> None:
         ("b = 0.3", "b = nan", "The 'b' key of [sanitizer] must be a finite number"),
         ("b = 0.3", "b = 2020-01-01", "The 'b' key of [sanitizer] must be a finite number"),
         ('"10 min"', '"ten minutes"', 'must be a time such as "10 min"'),
+        ("[audit]", "[review]\napprovals = 0\n[audit]", "greater than or equal to 1. Got 0."),
+        ("[audit]", '[review]\nlapses_after = "0 days"\n[audit]', "must be greater than 0"),
         ('["known_pairs", "record_linkage"]', "[]", "must have at least 1 item"),
         ('["known_pairs", "record_linkage"]', '["a", "a"]', "requires 'a' twice"),
         ("amplification.record", "amplification.recrod", "Did you mean 'amplification.record'?"),
         ("knn_accuracy", "KNN accuracy", "Unknown limit 'KNN accuracy'."),
-        ("absolute = true", 'waive = ["x"]', "only amplification limits have"),
+        ("absolute = true", 'waive = ["x"]', "only limits on gamma have"),
         ("value = 0.1,", "", "The 'value' key of limit 'known_pairs.breach_rate' is missing."),
         ("value = 0.1,", "value = inf,", "The 'value' key of limit 'known_pairs.breach_rate' must"),
         ("Europe/Berlin", "Europe/Berlim", "Did you mean 'Europe/Berlin'?"),
@@ -299,7 +330,7 @@ def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
 
 
 NAMES = {
-    "methods": {"pca_laplace", "random_rotation"},
+    "methods": {"pca_laplace", "random_rotation", "pipeline"},
     "attacks": {"known_pairs", "record_linkage", "shrinkage"},
     "metrics": {"breach_rate", "knn_accuracy"},
 }
@@ -319,6 +350,7 @@ def test_known_names(tmp_path: Path) -> None:
         ),
         ('"record_linkage"]', '"linkage"]', "Unknown attack 'linkage'. Did you mean"),
         ('["random_rotation"]', '["rotation"]', "Unknown method 'rotation'."),
+        ('["random_rotation"]', '["pipeline"]', "Name the method without a bound that the"),
         ("knn_accuracy", "knn_acuracy", "Unknown metric 'knn_acuracy'."),
         ("pairs.breach_rate", "pears.breach_rate", "Unknown attack 'known_pears'."),
         ("pairs.breach_rate", "pairs.rate", "Unknown metric 'rate'. Did you mean 'breach_rate'?"),

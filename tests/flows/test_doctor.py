@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,11 @@ from flows.doctor import examine
 from flows.processes import Running, identity_of, write_record
 from flows.services import stop_services
 from ppdm_core.errors import BadInput
-from tasks.keys import backup_key, dataset_noise, key_path
+from tasks.keys import HOME, backup_key, dataset_noise, key_path
 from warehouse.home import Home
 from warehouse.locks import hold
 from warehouse.runs import begin_run
-from warehouse.store import Store
+from warehouse.store import Store, list_runs
 
 
 @pytest.fixture
@@ -82,6 +82,34 @@ def test_a_folder_that_others_can_read(home: Home) -> None:
     assert remedies(examine(home.root)) == [f"chmod 700 {home.private}"]
 
 
+@pytest.fixture
+def own_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def test_a_folder_that_a_group_shares(home: Home, own_umask: None) -> None:
+    home.private.chmod(0o2770)
+    assert remedies(examine(home.root)) == []
+    home.create()
+    assert home.private.stat().st_mode & 0o7777 == 0o2770
+    home.private.chmod(0o2775)
+    assert remedies(examine(home.root)) == [f"chmod 700 {home.private}"]
+    home.create()
+    assert home.private.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_waits_for_people_is_told(store: Store) -> None:
+    with store.transaction() as db:
+        (run,) = list_runs(db)
+    for stage in ("raw", "validated", "sanitized", "audited", "waiting"):
+        with store.advance(run, stage):
+            pass
+    (remedy,) = [each for each in remedies(examine(store.home.root)) if "decide" in each]
+    assert remedy.startswith("ppdm decide wine-0001 --approve")
+
+
 def test_defects_are_listed(home: Home) -> None:
     (home.private / "defects").mkdir()
     (home.private / "defects" / "20260101-000000.txt").write_text("code")
@@ -118,4 +146,18 @@ def test_a_key_that_is_not_there(damage: Callable[[Store], None], words: str, st
 def test_a_key_counts_as_backed_up_once_it_was(store: Store, tmp_path: Path) -> None:
     assert "never backed up" in examine(store.home.root).text
     backup_key(store, "wine", tmp_path / "wine.key.json")
-    assert "backed up once" in examine(store.home.root).text
+    found = examine(store.home.root).text
+    assert "wine: present, and backed up once" in found
+    assert "of the home: present, never backed up" in found
+    assert f"ppdm key backup --out FILE --home {store.home.root}" in found
+    backup_key(store, HOME, tmp_path / "home.key.json")
+    assert "of the home: present, and backed up once" in examine(store.home.root).text
+
+
+def test_a_touched_history_needs_a_look(store: Store) -> None:
+    assert "history    whole, up to event 1" in examine(store.home.root).text
+    with store.transaction() as db:
+        db.execute("update meta.event set kind = 'x'")
+    answer = examine(store.home.root)
+    assert answer.exit_code == 5
+    assert "LOOK  history    Event 1 (wine-0001, x) was changed" in answer.text

@@ -118,7 +118,7 @@ def test_the_draft_is_the_weak_but_whole_release_it_says(
     file, answer, text = many
     assert (file.dataset.name, file.dataset.audience) == ("t", "to be decided")
     assert file.sanitizer_parameters()["gamma"] == {"record": 1000}
-    assert len(file.audit.required) == 4
+    assert len(file.audit.required) == 5
     assert {limit.set_by for limit in file.limits.values()} == {"draft"}
     assert "best_accuracy" not in file.limits  # no label
     assert "WEAKER PROMISE" in text and "# [schedule]" in text
@@ -149,7 +149,7 @@ def test_nothing_of_the_cells_gets_out(tmp_path: Path) -> None:
     _, answer, text = drafted(source)
     told = text + answer.text + json.dumps(answer.payload)
     assert str(SECRET) not in told and "canary" not in told and str(rows) not in told
-    constants = {"1", "2", "1000", "99", "40", "0.05", "0.1", "10", "1100", "0", "3"}
+    constants = {"1", "2", "1000", "99", "40", "0.05", "0.1", "0.15", "10", "1100", "0", "3"}
     digits = {word.strip('.,*%"') for word in text.split() if any(c.isdigit() for c in word)}
     assert {each for each in digits if each.replace(".", "").isdigit()} <= constants
 

@@ -25,7 +25,6 @@ from tasks.audit import attack_shadows
 from tasks.facts import public_from_dict, public_to_dict
 from tasks.gate import judge
 from tasks.ingest import begin, load_raw, validate
-from tasks.keys import write_key
 from tasks.plan import Plan, check_plan
 from tasks.publish import expected, leave
 from tasks.sanitize import make_draws
@@ -33,6 +32,7 @@ from tasks.summary import Summary, read_summary
 from warehouse.columns import Column, Source
 from warehouse.door import candidate_table
 from warehouse.home import Home
+from warehouse.key_files import write_key
 from warehouse.scan import check_bytes
 from warehouse.sinks.parquet import write as write_parquet
 
@@ -45,6 +45,7 @@ SMALL = Policy(
         "amplification.record": LIMIT,
         "record_linkage.rate": Limit(0.2, "DPO", "1 in 5"),
         "shrinkage.breach_rate": Limit(0.5, "DPO", "half"),
+        "membership.true_positive_rate": Limit(0.5, "DPO", "half"),
     },
     attacker=Attacker(),
     shadow_draws=1,
@@ -170,7 +171,10 @@ def test_a_release_of_words_alone_is_attacked_by_its_words(plan: Plan, quiet: No
     assert "works on numbers" in summary.report.skipped["shrinkage"]
     assert summary.verdict is not None
     why = {finding.check: finding.why for finding in summary.verdict.failures}
-    assert set(why) == {"covered.reconstruction", "shrinkage.breach_rate"}
+    on_numbers = {"shrinkage.breach_rate", "membership.true_positive_rate"}
+    on_numbers |= {"covered.reconstruction", "covered.membership"}
+    assert set(why) == {*on_numbers, "covered.linkage"}
+    assert "any release of this table keeps the limit on record_linkage" in why["covered.linkage"]
 
 
 def test_categories_without_a_limit_on_amplification_are_bad_input(plan: Plan) -> None:

@@ -5,10 +5,19 @@ from pathlib import Path
 import pytest
 
 from ppdm_core.errors import BadInput
-from tasks.keys import backup_key, dataset_noise, key_path, restore_key
+from tasks.keys import (
+    HOME,
+    backup_key,
+    check_key,
+    dataset_noise,
+    is_backed_up,
+    key_path,
+    public_key,
+    restore_key,
+)
 from warehouse.home import Home
 from warehouse.runs import learn_dataset
-from warehouse.store import Store
+from warehouse.store import Store, tell
 
 
 @pytest.fixture
@@ -80,3 +89,40 @@ def test_a_wrong_backup_is_refused(store: Store, tmp_path: Path) -> None:
         restore_key(store, out)
     with pytest.raises(BadInput, match="has no key here"):
         backup_key(store, "other", tmp_path / "other.json")
+
+
+def test_the_key_of_the_home_is_backed_up_like_any_other(store: Store, tmp_path: Path) -> None:
+    out = tmp_path / "home.json"
+    with pytest.raises(BadInput, match="This home has no key here"):
+        backup_key(store, HOME, out)
+    pem = public_key(store)
+    assert not is_backed_up(store, HOME)
+    backup_key(store, HOME, out)
+    assert is_backed_up(store, HOME) and not is_backed_up(store, "wine")
+    path = key_path(store.home, HOME)
+    content = path.read_text()
+    path.write_text("ab" * 32)
+    with pytest.raises(BadInput, match="not the one that its earlier releases"):
+        check_key(store, HOME)
+    assert restore_key(store, out) == HOME
+    assert path.read_text() == content
+    assert public_key(store) == pem
+
+
+def test_no_dataset_is_backed_up_while_the_event_cannot_be_sealed(
+    store: Store, tmp_path: Path
+) -> None:
+    dataset_noise(store, "wine")
+    with store.transaction() as db:
+        tell(db, "wine", "", "note", {})
+    key_path(store.home, HOME).unlink()
+    with pytest.raises(BadInput, match="earlier releases of this home"):
+        backup_key(store, "wine", tmp_path / "wine.json")
+    assert list(tmp_path.glob("*.json")) == []
+
+
+def test_the_public_key_holds_no_secret(store: Store) -> None:
+    pem = public_key(store)
+    secret = key_path(store.home, HOME).read_text().strip()
+    assert b"PUBLIC KEY" in pem and secret.encode() not in pem
+    assert public_key(store) == pem

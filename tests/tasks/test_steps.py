@@ -14,9 +14,10 @@ from ppdm_core.policy import Attacker, Policy
 from tasks.ingest import begin, load_raw, validate
 from tasks.plan import Plan
 from tasks.sanitize import make_draws
+from warehouse.clock import now
 from warehouse.columns import Column, Source
 from warehouse.home import Home
-from warehouse.store import now, read_fact
+from warehouse.store import read_fact
 
 POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
 SAMPLE = {"components": 1, "b": 0.5, "basis": "sample", "basis_share": 0.3}

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from ppdm_core.errors import BadInput
-from ppdm_core.policy import Limit
+from ppdm_core.metrics import METRICS, Told
+from ppdm_core.metrics._metric import Better
+from ppdm_core.policy import Limit, Policy
 from ppdm_core.types import AuditReport, Score
-from tasks.cards import measured
+from tasks.card_text import measured
 from tasks.plan import check_limit, needs_label
 
 ABSOLUTE = Limit(0.5, "who", "why", absolute=True)
@@ -47,17 +49,27 @@ def test_which_limits_need_a_label() -> None:
     assert not any(map(needs_label, ("stress", "record_linkage.rate", "amplification.record")))
 
 
-def score(name: str, value: float, **given) -> Score:
+def sentence(name: str, value: float, original: float | None = None) -> str:
+    return METRICS[name].sentence(Told(value, 0.6, "", Policy((), {}).attacker.epsilon, original))
+
+
+def score(name: str, value: float, better: Better = "up", **given) -> Score:
     kind = given.pop("kind", "utility")
-    return Score(name, kind, "up", value, value - 0.02, value + 0.02, 100, 0.6, value, **given)
+    return Score(name, kind, better, value, value - 0.02, value + 0.02, 100, 0.6, value, **given)
 
 
 REPORT = AuditReport(
     (
-        score("record_linkage.rate", 0.03, kind="privacy", sentence="Few are found."),
-        score("knn_accuracy", 0.85, original=0.97, sentence="Neighbours do well."),
-        score("knn_accuracy.deterioration", 0.12, sentence="Some is lost."),
-        score("best_accuracy", 0.9, original=0.98, candidate="knn_accuracy", sentence="Best."),
+        score("record_linkage.rate", 0.03, "down", kind="privacy", sentence=sentence("rate", 0.03)),
+        score("knn_accuracy", 0.85, original=0.97, sentence=sentence("knn_accuracy", 0.85, 0.97)),
+        score("knn_accuracy.deterioration", 0.125, "down", sentence="Some is lost."),
+        score(
+            "best_accuracy",
+            0.9,
+            original=0.98,
+            candidate="knn_accuracy",
+            sentence=sentence("best_accuracy", 0.9, 0.98),
+        ),
         score("column_distance", 0.1, notes={"worst_column": 0.25}),
     ),
     skipped={"stress": "It needs rows.", "known_pairs": "Nobody is known."},
@@ -67,18 +79,24 @@ REPORT = AuditReport(
 
 def test_the_card_tells_attackers_from_recipients() -> None:
     verdict = SimpleNamespace(findings=[SimpleNamespace(check="best_accuracy")])
-    text = "\n".join(measured(SimpleNamespace(report=REPORT, verdict=verdict)))
+    plan = SimpleNamespace(policy=Policy(required=(), limits={}))
+    text = "\n".join(measured(plan, SimpleNamespace(report=REPORT, verdict=verdict)))
     attackers, recipients = text.split("## What recipients get")
-    for words in ("record_linkage.rate", "Few are found.", "known_pairs", "`membership` was not"):
+    for words in (
+        "record_linkage.rate",
+        sentence("rate", 0.05),
+        "known_pairs",
+        "`membership` was not",
+    ):
         assert words in attackers and words not in recipients
     for words in ("knn_accuracy", "`stress` does not apply", "`adjusted_rand` was not run"):
         assert words in recipients and words not in attackers
     (row,) = [line for line in recipients.splitlines() if line.startswith("| knn_accuracy |")]
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
-    # Its deterioration has no line of its own.
-    assert cells[2:] == ["higher", "0.85", "0.83 to 0.87", "0.97", "0.12 (0.1 to 0.14)", "0.6"]
+    # In bands, and its deterioration has no line of its own.
+    assert cells[2:] == ["higher", "0.85", "0.8 to 0.9", "1", "0.15 (0.1 to 0.15)", "0.6"]
     assert "deterioration" not in recipients
-    assert "- Best." in recipients  # judged
-    assert "Neighbours do well." not in recipients  # a line of the table is enough
+    assert f"- {sentence('best_accuracy', 0.9, 1.0)}" in recipients  # judged
+    assert sentence("knn_accuracy", 0.85, 1.0) not in recipients  # a line of the table is enough
     assert "`best_accuracy`: that of `knn_accuracy`." in recipients
     assert "`column_distance`: worst column 0.25." in recipients

@@ -77,6 +77,19 @@ def test_one_original_row_is_stopped(tmp_path: Path) -> None:
         check_bytes(save(tmp_path / "data.parquet", Y), expected())
 
 
+def test_few_records_as_they_are_are_stopped_where_rows_of_others_may_be_met(
+    tmp_path: Path,
+) -> None:
+    """With two coarse columns chance may make some rows of anybody, but hardly one of its own."""
+    coarse, few = expected(grid=None, atom=2e-3), 4
+    Y = X + rng.random((N, 2))
+    Y[:few] = X[np.arange(few) + 10]  # of others: within the law
+    check_bytes(save(tmp_path / "data.parquet", Y), coarse)
+    Y[:few] = X[:few]
+    with pytest.raises(Refused, match="records as they are"):
+        check_bytes(save(tmp_path / "data.parquet", Y), coarse)
+
+
 def test_a_rare_value_in_any_column_is_stopped(tmp_path: Path) -> None:
     Y = X + rng.random((N, 2))
     Y[17, 1] = X[3, 0]  # off the grid: chance cannot make it

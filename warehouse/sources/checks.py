@@ -28,7 +28,7 @@ def check_file(source: Source) -> None:
             file=path,
             remedy="Check 'path' in [source]; it is relative to the release file.",
         )
-    if not os.path.isfile(path) or not os.access(path, os.R_OK):
+    if not os.path.isfile(path) or not os.access(path, os.R_OK, effective_ids=True):
         raise BadInput(
             f"The source {name} is not a readable file.",
             file=path,

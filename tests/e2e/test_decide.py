@@ -1,0 +1,174 @@
+"""A release that the gate leaves to people, by commands of different operating-system users."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.tables import Small
+from tests.forkserver import Result, run_cli
+from warehouse.home import Home
+from warehouse.manifest import verify
+from warehouse.store import Store
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act for other users")
+
+OTHER, THIRD = 1, 2  # users that every system has
+GROUP = 12
+ID = "small-0001"
+
+
+def decide(release: Small, user: int, *args: str) -> Result:
+    env = {**release.env, "PPDM_HOME": str(release.home)}
+    given = [str(user), "decide", ID, *args, "--json"]
+    return run_cli(given, env=env, entry="tests.e2e.entries:as_user", timeout=240)
+
+
+def answer(result: Result) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(result.stdout)
+    assert found["exit_code"] == result.exit_code
+    return found
+
+
+def asked(release: Small, query: str) -> list[tuple[Any, ...]]:
+    with Store(Home(release.home)).transaction("tests") as db:
+        return db.execute(query).fetchall()
+
+
+def test_it_waits_in_the_warehouse_until_two_others_approve(
+    waiting: Small, tmp_path: Path, prefect_api: str
+) -> None:
+    release = waiting.copied_to(tmp_path / "copy")
+    tick = release.run("release", "--json")  # as a schedule would
+    found = answer(tick)
+    assert (tick.exit_code, found["error"]["kind"]) == (4, "undecided")
+    assert found["release"]["stage"] == "waiting"
+    assert found["release"]["approvals_missing"] == 2
+    assert f"ppdm decide {ID} --approve" in found["error"]["remedy"]
+    assert asked(release, "select count(*) from audit.verdict") == [(1,)]  # nothing was redone
+    own = decide(release, os.getuid(), "--approve", "--note", "It is mine.")
+    assert (own.exit_code, answer(own)["error"]["kind"]) == (3, "refused")
+    for _ in range(2):  # a person counts once
+        half = decide(release, OTHER, "--approve", "--note", "I looked.", "--by", "Dr. Other")
+        assert (half.exit_code, answer(half)["release"]["approvals_missing"]) == (4, 1)
+        assert release.versions() == []
+    whole = decide(release, THIRD, "--approve", "--note", "I looked, too.")
+    assert whole.exit_code == 0, whole
+    assert release.versions() == ["0001"]
+    check_told(release)
+
+
+def check_told(release: Small) -> None:
+    folder = release.published / "latest"
+    manifest = verify(folder).manifest
+    assert manifest["verdict"]["outcome"] == "REVIEW"
+    names = [(one["by"], one["name"]) for one in manifest["approvals"]]
+    other, third = (pwd.getpwuid(uid).pw_name for uid in (OTHER, THIRD))
+    assert names == [(other, "Dr. Other"), (third, "")]
+    card = (folder / "card.md").read_text()
+    assert "`knn_accuracy`" in card and "Approved by Dr. Other on" in card
+    texts = [path.read_bytes() for path in folder.iterdir()]
+    assert not any(b"I looked" in text for text in texts)  # the note is not for outsiders
+    shown = release.ask("show", ID).stdout
+    assert f"approve by {other} (Dr. Other)" in shown and "I looked, too." in shown
+
+
+def test_a_rejection_ends_it(waiting: Small, tmp_path: Path, prefect_api: str) -> None:
+    release = waiting.copied_to(tmp_path / "copy")
+    rejected = decide(release, OTHER, "--reject", "--note", "Too close.")
+    found = answer(rejected)
+    assert (rejected.exit_code, found["release"]["stage"]) == (0, "refused")
+    late = decide(release, THIRD, "--approve", "--note", "I like it.")
+    assert (late.exit_code, answer(late)["error"]["kind"]) == (2, "bad_input")
+    assert release.versions() == []
+
+
+@pytest.mark.slow
+def test_what_was_rejected_or_published_is_not_asked_again(waiting: Small, tmp_path: Path) -> None:
+    rejected, published = (waiting.copied_to(tmp_path / name) for name in ("one", "two"))
+    assert decide(rejected, OTHER, "--reject", "--note", "Too close.").exit_code == 0
+    assert rejected.run("", entry="prepared").stdout == "refused\n"
+    for user in (OTHER, THIRD):
+        approved_by(published, user)
+    assert published.versions() == ["0001"]
+    assert published.run("", entry="prepared").stdout == "unchanged\n"
+
+
+BAD = {
+    "nothing": (),
+    "both": ("--approve", "--reject", "--note", "x"),
+    "no note": ("--approve",),
+    "an empty note": ("--approve", "--note", " "),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_decision_that_is_none(what: str, waiting: Small, tmp_path: Path) -> None:
+    release = waiting.copied_to(tmp_path / "copy")
+    result = decide(release, OTHER, *BAD[what])
+    assert (result.exit_code, answer(result)["error"]["kind"]) == (2, "bad_input")
+    assert asked(release, "select * from audit.decision") == []
+
+
+def approved_by(release: Small, user: int, point: str = "none") -> Result:
+    return release.run(str(user), point, ID, entry="approved_by")
+
+
+@pytest.mark.parametrize(
+    "point", [pytest.param("door opened", marks=pytest.mark.slow), "folder renamed"]
+)
+def test_killed_at_the_door_it_goes_on(waiting: Small, tmp_path: Path, point: str) -> None:
+    release = waiting.copied_to(tmp_path / "copy")
+    assert approved_by(release, OTHER).stdout == "waiting\n"
+    assert approved_by(release, THIRD, point).exit_code == -9
+    assert asked(release, "select stage from meta.run") == [("waiting",)]
+    assert release.run("", entry="prepared").stdout == "published\n"
+    assert release.versions() == ["0001"]
+    verify(release.published / "latest")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["source", "file"])
+def test_a_change_starts_anew(waiting: Small, tmp_path: Path, what: str) -> None:
+    release = waiting.copied_to(tmp_path / "copy")
+    assert approved_by(release, OTHER).stdout == "waiting\n"
+    if what == "source":
+        release.rows = release.rows[:-1]
+    else:
+        release.content["review"]["approvals"] = 1
+    assert release.write().run("", entry="prepared").stdout == "waiting\n"
+    stages = asked(release, "select release_id, stage from meta.run order by number")
+    assert stages == [(ID, "abandoned"), ("small-0002", "waiting")]
+    assert release.versions() == []
+
+
+@pytest.mark.slow
+def test_a_dry_run_asks_nobody(waiting: Small, tmp_path: Path, prefect_api: str) -> None:
+    release = waiting.copied_to(tmp_path / "copy")
+    looked = release.run("release", "--dry-run", "--json")
+    assert (looked.exit_code, answer(looked)["release"]["stage"]) == (4, "waiting")
+    release.rows = release.rows[:-1]
+    tried = release.write().run("release", "--dry-run", "--json")
+    assert (tried.exit_code, answer(tried)["release"]["stage"]) == (4, "rehearsed")
+
+
+def test_a_group_shares_a_home(waiting: Small) -> None:
+    """Two users who are not root: one made it, the other belongs to the group."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # where others may look
+        release = waiting.copied_to(Path(folder) / "copy")
+        for path in (Path(folder), release.folder):
+            path.chmod(0o755)
+        alone = release.run(str(OTHER), str(GROUP), ID, entry="approved_in_a_group")
+        assert alone.exit_code != 0 and asked(release, "select * from audit.decision") == []
+        for path in (release.private, *release.private.rglob("*")):
+            os.chown(path, 0, GROUP)
+            path.chmod(0o2770 if path.is_dir() else 0o660)
+        shared = release.run(str(OTHER), str(GROUP), ID, entry="approved_in_a_group")
+        assert (shared.exit_code, shared.stdout) == (0, "1\n"), shared
+        assert approved_by(release, THIRD).stdout == "published\n"  # the owner can go on

@@ -1,0 +1,101 @@
+"""A disk that is full, at any step, and one that cannot be written to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.kills import check_published, check_same
+from tests.e2e.tables import Small
+from tests.e2e.test_ledger import charges
+
+Maker = Callable[..., Small]
+MEGABYTE = 2**20
+DISK = 64 * MEGABYTE
+TROUBLE = 5
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small file system of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(disk: Path, free: int) -> Path:
+    """Leaves so many bytes."""
+    ballast = disk / "ballast"
+    there = os.statvfs(disk)
+    with ballast.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, max(1, there.f_bavail * there.f_bsize - free))
+    return ballast
+
+
+def check_whole(release: Small, unharmed: Small) -> None:
+    check_same(release, unharmed)
+    assert charges(release.home) == charges(unharmed.home)
+
+
+@pytest.fixture(scope="module")
+def unharmed(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
+    release = release_in(tmp_path_factory.mktemp("unharmed")).write()
+    assert release.run("", entry="prepared").exit_code == 0
+    return release
+
+
+SIZES = [0, 0.3, 1, 2, 2.6, 3, 3.2, 3.5, 4, 5, 6, 7, 8, 9, 10]  # megabytes; the last is enough
+NORMAL = (3,)
+
+
+@pytest.mark.parametrize(
+    "free",
+    [size if size in NORMAL else pytest.param(size, marks=pytest.mark.slow) for size in SIZES],
+)
+def test_a_full_disk_publishes_nothing_and_loses_nothing(
+    free: float, disk: Path, unharmed: Small, release_in: Maker
+) -> None:
+    release = release_in(disk).write()
+    ballast = fill(disk, int(free * MEGABYTE))
+    result = release.run("release")
+    assert result.exit_code == TROUBLE or (result.exit_code == 0 and free > 3), result.stderr
+    assert "Traceback" not in result.stderr
+    if result.exit_code == TROUBLE:
+        assert release.versions() == []
+        assert "disk" in result.stderr or "space" in result.stderr
+    check_published(release)
+    ballast.unlink()
+    assert release.run("release").exit_code == 0
+    check_whole(release, unharmed)
+
+
+@pytest.mark.parametrize(
+    "step", ["judge", *(pytest.param(step, marks=pytest.mark.slow) for step in ("", "make draws"))]
+)
+def test_a_disk_that_cannot_be_written_to(
+    step: str, disk: Path, unharmed: Small, release_in: Maker
+) -> None:
+    """From the start, or after one of the steps."""
+    release = release_in(disk).write()
+    if step:
+        assert release.run(step, entry="prepared").exit_code == 0
+    remount(disk, "ro")
+    result = release.run("release")
+    remount(disk, "rw")
+    assert result.exit_code == TROUBLE, result
+    assert "Traceback" not in result.stderr and "read-only" in result.stderr.lower()
+    assert release.versions() == []
+    assert release.run("release").exit_code == 0
+    check_whole(release, unharmed)
+
+
+def remount(disk: Path, mode: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{mode}", str(disk)], check=True)

@@ -1,0 +1,135 @@
+"""Nothing that a verdict stands on can be swapped: records, ids, files, draws, charges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ppdm_core.errors import BadInput, Refused
+from tasks.gate import judge
+from tasks.ingest import begin, load_raw, write_records
+from tasks.plan import Plan
+from tasks.sanitize import Draws, make_draws
+from tests.tasks.stewards import NUMERIC, Steward, limits, numbers
+from warehouse.columns import Column
+from warehouse.store import Run, Store, keep_fact, read_fact
+
+WITH_NOTES = (
+    Column("id", "identifier"),
+    Column("x", **NUMERIC),
+    Column("y", **NUMERIC),
+    Column("notes", "exclude"),
+    Column("other_id", "identifier"),
+)
+
+
+@pytest.fixture
+def steward(tmp_path: Path) -> Steward:
+    rows = {name: (*row, "old", f"o{name}") for name, row in numbers().items()}
+    return Steward(tmp_path, rows, WITH_NOTES)
+
+
+def sanitized(plan: Plan) -> tuple[Store, Run]:
+    """Everything is ready for the audit."""
+    release_id = begin.fn(plan)
+    load_raw.fn(plan, release_id)
+    store, run = plan.run(release_id)
+    write_records(plan, store, run)
+    make_draws.fn(plan, release_id)
+    return store, run
+
+
+def audited(plan: Plan) -> tuple[Store, Run]:
+    store, run = sanitized(plan)
+    with store.advance(run, "audited") as change:
+        keep_fact(change.db, run, "report", {"scores": [], "skipped": {}, "failed": {}})
+    return store, run
+
+
+def edit(store: Store, statement: str) -> None:
+    with store.transaction() as db:
+        db.execute(statement)
+
+
+def data_and_shadow(plan: Plan) -> tuple[Any, Any]:
+    store, run = sanitized(plan)
+    with store.transaction() as db:
+        facts = read_fact(db, run.release_id, "validated")
+    assert facts is not None
+    return facts["data"], Draws(plan, store, run).shadow_noise(0).subkey("any")
+
+
+def test_what_a_release_does_not_use_changes_no_draw_that_it_is_judged_on(
+    steward: Steward,
+) -> None:
+    first = data_and_shadow(steward.plan())
+    steward.rows = {name: (x, y, "new", o) for name, (x, y, _, o) in steward.rows.items()}
+    assert data_and_shadow(steward.plan()) == first
+    steward.rows = dict(reversed(steward.rows.items()))
+    assert data_and_shadow(steward.plan()) == first
+    steward.rows["p3"] = (0.25, 0.75, "new", "op3")
+    assert data_and_shadow(steward.plan()) != first
+
+
+def test_records_cannot_get_other_ids(steward: Steward) -> None:
+    steward.release()
+    with pytest.raises(BadInput, match="knew records by 'id', not by 'other_id'"):
+        steward.release(record_id="other_id")
+    steward.release(record_id=None)  # charges everybody, which is safe
+    with pytest.raises(BadInput, match="knew records by 'id'"):
+        steward.release(record_id="other_id")
+
+
+@pytest.mark.parametrize("changes", [{"file_digest": "another"}, {"dataset": "others"}])
+def test_a_step_takes_no_other_file(steward: Steward, changes: dict[str, str]) -> None:
+    plan = steward.plan()
+    store, run = audited(plan)
+    with pytest.raises(Refused, match="begun by another release file"):
+        judge.fn(replace(plan, **changes), run.release_id)
+    with store.transaction() as db:
+        assert db.execute("select * from ledger.entry").fetchall() == []
+
+
+def test_what_is_drawn_cannot_be_made_cheaper_before_the_verdict(steward: Steward) -> None:
+    steward.policy = replace(steward.policy, limits=limits(product=2.0))
+    plan = steward.plan()
+    store, run = audited(plan)
+    edit(store, f'update sanitized."{run.table}_draws" set ln_gamma = 0')
+    with pytest.raises(Refused, match="draws of whom was changed"):
+        judge.fn(plan, run.release_id)
+
+
+def test_charges_cannot_be_taken_away_for_a_verdict_and_put_back(steward: Steward) -> None:
+    steward.release()
+    steward.parameters = {"b": 0.6}
+    plan = steward.plan()
+    store, run = audited(plan)
+    edit(store, "create table main.aside as from ledger.charge")
+    edit(store, "delete from ledger.charge")
+    with pytest.raises(Refused, match=r"charges of people-0001 in the ledger were changed"):
+        judge.fn(plan, run.release_id)
+    edit(store, "insert into ledger.charge from main.aside")
+    judge.fn(plan, run.release_id)
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("update meta.run set source_digest = 'x'", "made from is not what its events tell"),
+        ("update meta.run set file_digest = 'x'", "made from is not what its events tell"),
+        ("update meta.fitted set state = '{}'", "learned from its records was changed"),
+    ],
+)
+def test_what_an_earlier_run_was_made_of_cannot_be_edited(
+    steward: Steward, statement: str, why: str
+) -> None:
+    steward.method, steward.parameters = "pca_laplace", {"components": 1, "b": 0.5}
+    steward.parameters |= {"basis": "private"}
+    steward.release()
+    edit(steward.store, f"{statement} where release_id = 'people-0001'")
+    steward.rows["p3"] = (0.25, 0.75, "new", "op3")
+    with pytest.raises(Refused, match=why):
+        steward.release()
