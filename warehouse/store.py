@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppdm_core.errors import BadInput, MachineTrouble, PpdmError
+from warehouse import events
 from warehouse.checkpoints import checkpoint
-from warehouse.events import append_event, keep_head, last_event
+from warehouse.events import append_event, keep_head
 from warehouse.home import Home
 from warehouse.home_key import home_key
 from warehouse.locks import hold
@@ -86,9 +87,9 @@ class Store:
             opened(self.home.database) as connection,
         ):
             migrate(connection)
-            before = last_event(connection)
+            before = events.appended
             yield from committed(connection)
-            if last_event(connection) != before:
+            if events.appended != before:
                 with suppress(PpdmError):  # what is committed is; a head may lag behind
                     keep_head(connection)
 

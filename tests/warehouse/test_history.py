@@ -183,7 +183,6 @@ def old_warehouse(home: Home, monkeypatch: pytest.MonkeyPatch) -> Store:
     shutil.copyfile(first, only_first / first.name)
     store = Store(home)
     monkeypatch.setattr(store_module, "MIGRATIONS", only_first)
-    monkeypatch.setattr(store_module, "last_event", lambda db: (0, ""))
     run = "values ('wine-0001', 'wine', 1, 's', 'f', 'c', 'refused', 1, null, now())"
     edit(
         store,
