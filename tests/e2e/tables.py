@@ -8,6 +8,7 @@ import json
 import math
 import random
 import shutil
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,8 @@ class Small:
     def copied_to(self, folder: Path) -> Small:
         """With its home, as both are now."""
         shutil.copytree(self.folder, folder, symlinks=True)
-        copied = Small(folder, self.name, {**self.env}, [*self.rows])
+        mark = {"PPDM_TESTS_MARK": uuid.uuid4().hex}  # its processes are not those of the first
+        copied = Small(folder, self.name, {**self.env, **mark}, [*self.rows])
         copied.content = copy.deepcopy(self.content)
         return copied
 

@@ -15,6 +15,7 @@ from tests.tasks.stewards import Row, Steward
 from warehouse.clock import now
 from warehouse.columns import Column
 from warehouse.ledger import check_ledger
+from warehouse.store import tell
 
 WEEKS, CHANGED = 52, 9  # 5 % of 178
 PRIVATE = {"components": 2, "b": 0.5, "basis": "private"}
@@ -59,6 +60,8 @@ class Year:
                 "insert into published.version values ('people', ?, ?, 'd', 'm', ?)",
                 [number, release_id, now()],
             )
+            db.execute("update meta.run set stage = 'published' where release_id = ?", [release_id])
+            tell(db, "people", release_id, "published", {"data": "d", "manifest": "m"})
 
     def change(self) -> None:
         """Some records change, and one of all goes back to what it was once."""
