@@ -1,0 +1,129 @@
+"""Releases whose bytes, verdict and figures must never change by a change of structure.
+
+Key, table and code version are fixed, because all noise follows from them. Whoever changes a
+figure on purpose captures it anew (``PPDM_GOLDEN=write``) in a commit that shows both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ppdm_core.sanitizers import SANITIZERS
+from tests.e2e.conftest import Maker
+from tests.e2e.tables import BY, FEATURES, Row, Small
+from tests.forkserver import run_cli
+
+FOLDER = Path(__file__).parent / "golden"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+TOLERANCE = 1e-9
+WORDS = {"ward": ("north", "south", "east"), "smoker": ("yes", "no")}
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "pca_laplace": {
+        "components": 1,
+        "b": 0.3,
+        "noise_shape": "per_component",
+        "basis": "sample",
+        "basis_share": 0.2,
+    },
+    "additive_noise": {"b": 0.5},
+    "random_rotation": {"scale": "minmax"},
+    "random_projection": {"scale": "minmax", "components": 2},
+    "dct_fuzzy": {"scale": "minmax", "b": 0.1, "p": 0.2},
+    "nonmetric_mds": {"dimensions": 3, "landmarks": 60, "iterations": 5},
+    "kde_resample": {"bandwidth": "corrected", "clip": True},
+    "randomized_response": {"gamma": {"record": 20}},
+    "pipeline": {
+        "scale": "minmax",
+        "numeric": {"method": "additive_noise", "b": 0.5},
+        "categorical": {"method": "randomized_response", "gamma": {"record": 20}},
+    },
+}
+
+
+def words_of(rows: list[Row]) -> list[Row]:
+    rng = random.Random(7)
+    for row in rows:
+        row |= {name: rng.choice(values) for name, values in WORDS.items()}
+    return rows
+
+
+def prepare(release: Small, method: str) -> Small:
+    content = release.content
+    words = method in ("randomized_response", "pipeline")
+    if words:
+        release.rows = words_of(release.rows)
+        for name, values in WORDS.items():
+            content["columns"][name] = {
+                "role": "feature",
+                "type": "categorical",
+                "categories": list(values),
+            }
+    if method == "randomized_response":
+        for name in FEATURES:
+            content["columns"][name] = {"role": "exclude"}
+        content["audit"]["required"] = ["record_linkage", "attribute_inference"]
+        content["limits"] = {
+            "amplification.record": {"value": 1e9, **BY},
+            "record_linkage.rate": {"value": 0.4, **BY},
+        }
+    content["sanitizer"] = {"method": method, **SETTINGS[method]}
+    content["audit"] |= {"effort": "standard", "shadow_draws": 2}
+    release.rows = release.rows[:100]
+    return release.write()
+
+
+def found_in(release: Small, printed: str) -> dict[str, Any]:
+    """What the home holds of its only release."""
+    (database,) = release.private.glob("*.duckdb")
+    with duckdb.connect(str(database), read_only=True) as db:
+        ((outcome, digest, findings),) = db.execute(
+            "select outcome, data_digest, findings from audit.verdict"
+        ).fetchall()
+        scores = db.execute("select name, value, low, high, n, baseline, worst from audit.score")
+        found = {name: list(figures) for name, *figures in scores.fetchall()}
+    data = release.published / "0001" / "data.parquet"
+    if data.exists():
+        assert hashlib.sha256(data.read_bytes()).hexdigest() == digest
+    checks = {each["check"]: each["outcome"] for each in json.loads(findings)}
+    return {
+        "stage": printed.split()[-1],
+        "outcome": outcome,
+        "data": digest,
+        "checks": dict(sorted(checks.items())),
+        "scores": dict(sorted(found.items())),
+    }
+
+
+def test_every_method_is_held_to_its_figures() -> None:
+    assert set(SETTINGS) == set(SANITIZERS)
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_bytes_verdict_and_figures_stay(method: str, small: Maker) -> None:
+    release = prepare(small(), method)
+    result = release.run("all", entry="other_code")
+    assert result.exit_code == 0, result
+    found, path = found_in(release, result.stdout), FOLDER / f"{method}.json"
+    if os.environ.get("PPDM_GOLDEN") == "write":
+        path.write_text(json.dumps(found, indent=1) + "\n")
+    expected = json.loads(path.read_text())
+    for name, figures in expected["scores"].items():
+        assert found["scores"][name] == pytest.approx(figures, rel=TOLERANCE, abs=TOLERANCE), name
+    for each in (found, expected):
+        each["scores"] = set(each["scores"])
+    assert found == expected
+
+
+def test_a_folder_that_was_published_before_is_still_verified() -> None:
+    folder, key = FIXTURES / "published", FIXTURES / "published.pem"
+    result = run_cli(["verify", str(folder), "--public-key", str(key)])
+    assert result.exit_code == 0, result
