@@ -37,7 +37,7 @@ slow: .venv/dev ## the slow tests
 check: .venv/dev ## what CI runs: ruff, mypy, the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy ppdm_core warehouse tasks flows benchmarks
+	$(BIN)/mypy ppdm_core warehouse tasks flows ppdm benchmarks
 	$(TEST)
 
 bench: .venv/bench ## ratios against peers, measured in the same run; see docs/benchmarks.md

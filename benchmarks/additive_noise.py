@@ -9,10 +9,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from benchmarks.harness import Comparison, Side
-from ppdm_core.noise import Noise
-from ppdm_core.rows import ArrayRows
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.additive_noise import AdditiveNoise
-from ppdm_core.types import Floats, Numeric, Schema
 
 B = 0.3
 LAWS = {"laplace": None, "logistic": None, "student_t": 4.0, "normal": None, "uniform": None}

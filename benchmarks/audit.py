@@ -15,14 +15,15 @@ import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import peak
-from ppdm_core.audit import Auditor, audit_names
-from ppdm_core.errors import NotApplicable
-from ppdm_core.noise import Noise
-from ppdm_core.play import Draw, Truth
-from ppdm_core.policy import Attacker, Policy
-from ppdm_core.rows import ArrayRows, gathered
+from ppdm_core.audit.runner import Auditor, audit_names
+from ppdm_core.audit.simulation import Draw, Truth
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.policy import Attacker, Policy
+from ppdm_core.model.rows import ArrayRows, gathered
+from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import make_sanitizer
-from ppdm_core.types import Categorical, Floats, Ints, Numeric, Schema
 
 MOST_GB, MOST_MINUTES = 3.0, 3.0
 PEOPLE = 2_000

@@ -13,18 +13,18 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 from prefect.states import Completed
 
 from flows.audit import audit
-from flows.config import ReleaseFile
+from flows.config.context import plan_of
+from flows.config.release_file import ReleaseFile
 from flows.gate import gate
 from flows.ingest import ingest
-from flows.plan import plan_of
 from flows.publish import publish
 from flows.release import release
 from flows.sanitize import sanitize
-from tasks.audit import attack_shadows
-from tasks.gate import judge
-from tasks.ingest import begin, load_raw, validate
-from tasks.publish import leave, tell
-from tasks.sanitize import make_draws
+from tasks.audit.task import attack_shadows
+from tasks.ingest.task import begin, load_raw, validate
+from tasks.judge.task import judge
+from tasks.publish.task import leave, tell
+from tasks.sanitize.task import make_draws
 
 STEPS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (ingest, (begin, load_raw, validate)),

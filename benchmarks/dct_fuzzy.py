@@ -9,11 +9,12 @@ from contextlib import contextmanager
 import numpy as np
 
 from benchmarks.harness import Comparison, Side
-from ppdm_core.noise import Noise
-from ppdm_core.rows import ArrayRows
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._fuzzy_selection import Programme, choose
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
-from ppdm_core.types import Floats, Numeric, Schema
 
 SECOND = 1.0
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Comparison, Side
-from ppdm_core.noise import Noise, grid_step, on_grid
-from ppdm_core.rows import ArrayRows
-from ppdm_core.types import Floats, Numeric, Schema
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.noise import Noise, grid_step, on_grid
 
 SCALE = 0.3
 

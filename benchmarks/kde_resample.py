@@ -9,10 +9,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from benchmarks.harness import Comparison, Side
-from ppdm_core.noise import Noise
-from ppdm_core.rows import ArrayRows
+from ppdm_core.model.arrays import Codes, Floats
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.kde_resample import KdeResample
-from ppdm_core.types import Categorical, Codes, Floats, Numeric, Schema
 
 WANTED = 1e6  # cells per second and core, including the keyed draw
 

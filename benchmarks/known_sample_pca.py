@@ -19,8 +19,11 @@ from ppdm_core.attacks.known_sample_pca import (
     hybrid_signs,
     matched_axes,
 )
-from ppdm_core.haar import haar
-from ppdm_core.types import AttackerView, Floats, Numeric, Public, Schema
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView
+from ppdm_core.model.release import Public
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.random_orthogonal import haar
 
 MINUTE, SECOND = 60.0, 1.0
 JOINT = 8  # signs that the hybrid tries jointly in a standard audit

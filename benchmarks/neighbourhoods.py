@@ -11,7 +11,7 @@ from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import peak
 from ppdm_core.metrics import Compared
 from ppdm_core.metrics._neighbourhoods import NEIGHBOURS, looked_at
-from ppdm_core.types import Public
+from ppdm_core.model.release import Public
 
 MEMORY_MB = 250.0  # both tables are 16 MB; all distances would be 20,000
 

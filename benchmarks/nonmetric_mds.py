@@ -18,11 +18,12 @@ import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import peak
-from ppdm_core.noise import Noise
-from ppdm_core.rows import ArrayRows
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._nonmetric import classical_start, descend, order_of
 from ppdm_core.sanitizers.nonmetric_mds import NonmetricMds
-from ppdm_core.types import Floats, Numeric, Schema
 
 FOLDER = Path(os.environ.get("PPDM_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TABLE = FOLDER / "optdigits_train.csv"

@@ -15,14 +15,15 @@ import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import peak
-from ppdm_core.noise import Noise
-from ppdm_core.rows import ArrayRows
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.rows import ArrayRows, Block, Rows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers.kde_resample import KdeResample
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
-from ppdm_core.scaling import fit_scaling
-from ppdm_core.types import Block, Floats, Numeric, Rows, Schema
-from warehouse.parts import PartRows, write_parts
+from warehouse.parquet_parts import PartRows, write_parts
 
 B = 0.3
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
-from ppdm_core.types import Floats, Ints, Public
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.release import Public
 
 CLASSES = 10
 B = 0.2

@@ -13,7 +13,10 @@ import numpy as np
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import peak
 from ppdm_core.attacks.record_linkage import RecordLinkage
-from ppdm_core.types import AttackerView, Floats, Numeric, People, Public, Schema
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, People
+from ppdm_core.model.release import Public
+from ppdm_core.model.schema import Numeric, Schema
 
 MOST_MB = 1000.0
 
@@ -40,7 +43,7 @@ def tables(n: int, d: int) -> tuple[Floats, Floats]:
 
 
 def nearest(people: Floats, rows: Floats) -> None:
-    from ppdm_core.attacks._search import nearest_rows
+    from ppdm_core.attacks._neighbour_search import nearest_rows
 
     nearest_rows(people, rows, 1)
 

@@ -19,7 +19,7 @@ from benchmarks.harness import Comparison, Side, say
 from benchmarks.tiny_table import write_release, write_table
 
 if TYPE_CHECKING:
-    from flows.config import ReleaseFile
+    from flows.config.release_file import ReleaseFile
 
 ROWS = 150
 
@@ -27,8 +27,8 @@ ROWS = 150
 @contextmanager
 def compared(small: bool) -> Iterator[list[Comparison]]:
     with tempfile.TemporaryDirectory(prefix="ppdm-bench-") as folder, home_in(Path(folder)) as home:
-        from flows.commands import import_heavy
-        from flows.server import prefect_server
+        from ppdm.cli.release import import_heavy
+        from ppdm.services.prefect_server import prefect_server
 
         with prefect_server(home, say, meanwhile=import_heavy):
             yield [comparison(Path(folder))]
@@ -53,7 +53,7 @@ def home_in(folder: Path) -> Iterator[Path]:
 
 def comparison(folder: Path) -> Comparison:
     from benchmarks.bare import bare_release
-    from flows.config import load
+    from flows.config.release_file import load
 
     file = load(write_release(folder))
     seeds = count(1)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from prefect import flow
 
-from flows.config import ReleaseFile
-from flows.plan import plan_of
-from tasks.audit import attack_shadows
+from flows.config.context import plan_of
+from flows.config.release_file import ReleaseFile
+from tasks.audit.task import attack_shadows
 
 
 @flow(name="audit", flow_run_name="audit {release_id}")

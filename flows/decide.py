@@ -10,13 +10,13 @@ from typing import Any
 
 from prefect import State, flow
 
-from flows.config import ReleaseFile
-from flows.plan import checked_plan
+from flows.config.context import checked_plan
+from flows.config.release_file import ReleaseFile
 from flows.publish import publish
 from flows.release import ended, failed
-from ppdm_core.errors import PpdmError
-from tasks.publish import tell
-from tasks.turns import taking_turns
+from ppdm_core.model.errors import PpdmError
+from tasks.dataset_lock import taking_turns
+from tasks.publish.task import tell
 
 
 @flow(name="decide", flow_run_name="decide {release_id}", retries=0)

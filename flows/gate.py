@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from prefect import flow
 
-from flows.config import ReleaseFile
-from flows.plan import plan_of
-from tasks.gate import judge
+from flows.config.context import plan_of
+from flows.config.release_file import ReleaseFile
+from tasks.judge.task import judge
 
 
 @flow(name="gate", flow_run_name="gate {release_id}")

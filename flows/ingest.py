@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from prefect import flow
 
-from flows.config import ReleaseFile
-from flows.plan import plan_of
-from tasks.ingest import begin, load_raw, validate
+from flows.config.context import plan_of
+from flows.config.release_file import ReleaseFile
+from tasks.ingest.task import begin, load_raw, validate
 
 
 @flow(name="ingest", flow_run_name="ingest {file.dataset.name}")

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from prefect import flow
 
-from flows.config import ReleaseFile
-from flows.plan import plan_of
-from tasks.publish import leave
+from flows.config.context import plan_of
+from flows.config.release_file import ReleaseFile
+from tasks.publish.task import leave
 
 
 @flow(name="publish", flow_run_name="publish {release_id}")

@@ -10,21 +10,20 @@ from prefect.runtime import flow_run
 from prefect.states import StateType
 
 from flows.audit import audit
-from flows.config import ReleaseFile
-from flows.environment import quiet_environment
+from flows.config.context import checked_plan
+from flows.config.release_file import ReleaseFile
 from flows.gate import gate
 from flows.ingest import ingest
-from flows.plan import checked_plan
-from flows.progress import show_end
 from flows.publish import publish
 from flows.sanitize import sanitize
-from ppdm_core.errors import BadInput, Defect, PpdmError
-from tasks.attacking import spare_worker
-from tasks.cards import show_failure
-from tasks.defects import with_report
-from tasks.plan import say
-from tasks.publish import tell, tell_rejected
-from tasks.turns import StillRunning, taking_turns
+from ppdm_core.model.errors import BadInput, Defect, PpdmError
+from tasks.audit.attack_process import spare_worker
+from tasks.dataset_lock import StillRunning, taking_turns
+from tasks.defect_report import with_report
+from tasks.environment import quiet_environment
+from tasks.notify.prefect_artifacts import show_failure
+from tasks.progress import log_progress, print_served_outcome
+from tasks.publish.task import tell, tell_rejected
 
 STATES = {
     "published": StateType.COMPLETED,
@@ -66,8 +65,8 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
 
 def ended(outcome: str, message: str, error: Exception | None = None) -> State[Any]:
     """The run's last state: what became of the release is its name."""
-    say(message)
-    show_end(message)
+    log_progress(message)
+    print_served_outcome(message)
     if STATES[outcome] != StateType.COMPLETED:
         logging.getLogger("prefect.flow_runs").addFilter(is_no_surprise)
     return State(
@@ -79,7 +78,7 @@ def failed(file: ReleaseFile, error: PpdmError) -> PpdmError:
     """Told as loudly as a refusal; whoever runs the release decides what follows."""
     if isinstance(error, Defect):
         error = with_report(file.home(), error)
-    show_end(f"{file.dataset.name} failed. {error}")
+    print_served_outcome(f"{file.dataset.name} failed. {error}")
     show_failure(file.dataset.name, file.sanitizer.method, error)
     return error
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from prefect import flow
 
-from flows.config import ReleaseFile
-from flows.plan import plan_of
-from tasks.sanitize import make_draws
+from flows.config.context import plan_of
+from flows.config.release_file import ReleaseFile
+from tasks.sanitize.task import make_draws
 
 
 @flow(name="sanitize", flow_run_name="sanitize {release_id}")

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppdm_core.errors import BadInput, NotApplicable
-from ppdm_core.public_map import has_map, project
-from ppdm_core.scaling import Scaling
-from ppdm_core.types import Categorical, Floats, Public, Response
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import BadInput, NotApplicable
+from ppdm_core.model.release import Public, Response
+from ppdm_core.model.schema import Categorical
+from ppdm_core.numerics.linear_map import has_map, project
+from ppdm_core.numerics.scaling import Scaling
 
 ARRAYS = ("centre", "loadings", "scales", "grid", "ranges")  # of Public
 

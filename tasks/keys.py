@@ -12,14 +12,14 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppdm_core.errors import BadInput
-from ppdm_core.noise import Noise
-from warehouse import home_key
+from ppdm_core.model.errors import BadInput
+from ppdm_core.numerics.noise import Noise
 from warehouse.checkpoints import checkpoint
+from warehouse.database import Store, first, tell
 from warehouse.home import Home, machine_errors
-from warehouse.key_files import RESTORE, another_key, fingerprint_of, read_key, write_key
-from warehouse.manifest import public_pem
-from warehouse.store import Store, first, tell
+from warehouse.integrity import home_key
+from warehouse.integrity.key_files import RESTORE, another_key, fingerprint_of, read_key, write_key
+from warehouse.publishing.manifest import public_pem
 
 HOME = ""  # in place of a dataset's name: the key that seals and signs for the whole home
 BACKED_UP = "key backed up"  # kind of an event

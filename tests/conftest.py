@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from flows.environment import quiet_environment
-from flows.server import Handle, start
+from ppdm.services.prefect_server import Handle, start
+from tasks.environment import quiet_environment
 
 ROOT = Path(__file__).resolve().parents[1]
 SESSION_HOME = Path(tempfile.mkdtemp(prefix="ppdm-tests-"))
@@ -73,13 +73,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     if any("prefect_api" in getattr(item, "fixturenames", ()) for item in session.items):
         _start_server()
-    if "tests.forkserver" in sys.modules:
-        sys.modules["tests.forkserver"].warm()
+    if "tests.support.forkserver" in sys.modules:
+        sys.modules["tests.support.forkserver"].warm()
 
 
 def pytest_unconfigure() -> None:
-    if "tests.forkserver" in sys.modules:
-        sys.modules["tests.forkserver"].cool()
+    if "tests.support.forkserver" in sys.modules:
+        sys.modules["tests.support.forkserver"].cool()
     if _server is not None:
         _server.close()
     shutil.rmtree(SESSION_HOME, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Imports point one way: flows -> tasks -> warehouse -> ppdm_core. Read from the source itself."""
+"""Imports point one way: ppdm -> flows -> tasks -> warehouse -> ppdm_core."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LAYERS = ("flows", "tasks", "warehouse", "ppdm_core")  # each may import those to its right
+LAYERS = ("ppdm", "flows", "tasks", "warehouse", "ppdm_core")  # each may import those to its right
 # All that the warehouse knows of the core.
-SHARED_WORDS = {"errors", "rounding", "rows", "types", "verdict"}
+SHARED_WORDS = {"model", "numerics.rounding"}
 ONLY_IN = {
-    "mlflow": "tasks/tracking.py",
-    "great_expectations": "tasks/expectations.py",
-    "prefect.artifacts": "tasks/cards.py",
+    "mlflow": "tasks/notify/mlflow_log.py",
+    "great_expectations": "tasks/ingest/expectations.py",
+    "prefect.artifacts": "tasks/notify/prefect_artifacts.py",
 }
 NOT_IN_CORE = {"pandas", "prefect", "mlflow", "great_expectations", "duckdb", "pyarrow", "typer"}
 BLIND = {"Exception", "BaseException"}
-MAY_CATCH_ALL = "tasks/audit_worker.py"
+MAY_CATCH_ALL = "tasks/audit/attack_worker.py"
 # Constructors of generators that somebody hands on; all other names are the hidden global one.
 GENERATORS = {"Generator", "PCG64", "SeedSequence", "default_rng", "BitGenerator"}
 
@@ -65,7 +65,9 @@ def against_the_layers(module: Module) -> Iterator[str]:
             yield f"{module.path}: {module.layer} imports {name}"
         if top == "tests":
             yield f"{module.path}: imports {name}"
-        is_private = top == "ppdm_core" and rest[0] not in SHARED_WORDS
+        is_private = top == "ppdm_core" and not any(
+            f"{'.'.join(rest)}.".startswith(f"{each}.") for each in SHARED_WORDS
+        )
         if module.layer == "warehouse" and is_private:
             yield f"{module.path}: the warehouse imports {name}"
         if module.layer == "ppdm_core" and top in NOT_IN_CORE:
@@ -148,8 +150,8 @@ def test_the_layers_are_all_there():
 # A rollback swallows nothing.
 ALLOWED = "try:\n    pass\nexcept BaseException:\n    x = 1\n    raise\n"
 PLANTED = {
-    "ppdm_core/noise.py": [
-        ("import warehouse.store", "ppdm_core imports warehouse.store"),
+    "ppdm_core/numerics/noise.py": [
+        ("import warehouse.database", "ppdm_core imports warehouse.database"),
         ("from tasks import keys", "ppdm_core imports tasks.keys"),
         ("import pandas as pd", "the core imports pandas"),
         ("def f():\n    import duckdb", "the core imports duckdb"),
@@ -158,26 +160,38 @@ PLANTED = {
         ("from numpy.random import rand", "imports numpy.random.rand"),
         ("import random", "Python's global generator"),
     ],
-    "warehouse/store.py": [
-        ("from ppdm_core.noise import Noise", "the warehouse imports ppdm_core.noise.Noise"),
+    "warehouse/database.py": [
+        (
+            "from ppdm_core.numerics.noise import Noise",
+            "the warehouse imports ppdm_core.numerics.noise.Noise",
+        ),
         ("from ppdm_core import sanitizers", "the warehouse imports ppdm_core.sanitizers"),
-        ("if 1:\n    from tasks.plan import Plan", "warehouse imports tasks.plan.Plan"),
+        ("if 1:\n    from tasks.context import Plan", "warehouse imports tasks.context.Plan"),
         ("try:\n    pass\nexcept Exception:\n    pass", "catches everything"),
         ("try:\n    pass\nexcept:\n    pass", "catches everything"),
         ("try:\n    pass\nexcept (OSError, BaseException):\n    x = 1", "catches everything"),
         ("with suppress(Exception):\n    pass", "suppresses everything"),
     ],
-    "tasks/gate.py": [
-        ("from flows.config import ReleaseFile", "tasks imports flows.config.ReleaseFile"),
-        ("import mlflow.entities", "only tasks/tracking.py may import mlflow"),
-        ("import great_expectations as gx", "only tasks/expectations.py may import"),
-        ("from prefect.artifacts import x", "only tasks/cards.py may import prefect.artifacts"),
-        ("from prefect import artifacts", "only tasks/cards.py may import prefect.artifacts"),
-        ("__import__('flows.cli')", "imports by a computed name"),
-        ("import tests.forkserver", "imports tests.forkserver"),
+    "tasks/judge/task.py": [
+        (
+            "from flows.config.release_file import ReleaseFile",
+            "tasks imports flows.config.release_file.ReleaseFile",
+        ),
+        ("import mlflow.entities", "only tasks/notify/mlflow_log.py may import mlflow"),
+        ("import great_expectations as gx", "only tasks/ingest/expectations.py may import"),
+        (
+            "from prefect.artifacts import x",
+            "only tasks/notify/prefect_artifacts.py may import prefect.artifacts",
+        ),
+        (
+            "from prefect import artifacts",
+            "only tasks/notify/prefect_artifacts.py may import prefect.artifacts",
+        ),
+        ("__import__('ppdm.cli.app')", "imports by a computed name"),
+        ("import tests.support.forkserver", "imports tests.support.forkserver"),
     ],
     "flows/release.py": [
-        ("from mlflow import MlflowClient", "only tasks/tracking.py may import mlflow"),
+        ("from mlflow import MlflowClient", "only tasks/notify/mlflow_log.py may import mlflow"),
         ("import importlib\nimportlib.import_module('mlflow')", "imports by a computed name"),
     ],
 }
@@ -209,7 +223,7 @@ def test_nothing_else_is_found(found: list[str]):
 
 def test_the_cli_starts_without_the_heavy_packages():
     code = (
-        "import sys, flows.cli\n"
+        "import sys, ppdm.cli.app\n"
         "heavy = {'prefect', 'mlflow', 'great_expectations', 'sklearn', 'pandas', 'scipy', "
         "'duckdb', 'pyarrow'}\n"
         "print(sorted(heavy & set(sys.modules)))"
@@ -223,7 +237,7 @@ def test_the_cli_starts_without_the_heavy_packages():
 
 def test_the_core_needs_nothing_but_numbers():
     code = (
-        "import sys, ppdm_core.audit, ppdm_core.gates, ppdm_core.sanitizers\n"
+        "import sys, ppdm_core.audit.runner, ppdm_core.gates, ppdm_core.sanitizers\n"
         f"print(sorted({NOT_IN_CORE!r} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-NEEDED = ("flows", "tasks", "warehouse", "ppdm_core", "tests/contract")
+NEEDED = ("ppdm", "flows", "tasks", "warehouse", "ppdm_core", "tests/contract", "tests/support")
 NEEDED_FILES = ("pyproject.toml", "tests/conftest.py")
 BLOCK = re.compile(r"^`([\w/.]+)`[^\n]*:\n\n```(python|diff)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^Then:\n\n```\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
@@ -123,7 +123,7 @@ def test_a_recipe_works(key: str, tree: Path):
     assert linted.returncode == 0, linted.stdout
     formatted = run(tree, "-m", "ruff", "format", "--no-cache", "--check", *changed(recipe))
     assert formatted.returncode == 0, formatted.stdout
-    shown = run(tree, "-m", "flows.cli", "methods", key)
+    shown = run(tree, "-m", "ppdm.cli.app", "methods", key)
     assert shown.returncode == 0 and shown.stdout.startswith(f"{key}: "), shown.stderr
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from docs import draw_methods
-from flows.catalogue import sections
+from ppdm.cli.methods import sections
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.sanitizers import SANITIZERS
+from studies import draw_methods
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "choosing_a_method.md"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.forkserver import run_cli, start_cli
+from tests.support.forkserver import run_cli, start_cli
 
-COMMANDS = "tests.harness_commands"
+COMMANDS = "tests.support.harness_commands"
 
 
 def test_a_command_is_a_process_with_its_own_environment_and_folder(tmp_path: Path) -> None:

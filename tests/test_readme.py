@@ -25,7 +25,7 @@ def test_every_command_exists() -> None:
     pages = "\n".join(page.read_text() for page in PAGES)
     named = set(re.findall(r"(?:^|`)ppdm ([a-z-]+)", pages, re.MULTILINE))
     help_text = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "--help"],
+        [sys.executable, "-m", "ppdm.cli.app", "--help"],
         cwd=ROOT,
         check=True,
         capture_output=True,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from ppdm_core.verdict import Review, Verdict
-from warehouse.seals import keep, moment, sealed_rows
+from ppdm_core.model.verdict import Review, Verdict
+from warehouse.integrity.seals import keep, moment, sealed_rows
 
 if TYPE_CHECKING:
     import duckdb

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppdm_core.errors import MachineTrouble
+from ppdm_core.model.errors import MachineTrouble
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ppdm_core.errors import MachineTrouble
+from ppdm_core.model.errors import MachineTrouble
 from warehouse.home import file_mode
 
 PATIENCE = 1.0  # seconds of silent waiting

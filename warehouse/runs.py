@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm_core.errors import BadInput
+from ppdm_core.model.errors import BadInput
 from warehouse.approvals import keep_authors
 from warehouse.checkpoints import checkpoint
 from warehouse.clock import now
+from warehouse.database import RUN_COLUMNS, Run, Store, find_run, first, list_runs, move, tell
 from warehouse.home import Home
-from warehouse.seals import NAMED
+from warehouse.integrity.seals import NAMED
 from warehouse.stages import FINISHED, WAITING
-from warehouse.store import RUN_COLUMNS, Run, Store, find_run, first, list_runs, move, tell
 
 if TYPE_CHECKING:
     import duckdb

@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 import duckdb
 
-from ppdm_core.errors import Defect, MachineTrouble, PpdmError
+from ppdm_core.model.errors import Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Column
 
 P = ParamSpec("P")

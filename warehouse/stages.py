@@ -12,7 +12,7 @@ will continue, because data, policy or code changed, as `abandoned`.
 
 from __future__ import annotations
 
-from ppdm_core.errors import Defect
+from ppdm_core.model.errors import Defect
 
 WAITING = "waiting"
 ALLOWED: dict[str, frozenset[str]] = {

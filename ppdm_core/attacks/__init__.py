@@ -23,7 +23,7 @@ from ppdm_core.attacks.singling_out import SinglingOut
 from ppdm_core.attacks.source_record import SourceRecord
 from ppdm_core.attacks.transform_inverse import TransformInverse
 from ppdm_core.attacks.trilateration import Trilateration
-from ppdm_core.types import Attack
+from ppdm_core.model.attacker import Attack
 
 # In the order in which an audit runs them: linkage and others use what reconstruction got.
 ATTACKS: dict[str, Attack] = {

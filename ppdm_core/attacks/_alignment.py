@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.types import Floats
+from ppdm_core.model.arrays import Floats
 
 # Largest first: without any leave-one-out evidence the strongest penalty is taken.
 _PENALTIES = np.append(10.0 ** np.arange(2.0, -9.0, -1.0), 0.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.resampled import SMALL, Surroundings
-from ppdm_core.types import Floats
+from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics.kernel_model import SMALL, Surroundings
 
 
 def log_background(Y: Floats, around: Surroundings) -> Floats:

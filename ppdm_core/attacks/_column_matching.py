@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.distances import row_slices, squared_distances
-from ppdm_core.policy import Effort
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.policy import Effort
+from ppdm_core.numerics.distances import row_slices, squared_distances
 
 _QUANTILES = 256
 _LOOKED_FOR = {"quick": 3, "standard": 10, "thorough": 40}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
 
 Learner = Callable[[Floats, Floats, Floats], Floats]  # known rows, their records, rows to answer
 MOST_FOLDS = 20

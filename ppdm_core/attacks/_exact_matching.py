@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.distances import squared_distances
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.numerics.distances import squared_distances
 
 _BINS = 2**22
 _BLOCK = 2**23  # distances between two looks at what they tell

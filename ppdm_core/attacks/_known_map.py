@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.types import Attack, AttackerView, Floats, Public
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import Attack, AttackerView
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
 
 _DOUBT = 6.0  # standard errors
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.distances import row_slices
-from ppdm_core.errors import NotApplicable
-from ppdm_core.laws import DRAWN, DrawnLaw, StudentT, law_named
-from ppdm_core.types import Floats, Public
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.distances import row_slices
+from ppdm_core.numerics.distributions import DRAWN, DrawnLaw, StudentT, law_named
 
 CACHED = 2**15  # cells that are worked on at once: they stay in the cache
 _PRODUCT = 8  # factors that cannot overflow together

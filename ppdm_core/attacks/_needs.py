@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.public_map import has_map, has_noise
-from ppdm_core.resampled import is_resampled
-from ppdm_core.types import Attack, AttackerView
+from ppdm_core.model.attacker import Attack, AttackerView
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.kernel_model import is_resampled
+from ppdm_core.numerics.linear_map import has_map, has_noise
 
 
 def _holds_people(view: AttackerView) -> bool:

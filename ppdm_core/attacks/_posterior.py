@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ppdm_core.attacks._likelihood import KnownNoise, log_density
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
 
 POINTS = 100  # of the grid that carries a prior
 QUANTILES = 500  # of the released values that a prior is fitted to

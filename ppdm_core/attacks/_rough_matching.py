@@ -8,11 +8,12 @@ from itertools import product
 import numpy as np
 
 from ppdm_core.attacks._alignment import procrustes, ridge
-from ppdm_core.attacks._search import nearest_rows
+from ppdm_core.attacks._neighbour_search import nearest_rows
 from ppdm_core.attacks._seeded_matching import seeds
-from ppdm_core.distances import squared_distances
-from ppdm_core.policy import Effort
-from ppdm_core.types import Floats, Ints, Public
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.policy import Effort
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.distances import squared_distances
 
 _WORK = {"quick": 1e8, "standard": 2e8, "thorough": 4e9}  # distances between records and rows
 _KEPT = {"quick": 4, "standard": 8, "thorough": 48}  # starts that are followed to their end

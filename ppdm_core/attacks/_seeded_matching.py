@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.distances import squared_distances
-from ppdm_core.policy import Effort
-from ppdm_core.types import Floats, Ints, Public
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.policy import Effort
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.distances import squared_distances
 
 _MOST_ROWS = {"quick": 600, "standard": 1_500, "thorough": 6_000}  # more have no seeds
 _MOST_SETS = {"quick": 3_000, "standard": 6_000, "thorough": 100_000}

@@ -8,12 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._answers import Answers
-from ppdm_core.attacks._beliefs import Belief, beliefs
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._search import nearest_rows
-from ppdm_core.distances import measured
-from ppdm_core.types import AttackerView, Codes, Estimate, Floats, Goal, Ints
+from ppdm_core.attacks._neighbour_search import nearest_rows
+from ppdm_core.attacks._randomized_responses import Answers
+from ppdm_core.attacks._row_posterior import Belief, beliefs
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.numerics.distances import measured
 
 _NEIGHBOURS = 64
 _EXACT_ROWS = 4_096

@@ -10,9 +10,10 @@ import numpy as np
 from ppdm_core.attacks._alignment import ridge
 from ppdm_core.attacks._column_matching import by_law, by_search, by_value, transport_costs
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.errors import NotApplicable
-from ppdm_core.public_map import has_map
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.linear_map import has_map
 
 _STATISTICS = 20_000  # rows of the release from which laws of columns are taken
 

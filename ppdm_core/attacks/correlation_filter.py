@@ -11,9 +11,10 @@ import numpy as np
 from ppdm_core.attacks._likelihood import KnownNoise, known_noise
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.shrinkage import covariance
-from ppdm_core.errors import NotApplicable
-from ppdm_core.public_map import centre_and_loadings, components_of, has_map, invert
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.linear_map import centre_and_loadings, components_of, has_map, invert
 
 EVERY = 20  # all counts of kept directions up to here, then each about a fifth larger
 GROWTH = 1.2

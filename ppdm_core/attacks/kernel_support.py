@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._classes import OneClass, classes_of, row_sums
+from ppdm_core.attacks._label_groups import OneClass, classes_of, row_sums
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.resampled import Kernel, check_resampled
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.numerics.kernel_model import Kernel, check_resampled
 
 PRIOR = 0.5  # that somebody is a member
 _ENOUGH = 500.0  # log of a ratio that settles the matter, short of what floats can hold

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from ppdm_core.attacks._alignment import procrustes, ridge
 from ppdm_core.attacks._confidence import learned_claim
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.haar import haar
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Known
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, Known
+from ppdm_core.numerics.random_orthogonal import haar
 
 Estimator = Literal["uniform", "projection", "optimal"]
 _AGREEMENT = 1e-6  # relative; far below any noise, far above rounding

@@ -11,7 +11,8 @@ from ppdm_core.attacks._exact_matching import exact_rows
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._rough_matching import is_believed, rough_rows
 from ppdm_core.attacks.known_pairs import find_frame, from_pairs
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints, Known
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, Known
 
 _EXACT = 1e-6
 _PAIRS = {"quick": 2e8, "standard": 1e9, "thorough": 2e10}  # distances between rows, at most

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._independent import independent_components
+from ppdm_core.attacks._fast_ica import independent_components
 from ppdm_core.attacks._known_map import (
     check_turned,
     keeps_scale,
@@ -17,9 +17,10 @@ from ppdm_core.attacks._known_map import (
     turn_between,
 )
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._overlay import best_overlay, drawn
-from ppdm_core.policy import Effort
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal
+from ppdm_core.attacks._rigid_registration import best_overlay, drawn
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.policy import Effort
 
 MOST_ROWS = 10_000  # of the release that components are fitted on
 STARTS: dict[Effort, int] = {"quick": 2, "standard": 4, "thorough": 16}

@@ -9,10 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.attacks._known_map import check_turned, keeps_scale, ordered, origin_of
-from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._overlay import best_overlay, drawn
-from ppdm_core.attacks._signs import (
+from ppdm_core.attacks._axis_signs import (
     MOST_AXES,
     Evidence,
     best_of_all,
@@ -20,8 +17,12 @@ from ppdm_core.attacks._signs import (
     moment_evidence,
     signs_of,
 )
-from ppdm_core.policy import Effort
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal
+from ppdm_core.attacks._known_map import check_turned, keeps_scale, ordered, origin_of
+from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._rigid_registration import best_overlay, drawn
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.policy import Effort
 
 CLEAR = 3.0  # standard errors
 _RANK = 1e-10

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._beliefs import beliefs
-from ppdm_core.attacks._linking import EXACT_ROWS, Costs, Squares, pure_surprise
+from ppdm_core.attacks._assignment import EXACT_ROWS, Costs, Squares, pure_surprise
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
+from ppdm_core.attacks._row_posterior import beliefs
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

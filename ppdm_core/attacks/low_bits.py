@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.distances import row_slices, squared_distances
-from ppdm_core.errors import NotApplicable
-from ppdm_core.laws import DRAWN
-from ppdm_core.policy import Effort
-from ppdm_core.public_map import has_map, has_noise, project
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.policy import Effort
+from ppdm_core.numerics.distances import row_slices, squared_distances
+from ppdm_core.numerics.distributions import DRAWN
+from ppdm_core.numerics.linear_map import has_map, has_noise, project
 
 PAIRS: dict[Effort, int] = {"quick": 1_000_000, "standard": 3_000_000, "thorough": 50_000_000}
 OFFSETS = range(-3, 4)  # neighbours of the number that the noise was made from

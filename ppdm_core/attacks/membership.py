@@ -8,17 +8,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._beliefs import as_released, found_again
-from ppdm_core.attacks._imitation import Imitate, learned, noisy, resampled
 from ppdm_core.attacks._likelihood import known_noise
+from ppdm_core.attacks._membership_features import (
+    Features,
+    Odds,
+    World,
+    features,
+    kernel_odds,
+    noisy_odds,
+)
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._worlds import Features, Odds, World, features, kernel_odds, noisy_odds
-from ppdm_core.distances import squared_distances
-from ppdm_core.errors import NotApplicable
-from ppdm_core.laws import DRAWN
-from ppdm_core.public_map import components_of, has_map, has_noise, project
-from ppdm_core.resampled import Surroundings, is_resampled
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, People, Response
+from ppdm_core.attacks._row_posterior import as_released, found_again
+from ppdm_core.attacks._shadow_releases import Imitate, learned, noisy, resampled
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, People
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Response
+from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.distributions import DRAWN
+from ppdm_core.numerics.kernel_model import Surroundings, is_resampled
+from ppdm_core.numerics.linear_map import components_of, has_map, has_noise, project
 
 _IMITATIONS = {"quick": 2, "standard": 4, "thorough": 16}
 _LEAST_PEOPLE = 30  # of whom a release can be imitated

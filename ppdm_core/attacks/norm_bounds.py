@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 
 from ppdm_core.attacks._alignment import ridge
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints, Known, Public
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, Known
+from ppdm_core.model.release import Public
 
 DEVIATIONS = 2.0  # standard errors that are taken off a bound
 

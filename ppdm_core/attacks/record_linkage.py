@@ -8,17 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._answers import Answers
-from ppdm_core.attacks._beliefs import (
-    as_it_is,
-    as_released,
-    can_filter,
-    filtered,
-    found_again,
-    tables,
-)
-from ppdm_core.attacks._likelihood import known_noise
-from ppdm_core.attacks._linking import (
+from ppdm_core.attacks._assignment import (
     Costs,
     Squares,
     Surprise,
@@ -29,9 +19,20 @@ from ppdm_core.attacks._linking import (
     nearest_within_labels,
     pure_surprise,
 )
+from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.public_map import components_of, project
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
+from ppdm_core.attacks._randomized_responses import Answers
+from ppdm_core.attacks._row_posterior import (
+    as_it_is,
+    as_released,
+    can_filter,
+    filtered,
+    found_again,
+    tables,
+)
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.numerics.linear_map import components_of, project
 
 FEWEST_PAIRS = 3  # to tell a good column from a lucky one
 LEAST_ERROR = 1e-6  # of a column's width

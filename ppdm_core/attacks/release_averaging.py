@@ -7,15 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._assignment import has_law
+from ppdm_core.attacks._earlier_draws import Draws, gathered
 from ppdm_core.attacks._likelihood import known_noise
-from ppdm_core.attacks._linking import has_law
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._versions import Draws, gathered
 from ppdm_core.attacks.shrinkage import Shrinkage
-from ppdm_core.errors import NotApplicable
-from ppdm_core.laws import DrawnLaw, StudentT
-from ppdm_core.public_map import has_map, invert
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.distributions import DrawnLaw, StudentT
+from ppdm_core.numerics.linear_map import has_map, invert
 
 _STEPS = 30  # of the likeliest value, each one closer
 

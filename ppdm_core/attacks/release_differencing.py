@@ -10,8 +10,9 @@ import numpy as np
 
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.record_linkage import RecordLinkage
-from ppdm_core.errors import NotApplicable
-from ppdm_core.types import AttackerView, Batches, Codes, Estimate, Floats, Goal, Ints
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Batches, Estimate, Goal
+from ppdm_core.model.errors import NotApplicable
 
 
 @dataclass(frozen=True)

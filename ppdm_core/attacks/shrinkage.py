@@ -10,9 +10,11 @@ import numpy as np
 from ppdm_core.attacks._likelihood import KnownNoise, known_noise
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._posterior import TRIED, Mixture, fitted_mixture, grid_posterior, some_rows
-from ppdm_core.policy import Effort
-from ppdm_core.public_map import centre_and_loadings, components_of, invert, project
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Schema
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.policy import Effort
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.linear_map import centre_and_loadings, components_of, invert, project
 
 SUPPORT: dict[Effort, int] = {"quick": 100, "standard": 250, "thorough": 1_000}
 SHARPENED = 3  # rounds in which a prior improves its own support

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._answers import Answers
-from ppdm_core.attacks._beliefs import (
+from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._randomized_responses import Answers
+from ppdm_core.attacks._row_posterior import (
     LAST_DIGITS,
     Belief,
     as_released,
@@ -17,10 +18,10 @@ from ppdm_core.attacks._beliefs import (
     found_again,
     tables,
 )
-from ppdm_core.attacks._needs import check_needs
-from ppdm_core.distances import row_slices
-from ppdm_core.policy import Effort
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.policy import Effort
+from ppdm_core.numerics.distances import row_slices
 
 STATEMENTS: dict[Effort, int] = {"quick": 200, "standard": 500, "thorough": 2_000}
 _TRIED = 4  # rows for each statement

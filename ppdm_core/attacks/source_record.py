@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._classes import OneClass, classes_of, row_sums
+from ppdm_core.attacks._label_groups import OneClass, classes_of, row_sums
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.resampled import Kernel, Pairs, check_resampled
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.numerics.kernel_model import Kernel, Pairs, check_resampled
 
 _BEST = 8  # people named for each row
 _FITTED_ROWS = {"quick": 200, "standard": 500, "thorough": 2_000}  # of a class

@@ -9,8 +9,15 @@ import numpy as np
 
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.shrinkage import sample_prior
-from ppdm_core.public_map import centre_and_loadings, components_of, has_map, invert, project
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.numerics.linear_map import (
+    centre_and_loadings,
+    components_of,
+    has_map,
+    invert,
+    project,
+)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import numpy as np
 
 from ppdm_core.attacks._confidence import folds, learned_claim
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.distances import squared_distances
-from ppdm_core.types import AttackerView, Estimate, Floats, Goal
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.numerics.distances import squared_distances
 
 Distances = Callable[[Floats], Floats]  # from released to original distances
 

@@ -10,7 +10,7 @@ from ppdm_core.gates.ledger import Ledger
 from ppdm_core.gates.required_audits import RequiredAudits
 from ppdm_core.gates.score_limits import ScoreLimits
 from ppdm_core.gates.self_test import SelfTest
-from ppdm_core.verdict import Verdict, worst
+from ppdm_core.model.verdict import Verdict, worst
 
 GATES: dict[str, Gate] = {
     "required_audits": RequiredAudits(),

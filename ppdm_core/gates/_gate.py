@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from ppdm_core.policy import Policy
-from ppdm_core.types import Account, AuditReport, Guarantee
-from ppdm_core.verdict import Finding
+from ppdm_core.model.ledger import Account
+from ppdm_core.model.policy import Policy
+from ppdm_core.model.release import Guarantee
+from ppdm_core.model.score import AuditReport
+from ppdm_core.model.verdict import Finding
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ppdm_core.gates._gate import Evidence
-from ppdm_core.guarantee import in_words
-from ppdm_core.policy import Limit
-from ppdm_core.types import Guarantee
-from ppdm_core.verdict import Finding
+from ppdm_core.model.policy import Limit
+from ppdm_core.model.release import Guarantee
+from ppdm_core.model.verdict import Finding
+from ppdm_core.numerics.amplification import in_words
 
 PREFIX = "amplification."
 FIGURES = {"component": "ln_component", "attribute": "ln_attribute", "record": "ln_record"}

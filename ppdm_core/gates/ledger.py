@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ppdm_core.gates._gate import Evidence
-from ppdm_core.guarantee import figure, in_words
-from ppdm_core.policy import LEDGER_DRAWS as DRAWS
-from ppdm_core.policy import LEDGER_RECORD as RECORD
-from ppdm_core.policy import Limit, Policy
-from ppdm_core.types import Account
-from ppdm_core.verdict import Finding, Outcome
+from ppdm_core.model.ledger import Account
+from ppdm_core.model.policy import LEDGER_DRAWS as DRAWS
+from ppdm_core.model.policy import LEDGER_RECORD as RECORD
+from ppdm_core.model.policy import Limit, Policy
+from ppdm_core.model.verdict import Finding, Outcome
+from ppdm_core.numerics.amplification import figure, in_words
 
 LEDGER = "ledger."
 ROUNDING = 1e-9  # of ln gamma: more than adding up can lose, far less than anybody's limit says

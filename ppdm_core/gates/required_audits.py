@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.gates._gate import Evidence
-from ppdm_core.policy import Policy
-from ppdm_core.types import AuditReport, Goal
-from ppdm_core.verdict import Finding, Outcome
+from ppdm_core.model.attacker import Goal
+from ppdm_core.model.policy import Policy
+from ppdm_core.model.score import AuditReport
+from ppdm_core.model.verdict import Finding, Outcome
 
 GOALS: dict[Goal, str] = {
     "reconstruct": "reconstruction",

@@ -9,9 +9,9 @@ from ppdm_core.gates._gate import Evidence
 from ppdm_core.gates.amplification import PREFIX
 from ppdm_core.gates.ledger import LEDGER
 from ppdm_core.metrics import METRICS, Metric
-from ppdm_core.policy import Limit
-from ppdm_core.types import Score
-from ppdm_core.verdict import Finding, Outcome
+from ppdm_core.model.policy import Limit
+from ppdm_core.model.score import Score
+from ppdm_core.model.verdict import Finding, Outcome
 
 
 @dataclass(frozen=True)

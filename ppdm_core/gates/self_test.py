@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ppdm_core.gates._gate import Evidence
-from ppdm_core.self_test.must_catch import (
+from ppdm_core.audit.self_test.must_catch import (
     LEAST_NOTICED,
     MOST_ALARMS,
     REPETITIONS,
     plants_for,
     relied_on,
 )
-from ppdm_core.self_test.result import NOISE, Coverage, Proof, SelfTestResult
-from ppdm_core.verdict import Finding
+from ppdm_core.gates._gate import Evidence
+from ppdm_core.model.self_test import NOISE, Coverage, Proof, SelfTestResult
+from ppdm_core.model.verdict import Finding
 
 ATTACKS_WORK, POLICY_COVERS = "self_test.attacks", "self_test.policy"
 COVERAGE = "coverage"  # of the policy, among what failed

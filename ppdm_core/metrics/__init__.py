@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ppdm_core.metrics._accuracy import Accuracy
-from ppdm_core.metrics._compared import Compared, Measured
+from ppdm_core.metrics._comparison import Compared, Measured
 from ppdm_core.metrics._metric import AttackMetric, Metric, ReleaseMetric, Told, column_mean_guess
 from ppdm_core.metrics.adjusted_rand import AdjustedRand
 from ppdm_core.metrics.auc import Auc

@@ -9,10 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._compared import Bools, Compared, Measured
+from ppdm_core.metrics._comparison import Bools, Compared, Measured
 from ppdm_core.metrics._metric import Told, percent
-from ppdm_core.metrics._placed import placed
+from ppdm_core.metrics._placement import placed
 from ppdm_core.metrics._release import (
     OfRelease,
     check_labelled,
@@ -20,7 +19,9 @@ from ppdm_core.metrics._release import (
     on_original,
     some_of,
 )
-from ppdm_core.types import Codes, Floats, Ints, Public
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
 
 FOLDS = 5
 ASKED = 2_000  # records that are classified

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.metrics._compared import Compared
+from ppdm_core.metrics._comparison import Compared
 from ppdm_core.metrics._release import check_compared, some_of
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
 
 ROWS = 10_000
 STARTS = 5

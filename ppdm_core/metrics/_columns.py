@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._compared import Compared
+from ppdm_core.metrics._comparison import Compared
 from ppdm_core.metrics._release import check_same_columns, some_of
-from ppdm_core.types import Ints
+from ppdm_core.model.arrays import Ints
+from ppdm_core.model.errors import NotApplicable
 
 ROWS = 10_000
 

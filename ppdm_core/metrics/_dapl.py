@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._compared import Compared, Measured
+from ppdm_core.metrics._comparison import Compared, Measured
 from ppdm_core.metrics._metric import Kind
 from ppdm_core.metrics._release import OfRelease, check_compared
-from ppdm_core.resampled import Kernel, Rule, is_resampled
-from ppdm_core.types import Codes, Floats
+from ppdm_core.model.arrays import Codes, Floats
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.kernel_model import Kernel, Rule, is_resampled
 
 MOST_RECORDS = 2_000  # of a class
 

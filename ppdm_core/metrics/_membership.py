@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.errors import Defect
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import Defect
 
 
 def check_scores(name: str, score: Floats, is_member: NDArray[np.bool_]) -> None:

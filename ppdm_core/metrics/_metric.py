@@ -9,9 +9,10 @@ from typing import ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.errors import Defect
-from ppdm_core.metrics._compared import Compared, Measured
-from ppdm_core.types import Floats, Ints, Schema
+from ppdm_core.metrics._comparison import Compared, Measured
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import Defect
+from ppdm_core.model.schema import Schema
 
 Kind = Literal["privacy", "utility"]
 Better = Literal["up", "down"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.metrics._compared import Compared
+from ppdm_core.metrics._comparison import Compared
 from ppdm_core.metrics._release import some_of
-from ppdm_core.nearest import Near, nearest
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.numerics.neighbours import Near, nearest
 
 NEIGHBOURS = 10
 ASKED = 2_000  # rows whose neighbours are looked for, among all

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.distances import row_slices
-from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._compared import Bools, Compared, Measured
+from ppdm_core.metrics._comparison import Bools, Compared, Measured
 from ppdm_core.metrics._release import check_one_row_each
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.distances import row_slices
 
 PAIRS = 200_000
 

@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.intervals import wilson
 from ppdm_core.metrics._membership import check_scores, tie_counts
 from ppdm_core.metrics._metric import Better, Kind, Told, percent
-from ppdm_core.types import Floats
+from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics.intervals import wilson
 
 
 @dataclass(frozen=True)

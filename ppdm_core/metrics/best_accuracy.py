@@ -5,15 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
 from ppdm_core.metrics._accuracy import ASKED, Accuracy
-from ppdm_core.metrics._compared import Compared, Measured
+from ppdm_core.metrics._comparison import Compared, Measured
 from ppdm_core.metrics._metric import Told, percent
 from ppdm_core.metrics._release import OfRelease, check_labelled, on_original
 from ppdm_core.metrics.knn_accuracy import KnnAccuracy
 from ppdm_core.metrics.naive_bayes_accuracy import NaiveBayesAccuracy
 from ppdm_core.metrics.neural_network_accuracy import NeuralNetworkAccuracy
 from ppdm_core.metrics.radius_knn_accuracy import RadiusKnnAccuracy
+from ppdm_core.model.errors import NotApplicable
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._compared import Bools, Compared, Measured
+from ppdm_core.metrics._comparison import Bools, Compared, Measured
 from ppdm_core.metrics._metric import Told, percent
 from ppdm_core.metrics._neighbourhoods import ASKED, neighbourhoods
 from ppdm_core.metrics._release import OfRelease, check_labelled, on_original
-from ppdm_core.types import Codes, Floats
+from ppdm_core.model.arrays import Codes, Floats
+from ppdm_core.model.errors import NotApplicable
 
 
 @dataclass(frozen=True)

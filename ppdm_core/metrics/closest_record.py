@@ -5,12 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._compared import Compared, Measured
+from ppdm_core.metrics._comparison import Compared, Measured
 from ppdm_core.metrics._metric import Better, Kind, Told, percent
 from ppdm_core.metrics._release import OfRelease, check_compared, some_of
-from ppdm_core.nearest import nearest
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.neighbours import nearest
 
 _ROWS = 2_000  # released rows, and originals, whose closest original is looked for
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.metrics._clusters import ROWS, clustered, overlaps
-from ppdm_core.metrics._compared import Bools, Compared, Measured
+from ppdm_core.metrics._comparison import Bools, Compared, Measured
 from ppdm_core.metrics._metric import Told, percent
 from ppdm_core.metrics._release import OfRelease, check_labelled, on_original
-from ppdm_core.types import Ints
+from ppdm_core.model.arrays import Ints
 
 
 @dataclass(frozen=True)

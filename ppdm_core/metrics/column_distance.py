@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.metrics._columns import ROWS, sampled, varied_columns
-from ppdm_core.metrics._compared import Bools, Compared, Measured
+from ppdm_core.metrics._comparison import Bools, Compared, Measured
 from ppdm_core.metrics._metric import Better, Told, percent
 from ppdm_core.metrics._release import OfRelease
-from ppdm_core.types import Floats
+from ppdm_core.model.arrays import Floats
 
 
 @dataclass(frozen=True)

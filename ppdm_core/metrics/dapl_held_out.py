@@ -7,8 +7,8 @@ import numpy as np
 
 from ppdm_core.metrics._dapl import Dapl, Density
 from ppdm_core.metrics._metric import Told, percent
-from ppdm_core.resampled import Rule
-from ppdm_core.types import Floats
+from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics.kernel_model import Rule
 
 _LEAST = 8  # records of a class that can be cut in halves and quarters
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from ppdm_core.metrics._dapl import Dapl, Density
 from ppdm_core.metrics._metric import Told, percent
-from ppdm_core.resampled import Rule
-from ppdm_core.types import Floats
+from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics.kernel_model import Rule
 
 _DRAWS = 1_000  # of each of the two densities
 

@@ -5,11 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._compared import Bools, Compared, Measured
+from ppdm_core.metrics._comparison import Bools, Compared, Measured
 from ppdm_core.metrics._metric import Better, Told, percent
 from ppdm_core.metrics._release import OfRelease, check_compared
-from ppdm_core.types import Codes, Floats, Ints, Response
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Response
 
 
 @dataclass(frozen=True)

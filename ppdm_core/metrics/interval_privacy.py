@@ -5,9 +5,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
 from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
-from ppdm_core.types import Floats, Schema
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.schema import Schema
 
 
 @dataclass(frozen=True)

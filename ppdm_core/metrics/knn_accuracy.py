@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.metrics._accuracy import Accuracy
-from ppdm_core.nearest import nearest
-from ppdm_core.types import Codes, Floats, Ints, Public
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.neighbours import nearest
 
 _NEIGHBOURS = 5
 

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.metrics._compared import Compared, Measured
+from ppdm_core.metrics._comparison import Compared, Measured
 from ppdm_core.metrics._metric import Told, percent
 from ppdm_core.metrics._neighbourhoods import ASKED, NEIGHBOURS, neighbourhoods
 from ppdm_core.metrics._release import OfRelease, check_one_row_each, mean_of
+from ppdm_core.model.errors import NotApplicable
 
 
 @dataclass(frozen=True)

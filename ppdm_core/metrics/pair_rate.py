@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ppdm_core.metrics._metric import Better, Kind, Told, check_links, percent
-from ppdm_core.types import Ints
+from ppdm_core.model.arrays import Ints
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ppdm_core.metrics._accuracy import Accuracy
-from ppdm_core.types import Codes, Floats, Ints, Public
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.release import Public
 
 
 @dataclass(frozen=True)

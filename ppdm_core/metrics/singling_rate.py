@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.errors import Defect
 from ppdm_core.metrics._metric import Better, Kind, Told, check_finite, percent
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import Defect
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ppdm_core.metrics._metric import Better, Kind, Told, percent
 from ppdm_core.metrics.source_rate import check_guesses
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._compared import Compared, Measured
+from ppdm_core.metrics._comparison import Compared, Measured
 from ppdm_core.metrics._metric import Better, Told, percent
 from ppdm_core.metrics._pairs import pairs_of
 from ppdm_core.metrics._release import OfRelease
-from ppdm_core.types import Floats
+from ppdm_core.model.arrays import Floats
 
 
 @dataclass(frozen=True)

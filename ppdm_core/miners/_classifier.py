@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ppdm_core.errors import NotApplicable
-from ppdm_core.public_map import noise_variance
-from ppdm_core.types import Floats, Ints, Public
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.linear_map import noise_variance
 
 
 class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.distances import row_slices
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.numerics.distances import row_slices
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.distances import row_slices
 from ppdm_core.miners._lloyd import best_clusters, spread_start
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.numerics.distances import row_slices
 
 _ROWS_A_COLUMN = 4  # in a group at least, on average: fewer do not tell its shape
 _LEAST = 1e-9  # variance of any direction

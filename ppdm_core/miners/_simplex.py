@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.errors import Defect
-from ppdm_core.types import Floats
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import Defect
 
 _STEPS = 200
 _SHORT = 1e-11  # of the log likelihood per answer: how far from the largest one we may stop

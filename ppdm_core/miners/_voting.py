@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.distances import measured
-from ppdm_core.types import Floats, Ints
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.numerics.distances import measured
 
 
 def one_hot(codes: Ints, classes: int) -> Floats:

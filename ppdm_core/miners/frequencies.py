@@ -12,9 +12,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppdm_core.errors import BadInput, NotApplicable
 from ppdm_core.miners._simplex import likeliest
-from ppdm_core.types import Categorical, Floats, Public, Response
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import BadInput, NotApplicable
+from ppdm_core.model.release import Public, Response
+from ppdm_core.model.schema import Categorical
 
 _MOST_CELLS = 1_000  # a matrix of their square is solved some dozens of times
 _ZERO = 1e-6  # a likeliest frequency below this stands at its bound

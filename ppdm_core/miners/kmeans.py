@@ -10,14 +10,15 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ppdm_core.laws import DRAWN, law_named
 from ppdm_core.miners._classifier import check, is_count
-from ppdm_core.miners._clean_law import CleanLaw, clean_law, likely_records
+from ppdm_core.miners._clean_distribution import CleanLaw, clean_law, likely_records
 from ppdm_core.miners._lloyd import Clusters, best_clusters, nearest_centres, spread_start
-from ppdm_core.miners._noise_parts import NoiseParts, noise_parts
-from ppdm_core.public_map import has_noise, noise_variance
-from ppdm_core.types import Floats, Ints, Public
-from ppdm_core.validation import is_number
+from ppdm_core.miners._noise_mixture import NoiseParts, noise_parts
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.parameter_checks import is_number
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.distributions import DRAWN, law_named
+from ppdm_core.numerics.linear_map import has_noise, noise_variance
 
 _LEARNED = 5_000, 20_000  # rows that the law of the records is learned from: at least, at most
 _LEARNED_CELLS = 500_000  # and in between so many, times parts

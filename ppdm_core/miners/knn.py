@@ -7,10 +7,11 @@ from typing import Self
 
 import numpy as np
 
-from ppdm_core.distances import row_slices
 from ppdm_core.miners._classifier import Classifier, check, is_count
 from ppdm_core.miners._voting import nearest, one_hot, stratified_folds, summed, weights_of
-from ppdm_core.types import Floats, Ints, Public
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.distances import row_slices
 
 CANDIDATES = (1, 3, 5, 7, 11, 15, 21, 31, 45, 65, 95)
 _ASKED = 4_000  # rows that a choice of k is tried on: a share of them is within 0.8 % of the truth

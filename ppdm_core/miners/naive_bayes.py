@@ -8,8 +8,9 @@ from typing import Self
 import numpy as np
 
 from ppdm_core.miners._classifier import Classifier, check, checked_noise, noise_or_none
-from ppdm_core.types import Floats, Ints, Public
-from ppdm_core.validation import is_number
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.parameter_checks import is_number
+from ppdm_core.model.release import Public
 
 
 class NaiveBayes(Classifier):

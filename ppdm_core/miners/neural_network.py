@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 
 from ppdm_core.miners._classifier import Classifier
-from ppdm_core.types import Floats, Ints, Public
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.release import Public
 
 
 class NeuralNetwork(Classifier):

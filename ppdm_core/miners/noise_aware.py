@@ -8,7 +8,6 @@ from typing import Self
 
 import numpy as np
 
-from ppdm_core.errors import NotApplicable
 from ppdm_core.miners._classifier import (
     Classifier,
     check,
@@ -18,7 +17,9 @@ from ppdm_core.miners._classifier import (
 )
 from ppdm_core.miners._normal_groups import class_votes, fitted, posterior, rows_allow
 from ppdm_core.miners._voting import stratified_folds
-from ppdm_core.types import Floats, Ints, Public
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
 
 _TRIED = 20_000  # rows that settings are tried on
 _OWN = (0.0, 1.0)

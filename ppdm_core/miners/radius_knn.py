@@ -13,13 +13,14 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ppdm_core.distances import row_slices
-from ppdm_core.errors import NotApplicable
-from ppdm_core.laws import DRAWN, law_named
 from ppdm_core.miners._classifier import Classifier, check, is_count
 from ppdm_core.miners._voting import nearest_votes
-from ppdm_core.types import Floats, Ints, Public
-from ppdm_core.validation import is_number
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.parameter_checks import is_number
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.distances import row_slices
+from ppdm_core.numerics.distributions import DRAWN, law_named
 
 MOMENTS = ("paper", "exact", "consistent")
 _NEAR = 1e-6  # of the squared lengths: nearer rows are measured again without cancellation

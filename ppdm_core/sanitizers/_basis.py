@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.errors import BadInput
-from ppdm_core.rounding import outward
-from ppdm_core.rows import BLOCK, ArrayRows, padded_product
-from ppdm_core.scaling import Moments, merged, moments_of, with_covariance
-from ppdm_core.types import Block, Floats, Rows, Schema
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.rows import BLOCK, ArrayRows, Block, Rows, padded_product
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.rounding import outward
+from ppdm_core.numerics.scaling import Moments, merged, moments_of, with_covariance
 
 LOADING_STEP = 2.0**-20
 RANK_TOLERANCE = 1e-10

@@ -17,8 +17,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ppdm_core.scaling import check_finite, moments
-from ppdm_core.types import Block, Floats, Ints, Rows, Schema
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.rows import Block, Rows
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.scaling import check_finite, moments
 
 SLAB = 2**16  # cells that are transformed at once: they stay in the cache
 LANES = 16  # a transform takes so many rows at a time, or fewer, and a rest may round otherwise

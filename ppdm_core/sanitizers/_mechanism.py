@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_core.errors import BadInput
-from ppdm_core.guarantee import figures
-from ppdm_core.laws import LEAST_NU, MOST_NU, TAIL, DrawnLaw, StudentT
-from ppdm_core.noise import GridNoise, grid_step
-from ppdm_core.rounding import outward
-from ppdm_core.types import Floats
-from ppdm_core.validation import check_choice, is_number, reject
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.parameter_checks import check_choice, is_number, reject
+from ppdm_core.numerics.amplification import figures
+from ppdm_core.numerics.distributions import LEAST_NU, MOST_NU, TAIL, DrawnLaw, StudentT
+from ppdm_core.numerics.noise import GridNoise, grid_step
+from ppdm_core.numerics.rounding import outward
 
 MOST_STEPS = 2.0**50  # of the grid in a range: beyond, floats cannot tell them apart
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.sanitizers._basis import fixed_signs
-from ppdm_core.types import Floats, Ints
 
 BINS = 20_000  # more levels of dissimilarity than this are merged by rank
 KNOTS = 200  # of the stored monotone map

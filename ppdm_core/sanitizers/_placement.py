@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.distances import squared_distances
-from ppdm_core.types import Floats
+from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics.distances import squared_distances
 
 SLICE = 1024  # records at a time; always so many, because BLAS rounds otherwise for other counts
 STEPS = 20

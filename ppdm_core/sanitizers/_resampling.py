@@ -16,11 +16,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.errors import BadInput
-from ppdm_core.noise import Noise
-from ppdm_core.rows import pick
-from ppdm_core.scaling import Scaling
-from ppdm_core.types import Block, Floats, Ints, Rows, Schema
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.rows import Block, Rows, pick
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.scaling import Scaling
 
 GRID_BITS = 40  # values have so many bits: fewer than the kernel's, so that it leaves no gaps
 KERNEL_BITS = 42

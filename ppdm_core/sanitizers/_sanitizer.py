@@ -18,11 +18,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ppdm_core.errors import BadInput
-from ppdm_core.noise import Noise, as_bytes
-from ppdm_core.scaling import SCALES
-from ppdm_core.types import Block, Codes, Floats, Guarantee, Keys, Released, Rows, Schema
-from ppdm_core.validation import check_choice, reject
+from ppdm_core.model.arrays import Codes, Floats, Keys
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.parameter_checks import check_choice, reject
+from ppdm_core.model.release import Guarantee, Released
+from ppdm_core.model.rows import Block, Rows
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.noise import Noise, as_bytes
+from ppdm_core.numerics.scaling import SCALES
 
 Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be stored as JSON
 

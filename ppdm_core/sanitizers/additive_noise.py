@@ -8,15 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdm_core.guarantee import empirical
-from ppdm_core.laws import BOUNDED, DRAWN, law_named
-from ppdm_core.noise import Noise
+from ppdm_core.model.parameter_checks import is_number, reject
+from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.rows import Block, Rows
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.amplification import empirical
+from ppdm_core.numerics.distributions import BOUNDED, DRAWN, law_named
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers._basis import box_ranges
 from ppdm_core.sanitizers._mechanism import Mechanism, check_hides, check_law
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
-from ppdm_core.scaling import check_widths
-from ppdm_core.types import Block, Guarantee, Public, Released, Rows, Schema
-from ppdm_core.validation import is_number, reject
 
 LEAST, MOST = 1e-9, 1e9  # scales that floats can add to a column
 

@@ -9,10 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import BadInput
-from ppdm_core.guarantee import empirical
-from ppdm_core.noise import Noise
-from ppdm_core.rounding import outward
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.parameter_checks import check_choice, is_number, reject
+from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.rows import Block, Rows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.amplification import empirical
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.rounding import outward
 from ppdm_core.sanitizers._fuzzy_selection import (
     Choice,
     EnergyBounds,
@@ -23,8 +28,6 @@ from ppdm_core.sanitizers._fuzzy_selection import (
     energy_bounds,
 )
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
-from ppdm_core.types import Block, Floats, Guarantee, Ints, Numeric, Public, Released, Rows, Schema
-from ppdm_core.validation import check_choice, is_number, reject
 
 RESOLUTION = 2.0**-36  # of the largest possible value: far coarser than errors of arithmetic
 

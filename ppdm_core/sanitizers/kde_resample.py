@@ -10,14 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.errors import BadInput
-from ppdm_core.guarantee import empirical
-from ppdm_core.noise import Noise, as_bytes
+from ppdm_core.model.arrays import Floats, Ints, Keys
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.parameter_checks import check_choice, check_share, reject
+from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.rows import Block, Rows
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.amplification import empirical
+from ppdm_core.numerics.noise import Noise, as_bytes
+from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers import _resampling as resampling
 from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, code_bytes
-from ppdm_core.scaling import check_widths
-from ppdm_core.types import Block, Floats, Guarantee, Ints, Keys, Public, Released, Rows, Schema
-from ppdm_core.validation import check_choice, check_share, reject
 
 MOST = 10  # released rows per record: more of them show where the record lies
 

@@ -10,11 +10,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import BadInput
-from ppdm_core.guarantee import empirical
-from ppdm_core.haar import haar
-from ppdm_core.noise import Noise
-from ppdm_core.rounding import outward
+from ppdm_core.model.arrays import Floats, Keys
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.parameter_checks import check_choice, check_share, reject
+from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.rows import Block, Rows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.amplification import empirical
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.numerics.rounding import outward
+from ppdm_core.numerics.scaling import check_finite
 from ppdm_core.sanitizers._nonmetric import (
     classical_start,
     descend,
@@ -26,19 +32,6 @@ from ppdm_core.sanitizers._nonmetric import (
 )
 from ppdm_core.sanitizers._placement import Placement
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
-from ppdm_core.scaling import check_finite
-from ppdm_core.types import (
-    Block,
-    Floats,
-    Guarantee,
-    Keys,
-    Numeric,
-    Public,
-    Released,
-    Rows,
-    Schema,
-)
-from ppdm_core.validation import check_choice, check_share, reject
 
 STEP = 2.0**-20  # far above what rounding does to a placement, far below any distance that matters
 MOST_LANDMARKS = 10_000

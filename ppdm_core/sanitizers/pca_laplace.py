@@ -8,24 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdm_core.errors import BadInput
-from ppdm_core.laws import BOUNDED, law_named
-from ppdm_core.noise import Noise, grid_ranges
-from ppdm_core.rows import padded_product
-from ppdm_core.sanitizers._basis import box_ranges, fit_basis
-from ppdm_core.sanitizers._mechanism import Mechanism, check_hides, check_law
-from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
-from ppdm_core.types import (
-    Block,
-    Floats,
-    Guarantee,
-    Numeric,
-    Public,
-    Released,
-    Rows,
-    Schema,
-)
-from ppdm_core.validation import (
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.parameter_checks import (
     check_choice,
     check_positive,
     check_share,
@@ -33,6 +18,14 @@ from ppdm_core.validation import (
     is_number,
     reject,
 )
+from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.rows import Block, Rows, padded_product
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.distributions import BOUNDED, law_named
+from ppdm_core.numerics.noise import Noise, grid_ranges
+from ppdm_core.sanitizers._basis import box_ranges, fit_basis
+from ppdm_core.sanitizers._mechanism import Mechanism, check_hides, check_law
+from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,13 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ppdm_core.noise import Noise
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.parameter_checks import reject
+from ppdm_core.model.release import Guarantee, Released
+from ppdm_core.model.rows import Rows
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer
-from ppdm_core.types import Floats, Guarantee, Released, Rows, Schema
-from ppdm_core.validation import reject
 
 KINDS = ("bounded", "bounded_given_basis", "empirical")  # from strong to weak
 

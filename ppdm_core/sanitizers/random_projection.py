@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdm_core.guarantee import empirical
-from ppdm_core.noise import Noise
-from ppdm_core.rows import padded_product
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.parameter_checks import check_choice, reject
+from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.rows import Block, Rows, padded_product
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.amplification import empirical
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer
-from ppdm_core.types import Block, Floats, Guarantee, Numeric, Public, Released, Rows, Schema
-from ppdm_core.validation import check_choice, reject
 
 STEP = 2.0**-32  # outputs are rounded to it, so that low bits do not depend on the machine
 

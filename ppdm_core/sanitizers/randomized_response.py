@@ -13,24 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.errors import BadInput, Defect
-from ppdm_core.noise import Noise
+from ppdm_core.model.arrays import Codes, Floats, Ints, Keys
+from ppdm_core.model.errors import BadInput, Defect
+from ppdm_core.model.parameter_checks import is_number, reject
+from ppdm_core.model.release import Guarantee, Public, Released, Response
+from ppdm_core.model.rows import Block, Rows
+from ppdm_core.model.schema import Categorical, Schema
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, code_bytes
-from ppdm_core.types import (
-    Block,
-    Categorical,
-    Codes,
-    Floats,
-    Guarantee,
-    Ints,
-    Keys,
-    Public,
-    Released,
-    Response,
-    Rows,
-    Schema,
-)
-from ppdm_core.validation import is_number, reject
 
 KINDS = {"attribute", "record"}
 SMALLEST, LARGEST = 1.001, 1e9  # outside, 128 bits or double precision would not be exact enough

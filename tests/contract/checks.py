@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtrc
 
-from flows.catalogue import meanings, sections
+from ppdm.cli.methods import meanings, sections
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.errors import PpdmError
 from ppdm_core.metrics import METRICS, Compared
-from ppdm_core.noise import Noise
-from ppdm_core.public_map import has_map, project
-from ppdm_core.rows import ArrayRows
+from ppdm_core.model.errors import PpdmError
+from ppdm_core.model.release import Released
+from ppdm_core.model.rows import ArrayRows, Rows
+from ppdm_core.numerics.linear_map import has_map, project
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
-from ppdm_core.types import Released, Rows
-from tests.contract.tables import (
+from tests.support.tables import (
     KEY,
     LARGE,
     ChunkRows,

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import bdtrc
 
-from ppdm_core.errors import NotApplicable
+from ppdm_core.audit.evaluators import OUTSIDERS_NEEDED, SCORERS
+from ppdm_core.audit.self_test.trial import HEADLINE
 from ppdm_core.metrics import METRICS
-from ppdm_core.scorers import OUTSIDERS_NEEDED, SCORERS
-from ppdm_core.self_test.trial import HEADLINE
-from ppdm_core.types import Attack, Estimate
+from ppdm_core.model.attacker import Attack, Estimate
+from ppdm_core.model.errors import NotApplicable
 from tests.contract.scenes import (
     EPSILON,
     Scene,

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.noise import Noise
-from ppdm_core.rows import ArrayRows
+from ppdm_core.model.rows import ArrayRows, Block
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
-from ppdm_core.types import Block
-from tests.contract.tables import KEY, fit, release, scaled, suited, table, values
+from tests.support.tables import KEY, fit, release, scaled, suited, table, values
 
 WHO = 7  # the record that changes
 

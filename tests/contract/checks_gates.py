@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from ppdm_core.gates import Evidence
 from ppdm_core.gates._gate import Gate
-from ppdm_core.policy import Limit
-from ppdm_core.types import Score
-from ppdm_core.verdict import Verdict, worst
+from ppdm_core.model.policy import Limit
+from ppdm_core.model.score import Score
+from ppdm_core.model.verdict import Verdict, worst
 from tests.contract.evidence import BROKEN, UNDECIDED, good, limit, score, with_report
 
 SHARES = st.floats(0.0, 1.0)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ppdm_core.errors import PpdmError
 from ppdm_core.metrics import Compared, Metric, Told
-from ppdm_core.types import Public
-from tests.contract.tables import schema, table
+from ppdm_core.model.errors import PpdmError
+from ppdm_core.model.release import Public
+from tests.support.tables import schema, table
 
 N, D = 60, 3
 EPSILON = 0.1

@@ -6,11 +6,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from ppdm_core.audit.self_test.must_catch import plants_for, relied_on
 from ppdm_core.gates import Evidence
-from ppdm_core.policy import Limit, Policy
-from ppdm_core.self_test.must_catch import plants_for, relied_on
-from ppdm_core.self_test.result import NOISE, Coverage, Covered, Proof, SelfTestResult
-from ppdm_core.types import Account, AuditReport, Guarantee, Score
+from ppdm_core.model.ledger import Account
+from ppdm_core.model.policy import Limit, Policy
+from ppdm_core.model.release import Guarantee
+from ppdm_core.model.score import AuditReport, Score
+from ppdm_core.model.self_test import NOISE, Coverage, Covered, Proof, SelfTestResult
 
 NAN, INF = math.nan, math.inf
 BREACH, LINK, USE = "known_pairs.breach_rate", "record_linkage.rate", "knn_accuracy"

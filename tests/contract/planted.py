@@ -19,9 +19,10 @@ from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.metrics.distance_loss import DistanceLoss
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.relative_error import RelativeError
-from ppdm_core.policy import Limit
-from ppdm_core.types import AttackerView, Estimate, Goal, Score
-from ppdm_core.verdict import Finding, Verdict
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.policy import Limit
+from ppdm_core.model.score import Score
+from ppdm_core.model.verdict import Finding, Verdict
 from tests.contract.scenes import independent_noise, staged
 
 Generator = np.random.Generator

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.errors import BadInput
-from ppdm_core.noise import Noise
-from ppdm_core.public_map import project
-from ppdm_core.rows import pick
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.rows import Block, Rows, pick
+from ppdm_core.numerics.linear_map import project
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from ppdm_core.sanitizers.randomized_response import RandomizedResponse
-from ppdm_core.types import Block, Guarantee, Public, Released, Rows
 
 Change = Callable[[Block], Block]
 

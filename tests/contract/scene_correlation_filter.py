@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.types import Public
+from ppdm_core.model.release import Public
 
 N, D, SCALE = 150, 8, 0.04
 

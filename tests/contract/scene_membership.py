@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.types import Public
+from ppdm_core.model.release import Public
 from tests.contract.scene_source_record import D, people, schema
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.types import Public
+from ppdm_core.model.release import Public
 
 N, D, GROUPS, SCALE = 150, 8, 5, 0.08
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.attacker import People
+from ppdm_core.model.release import Public
+from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.sanitizers.kde_resample import kernel_correction, normal_reference
-from ppdm_core.types import Categorical, Codes, Floats, Ints, Numeric, People, Public, Schema
 
 D = 8
 

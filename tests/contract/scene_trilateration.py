@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.haar import haar
-from ppdm_core.types import Public
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.random_orthogonal import haar
 
 N, D, KNOWN = 150, 4, 20
 

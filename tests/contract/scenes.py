@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.play import Draw, Stage, Truth, cast_all, cast_split
-from ppdm_core.policy import Attacker
-from ppdm_core.public_map import has_map, invert
-from ppdm_core.self_test.known_answers import suited
-from ppdm_core.self_test.must_catch import plants_for
-from ppdm_core.types import AttackerView, Batches, Floats, Ints, Numeric, Public, Schema, Versions
+from ppdm_core.audit.self_test.known_answers import suited
+from ppdm_core.audit.self_test.must_catch import plants_for
+from ppdm_core.audit.simulation import Draw, Stage, Truth, cast_all, cast_split
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Batches, Versions
+from ppdm_core.model.policy import Attacker
+from ppdm_core.model.release import Public
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.linear_map import has_map, invert
 from tests.contract import (
     scene_attribute_inference,
     scene_correlation_filter,

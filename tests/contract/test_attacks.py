@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.types import Attack
+from ppdm_core.model.attacker import Attack
 from tests.contract import cases, checks_attacks
 from tests.contract.checks import check_named_alike
 

@@ -23,7 +23,7 @@ from tests.contract import (
     planted,
 )
 from tests.contract import planted_sanitizers as bad
-from tests.contract.tables import table, with_values
+from tests.support.tables import table, with_values
 
 WEAK = "slight noise"
 QUOTED = str(1.0)  # the largest scaled value

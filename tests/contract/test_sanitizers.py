@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers import SANITIZERS
-from ppdm_core.types import Numeric, Schema
 from tests.contract import cases, checks, checks_draws
 from tests.contract.cases import SanitizerCase
-from tests.contract.tables import schema, table, with_values
+from tests.support.tables import schema, table, with_values
 
 each_case = pytest.mark.parametrize("case", cases.SANITIZERS.values(), ids=cases.SANITIZERS)
 each_key = pytest.mark.parametrize("key", SANITIZERS)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ppdm_core.errors import BadInput
+from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers import SANITIZERS
 from tests.contract.checks import complaint
 

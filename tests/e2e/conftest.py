@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.history import History, first_rows, make_history
-from tests.e2e.kills import Chain, make_chain
-from tests.e2e.tables import Row, Small
+from tests.support.history import History, first_rows, make_history
+from tests.support.kills import Chain, make_chain
+from tests.support.small_release import Row, Small
 
 Maker = Callable[..., Small]
 

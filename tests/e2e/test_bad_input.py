@@ -9,10 +9,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.e2e.tables import FEATURES, Small, feature
-from tests.forkserver import Result
+from tests.support.forkserver import Result
+from tests.support.small_release import FEATURES, Small, feature
+from warehouse.database import MIGRATIONS, Store
 from warehouse.home import Home
-from warehouse.store import MIGRATIONS, Store
 
 Maker = Callable[..., Small]
 CANARY = "qzxcanary"

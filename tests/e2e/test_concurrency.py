@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.kills import check_published, orphans
-from tests.e2e.tables import Small, small_rows
 from tests.e2e.test_ledger import charges
-from tests.forkserver import Result
+from tests.support.forkserver import Result
+from tests.support.kills import check_published, orphans
+from tests.support.small_release import Small, small_rows
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.store import Store
 
 Maker = Callable[..., Small]
 # The names of two of them start alike, as the names of their tables then do.

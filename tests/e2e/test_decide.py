@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.tables import Small
-from tests.forkserver import Result, run_cli
+from tests.support.forkserver import Result, run_cli
+from tests.support.small_release import Small
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.manifest import verify
-from warehouse.store import Store
+from warehouse.publishing.manifest import verify
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act for other users")
 
@@ -27,7 +27,7 @@ ID = "small-0001"
 def decide(release: Small, user: int, *args: str) -> Result:
     env = {**release.env, "PPDM_HOME": str(release.home)}
     given = [str(user), "decide", ID, *args, "--json"]
-    return run_cli(given, env=env, entry="tests.e2e.entries:as_user", timeout=240)
+    return run_cli(given, env=env, entry="tests.support.entries:as_user", timeout=240)
 
 
 def answer(result: Result) -> dict[str, Any]:

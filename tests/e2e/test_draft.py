@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.tables import write_csv
-from tests.forkserver import Result, run_cli
+from tests.support.forkserver import Result, run_cli
+from tests.support.small_release import write_csv
 
 WEAKER = "weaker promise: a basis or bounds come from the private data"
 TABLES = (

@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from flows.demo import write_table
+from ppdm.cli.demo import write_table
 from ppdm_core.sanitizers import SANITIZERS
-from tests.e2e.tables import Row, Small
-from tests.forkserver import Result
+from tests.support.forkserver import Result
+from tests.support.small_release import Row, Small
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = {path.stem: path for path in (ROOT / "examples").glob("*.toml")}

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from ppdm_core.errors import BadInput
-from tests.tasks.stewards import Row, Steward
+from ppdm_core.model.errors import BadInput
+from tests.support.stewards import Row, Steward
 from warehouse.clock import now
 from warehouse.columns import Column
-from warehouse.ledger import check_ledger
-from warehouse.store import tell
+from warehouse.database import tell
+from warehouse.ledger.entries import check_ledger
 
 WEEKS, CHANGED = 52, 9  # 5 % of 178
 PRIVATE = {"components": 2, "b": 0.5, "basis": "private"}

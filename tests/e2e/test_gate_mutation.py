@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from ppdm_core.errors import BadInput, MachineTrouble, Refused, Undecided
-from tests.e2e import mutants
-from tests.e2e.kills import orphans
-from tests.e2e.tables import ATTACKS, Small
-from tests.forkserver import Result
+from ppdm_core.model.errors import BadInput, MachineTrouble, Refused, Undecided
+from tests.support import mutants
+from tests.support.forkserver import Result
+from tests.support.kills import orphans
+from tests.support.small_release import ATTACKS, Small
+from warehouse.database import Store, read_fact
 from warehouse.home import Home
-from warehouse.store import Store, read_fact
 
 Maker = Callable[..., Small]
 
@@ -197,9 +197,9 @@ VERDICTS = {
 
 def at_the_door(release: Small) -> Any:
     """The store, and the parcel as the pipeline makes it."""
-    from flows.commands import read_file
-    from tasks.publish import parcel
-    from tasks.summary import read_summary
+    from ppdm.cli.release import read_file
+    from tasks.publish.task import parcel
+    from tasks.release_summary import read_summary
 
     plan = read_file(release.file)[1]
     store = Store(Home(release.home))
@@ -210,7 +210,7 @@ def at_the_door(release: Small) -> Any:
 def test_the_door_believes_only_the_stored_verdict(
     what: str, approved: Small, tmp_path: Path
 ) -> None:
-    from warehouse.door import publish
+    from warehouse.publishing.publish import publish
 
     release = approved.copied_to(tmp_path / "copy")
     store, parcel = at_the_door(release)
@@ -222,7 +222,7 @@ def test_the_door_believes_only_the_stored_verdict(
 
 @pytest.mark.parametrize("what", ["missing", "another"])
 def test_the_door_needs_the_key_of_the_home(what: str, approved: Small, tmp_path: Path) -> None:
-    from warehouse.door import publish
+    from warehouse.publishing.publish import publish
 
     release = approved.copied_to(tmp_path / "copy")
     store, parcel = at_the_door(release)
@@ -240,9 +240,9 @@ def test_the_door_needs_the_key_of_the_home(what: str, approved: Small, tmp_path
 def test_what_is_committed_is_not_removed_by_an_interrupt(
     approved: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from warehouse import store as store_module
-    from warehouse.door import publish
-    from warehouse.manifest import verify
+    from warehouse import database as store_module
+    from warehouse.publishing.manifest import verify
+    from warehouse.publishing.publish import publish
 
     release = approved.copied_to(tmp_path / "copy")
     store, parcel = at_the_door(release)
@@ -263,8 +263,8 @@ def test_what_is_committed_is_not_removed_by_an_interrupt(
 def test_the_door_does_not_open_when_the_clock_was_moved_back(
     approved: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from warehouse import seals
-    from warehouse.door import publish
+    from warehouse.integrity import seals
+    from warehouse.publishing.publish import publish
 
     release = approved.copied_to(tmp_path / "copy")
     store, parcel = at_the_door(release)
@@ -278,7 +278,7 @@ def test_the_door_does_not_open_when_the_clock_was_moved_back(
 def test_the_door_refuses_another_policy_and_other_code(
     what: str, approved: Small, tmp_path: Path
 ) -> None:
-    from warehouse.door import publish
+    from warehouse.publishing.publish import publish
 
     release = approved.copied_to(tmp_path / "copy")
     store, parcel = at_the_door(release)
@@ -321,7 +321,7 @@ def agreed(tmp_path_factory: pytest.TempPathFactory, waiting: Small) -> Small:
 def test_the_door_believes_only_what_people_decided(
     what: str, agreed: Small, tmp_path: Path
 ) -> None:
-    from warehouse.door import publish
+    from warehouse.publishing.publish import publish
 
     release = agreed.copied_to(tmp_path / "copy")
     store, parcel = at_the_door(release)
@@ -343,8 +343,8 @@ def test_approvals_count_for_a_time(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from warehouse import seals
-    from warehouse.door import publish
+    from warehouse.integrity import seals
+    from warehouse.publishing.publish import publish
 
     release = agreed.copied_to(tmp_path / "copy")
     store, parcel = at_the_door(release)

@@ -18,8 +18,8 @@ import pytest
 
 from ppdm_core.sanitizers import SANITIZERS
 from tests.e2e.conftest import Maker
-from tests.e2e.tables import BY, FEATURES, Row, Small
-from tests.forkserver import run_cli
+from tests.support.forkserver import run_cli
+from tests.support.small_release import BY, FEATURES, Row, Small
 
 FOLDER = Path(__file__).parent / "golden"
 FIXTURES = Path(__file__).parents[1] / "fixtures"

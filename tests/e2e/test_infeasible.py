@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.tables import FEATURES, Small
 from tests.e2e.test_bad_input import check_complaint, check_nothing_left
+from tests.support.small_release import FEATURES, Small
 
 pytestmark = pytest.mark.slow
 Maker = Callable[..., Small]

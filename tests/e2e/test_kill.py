@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.history import History, first_rows
-from tests.e2e.kills import (
+from tests.support.forkserver import Result
+from tests.support.history import History, first_rows
+from tests.support.kills import (
     AFTER,
     BY_COMMAND,
     IN_CHAIN,
@@ -20,10 +21,9 @@ from tests.e2e.kills import (
     orphans,
     points_in_code,
 )
-from tests.e2e.tables import Small
-from tests.forkserver import Result
+from tests.support.small_release import Small
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.store import Store
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun

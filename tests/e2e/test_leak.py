@@ -11,15 +11,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config import load
-from ppdm_core.noise import Noise
-from tests.e2e.entries import KEY
-from tests.e2e.history import ADDED, TOKEN, History
-from tests.e2e.kills import Chain
-from tests.e2e.tables import FEATURES
+from flows.config.release_file import load
+from ppdm_core.numerics.noise import Noise
+from tests.support.entries import KEY
+from tests.support.history import ADDED, TOKEN, History
+from tests.support.kills import Chain
+from tests.support.small_release import FEATURES
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.home_key import HomeKey
-from warehouse.store import Store
+from warehouse.integrity.home_key import HomeKey
 
 SOME = 25  # rows whose cells are looked for, besides the one with rare values
 

@@ -10,19 +10,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.e2e.history import History
-from tests.e2e.kills import Chain
-from tests.e2e.ledger_entries import ROOM
-from tests.e2e.tables import Small
-from tests.forkserver import Command, Result, start_cli
-from warehouse.history import check_history
+from tests.support.forkserver import Command, Result, start_cli
+from tests.support.history import History
+from tests.support.kills import Chain
+from tests.support.ledger_entries import ROOM
+from tests.support.small_release import Small
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.store import Store
+from warehouse.integrity.history import check_history
 
 
 def start(folder: Path, value: float, point: str = "") -> Command:
     env = {"PPDM_HOME": str(folder / "home"), "TMPDIR": None}
-    entry = "tests.e2e.ledger_entries:changing"
+    entry = "tests.support.ledger_entries:changing"
     return start_cli([str(folder), str(value), point], env=env, entry=entry)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.kills import check_published, check_same
-from tests.e2e.tables import Small
 from tests.e2e.test_ledger import charges
+from tests.support.kills import check_published, check_same
+from tests.support.small_release import Small
 
 Maker = Callable[..., Small]
 MEGABYTE = 2**20

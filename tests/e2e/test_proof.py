@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.history import History
-from tests.e2e.kills import Chain
-from tests.e2e.tables import Small
-from tests.forkserver import ROOT
+from tests.support.forkserver import ROOT
+from tests.support.history import History
+from tests.support.kills import Chain
+from tests.support.small_release import Small
+from warehouse.database import Store, read_fact
 from warehouse.home import Home
-from warehouse.manifest import seal
-from warehouse.store import Store, read_fact
+from warehouse.publishing.manifest import seal
 
 
 def asked(release: Small, *args: str) -> tuple[int, dict[str, Any]]:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.kills import check_published, check_same_bytes, orphans
-from tests.e2e.strike import NEVER
-from tests.e2e.tables import Small
 from tests.e2e.test_ledger import charges
-from tests.forkserver import ROOT, Command, start_cli
-from warehouse.manifest import verify
+from tests.support.forkserver import ROOT, Command, start_cli
+from tests.support.kills import check_published, check_same_bytes, orphans
+from tests.support.small_release import Small
+from tests.support.strike import NEVER
+from warehouse.publishing.manifest import verify
 
 Maker = Callable[..., Small]
 AT_ONCE = 2
@@ -44,7 +44,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Ready:
 
 def strike(release: Small, line: object) -> Command:
     args = [str(line), str(release.file)]
-    return start_cli(args, env=release.env, entry="tests.e2e.strike:struck")
+    return start_cli(args, env=release.env, entry="tests.support.strike:struck")
 
 
 def check_struck(ready: Ready, numbers: Iterable[int], folder: Path) -> None:
@@ -82,7 +82,11 @@ def test_there_is_much_to_die_in(ready: Ready) -> None:
     verify(ready.whole.published / "latest")
     assert set(charges(ready.whole.home).values()) == {1}
     files = {line.partition(":")[0] for line in ready.lines}
-    assert {"warehouse/door.py", "warehouse/ledger.py", "tasks/gate.py"} <= files
+    assert {
+        "warehouse/publishing/publish.py",
+        "warehouse/ledger/entries.py",
+        "tasks/judge/task.py",
+    } <= files
     assert len(ready.lines) > 400 and len(deeds(ready)) > 30
 
 

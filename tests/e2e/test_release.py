@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ppdm_core.errors import Refused
-from tests.e2e.history import History
-from tests.e2e.tables import Small
-from tests.forkserver import Result
+from ppdm_core.model.errors import Refused
+from tests.support.forkserver import Result
+from tests.support.history import History
+from tests.support.small_release import Small
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.manifest import verify
-from warehouse.store import Store
+from warehouse.publishing.manifest import verify
 
 Maker = Callable[..., Small]
 ERROR = {"kind", "message", "file", "column", "remedy"}
@@ -94,14 +94,16 @@ def test_a_defect_is_told_without_a_traceback(history: History) -> None:
     result = history.results["defect"]
     assert (result.exit_code, result.stdout) == (1, "")
     last = result.stderr.splitlines()[-1]
-    assert last.startswith("ppdm: A defect of ppdm: ConversionException at tests/e2e/entries.py")
+    assert last.startswith(
+        "ppdm: A defect of ppdm: ConversionException at tests/support/entries.py"
+    )
     assert "Traceback" not in result.stderr
     (report,) = (history.release.private / "defects").iterdir()
     assert str(report) in last
     code, message, *places = report.read_text().splitlines()
     assert code.startswith("code ") and message in last
-    assert places[-1].startswith("tests/e2e/entries.py:")
-    assert any(place.startswith("tasks/ingest.py:") for place in places)
+    assert places[-1].startswith("tests/support/entries.py:")
+    assert any(place.startswith("tasks/ingest/task.py:") for place in places)
 
 
 def test_status_and_show(history: History) -> None:

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from ppdm_core.rows import ArrayRows
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import make_sanitizer
-from ppdm_core.scaling import fit_scaling
-from ppdm_core.types import Floats, Numeric, Schema
-from tests.e2e.history import ADDED, History
-from tests.e2e.tables import FEATURES, Small
+from tests.support.history import ADDED, History
+from tests.support.small_release import FEATURES, Small
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.store import Store
 
 BEFORE, AFTER = "0001", "0003"
 BOUNDS = Schema(tuple(Numeric(name, 0.0, 10.0) for name in FEATURES))

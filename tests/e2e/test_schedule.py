@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.kills import orphans
-from tests.e2e.schedule import ROOT, Schedule, chromium, wait_until
-from tests.e2e.tables import Small, small_rows, write_csv
+from tests.support.kills import orphans
+from tests.support.scheduled_home import ROOT, Schedule, chromium, wait_until
+from tests.support.small_release import Small, small_rows, write_csv
 
 pytestmark = pytest.mark.slow
 AUTOMATION = ROOT / "examples" / "automation.yaml"

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flows.stand_alone import audit_release
-from ppdm_core.errors import Refused
-from ppdm_core.types import Floats
-from tests.e2e.unsafe import SAFE, UNALIGNED, UNSAFE, Release
+from ppdm.cli.audit import audit_release
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import Refused
+from tests.support.unsafe_releases import SAFE, UNALIGNED, UNSAFE, Release
 
 TABLES = ("wdbc", "pima", "svmguide1_train", "ionosphere", "waveform")
 PEOPLE = 600  # half of them in the release

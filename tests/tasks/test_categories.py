@@ -15,25 +15,26 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config import load
-from flows.plan import checked_plan
-from ppdm_core.errors import BadInput
-from ppdm_core.policy import Attacker, Limit, Policy
+from flows.config.context import checked_plan
+from flows.config.release_file import load
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.policy import Attacker, Limit, Policy
+from ppdm_core.model.release import Public, Response
+from ppdm_core.model.schema import Categorical
 from ppdm_core.sanitizers.randomized_response import estimate_frequencies
-from ppdm_core.types import Categorical, Public, Response
-from tasks.audit import attack_shadows
-from tasks.facts import public_from_dict, public_to_dict
-from tasks.gate import judge
-from tasks.ingest import begin, load_raw, validate
-from tasks.plan import Plan, check_plan
-from tasks.publish import expected, leave
-from tasks.sanitize import make_draws
-from tasks.summary import Summary, read_summary
+from tasks.audit.task import attack_shadows
+from tasks.context import Plan, check_plan
+from tasks.ingest.task import begin, load_raw, validate
+from tasks.judge.task import judge
+from tasks.publish.task import expected, leave
+from tasks.release_summary import Summary, read_summary
+from tasks.sanitize.task import make_draws
+from tasks.stage_facts import public_from_dict, public_to_dict
 from warehouse.columns import Column, Source
-from warehouse.door import candidate_table
 from warehouse.home import Home
-from warehouse.key_files import write_key
-from warehouse.scan import check_bytes
+from warehouse.integrity.key_files import write_key
+from warehouse.publishing.leak_scan import check_bytes
+from warehouse.publishing.publish import candidate_table
 from warehouse.sinks.parquet import write as write_parquet
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -78,7 +79,7 @@ def leaving(plan: Plan, summary: Summary, path: Path) -> Path:
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No progress bar: these steps run without a Prefect server."""
-    monkeypatch.setattr("tasks.cards.MOMENT", math.inf)
+    monkeypatch.setattr("tasks.notify.prefect_artifacts.MOMENT", math.inf)
 
 
 @pytest.fixture

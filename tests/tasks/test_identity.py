@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from ppdm_core.errors import BadInput, Refused
-from tasks.gate import judge
-from tasks.ingest import begin, load_raw, write_records
-from tasks.plan import Plan
-from tasks.sanitize import Draws, make_draws
-from tests.tasks.stewards import NUMERIC, Steward, limits, numbers
+from ppdm_core.model.errors import BadInput, Refused
+from tasks.context import Plan
+from tasks.ingest.task import begin, load_raw, write_records
+from tasks.judge.task import judge
+from tasks.sanitize.task import Draws, make_draws
+from tests.support.stewards import NUMERIC, Steward, limits, numbers
 from warehouse.columns import Column
-from warehouse.store import Run, Store, keep_fact, read_fact
+from warehouse.database import Run, Store, keep_fact, read_fact
 
 WITH_NOTES = (
     Column("id", "identifier"),

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppdm_core.errors import BadInput
-from ppdm_core.policy import Attacker, Limit, Policy
-from tasks.ingest import begin, load_raw, validate
-from tasks.plan import Plan, check_plan
-from tasks.sanitize import make_draws
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.policy import Attacker, Limit, Policy
+from tasks.context import Plan, check_plan
+from tasks.ingest.task import begin, load_raw, validate
+from tasks.sanitize.task import make_draws
 from warehouse.columns import Column, Source
 from warehouse.home import Home
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_core.errors import BadInput
+from ppdm_core.model.errors import BadInput
 from tasks.keys import (
     HOME,
     backup_key,
@@ -15,9 +15,9 @@ from tasks.keys import (
     public_key,
     restore_key,
 )
+from warehouse.database import Store, tell
 from warehouse.home import Home
 from warehouse.runs import learn_dataset
-from warehouse.store import Store, tell
 
 
 @pytest.fixture

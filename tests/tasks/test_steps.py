@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppdm_core.errors import BadInput
-from ppdm_core.policy import Attacker, Policy
-from tasks.ingest import begin, load_raw, validate
-from tasks.plan import Plan
-from tasks.sanitize import make_draws
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.policy import Attacker, Policy
+from tasks.context import Plan
+from tasks.ingest.task import begin, load_raw, validate
+from tasks.sanitize.task import make_draws
 from warehouse.clock import now
 from warehouse.columns import Column, Source
+from warehouse.database import read_fact
 from warehouse.home import Home
-from warehouse.store import read_fact
 
 POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
 SAMPLE = {"components": 1, "b": 0.5, "basis": "sample", "basis_share": 0.3}

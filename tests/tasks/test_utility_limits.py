@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from ppdm_core.errors import BadInput
 from ppdm_core.metrics import METRICS, Told
 from ppdm_core.metrics._metric import Better
-from ppdm_core.policy import Limit, Policy
-from ppdm_core.types import AuditReport, Score
-from tasks.card_text import measured
-from tasks.plan import check_limit, needs_label
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.policy import Limit, Policy
+from ppdm_core.model.score import AuditReport, Score
+from tasks.context import check_limit, needs_label
+from tasks.publish.card import measured
 
 ABSOLUTE = Limit(0.5, "who", "why", absolute=True)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.warehouse.sealing import begin, judge, new_store
+from tests.support.sealed_home import begin, judge, new_store
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.store import Store
 
 
 @pytest.fixture(scope="session")

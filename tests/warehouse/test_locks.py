@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_core.errors import MachineTrouble
+from ppdm_core.model.errors import MachineTrouble
 from warehouse.locks import hold, holder_of
 
 ROOT = Path(__file__).resolve().parents[2]

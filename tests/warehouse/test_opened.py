@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse import store as store_module
+from warehouse import database as store_module
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.store import Store
 
 READ = "import duckdb, sys; print(duckdb.connect(sys.argv[1]).execute(sys.argv[2]).fetchall())"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import duckdb
 
-from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError
+from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
 
 FEWEST_ROWS = 2

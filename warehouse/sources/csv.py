@@ -13,7 +13,7 @@ from typing import IO, cast
 
 import duckdb
 
-from ppdm_core.errors import BadInput, PpdmError
+from ppdm_core.model.errors import BadInput, PpdmError
 from warehouse.columns import Source
 from warehouse.sources.checks import (
     check_file,

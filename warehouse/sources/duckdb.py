@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import duckdb
 
-from ppdm_core.errors import BadInput, Defect, MachineTrouble, PpdmError
+from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
 from warehouse.sources.checks import check_file, check_header, check_rows, file_name, without_values
 from warehouse.sql import ROW, quoted

@@ -6,7 +6,7 @@ import gzip
 import os
 import zlib
 
-from ppdm_core.errors import BadInput
+from ppdm_core.model.errors import BadInput
 from warehouse.columns import Source
 from warehouse.sources.csv import DELIMITERS
 from warehouse.sources.duckdb import list_tables

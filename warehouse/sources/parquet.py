@@ -6,7 +6,7 @@ import glob
 
 import duckdb
 
-from ppdm_core.errors import BadInput
+from ppdm_core.model.errors import BadInput
 from warehouse.columns import Source
 from warehouse.sources.checks import (
     check_file,

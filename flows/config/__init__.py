@@ -1,0 +1,1 @@
+"""The release file: its sections, columns and errors."""

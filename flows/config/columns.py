@@ -1,0 +1,178 @@
+"""The columns of a release file: what each may declare, and what it means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from flows.config.errors import nearest
+from ppdm_core.model.errors import BadInput
+from warehouse.columns import RESERVED, Column
+
+BOUNDS_REMEDY = (
+    'Declare both, or low = "from_data" and high = "from_data", which is a weaker promise.'
+)
+TYPE_REMEDY = 'Declare type = "numeric" with low and high, or type = "categorical" with categories.'
+
+
+class Section(BaseModel):
+    """A part of the release file: unknown keys and wrong types are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def _bound(value: Any) -> Any:
+    if value is None or value == "from_data":
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError('must be a number or "from_data"')
+    return float(value)
+
+
+Bound = Annotated[float | Literal["from_data"] | None, BeforeValidator(_bound)]
+
+
+class ColumnSpec(Section):
+    """One column of the source."""
+
+    role: Literal["identifier", "label", "feature", "exclude"] = Field(
+        description="What the column is: who the record is, the class, a value to release, or none."
+    )
+    type: Literal["numeric", "categorical"] | None = Field(
+        default=None, description="Kind of values of a feature."
+    )
+    low: Bound = Field(default=None, description='Lower bound of the values, or "from_data".')
+    high: Bound = Field(default=None, description='Upper bound of the values, or "from_data".')
+    categories: list[str] | None = Field(
+        default=None, description="All values of a categorical column, spelled as in the source."
+    )
+    outside: Literal["clamp", "reject", "drop_row"] | None = Field(
+        default=None,
+        description="What happens to values outside the bounds (clamp, reject) or to categories "
+        "that are not listed (reject, drop_row).",
+    )
+    missing: Literal["reject", "drop_row", "median", "keep"] | None = Field(
+        default=None,
+        description="What happens to empty cells; those of a categorical feature may be kept as a "
+        "category of their own.",
+    )
+
+    @property
+    def is_categorical(self) -> bool:
+        return self.role == "label" or self.type == "categorical"
+
+
+class Defaults(Section):
+    """For features that say nothing themselves."""
+
+    outside: Literal["clamp", "reject"] = Field(
+        default="clamp", description="What happens to values outside the bounds."
+    )
+    missing: Literal["reject", "drop_row", "median"] = Field(
+        default="reject", description="What happens to empty cells."
+    )
+
+
+def as_column(name: str, spec: ColumnSpec, defaults: Defaults) -> Column:
+    """The column with the defaults applied; they never touch a label or an identifier."""
+    missing, outside = spec.missing, spec.outside
+    if spec.role == "feature":
+        outside = outside or defaults.outside
+        if not (spec.is_categorical and defaults.missing == "median"):
+            missing = missing or defaults.missing
+    return Column(
+        name=name,
+        role=spec.role,
+        type="categorical" if spec.role == "label" else spec.type,
+        low=spec.low,
+        high=spec.high,
+        categories=tuple(spec.categories or ()),
+        outside=outside or "clamp",
+        missing=missing or "reject",
+    )
+
+
+def check_columns(columns: Mapping[str, ColumnSpec], record_id: str | None) -> None:
+    for name, spec in columns.items():
+        _check_name(name, columns)
+        if spec.role == "label" and spec.type == "numeric":
+            raise _bad(name, "is a label and must be categorical.", 'Declare type = "categorical".')
+        if spec.role == "feature" and spec.type is None:
+            raise _bad(name, "is a feature without a type.", TYPE_REMEDY)
+        if spec.is_categorical:
+            _check_categorical(name, spec)
+        elif spec.role == "feature":
+            _check_numeric(name, spec)
+    labels = [name for name, spec in columns.items() if spec.role == "label"]
+    if len(labels) > 1:
+        raise _bad(labels[1], "is a second label.", "Declare one label and other roles elsewhere.")
+    if not any(spec.role == "feature" for spec in columns.values()):
+        raise BadInput("No column is a feature: nothing to release.", remedy=TYPE_REMEDY)
+    if record_id is not None:
+        _check_record_id(record_id, columns)
+
+
+def _bad(name: str, what: str, remedy: str) -> BadInput:
+    return BadInput(f"Column '{name}' {what}", column=name, remedy=remedy)
+
+
+def _check_name(name: str, columns: Mapping[str, ColumnSpec]) -> None:
+    if name.lower().startswith(RESERVED):
+        raise _bad(name, f"starts with '{RESERVED}', a reserved prefix.", "Rename it.")
+    for other in columns:
+        if other != name and other.lower() == name.lower():
+            raise _bad(name, f"and column '{other}' differ only in case.", "Rename one of them.")
+
+
+def _check_numeric(name: str, spec: ColumnSpec) -> None:
+    if spec.categories is not None:
+        raise _bad(name, "is numeric and declares categories.", "Remove 'categories'.")
+    if spec.outside == "drop_row":
+        raise _bad(name, "is numeric and would drop rows.", 'Use outside = "clamp" or "reject".')
+    if spec.missing == "keep":
+        raise _bad(name, "is numeric and would keep empty cells.", 'Use "median" or "drop_row".')
+    if spec.low is None or spec.high is None:
+        raise _bad(name, "is numeric and lacks 'low' or 'high'.", BOUNDS_REMEDY)
+    if isinstance(spec.low, float) and isinstance(spec.high, float):
+        if not spec.low < spec.high:
+            raise _bad(
+                name, f"has low = {spec.low:g} and high = {spec.high:g}.", "Declare low < high."
+            )
+        if not math.isfinite(spec.high - spec.low):
+            raise _bad(name, "has bounds too far apart for a float.", "Declare narrower bounds.")
+
+
+def _check_categorical(name: str, spec: ColumnSpec) -> None:
+    if spec.low is not None or spec.high is not None:
+        raise _bad(name, "is categorical and declares 'low' or 'high'.", "Remove them.")
+    if spec.outside == "clamp":
+        raise _bad(name, "is categorical and has no bounds.", 'Use outside = "drop_row".')
+    if spec.missing == "median":
+        raise _bad(name, "is categorical and has no median.", 'Use "reject" or "drop_row".')
+    if spec.role == "label" and spec.missing == "keep":
+        raise _bad(name, "is a label and would keep empty cells.", 'Use "reject" or "drop_row".')
+    if not spec.categories:
+        raise _bad(name, "is categorical and lists no categories.", "Declare categories = [...].")
+    seen = set()
+    for category in spec.categories:
+        if category in seen:
+            raise _bad(name, f"lists the category '{category}' twice.", "Remove one of them.")
+        seen.add(category)
+    if spec.role == "label" and len(seen) == 1:
+        raise _bad(name, "is a label with one category.", 'List all classes, or role = "exclude".')
+
+
+def _check_record_id(record_id: str, columns: Mapping[str, ColumnSpec]) -> None:
+    if record_id not in columns:
+        raise BadInput(
+            f"The record_id '{record_id}' is not a declared column.",
+            column=record_id,
+            remedy=nearest(record_id, columns),
+        )
+    if columns[record_id].role != "identifier":
+        raise _bad(
+            record_id, "is the record_id and must be an identifier.", 'Declare role = "identifier".'
+        )

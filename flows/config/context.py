@@ -1,0 +1,52 @@
+"""The release file in the words of the layers below."""
+
+from __future__ import annotations
+
+import hashlib
+
+from flows.config.release_file import ReleaseFile, check_names
+from tasks.context import Plan, check_plan
+
+
+def plan_of(file: ReleaseFile) -> Plan:
+    return Plan(
+        folder=file.base,
+        file_digest=identity(file),
+        home=str(file.home()),
+        dataset=file.dataset.name,
+        owner=file.dataset.owner,
+        audience=file.dataset.audience,
+        source=file.source_ref(),
+        columns=file.column_list(),
+        method=file.sanitizer.method,
+        parameters=file.sanitizer_parameters(),
+        policy=file.policy(),
+        sink=file.sink.kind,
+        record_id=file.dataset.record_id,
+        keep_raw=file.dataset.keep_raw,
+        file=file.model_dump_json(),
+    )
+
+
+def identity(file: ReleaseFile) -> str:
+    """What is asked for: the release file, and what a basis file that it names holds."""
+    parameters = file.sanitizer_parameters()
+    parts = [parameters, *(each for each in parameters.values() if isinstance(each, dict))]
+    names = [part["basis_file"] for part in parts if isinstance(part.get("basis_file"), str)]
+    if not names:
+        return file.digest
+    paths = [file.resolve(name) for name in names]
+    contents = [path.read_bytes() if path.is_file() else b"" for path in paths]
+    return hashlib.sha256(b"".join([file.digest.encode(), *contents])).hexdigest()
+
+
+def checked_plan(file: ReleaseFile) -> Plan:
+    """The plan of a file that is right in itself, wherever the file came from."""
+    from ppdm_core.attacks import ATTACKS
+    from ppdm_core.metrics import METRICS
+    from ppdm_core.sanitizers import SANITIZERS
+
+    check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
+    plan = plan_of(file)
+    check_plan(plan)
+    return plan

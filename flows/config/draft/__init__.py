@@ -1,0 +1,1 @@
+"""Drafts of release files for tables that have none yet."""

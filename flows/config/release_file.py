@@ -1,0 +1,264 @@
+"""The release file: one TOML file describes one release.
+
+``load`` reads it. The model is also the parameter of the flows, so that the Prefect UI shows it
+as a form. Whatever is wrong with it becomes one ``BadInput``.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from flows.config.columns import ColumnSpec, Defaults, Section, as_column, check_columns
+from flows.config.errors import first_problem, nearest
+from flows.config.sections import (
+    AttackerSpec,
+    AuditSpec,
+    DatasetSpec,
+    LedgerSpec,
+    LimitSpec,
+    ReviewSpec,
+    SanitizerSpec,
+    ScheduleSpec,
+    SinkSpec,
+    SourceSpec,
+)
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD, Attacker, Limit, Policy
+from ppdm_core.model.verdict import Review
+from warehouse.columns import Column, Source
+
+AMPLIFICATIONS = ("amplification.record", "amplification.attribute", "amplification.component")
+LEDGERS = (LEDGER_RECORD, LEDGER_DRAWS)
+SCORE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){0,2}")  # attack, scenario, metric
+
+
+class ReleaseFile(Section):
+    """One release, as its steward declares it."""
+
+    format: Literal[1] = Field(description="Version of this format.")
+    dataset: DatasetSpec = Field(description="What is released, by whom, for whom.")
+    source: SourceSpec = Field(description="Where the private table is.")
+    columns: dict[str, ColumnSpec] = Field(min_length=1, description="Every column of the source.")
+    defaults: Defaults = Field(
+        default_factory=Defaults, description="For features that say nothing themselves."
+    )
+    sanitizer: SanitizerSpec = Field(
+        description="The method, and its parameters as further keys; see `ppdm methods NAME`."
+    )
+    attacker: AttackerSpec = Field(
+        default_factory=AttackerSpec, description="What the outsider is assumed to know."
+    )
+    audit: AuditSpec = Field(description="Which attacks must have run.")
+    limits: dict[str, LimitSpec] = Field(min_length=1, description="Lines that stewards drew.")
+    review: ReviewSpec = Field(
+        default_factory=ReviewSpec, description="What it takes to publish what people decide."
+    )
+    ledger: LedgerSpec = Field(
+        default_factory=LedgerSpec, description="Who is counted together, over all releases."
+    )
+    sink: SinkSpec = Field(default_factory=SinkSpec, description="How the release leaves.")
+    schedule: ScheduleSpec | None = Field(default=None, description="When it is repeated.")
+    base: str = Field(
+        default=".", description="Folder of the release file; filled in when it is read."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_path(cls, given: Any) -> Any:
+        """A deployment may name a file, which is then read anew by every run."""
+        return _content(Path(given)) if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> ReleaseFile:
+        check_columns(self.columns, self.dataset.record_id)
+        for name, limit in self.limits.items():
+            check_limit_name(name, limit)
+        for name in self.audit.required:
+            if self.audit.required.count(name) > 1:
+                raise BadInput(f"The audit requires '{name}' twice.", remedy="Remove one of them.")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """Identity of what is asked for; neither the folder nor the timetable is part of it."""
+        content = self.model_dump(mode="json", exclude={"base", "schedule"})
+        content["columns"] = list(content["columns"].items())  # their order is part of the release
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def column_list(self) -> tuple[Column, ...]:
+        return tuple(as_column(name, spec, self.defaults) for name, spec in self.columns.items())
+
+    def resolve(self, path: str) -> Path:
+        """A path of the release file, absolute."""
+        return Path(os.path.abspath(os.path.join(self.base, path)))
+
+    def source_ref(self) -> Source:
+        given = {"delimiter": self.source.delimiter, "quote": self.source.quote}
+        return Source(
+            kind=self.source.kind,
+            path=str(self.resolve(self.source.path)),
+            table=self.source.table,
+            options={key: value for key, value in given.items() if value is not None},
+        )
+
+    def policy(self) -> Policy:
+        return Policy(
+            required=tuple(self.audit.required),
+            limits=limits_of(self.limits),
+            attacker=Attacker(**self.attacker.model_dump()),
+            shadow_draws=self.audit.shadow_draws,
+            splits=self.audit.splits,
+            effort=self.audit.effort,
+            groups=tuple(self.audit.groups),
+            time_limit=self.audit.time_limit,
+            review=Review(**self.review.model_dump()),
+            collusion_waiver=self.ledger.collusion_waiver,
+        )
+
+    def home(self) -> Path:
+        """Where keys, warehouse and published releases are."""
+        given = os.environ.get("PPDM_HOME")
+        return Path(given).absolute() if given else self.resolve(".ppdm")
+
+    def sanitizer_parameters(self) -> dict[str, Any]:
+        return copy.deepcopy(self.sanitizer.model_extra or {})
+
+
+def limits_of(specs: Mapping[str, LimitSpec]) -> dict[str, Limit]:
+    return {
+        name: Limit(
+            spec.value, spec.set_by, spec.reason, spec.absolute, tuple(spec.waive), spec.review
+        )
+        for name, spec in specs.items()
+    }
+
+
+MODELS: dict[str, type[BaseModel]] = {
+    "": ReleaseFile,
+    "dataset": DatasetSpec,
+    "source": SourceSpec,
+    "columns": ColumnSpec,
+    "defaults": Defaults,
+    "attacker": AttackerSpec,
+    "audit": AuditSpec,
+    "limits": LimitSpec,
+    "review": ReviewSpec,
+    "ledger": LedgerSpec,
+    "sink": SinkSpec,
+    "schedule": ScheduleSpec,
+}
+
+
+def load(path: str | Path) -> ReleaseFile:
+    """Read and check a release file."""
+    path = Path(path)
+    try:
+        return ReleaseFile.model_validate(_content(path))
+    except ValidationError as error:
+        problem = first_problem(error, MODELS)
+    except BadInput as error:
+        problem = error
+    raise BadInput(problem.message, file=str(path), column=problem.column, remedy=problem.remedy)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    content = read_toml(path)
+    if "base" in content:
+        raise BadInput("Unknown key 'base' in the release file.", remedy="Remove it.")
+    return {**content, "base": str(path.resolve().parent)}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise BadInput("The release file does not exist.", remedy="Check the path.") from None
+    except OSError as error:
+        raise BadInput(
+            f"The release file cannot be read ({type(error).__name__}).",
+            remedy="Check the path and its permissions.",
+        ) from None
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadInput(
+            f"The release file is not UTF-8: see line {line}.",
+            remedy="Save it with UTF-8 encoding.",
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        line_found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
+        where = f"in line {line_found[1]}" if line_found else "at its end"
+        raise BadInput(
+            f"The release file is not valid TOML: syntax error {where}.",
+            remedy="Correct that line.",
+        ) from None
+
+
+def check_limit_name(name: str, limit: LimitSpec) -> None:
+    known = {*AMPLIFICATIONS, *LEDGERS}
+    is_unknown = name.startswith(("amplification.", "ledger.")) and name not in known
+    if is_unknown or not SCORE.fullmatch(name):
+        raise BadInput(
+            f"Unknown limit '{name}'.", remedy=nearest(name, {*known, "attack.metric", "metric"})
+        )
+    if limit.waive and name not in (*AMPLIFICATIONS, LEDGER_RECORD):
+        raise BadInput(
+            f"Limit '{name}' has a 'waive' key, which only limits on gamma have.",
+            remedy="Remove 'waive'.",
+        )
+
+
+def check_names(
+    file: ReleaseFile,
+    *,
+    methods: Collection[str],
+    attacks: Collection[str],
+    metrics: Collection[str],
+) -> None:
+    """Every method, attack and metric that the file names must exist."""
+    check_known("method", file.sanitizer.method, methods)
+    for attack in file.audit.required:
+        check_known("attack", attack, attacks)
+    for name, limit in file.limits.items():
+        for method in limit.waive:
+            check_known("method", method, methods)
+            check_waiver(name, method)
+        if name in (*AMPLIFICATIONS, *LEDGERS):
+            continue
+        place, _, metric = name.rpartition(".")
+        check_known("metric", metric, metrics)
+        attack = place.partition(".")[0]  # what follows is a scenario of the attack
+        if not attack or attack in metrics:  # the release itself is always measured
+            continue
+        check_known("attack", attack, attacks)
+        if attack not in file.audit.required:
+            raise BadInput(
+                f"The limit '{name}' is on an attack that the audit does not require.",
+                remedy=f"Add '{attack}' to 'required' in [audit].",
+            )
+
+
+def check_waiver(limit: str, method: str) -> None:
+    """A pipeline may hold anything, so nobody can have looked at what is waived."""
+    if method == "pipeline":
+        raise BadInput(
+            f"'waive' of limit '{limit}' names 'pipeline', which says nothing of what is in it.",
+            remedy="Name the method without a bound that the pipeline uses.",
+        )
+
+
+def check_known(kind: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise BadInput(f"Unknown {kind} '{name}'.", remedy=nearest(name, known))

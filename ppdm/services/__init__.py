@@ -1,0 +1,1 @@
+"""Local servers and schedules: Prefect, MLflow, deployments."""

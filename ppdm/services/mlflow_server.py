@@ -1,0 +1,26 @@
+"""The MLflow pages of a home as a process of ours.
+
+Run as ``python -m ppdm.services.mlflow_server PORT SOCKET RECORD HOME``.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+
+from ppdm.services.processes import record_self
+
+MODULE = "ppdm.services.mlflow_server"
+HEALTH = "/health"
+
+
+def main(port: int, descriptor: int, record: Path, home: Path) -> None:
+    record_self(record, port, MODULE, HEALTH)
+    from tasks.notify.mlflow_log import serve_pages
+
+    serve_pages(home, socket.socket(fileno=descriptor))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]))

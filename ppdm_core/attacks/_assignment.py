@@ -1,0 +1,212 @@
+"""From costs of each row for each person to one row for each person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from ppdm_core.attacks._background import log_normal
+from ppdm_core.attacks._likelihood import known_noise
+from ppdm_core.attacks._neighbour_search import nearest_rows, smallest
+from ppdm_core.attacks._noise_likelihood_ratio import log_density
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.attacker import AttackerView
+from ppdm_core.numerics.distances import row_slices, squared_distances
+from ppdm_core.numerics.distributions import DRAWN, DrawnLaw
+from ppdm_core.numerics.linear_map import centre_and_loadings, components_of, has_map, has_noise
+
+EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
+_CANDIDATES = 20  # rows for each person, in larger tables
+_IMPOSSIBLE = 1e6  # cost; infinite ones would leave a solver without any answer
+_ROUNDING = 1e-12  # loadings below are none
+_PLAIN = 0.1  # weight of a normal law among the explanations of a row
+
+
+class Costs(Protocol):
+    """Minus log likelihood, or a distance, of people and rows."""
+
+    def all(self) -> Iterator[tuple[slice, Floats]]:
+        """(people, their costs with every row), a few people at a time."""
+        ...
+
+    def best(self, k: int) -> tuple[Ints, Floats]:
+        """(t, k) the cheapest rows of each, cheapest first, and their costs."""
+        ...
+
+    def within(self, people: Ints, rows: Ints) -> Costs: ...
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """Squared distances."""
+
+    people: Floats  # (t, q)
+    rows: Floats  # (m, q)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.people), len(self.rows)
+
+    def within(self, people: Ints, rows: Ints) -> Squares:
+        return Squares(self.people[people], self.rows[rows])
+
+    def all(self) -> Iterator[tuple[slice, Floats]]:
+        return squared_distances(self.people, self.rows)
+
+    def best(self, k: int) -> tuple[Ints, Floats]:
+        return nearest_rows(self.people, self.rows, k)
+
+
+@dataclass(frozen=True, eq=False)
+class Surprise:
+    """By the law of the noise, in units of its scales, and that of the answers."""
+
+    law: DrawnLaw | None  # None: there are answers only
+    people: Floats  # (t, s)
+    rows: Floats  # (m, s)
+    answers: Squares
+    offset: Floats  # (m,) added for each row
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.answers.shape
+
+    def within(self, people: Ints, rows: Ints) -> Surprise:
+        return replace(
+            self,
+            people=self.people[people],
+            rows=self.rows[rows],
+            answers=self.answers.within(people, rows),
+            offset=self.offset[rows],
+        )
+
+    def all(self) -> Iterator[tuple[slice, Floats]]:
+        t, m = self.shape
+        for part in row_slices(t, 3 * m):
+            C = np.tile(self.offset, (len(self.people[part]), 1))
+            if self.answers.rows.shape[1]:
+                ((_, D),) = squared_distances(self.answers.people[part], self.answers.rows)
+                C += D
+            if self.law is not None:
+                C -= log_density(self.law, self.people[part], self.rows)
+            yield part, np.minimum(C, _IMPOSSIBLE, out=C)
+
+    def best(self, k: int) -> tuple[Ints, Floats]:
+        t, m = self.shape
+        k = min(k, m)
+        place, cost = np.empty((t, k), dtype=np.int64), np.empty((t, k))
+        for part, C in self.all():
+            place[part], cost[part] = smallest(C, k)
+        return place, cost
+
+    def odds(self, log_answers: float = 0.0) -> Surprise:
+        """Against what all people make of a row, or a plain law: a normal one for the numbers,
+        one probability for all answers.
+        """
+        t, m = self.shape
+        top = np.full(m, -np.inf)
+        total = np.zeros(m)
+        for _, C in self.all():
+            here = (-C).max(axis=0)
+            new = np.maximum(top, here)
+            total *= np.exp(np.where(np.isfinite(top), top - new, -np.inf))
+            total += np.exp(-C - new).sum(axis=0)
+            top = new
+        plain = log_normal(self.rows) + log_answers + np.log(_PLAIN)
+        people = top + np.log(total) + np.log((1.0 - _PLAIN) / t)
+        return replace(self, offset=np.logaddexp(people, plain) + self.offset)
+
+
+def linked(costs: Costs) -> tuple[Ints, Ints]:
+    """The cheapest row of each person; and the assignment of least total cost, each row used once,
+    where those who are left over get no answer (-1)."""
+    if costs.shape[1] > EXACT_ROWS:
+        place, cost = costs.best(_CANDIDATES)
+        return place[:, 0].copy(), _sparse_assignment(place, cost, costs.shape[1])
+    C = np.empty(costs.shape)
+    for part, block in costs.all():
+        C[part] = block
+    return C.argmin(axis=1), _assignment(C)
+
+
+def _assignment(C: Floats) -> Ints:
+    from scipy.optimize import linear_sum_assignment
+
+    link = np.full(len(C), -1, dtype=np.int64)
+    found, place = linear_sum_assignment(C)
+    link[found] = place
+    return link
+
+
+def _sparse_assignment(place: Ints, cost: Floats, m: int) -> Ints:
+    """Among the best rows of each person, or none, which costs as much more than the last of these
+    as that more than the first."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    t, k = place.shape
+    # Weights of 0 would be taken for no edge; the order is what counts.
+    weight = np.column_stack([cost, 2 * cost[:, -1] - cost[:, 0]]) - cost.min() + 1.0
+    column = np.column_stack([place, m + np.arange(t)])
+    graph = csr_array(
+        (weight.ravel(), column.ravel(), np.arange(0, t * (k + 1) + 1, k + 1)), shape=(t, m + t)
+    )
+    person, found = min_weight_full_bipartite_matching(graph)
+    link = np.full(t, -1, dtype=np.int64)
+    link[person] = np.where(found < m, found, -1)
+    return link
+
+
+def linked_within_labels(costs: Costs, people: Codes, rows: Codes) -> tuple[Ints, Ints]:
+    """The same for each label apart; who has a label that no row has gets no answer."""
+    found = np.full((2, len(people)), -1, dtype=np.int64)
+    for code in np.unique(people).tolist():
+        who, where = np.flatnonzero(people == code), np.flatnonzero(rows == code)
+        if len(where):
+            place = np.stack(linked(costs.within(who, where)))
+            found[:, who] = np.where(place >= 0, where[place], -1)
+    return found[0], found[1]
+
+
+def nearest_within_labels(costs: Costs, people: Codes, rows: Codes) -> Ints:
+    found = np.full(len(people), -1, dtype=np.int64)
+    for code in np.unique(people).tolist():
+        who, where = np.flatnonzero(people == code), np.flatnonzero(rows == code)
+        if len(where):
+            found[who] = where[costs.within(who, where).best(1)[0][:, 0]]
+    return found
+
+
+def has_law(view: AttackerView) -> bool:
+    return has_map(view.public) and has_noise(view.public) and view.public.law in DRAWN
+
+
+def pure_surprise(view: AttackerView, X: Floats, columns: Ints) -> Surprise | None:
+    """By the components that are made of these columns alone, if there are such."""
+    if not has_law(view):
+        return None
+    centre, loadings = centre_and_loadings(view.public)
+    others = np.setdiff1d(np.arange(len(loadings)), columns)
+    pure = np.flatnonzero((np.abs(loadings[others]) <= _ROUNDING).all(axis=0))
+    if not len(pure):
+        return None
+    noise = known_noise(view.public)
+    T = clamped(view, (X - centre[columns]) @ loadings[np.ix_(columns, pure)], pure)
+    T = T / noise.scales[pure]
+    Z = components_of(view)[:, pure] / noise.scales[pure]
+    nothing = Squares(np.zeros((len(T), 0)), np.zeros((len(Z), 0)))
+    return Surprise(noise.law, T, Z, nothing, np.zeros(len(Z)))
+
+
+def clamped(view: AttackerView, T: Floats, components: Ints) -> Floats:
+    """Where these components can be at all in the release."""
+    ranges = view.public.ranges
+    if ranges is None:
+        return T
+    return np.clip(T, ranges[components, 0], ranges[components, 1])

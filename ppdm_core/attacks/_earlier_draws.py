@@ -1,0 +1,169 @@
+"""Draws of noise on the same rows, from several releases, brought into one space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_core.attacks._likelihood import known_noise
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Versions
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
+from ppdm_core.numerics.linear_map import (
+    components_of,
+    has_map,
+    has_same_map,
+    invert,
+    noise_variance,
+    project,
+)
+
+_SAME = 1e-6  # of the scale of the noise: what arithmetic may have changed in the same draw
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """All draws of all rows, one below the other; every row has one at least."""
+
+    m: int
+    row: Ints  # (v,) in order
+    Z: Floats  # (v, s) NaN where a column was not released
+    precision: Floats  # (v, s) one over the variance of the noise; all 1 if one is unknown
+    scale: Floats  # (v, s) of the noise
+    is_of_law: NDArray[np.bool_]  # (v,) same map and law as the release now
+
+    def only(self, keep: NDArray[np.bool_]) -> Draws:
+        return Draws(
+            self.m,
+            self.row[keep],
+            self.Z[keep],
+            self.precision[keep],
+            self.scale[keep],
+            self.is_of_law[keep],
+        )
+
+    def total(self, values: Floats) -> Floats:
+        """(m, s) sums over the draws of each row; NaN counts nothing."""
+        columns = [np.bincount(self.row, column, self.m) for column in np.nan_to_num(values).T]
+        return np.stack(columns, axis=1)
+
+    def mean(self, weight: Floats) -> Floats:
+        weight = np.where(np.isnan(self.Z), 0.0, weight)
+        return self.total(weight * self.Z) / self.total(weight)
+
+    def median(self, weight: Floats | None = None) -> Floats:
+        """(m, s) with half of the weight on either side; between two values their middle."""
+        found = np.empty((self.m, self.Z.shape[1]))
+        for j, z in enumerate(self.Z.T):
+            heard = np.flatnonzero(~np.isnan(z))
+            order = heard[np.lexsort((z[heard], self.row[heard]))]
+            w = np.ones(len(order)) if weight is None else weight[order, j]
+            found[:, j] = _medians(self.row[order], z[order], w, self.m)
+        return found
+
+    def extreme(self, values: Floats, *, largest: bool) -> Floats:
+        """(m, s) the largest or smallest over the draws of each row."""
+        sign = 1.0 if largest else -1.0
+        found = np.full((self.m, values.shape[1]), -np.inf)
+        heard = np.where(np.isnan(values), -np.inf, sign * values)
+        np.maximum.at(found, self.row, heard)
+        return sign * found
+
+
+def _medians(row: Ints, z: Floats, weight: Floats, m: int) -> Floats:
+    """Of values sorted within rows, which are in order."""
+    below = np.cumsum(weight)
+    ends = np.cumsum(np.bincount(row, minlength=m))
+    starts = np.concatenate([[0], ends[:-1]])
+    before = np.concatenate([[0.0], below])[starts]
+    half = before + (below[ends - 1] - before) / 2
+    slack = 1e-12 * below[-1]
+    first = np.clip(np.searchsorted(below, half - slack), starts, ends - 1)
+    last = np.clip(np.searchsorted(below, half + slack, side="right"), starts, ends - 1)
+    return np.asarray((z[first] + z[last]) / 2)
+
+
+def gathered(view: AttackerView) -> Draws:
+    """The rows now and all earlier ones that can be brought beside them, each draw once."""
+    now, m = view.public, len(view.Y)
+    Y = components_of(view) if has_map(now) else view.Y
+    parts = [Versions(np.arange(m), Y, now), *_comparable(view)]
+    precision, scale = _noise_of(parts, now)
+    counts = [len(part.rows) for part in parts]
+    row = np.concatenate([part.rows for part in parts])
+    Z = np.concatenate([part.Y for part in parts])
+    number = np.repeat(np.arange(len(parts)), counts)
+    is_same = np.array([is_same_noise(part.public, now) for part in parts])
+    order = np.lexsort((Z[:, 0], row))
+    row, Z, number = row[order], Z[order], number[order]
+    while len(repeats := _repeats(row, Z, number, _SAME * scale[0])):
+        row, Z, number = (np.delete(array, repeats, axis=0) for array in (row, Z, number))
+    return Draws(m, row, Z, precision[number], scale[number], is_same[number])
+
+
+def _repeats(row: Ints, Z: Floats, number: Ints, slack: Floats) -> Ints:
+    """Of two neighbours that are one draw the one from the later part."""
+    with np.errstate(invalid="ignore"):
+        is_close = (np.abs(np.diff(Z, axis=0)) <= slack).all(axis=1) & (np.diff(row) == 0)
+    first = np.flatnonzero(is_close)
+    return np.unique(np.where(number[first + 1] > number[first], first + 1, first))
+
+
+def _comparable(view: AttackerView) -> list[Versions]:
+    """Earlier versions in the space of the release now."""
+    now, found = view.public, []
+    for version in view.earlier or ():
+        then = version.public
+        if has_same_map(then, now):
+            is_back = has_map(now) and then.space == "original"
+            Z = project(now, version.Y) if is_back else version.Y
+        elif has_map(then) or then.space == "original":
+            X = version.Y if then.space == "original" else invert(then, version.Y)
+            Z = _projected(now, X)
+        else:
+            continue
+        heard = ~np.isnan(Z).all(axis=1)
+        found.append(Versions(version.rows[heard], np.array(Z)[heard], then))
+    return found
+
+
+def _projected(now: Public, X: Floats) -> Floats:
+    """Column by column where the map is: then unknown columns stay the only unknown ones."""
+    if now.loadings is None or now.centre is None:
+        return X
+    L = now.loadings
+    if L.shape[0] == L.shape[1] and np.array_equal(L, np.diag(np.diag(L))):
+        return np.asarray((X - now.centre) * np.diag(L))
+    return project(now, X)
+
+
+def is_same_noise(one: Public, other: Public) -> bool:
+    """Of the same law, on the same components; the scales may differ."""
+    same_law = (one.law, one.facts.get("nu")) == (other.law, other.facts.get("nu"))
+    return same_law and has_same_map(one, other)
+
+
+def _noise_of(parts: list[Versions], now: Public) -> tuple[Floats, Floats]:
+    """Of each part: one over the variance of its noise in the components now, and its scale."""
+    s = parts[0].Y.shape[1]
+    scale = np.ones((len(parts), s))
+    for number, part in enumerate(parts):
+        if part.public.scales is not None and is_same_noise(part.public, now):
+            scale[number] = known_noise(part.public).scales
+    try:
+        variance = np.stack([_brought_variance(part.public, now) for part in parts])
+    except NotApplicable:
+        return np.ones((len(parts), s)), scale
+    return 1 / variance, scale
+
+
+def _brought_variance(then: Public, now: Public) -> Floats:
+    """Of the noise of one release in the components of another; never 0."""
+    variance = np.maximum(noise_variance(then), 1e-18)
+    if has_same_map(then, now) or then.loadings is None or now.loadings is None:
+        return variance
+    across = np.linalg.pinv(then.loadings) @ now.loadings  # (s then, s now)
+    return np.asarray(np.maximum(variance @ across**2, 1e-18))

@@ -1,0 +1,92 @@
+"""Nearest rows of a large table, in tiles, so that memory stays bounded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.numerics.distances import measured
+
+_ALL_AT_ONCE = 4_096  # rows; beyond, the best ones of groups are compared
+_GROUPS = 12  # for each row asked for
+_LARGEST_GROUP = 2_048  # rows
+_TILE_BYTES = 2**24
+_TILE_ROWS = 8_192  # of B
+
+
+def nearest_rows(A: Floats, B: Floats, k: int) -> tuple[Ints, Floats]:
+    """(t, k) places in B of the rows nearest to each row of A, best first, and their squared
+    distances.
+
+    The first one is exact always. The others are exact up to 4,096 rows, and above the best ones
+    of at least 12 k groups of rows: one that has a still nearer row in its own group is missed.
+    """
+    n = len(B)
+    k = min(k, n)
+    place = np.empty((len(A), k), dtype=np.int64)
+    square = np.empty((len(A), k))
+    if not place.size:
+        return place, square
+    origin = B.mean(axis=0)  # |b|^2 - 2ab cancels badly far from the origin
+    A, B = A - origin, B - origin
+    size = n if n <= _ALL_AT_ONCE else min(-(-n // (_GROUPS * k)), _LARGEST_GROUP)
+    lifted = _lifted(B, size)
+    step = max(1, _TILE_BYTES // (8 * min(len(lifted), _TILE_ROWS)))
+    for start in range(0, len(A), step):
+        part = slice(start, start + step)
+        ahead = np.column_stack([A[part], np.ones(len(A[part]))])
+        found = _all(ahead @ lifted.T, k) if size == n else _champions(ahead, lifted, k, size)
+        place[part], square[part] = measured(A[part], B, found)
+    return place, square
+
+
+def _lifted(B: Floats, size: int) -> Floats:
+    """Rows (-2b, |b|^2), and as many that are infinitely far as fill the last group."""
+    n, q = B.shape
+    lifted = np.zeros((-(-n // size) * size, q + 1))
+    lifted[:n, :q] = -2.0 * B
+    lifted[:n, q] = np.einsum("ij,ij->i", B, B)
+    lifted[n:, q] = np.inf
+    return lifted
+
+
+def _all(D: Floats, k: int) -> Ints:
+    if k == 1:
+        return np.asarray(D.argmin(axis=1)[:, None])
+    if k == D.shape[1]:
+        return np.tile(np.arange(k), (len(D), 1))
+    return np.asarray(np.argpartition(D, k - 1, axis=1)[:, :k])
+
+
+def _champions(ahead: Floats, lifted: Floats, k: int, size: int) -> Ints:
+    """The best row of each group, and of these the best k."""
+    t, groups = len(ahead), len(lifted) // size
+    place, least = np.empty((t, groups), dtype=np.int64), np.empty((t, groups))
+    at_once = max(1, _TILE_ROWS // size)  # groups
+    for first in range(0, groups, at_once):
+        here = slice(first, min(first + at_once, groups))
+        tile = ahead @ lifted[here.start * size : here.stop * size].T
+        D = tile.reshape(t, -1, size)
+        best = D.argmin(axis=2)
+        place[:, here] = best + np.arange(here.start, here.stop) * size
+        least[:, here] = np.take_along_axis(D, best[:, :, None], axis=2)[:, :, 0]
+    return np.take_along_axis(place, _all(least, k), axis=1)
+
+
+def smallest(C: Floats, k: int) -> tuple[Ints, Floats]:
+    """(t, k) places of the smallest entries of each line, smallest first, and these; in long lines
+    the smallest of groups, as above."""
+    t, n = C.shape
+    k = min(k, n)
+    if n <= _ALL_AT_ONCE:
+        place = _all(C, k)
+    else:
+        size = min(-(-n // (_GROUPS * k)), _LARGEST_GROUP)
+        whole = n // size * size
+        first = C[:, :whole].reshape(t, -1, size).argmin(axis=2) + np.arange(0, whole, size)
+        rest = np.tile(np.arange(whole, n), (t, 1))
+        found = np.hstack([first, rest])
+        place = np.take_along_axis(found, _all(np.take_along_axis(C, found, axis=1), k), axis=1)
+    value = np.take_along_axis(C, place, axis=1)
+    order = np.lexsort((place, value))
+    return np.take_along_axis(place, order, axis=1), np.take_along_axis(value, order, axis=1)

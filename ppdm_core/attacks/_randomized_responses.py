@@ -1,0 +1,65 @@
+"""Released categories beside the true ones: how likely the answers are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.attacker import AttackerView, People
+
+_SURE = 1e9  # gamma of answers that are never wrong
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The columns that are released; without any, all arrays have no columns."""
+
+    rows: Codes  # (m, c)
+    place: Ints  # (c,) of each in schema.categorical
+    weight: Floats  # (c,) by how much a true answer is likelier, in logarithms
+    sizes: Ints  # (c,) different cells
+
+    @classmethod
+    def of(cls, view: AttackerView) -> Answers:
+        responses = view.public.responses if view.C is not None else ()
+        names = [column.name for column in view.schema.categorical]
+        return cls(
+            np.zeros((len(view.Y), 0), dtype=np.int32) if not responses else _codes(view.C),
+            np.array([names.index(r.column.name) for r in responses], dtype=np.int64),
+            np.array([math.log(min(max(r.gamma, 1.0), _SURE)) for r in responses]),
+            np.array([r.column.k for r in responses], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def known(self, people: People) -> Codes:
+        """The true cells in the same order."""
+        return people.C[:, self.place]
+
+    def placed(self, codes: Codes, columns: Ints | None = None) -> Floats:
+        """Points whose squared distances are minus the log likelihood, up to a constant."""
+        asked = range(len(self)) if columns is None else columns
+        blocks = [
+            np.sqrt(w / 2) * (codes[:, [j]] == np.arange(-1, size))
+            for j, (w, size) in enumerate(zip(self.weight, self.sizes.tolist(), strict=True))
+            if j in asked
+        ]
+        return np.hstack(blocks) if blocks else np.zeros((len(codes), 0))
+
+    def offset(self) -> Floats:
+        """(m,) minus the log probability of each row if its answers are all true."""
+        kept = self.weight - np.log(np.exp(self.weight) + self.sizes - 1)
+        return np.full(len(self.rows), -float(np.sum(kept)))
+
+    def log_uniform(self) -> float:
+        """Log probability of any answers if they tell nothing."""
+        return -float(np.sum(np.log(self.sizes)))
+
+
+def _codes(C: Codes | None) -> Codes:
+    assert C is not None
+    return C

@@ -1,0 +1,152 @@
+"""What can be believed of the person behind each released row, in the original columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_core.attacks._likelihood import known_noise
+from ppdm_core.attacks._neighbour_search import nearest_rows
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.policy import Effort
+from ppdm_core.numerics.distributions import DRAWN
+from ppdm_core.numerics.linear_map import (
+    centre_and_loadings,
+    components_of,
+    has_map,
+    has_noise,
+    invert,
+)
+
+_TRIED: dict[Effort, int] = {"quick": 1, "standard": 2, "thorough": 4}
+_ASKED = 500  # rows whose nearest neighbours say how far apart rows are
+LAST_DIGITS = 1e-9  # of a column's width: what arithmetic may have changed
+_LEAST = 1e-6  # of a column's range: an exact copy still has rounded digits
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Normal around the mean of each row, with one covariance for all rows."""
+
+    mean: Floats  # (m, d)
+    covariance: Floats  # (d, d)
+    is_filtered: bool = False  # as exact as the covariance says
+
+    def half_distances(self, X: Floats, columns: Ints) -> tuple[Floats, Floats]:
+        """People and rows so placed that squared distances are minus the log likelihood of the
+        known columns, up to a constant."""
+        W = np.linalg.cholesky(np.linalg.inv(self.covariance[np.ix_(columns, columns)]) / 2)
+        return X @ W, self.mean[:, columns] @ W
+
+
+def tables(view: AttackerView) -> Mapping[str, Floats]:
+    """The release in the original columns, best guess first."""
+    d = len(view.schema.numeric)
+    if view.reconstructions:
+        return view.reconstructions
+    if view.public.space == "original" and view.Y.shape[1] == d:
+        return {"released": view.Y}
+    raise NotApplicable(f"{view.public.method} is not released in the original columns.")
+
+
+def as_released(view: AttackerView) -> Floats | None:
+    """The original columns with all their noise, mapped back where the map is public."""
+    if has_map(view.public):
+        return invert(view.public, components_of(view))
+    is_same = view.public.space == "original" and view.Y.shape[1] == len(view.schema.numeric)
+    return view.Y if is_same else None
+
+
+def found_again(view: AttackerView, X: Floats, X_hat: Floats) -> NDArray[np.bool_]:
+    """Which values of people stand in the released column, to the last digits; (t, d).
+
+    Only of columns in which most rows have a value of their own: elsewhere it tells nothing.
+    """
+    found = np.zeros(X.shape, dtype=np.bool_)
+    slack = LAST_DIGITS * view.schema.widths
+    for j, column in enumerate(X_hat.T):
+        value = np.unique(column)
+        if 2 * len(value) > len(column):
+            near = np.searchsorted(value, X[:, j] - slack[j]).clip(max=len(value) - 1)
+            found[:, j] = np.abs(value[near] - X[:, j]) <= slack[j]
+    return found
+
+
+def beliefs(view: AttackerView, rows: Ints) -> dict[str, Belief]:
+    """About these rows: the first two tables as they are (quick 1, thorough 4), and ``filtered``
+    where map and noise are public, in place of the second one unless thorough."""
+    found, most = {}, _TRIED[view.effort]
+    if can_filter(view):
+        found["filtered"] = filtered(view, rows)
+        most = most if view.effort == "thorough" else 1
+    for name, X_hat in list(tables(view).items())[:most]:
+        found[name] = as_it_is(X_hat[rows], view.schema.widths)
+    return found
+
+
+def as_it_is(X_hat: Floats, widths: Floats) -> Belief:
+    """Half as far from the truth as rows are from each other."""
+    units = np.where(widths > 0, widths, 1.0)
+    F = X_hat / units
+    some = F[:: -(-len(F) // _ASKED) or 1]
+    gap = nearest_rows(some, F, 2)[1][:, -1]
+    spread = max(float(np.median(gap)) / 4 / max(F.shape[1], 1), _LEAST**2)
+    return Belief(X_hat, np.diag(spread * units**2))
+
+
+def can_filter(view: AttackerView) -> bool:
+    public = view.public
+    if not has_map(public) or not has_noise(public) or public.law not in DRAWN:
+        return False
+    return known_noise(public).has_variance and len(view.schema.numeric) > 0
+
+
+def filtered(view: AttackerView, rows: Ints) -> Belief:
+    """Linear minimum mean square error estimates from the components, and their errors.
+
+    Directions that the map drops are taken to be as in people outside the release, if there are
+    such, else at the centre, and to vary half as much as the least direction that is kept.
+    """
+    centre, L = centre_and_loadings(view.public)
+    s = L.shape[1]
+    Z = components_of(view)
+    basis = Z[rows] if len(rows) >= 5 * (s + 1) else Z
+    noise = np.diag(known_noise(view.public).variance)
+    # What is smaller than the error of the estimate is not known to be smaller.
+    least = max(float(np.trace(noise)) / s * min(1.0, (s / len(basis)) ** 0.5), 1e-12)
+    mean = basis.mean(axis=0)
+    S = (basis - mean).T @ (basis - mean) / max(len(basis) - 1, 1)
+    values, vectors = np.linalg.eigh(S - noise)
+    values = np.maximum(values, least)
+    signal = (vectors * values) @ vectors.T  # (s, s)
+    back = np.linalg.pinv(L)  # (s, d)
+    drift, prior = _dropped(view, signal, float(values.min()) / 2, rows)
+    prior += back.T @ signal @ back
+    gain = np.linalg.solve(L.T @ prior @ L + noise, L.T @ prior)  # (s, d)
+    covariance = prior - prior @ L @ gain
+    covariance = (covariance + covariance.T) / 2 + 1e-6 * least * np.eye(len(L))
+    X_hat = centre + drift + mean @ back + (Z[rows] - mean) @ gain
+    return Belief(X_hat, covariance, is_filtered=True)
+
+
+def _dropped(view: AttackerView, signal: Floats, rest: float, rows: Ints) -> tuple[Floats, Floats]:
+    """Mean (d,) and further covariance (d, d) that the directions off the map bring in."""
+    centre, L = centre_and_loadings(view.public)
+    d, s = L.shape
+    off = np.eye(d) - L @ np.linalg.pinv(L)
+    others = view.sample
+    if view.reference is not None:
+        X, label = view.reference.X, view.reference.label
+        same = np.isin(label, view.label[rows])
+        others = X[same] if same.sum() >= d else X
+    if d == s or others is None or len(others) < 2:
+        return np.zeros(d), rest * off
+    away = (others - centre) @ off
+    least = float(np.trace(signal)) / s * 1e-6
+    V = np.cov(away.T) if len(others) >= 5 * d else off * away.var(axis=0).sum() / (d - s)
+    return away.mean(axis=0), V + least * off

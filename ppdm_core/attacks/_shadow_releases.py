@@ -1,0 +1,135 @@
+"""Releases that an attacker imitates, to learn from them what tells members from others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ppdm_core.attacks._membership_features import Features, Odds, World, features
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.release import Response
+from ppdm_core.numerics.distributions import DrawnLaw, StudentT
+from ppdm_core.numerics.kernel_model import Surroundings
+
+Imitate = Callable[[Floats, Codes, np.random.Generator], tuple[Floats, Ints]]
+# people and labels to a release of them, and the person behind each row
+
+MOST_PEOPLE = 2_000
+_RIDGE = 1.0
+_STEPS = 25
+
+
+def noisy(law: DrawnLaw) -> Imitate:
+    """In scales of the noise."""
+
+    def draw(shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        if isinstance(law, StudentT):
+            return np.asarray(rng.standard_t(law.nu, shape))
+        laws = {
+            "laplace": lambda: rng.laplace(size=shape),
+            "logistic": lambda: rng.logistic(size=shape),
+            "normal": lambda: rng.standard_normal(shape),
+            "uniform": lambda: rng.uniform(-1.0, 1.0, shape),
+        }
+        return np.asarray(laws[law.name]())
+
+    return lambda T, label, rng: (T + draw(T.shape, rng), np.arange(len(T)))
+
+
+def resampled(around: Surroundings) -> Imitate:
+    """By the published rule, class by class."""
+
+    def imitate(X: Floats, label: Codes, rng: np.random.Generator) -> tuple[Floats, Ints]:
+        source = np.empty(len(X), dtype=np.int64)
+        Y = np.empty_like(X)
+        for code in np.unique(label).tolist():
+            here = np.flatnonzero(label == code)
+            spread = X[here] if len(here) > 1 else X
+            h = around.rule.of_records(spread.std(axis=0, ddof=1), len(here), around.widths)
+            source[here] = rng.choice(here, len(here))
+            steps = np.median(rng.uniform(-1.0, 1.0, (3, *X[here].shape)), axis=0)  # Epanechnikov
+            Y[here] = np.clip(X[source[here]] + h * steps, around.low, around.high)
+        whole = around.step > 0
+        Y[:, whole] = np.rint(Y[:, whole] / around.step[whole]) * around.step[whole]
+        return Y, source
+
+    return imitate
+
+
+def answered(cells: Codes, responses: tuple[Response, ...], rng: np.random.Generator) -> Codes:
+    """Kept with their published chance, else any other answer."""
+    given = cells.copy()
+    for j, response in enumerate(responses):
+        k, first = response.column.k, -int(response.column.missing)
+        moved = np.where(
+            rng.random(len(cells)) < response.kept, 0, rng.integers(1, max(k, 2), len(cells))
+        )
+        given[:, j] = (cells[:, j] - first + moved) % k + first
+    return given
+
+
+def learned(
+    world: World,
+    found: Features,
+    odds: Odds | None,
+    imitate: Imitate,
+    responses: tuple[Response, ...],
+    times: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """What imitated releases of reference people say of the people of this one; (t,)."""
+    tables, answers = [], []
+    for _ in range(times):
+        order = rng.permutation(len(world.R))[:MOST_PEOPLE]
+        members, others, rest = np.array_split(order, 3)
+        R, theirs = world.R, world.theirs
+        Z, source = imitate(R[members], theirs[members], rng)
+        asked = np.concatenate([members, others])
+        cells = world.their_cells
+        imitated = World(
+            Z=Z,
+            label=theirs[members][source],
+            T=R[asked],
+            own=theirs[asked],
+            R=R[rest],
+            theirs=theirs[rest],
+            unit=world.unit,
+            answers=answered(cells[members][source], responses, rng),
+            cells=cells[asked],
+            their_cells=cells[rest],
+        )
+        tables.append(_table(features(imitated, odds)))
+        answers.append(np.arange(len(asked)) < len(members))
+    weights = _logistic(np.vstack(tables), np.concatenate(answers))
+    score: Floats = _table(found) @ weights
+    return score
+
+
+def _table(found: Features) -> Floats:
+    """Standardised, because an imitated release is smaller than the real one."""
+    columns = {name: _standard(score) for name, score in found.items()}
+    if "likelihood" in columns:
+        columns["together"] = _standard(columns["likelihood"] * columns["isolation"])
+    return np.column_stack([*columns.values(), np.ones(len(next(iter(columns.values()))))])
+
+
+def _standard(score: Floats) -> Floats:
+    """By median and quartiles, so that a few far values do not flatten the others."""
+    low, middle, high = np.quantile(score, [0.25, 0.5, 0.75])
+    width = max(float(high - low), 1e-9 * max(1.0, abs(float(middle))))
+    return np.asarray(np.clip((score - middle) / width, -10.0, 10.0))
+
+
+def _logistic(A: Floats, answer: Floats) -> Floats:
+    """Weights of a logistic regression with a small ridge, by Newton's steps."""
+    w = np.zeros(A.shape[1])
+    for _ in range(_STEPS):
+        p = 1.0 / (1.0 + np.exp(-np.clip(A @ w, -30.0, 30.0)))
+        gradient = A.T @ (answer - p) - _RIDGE * w
+        curvature = (A * (p * (1.0 - p))[:, None]).T @ A + _RIDGE * np.eye(len(w))
+        step = np.linalg.solve(curvature, gradient)
+        w = w + step
+        if np.abs(step).max() < 1e-8:
+            break
+    return w

@@ -1,0 +1,1 @@
+"""Run attacks on draws of a release, and score what they find."""

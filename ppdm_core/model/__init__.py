@@ -1,0 +1,1 @@
+"""Shared types: schema, rows, release, attacker, score, policy, verdict, errors."""

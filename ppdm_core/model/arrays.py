@@ -1,0 +1,11 @@
+"""Names for the array types that the core passes around."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Keys = NDArray[np.uint8]

@@ -1,0 +1,42 @@
+"""One wording for parameters that cannot be."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ppdm_core.model.errors import BadInput
+
+
+def reject(owner: object, name: str, wanted: str, got: object) -> BadInput:
+    return BadInput(
+        f"The '{name}' parameter of {type(owner).__name__} must be {wanted}. Got {got!r}.",
+        column=None,
+        remedy=f"Change '{name}' in the [sanitizer] section.",
+    )
+
+
+def check_choice(owner: object, name: str, choices: tuple[str, ...]) -> None:
+    value = getattr(owner, name)
+    if value not in choices:
+        raise reject(owner, name, "one of " + ", ".join(choices), value)
+
+
+def is_number(value: Any) -> bool:
+    is_real = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_real and abs(value) <= sys.float_info.max  # whole numbers may be larger than that
+
+
+def is_interval(value: Any) -> bool:
+    is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
+    return is_pair and bool(value[0] < value[1])
+
+
+def check_positive(owner: object, name: str, value: Any) -> None:
+    if not is_number(value) or value <= 0:
+        raise reject(owner, name, "a positive number", value)
+
+
+def check_share(owner: object, name: str, value: Any, top: float = 1.0) -> None:
+    if not is_number(value) or not 0 < value < top:
+        raise reject(owner, name, f"a share above 0 and below {top:g}", value)

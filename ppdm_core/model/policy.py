@@ -1,0 +1,62 @@
+"""What the release file asks of the attacker, the audit and the gate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+from ppdm_core.model.verdict import Review
+
+Effort = Literal["quick", "standard", "thorough"]
+LEDGER_RECORD, LEDGER_DRAWS = "ledger.record", "ledger.draws"  # limits on all releases together
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """What the outsider is assumed to know."""
+
+    known_records: int = 0
+    sample_share: float = 0.0
+    epsilon: float = 0.1
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A line that a steward drew, with a name and a reason."""
+
+    value: float
+    set_by: str
+    reason: str
+    absolute: bool = False  # else on the excess over the baseline
+    waive: tuple[str, ...] = ()  # on gamma only: methods without a bound that may pass, inside too
+    review: float | None = None  # from here to ``value`` people decide
+
+
+@dataclass(frozen=True)
+class Policy:
+    required: tuple[str, ...]
+    limits: Mapping[str, Limit]
+    attacker: Attacker = field(default_factory=Attacker)
+    shadow_draws: int = 3
+    splits: int = 5  # draws of a random half, for attacks that need people outside the release
+    effort: Effort = "standard"
+    groups: tuple[str, ...] = ()  # categorical columns whose people are looked at apart
+    time_limit: float = 600.0  # seconds, for each attack over all draws
+    level: float = 0.95
+    review: Review = field(default_factory=Review)
+    collusion_waiver: str = ""  # who vouches that audiences do not put their releases together
+
+    @property
+    def play(self) -> str:
+        """What the audit's draws depend on: who attacks, and how often. No wording or limit is
+        part of it, so that nobody gets other draws by changing one."""
+        play = [asdict(self.attacker), self.shadow_draws, self.splits, self.effort]
+        return json.dumps(play, sort_keys=True)
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,217 @@
+"""Tables as canonical blocks.
+
+Arithmetic always runs on blocks of exactly ``BLOCK`` rows (the last may be shorter), whatever
+chunks the storage hands over: BLAS rounds differently for other row counts, and a release must
+not depend on how its input happened to be stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce as fold
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from ppdm_core.model.arrays import Codes, Floats, Ints, Keys
+from ppdm_core.model.schema import Schema
+
+BLOCK = 16_384
+S = TypeVar("S")
+COLUMNS = ("X", "C", "label", "key", "record")  # what a block holds of each row
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows ``[start, start + n)`` of a table."""
+
+    X: Floats  # (n, d) clamped and scaled, finite, no -0.0
+    C: Codes  # (n, c) codes into schema.categorical, -1 = missing; strings never enter the core
+    label: Codes  # (n,) codes, -1 = none
+    key: Keys  # (n, 16) who this record is; made where ids are last seen
+    record: Ints  # (n,) place in the table of the record that each row was made from
+    start: int
+
+    @property
+    def n(self) -> int:
+        return len(self.X)
+
+
+class Rows(Protocol):
+    """A table as a sequence of blocks, wherever it is stored."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def n(self) -> int: ...
+    def blocks(self) -> Iterator[Block]: ...
+    def reduce(self, step: Callable[[Block], S], merge: Callable[[S, S], S]) -> S: ...
+    def map(self, step: Callable[[Block], Block], schema: Schema) -> Rows: ...
+
+
+def concatenate(blocks: list[Block], start: int) -> Block:
+    if len(blocks) == 1:
+        return replace(blocks[0], start=start)
+    return Block(
+        X=np.concatenate([block.X for block in blocks]),
+        C=np.concatenate([block.C for block in blocks]),
+        label=np.concatenate([block.label for block in blocks]),
+        key=np.concatenate([block.key for block in blocks]),
+        record=np.concatenate([block.record for block in blocks]),
+        start=start,
+    )
+
+
+def gathered(blocks: Iterable[Block], n: int) -> Block:
+    """Blocks as one, filled as they come, so that none is held twice; ``n`` rows are expected."""
+    whole: dict[str, np.ndarray] = {}
+    count = 0
+
+    def make_room(size: int) -> None:
+        for array in whole.values():
+            array.resize((size, *array.shape[1:]), refcheck=False)  # nobody else has seen it
+
+    for block in blocks:
+        parts = {name: getattr(block, name) for name in COLUMNS}
+        if not whole:
+            whole = {name: np.empty((n, *a.shape[1:]), a.dtype) for name, a in parts.items()}
+        end = count + block.n
+        if end > len(whole["X"]):
+            make_room(max(end, len(whole["X"]) * 5 // 4))
+        for name, array in parts.items():
+            whole[name][count:end] = array
+        count = end
+    make_room(count)
+    return Block(**whole, start=0)
+
+
+def cut(block: Block, low: int, high: int) -> Block:
+    part = slice(low, high)
+    return Block(
+        X=block.X[part],
+        C=block.C[part],
+        label=block.label[part],
+        key=block.key[part],
+        record=block.record[part],
+        start=block.start + low,
+    )
+
+
+def pick(block: Block, keep: np.ndarray) -> Block:
+    return Block(
+        X=block.X[keep],
+        C=block.C[keep],
+        label=block.label[keep],
+        key=block.key[keep],
+        record=block.record[keep],
+        start=block.start,
+    )
+
+
+def canonical(chunks: Iterable[Block], size: int = BLOCK) -> Iterator[Block]:
+    """Regroups chunks of any size into blocks of ``size`` rows."""
+    held: list[Block] = []
+    count = start = 0
+    for chunk in chunks:
+        while chunk.n:
+            part = cut(chunk, 0, min(chunk.n, size - count))
+            held.append(part)
+            count += part.n
+            chunk = cut(chunk, part.n, chunk.n)
+            if count == size:
+                yield concatenate(held, start)
+                start += count
+                held, count = [], 0
+    if held:
+        yield concatenate(held, start)
+
+
+def fold_blocks(
+    blocks: Iterable[Block], step: Callable[[Block], S], merge: Callable[[S, S], S]
+) -> S:
+    return fold(merge, (step(block) for block in blocks))
+
+
+class ArrayRows:
+    """A table in memory."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        X: Floats,
+        label: Codes | None = None,
+        key: Keys | None = None,
+        C: Codes | None = None,
+        record: Ints | None = None,
+    ) -> None:
+        n = len(X)
+        self.schema = schema
+        self.whole = Block(
+            X=np.ascontiguousarray(X, dtype=np.float64),
+            C=np.zeros((n, 0), dtype=np.int32) if C is None else C,
+            label=np.full(n, -1, dtype=np.int32) if label is None else label,
+            key=row_numbers(n) if key is None else key,
+            record=np.arange(n) if record is None else record,
+            start=0,
+        )
+
+    @property
+    def n(self) -> int:
+        return self.whole.n
+
+    def blocks(self) -> Iterator[Block]:
+        return canonical([self.whole])
+
+    def reduce(self, step: Callable[[Block], S], merge: Callable[[S, S], S]) -> S:
+        return fold_blocks(self.blocks(), step, merge)
+
+    def map(self, step: Callable[[Block], Block], schema: Schema) -> ArrayRows:
+        whole = gathered((step(block) for block in self.blocks()), self.n)
+        return ArrayRows(schema, whole.X, whole.label, whole.key, whole.C, whole.record)
+
+
+class View:
+    """Rows as a step shows them: worked out anew in every pass, stored nowhere.
+
+    For cheap steps that keep every row in its place. What is mapped or reduced next is done in the
+    same pass.
+    """
+
+    def __init__(self, rows: Rows, step: Callable[[Block], Block], schema: Schema) -> None:
+        self.rows, self.step, self.schema = rows, step, schema
+
+    @property
+    def n(self) -> int:
+        return self.rows.n
+
+    @property
+    def whole(self) -> Block:
+        """All rows at once, for small tables."""
+        return gathered(self.blocks(), self.n)
+
+    def blocks(self) -> Iterator[Block]:
+        return map(self.step, self.rows.blocks())
+
+    def reduce(self, step: Callable[[Block], S], merge: Callable[[S, S], S]) -> S:
+        return self.rows.reduce(lambda block: step(self.step(block)), merge)
+
+    def map(self, step: Callable[[Block], Block], schema: Schema) -> Rows:
+        return self.rows.map(lambda block: step(self.step(block)), schema)
+
+
+def row_numbers(n: int) -> Keys:
+    """Stand-in record keys for tables without any: the position."""
+    keys = np.zeros((n, 16), dtype=np.uint8)
+    keys[:, :8] = np.arange(n, dtype="<u8").view(np.uint8).reshape(n, 8)
+    return keys
+
+
+def padded_product(X: Floats, A: Floats) -> Floats:
+    """``X @ A`` with the same rounding for a record wherever its block ends."""
+    if len(X) == BLOCK:
+        return X @ A
+    full = np.zeros((BLOCK, X.shape[1]))
+    full[: len(X)] = X
+    product: Floats = (full @ A)[: len(X)]
+    return product

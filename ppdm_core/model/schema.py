@@ -1,0 +1,58 @@
+"""Columns of a table: numeric columns with bounds, categorical columns with categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdm_core.model.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A numeric column and the bounds its values were clamped to."""
+
+    name: str
+    low: float
+    high: float
+    from_data: bool = False  # bounds taken from the private data: a weaker promise
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+
+@dataclass(frozen=True)
+class Categorical:
+    name: str
+    categories: tuple[str, ...]
+    missing: bool = False  # an empty cell is one more category, coded -1
+
+    @property
+    def k(self) -> int:
+        """How many different cells there are."""
+        return len(self.categories) + self.missing
+
+
+@dataclass(frozen=True)
+class Schema:
+    numeric: tuple[Numeric, ...]
+    categorical: tuple[Categorical, ...] = ()
+    label: Categorical | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.numeric)
+
+    @property
+    def lows(self) -> Floats:
+        return np.array([column.low for column in self.numeric], dtype=np.float64)
+
+    @property
+    def highs(self) -> Floats:
+        return np.array([column.high for column in self.numeric], dtype=np.float64)
+
+    @property
+    def widths(self) -> Floats:
+        return self.highs - self.lows

@@ -1,0 +1,1 @@
+"""Noise, distributions, distances, neighbours, intervals, linear maps."""

@@ -1,0 +1,142 @@
+"""Scaling of the numeric columns, a common parameter of every sanitizer.
+
+``minmax`` maps the column's bounds to [0, 1], ``zscore`` divides by the standard deviation
+(divisor n - 1) of the records it is fitted on, ``none`` leaves units as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.rows import Block, Rows, View
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.rounding import outward
+
+SCALES = ("minmax", "zscore", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    kind: str
+    offset: Floats  # (d,)
+    unit: Floats  # (d,) scaled = (x - offset) / unit
+
+    def as_dict(self) -> dict[str, object]:
+        return {"kind": self.kind, "offset": self.offset.tolist(), "unit": self.unit.tolist()}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, object]) -> Scaling:
+        offset, unit = (np.array(data[name], dtype=np.float64) for name in ("offset", "unit"))
+        return Scaling(str(data["kind"]), offset, unit)
+
+    def schema(self, schema: Schema) -> Schema:
+        numeric = tuple(
+            replace(column, low=(column.low - offset) / unit, high=(column.high - offset) / unit)
+            for column, offset, unit in zip(
+                schema.numeric, self.offset.tolist(), self.unit.tolist(), strict=True
+            )
+        )
+        return replace(schema, numeric=numeric)
+
+    def apply(self, rows: Rows) -> View:
+        """A view: rows are scaled, and refused if they are not finite, in every pass over it."""
+        schema = self.schema(rows.schema)
+        lows, highs = schema.lows, schema.highs
+
+        def step(block: Block) -> Block:
+            check_finite(block, schema.numeric)
+            X = block.X - self.offset
+            X /= self.unit
+            np.clip(X, lows, highs, out=X)
+            X += 0.0
+            return replace(block, X=X)
+
+        return View(rows, step, schema)
+
+    def undo(self, Y: Floats) -> Floats:
+        return Y * self.unit + self.offset
+
+
+def fit_scaling(rows: Rows, kind: str) -> Scaling:
+    schema = rows.schema
+    check_widths(schema.numeric)
+    if kind == "minmax":
+        return Scaling(kind, schema.lows, schema.widths)
+    if kind == "none":
+        return Scaling(kind, np.zeros(len(schema.numeric)), np.ones(len(schema.numeric)))
+    _, mean, cov = moments(rows)
+    deviation = np.sqrt(np.diag(cov))
+    check_not_constant(schema.numeric, mean, deviation)
+    # The scaling is published: two digits, because two exact means around one record give it away.
+    return Scaling(kind, two_digits(mean), two_digits(deviation))
+
+
+def two_digits(values: Floats) -> Floats:
+    return np.array([outward(value) for value in values.tolist()])
+
+
+def check_not_constant(columns: tuple[Numeric, ...], mean: Floats, deviation: Floats) -> None:
+    # A mean that is off by its last bits leaves a constant column a deviation of that size.
+    varies = deviation > 1e-12 * np.abs(mean)
+    for column, is_varied in zip(columns, varies.tolist(), strict=True):
+        if not is_varied:
+            raise BadInput(
+                f"Column '{column.name}' is constant, so it has no z-score.",
+                column=column.name,
+                remedy='Give it the role "exclude", or use scale = "minmax" with declared bounds.',
+            )
+
+
+def check_widths(columns: tuple[Numeric, ...]) -> None:
+    for column in columns:
+        if column.width <= 0:
+            raise BadInput(
+                f"The bounds of column '{column.name}' are equal, so its range has no width.",
+                column=column.name,
+                remedy='Declare wider bounds, or give it the role "exclude".',
+            )
+
+
+def check_finite(block: Block, columns: tuple[Numeric, ...]) -> None:
+    bad = ~np.isfinite(block.X)
+    if not bad.any():
+        return
+    row, column = np.argwhere(bad)[0].tolist()
+    raise BadInput(
+        f"Column '{columns[column].name}' is not a finite number in row {block.start + row + 1}.",
+        column=columns[column].name,
+        remedy="Remove or impute such values before the release.",
+    )
+
+
+Moments = tuple[int, Floats, Floats]  # count, mean, sum of squares about the mean
+
+
+def moments(rows: Rows) -> Moments:
+    """Count, mean and covariance (divisor n - 1) in one pass, merged in block order."""
+    columns = rows.schema.numeric
+    return with_covariance(rows.reduce(lambda block: moments_of(block, columns), merged))
+
+
+def moments_of(block: Block, columns: tuple[Numeric, ...]) -> Moments:
+    check_finite(block, columns)
+    mean = block.X.mean(axis=0)
+    D = block.X - mean  # about its own mean, so that wide bounds cost no digits
+    return block.n, mean, D.T @ D
+
+
+def merged(a: Moments, b: Moments) -> Moments:
+    n = a[0] + b[0]
+    gap = b[1] - a[1]
+    squares = a[2] + b[2] + np.outer(gap, gap) * (a[0] * b[0] / n)
+    return n, a[1] + gap * (b[0] / n), squares
+
+
+def with_covariance(moments: Moments) -> Moments:
+    n, mean, squares = moments
+    return n, mean, squares / max(n - 1, 1)

@@ -1,0 +1,1 @@
+"""Audit a release that any other tool made."""

@@ -1,0 +1,183 @@
+"""In which columns and which scale two tables of any origin are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.release import Public
+from ppdm_core.model.schema import Numeric
+from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.two_tables.column_alignment import by_law, by_value
+from ppdm_core.two_tables.tables import Table
+
+COMPARED = 400  # rows whose distances tell whether a release is a turned copy
+EXACT = 1e-6  # relative error of distances that are kept
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The columns that are compared, and their unit."""
+
+    names: list[str]  # of the original
+    released: list[str]
+    offset: Floats
+    unit: Floats
+    left_out: dict[str, str]
+    is_common: bool  # released column j is original column j
+    taken: Mapping[str, str] = field(default_factory=dict)  # released: original, by their values
+
+    def place(self, table: Table) -> Floats:
+        """Original columns, scaled."""
+        return (table.numbers(self.names) - self.offset) / self.unit
+
+
+def common_columns(
+    original: Table, released: Table, label: str | None, aligned: bool
+) -> dict[str, str]:
+    """Original column: the released one with its name, or else with its values."""
+    ours, theirs = numbers_of(original, label), numbers_of(released, label)
+    same = {name: name for name in ours if name in theirs}
+    same |= renamed(original, ours, released, theirs, aligned)
+    return {name: same[name] for name in ours if name in same and not is_constant(original, name)}
+
+
+def numbers_of(table: Table, label: str | None) -> list[str]:
+    return [name for name in table.numeric() if name != label]
+
+
+def make_frame(
+    original: Table, released: Table, label: str | None, same: Mapping[str, str]
+) -> Frame:
+    """Compares the columns that are the ``same``; if there are none, all with all."""
+    ours, theirs = numbers_of(original, label), numbers_of(released, label)
+    left_out = {name: "constant" for name in ours if is_constant(original, name)}
+    names = list(same) or [name for name in ours if name not in left_out]
+    kept = list(same.values()) or [name for name in theirs if not is_constant(released, name)]
+    if not names or not kept:
+        lacking = original if not names else released
+        raise BadInput(
+            f"{lacking.name} has no numeric column that could be compared.",
+            file=lacking.name,
+            remedy="The attacks work on numbers: give both files columns of numbers that vary.",
+        )
+    for name in dict.fromkeys([*original.columns, *released.columns]):
+        if name not in names and name not in kept and name != label:
+            left_out.setdefault(name, why_left_out(name, original, released))
+    offset = original.numbers(names).min(axis=0)
+    unit = original.numbers(names).max(axis=0) - offset
+    taken = {other: name for name, other in same.items() if other != name}
+    return Frame(names, kept, offset, unit, left_out, bool(same), taken)
+
+
+def renamed(
+    original: Table, ours: list[str], released: Table, theirs: list[str], aligned: bool
+) -> dict[str, str]:
+    """Original column: the released one with another name that holds its values.
+
+    Columns that are only spread alike are believed if that explains most of the others: single
+    columns of a release in a space of its own may look like original ones by accident.
+    """
+    shared = {*ours} & {*theirs}
+    mine = [name for name in ours if name not in shared and can_be_compared(original, name)]
+    other = [name for name in theirs if name not in shared and can_be_compared(released, name)]
+    found = by_value(original, mine, released, other, aligned)
+    mine = [name for name in mine if name not in found]
+    other = [name for name in other if name not in found.values()]
+    alike = by_law(original, mine, released, other)
+    return found | alike if 2 * len(alike) > len(other) else found
+
+
+def can_be_compared(table: Table, name: str) -> bool:
+    return bool(np.isfinite(table.columns[name]).all()) and not is_constant(table, name)
+
+
+def why_left_out(name: str, original: Table, released: Table) -> str:
+    if name in original.numeric():
+        return "no numbers in the release" if name in released.columns else "not in the release"
+    if name in released.numeric():
+        return "no numbers in the original" if name in original.columns else "not in the original"
+    return "no numbers"
+
+
+def is_constant(table: Table, name: str) -> bool:
+    cells = table.columns[name]
+    return bool(np.all(cells == cells[0]))
+
+
+def columns_of(frame: Frame, X: Floats) -> tuple[Numeric, ...]:
+    ends = zip(frame.names, X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True)
+    return tuple(Numeric(name, low, high, from_data=True) for name, low, high in ends)
+
+
+def in_the_open(frame: Frame) -> Public:
+    """A released value stands for the original one."""
+    d = len(frame.names)
+    return Public("unknown", "original", tuple(frame.names), centre=np.zeros(d), loadings=np.eye(d))
+
+
+def in_its_own_space(frame: Frame, preserves_distances: bool = False) -> Public:
+    return Public(
+        "unknown",
+        "rotated",
+        tuple(frame.released),
+        preserves_distances=preserves_distances,
+        facts={"translation": "secret"},
+    )
+
+
+def as_turned(
+    original: Table, released: Table, frame: Frame
+) -> tuple[Frame, Floats, Floats, Public] | None:
+    """The case in the scale in which the release keeps distances, if there is one.
+
+    A tool may have divided columns by their ranges, by their deviations, or not at all before it
+    turned them; and may have written the result under the old names.
+    """
+    raw, Y = original.numbers(frame.names), released.numbers(frame.released)
+    if frame.is_common and np.allclose(raw, Y, rtol=1e-3, atol=1e-3 * frame.unit.max()):
+        return None
+    zero, one = np.zeros(raw.shape[1]), np.ones(raw.shape[1])
+    scales = [(frame.offset, frame.unit), (raw.mean(axis=0), raw.std(axis=0, ddof=1)), (zero, one)]
+    scales = [(offset, unit) for offset, unit in scales if np.all(unit > 0)]  # none underflowed
+    losses = [distance_loss((raw - offset) / unit, Y) for offset, unit in scales]
+    best = int(np.argmin(losses))
+    if not losses[best] <= EXACT:
+        return None
+    offset, unit = scales[best]
+    frame = replace(frame, offset=offset, unit=unit, is_common=False, taken={})
+    X = (raw - offset) / unit
+    return frame, X, Y * alike(X, Y), in_its_own_space(frame, preserves_distances=True)
+
+
+def alike(X: Floats, Y: Floats) -> float:
+    """The factor that gives a release the total variance of the original, if it has any."""
+    size = spread(Y)
+    factor = spread(X) / size if size > 0 else 1.0
+    return factor if 0 < factor < math.inf else 1.0
+
+
+def spread(Z: Floats) -> float:
+    """Root of the total variance, also where squares would be zero or infinite."""
+    centred = Z - Z.mean(axis=0)
+    size = float(np.abs(centred).max())
+    return size * float(np.sqrt((centred / size).var(axis=0).sum())) if size > 0 else 0.0
+
+
+def distance_loss(X: Floats, Y: Floats) -> float:
+    """By how much distances differ after the best change of scale, if there are any."""
+    step = -(-len(X) // COMPARED)
+    X, Y = X[::step], Y[::step]
+    if not spread(X) or not spread(Y):
+        return math.inf
+    D, E = (np.sqrt(distances((Z - Z.mean(axis=0)) / spread(Z))) for Z in (X, Y))
+    return float(np.linalg.norm(D - E) / np.linalg.norm(D))
+
+
+def distances(X: Floats) -> Floats:
+    return np.vstack([D for _, D in squared_distances(X, X)])

@@ -1,0 +1,194 @@
+"""Audits of releases of public tables, without a release file or a warehouse.
+
+The tables are not part of the project: a folder with ``wdbc.csv``, ``pima.csv`` and so on, the
+label last, is named in PPDM_DATA.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ppdm_core.audit.runner import Auditor
+from ppdm_core.audit.simulation import Draw, Truth
+from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.policy import Attacker, Effort, Policy
+from ppdm_core.model.rows import ArrayRows, Rows, concatenate
+from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.model.score import Score
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.scaling import fit_scaling
+from ppdm_core.sanitizers import Sanitizer, make_sanitizer
+
+ATTACKER = Attacker(known_records=40, sample_share=0.1, epsilon=0.1)
+MOST_ROWS = 700
+MOST_WORDS = 45  # Adult's countries
+QUARTERS = ("low", "below the middle", "above the middle", "high")
+ADULT_WORDS = [
+    "workclass",
+    "education",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "native_country",
+]
+LEFT_OUT = ("fnlwgt",)  # a weight of the survey, nothing about the person
+
+
+def data_folder() -> Path:
+    return Path(os.environ.get("PPDM_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+
+
+@dataclass(frozen=True)
+class Release:
+    """A method with its parameters on a table, and who attacks it."""
+
+    method: str
+    parameters: Mapping[str, Any]
+    table: str
+    attacker: Attacker = ATTACKER
+    draws: int = 2
+    splits: int = 3
+    effort: Effort = "standard"  # "quick": what is asked for also builds on nothing else
+
+    @property
+    def sanitizer(self) -> Sanitizer:
+        return make_sanitizer(self.method, self.parameters)
+
+
+@dataclass(frozen=True)
+class Found:
+    scores: dict[str, Score] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)  # attack: why
+
+
+def audited(release: Release, names: Sequence[str], folder: Path | None = None) -> Found:
+    auditor, found = make_auditor(release, folder or data_folder(), names), Found()
+    for name in names:
+        try:
+            found.scores.update({score.name: score for score in auditor.run(name)})
+        except NotApplicable as why:
+            found.skipped[name] = str(why)
+    return found
+
+
+def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> Auditor:
+    sanitizer = release.sanitizer
+    rows = load(folder, release.table, sanitizer.accepts)
+    # A release draws these with the key; here every fifth record will do.
+    is_aside = np.arange(rows.n) % 5 == 2 if sanitizer.set_aside else np.zeros(rows.n, dtype=bool)
+    aside, kept = only(rows, np.flatnonzero(is_aside)), only(rows, np.flatnonzero(~is_aside))
+    learned = aside if aside.n else kept
+    scaling = fit_scaling(learned, sanitizer.scale)
+    whole = in_memory(scaling.apply(kept))
+    fitted = {**sanitizer.fit(scaling.apply(learned)), "scaling": scaling.as_dict()}
+    draws = [draw(sanitizer, whole, fitted, bytes([k]) * 32) for k in range(release.draws)]
+    if sanitizer.row_aligned:
+        draws = [replace(one, source=None) for one in draws]
+    splits = [half(sanitizer, whole, fitted, aside.n == 0, k) for k in range(release.splits)]
+    policy = Policy(tuple(names), {}, release.attacker, effort=release.effort)
+    truth = Truth(whole.whole.X, whole.whole.label, whole.schema, whole.whole.C)
+    return Auditor(truth, draws, policy, b"risk", splits)
+
+
+def half(
+    sanitizer: Sanitizer, rows: ArrayRows, fitted: dict[str, Any], refit: bool, k: int
+) -> Draw:
+    """What is learned from released records is learned from the half again."""
+    members = np.sort(np.random.default_rng(k).permutation(rows.n)[: rows.n // 2])
+    part = only(rows, members, record=members)
+    if refit and sanitizer.learns:
+        fitted = {**sanitizer.fit(part), "scaling": fitted["scaling"]}
+    return replace(draw(sanitizer, part, fitted, bytes([100 + k]) * 32), members=members)
+
+
+def draw(sanitizer: Sanitizer, rows: ArrayRows, fitted: dict[str, Any], key: bytes) -> Draw:
+    noise = Noise(key)
+    released = sanitizer.sanitize(rows, noise, fitted)
+    made, public = in_memory(released.rows).whole, released.public
+    secret = sanitizer.leaked(rows.schema, noise, fitted)
+    leak = secret and replace(public, centre=secret[0], loadings=secret[1])
+    return Draw(made.X, public, made.record, made.C, leak=leak)
+
+
+def in_memory(rows: Rows) -> ArrayRows:
+    whole = concatenate(list(rows.blocks()), 0)
+    return ArrayRows(rows.schema, whole.X, whole.label, whole.key, whole.C, whole.record)
+
+
+def only(rows: ArrayRows, keep: Ints, record: Ints | None = None) -> ArrayRows:
+    whole = rows.whole
+    kept = (whole.X[keep], whole.label[keep], whole.key[keep], whole.C[keep])
+    return ArrayRows(rows.schema, *kept, record=record)
+
+
+def load(folder: Path, name: str, kinds: frozenset[str]) -> ArrayRows:
+    """At most 700 records, drawn at random, with the kinds of columns that a method takes."""
+    columns = read(folder, name)
+    n = len(columns["label"])
+    some = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
+    columns = {head: cells[some] for head, cells in columns.items()}
+    label = columns.pop("label")
+    columns = {head: cells for head, cells in columns.items() if len(set(cells.tolist())) > 1}
+    words = words_of(name, list(columns), kinds)
+    numbers = [head for head in columns if head not in words and "numeric" in kinds]
+    numeric, X = as_numbers({head: columns[head] for head in numbers}, len(some))
+    coded = [as_words(head, columns[head]) for head in words if "categorical" in kinds]
+    classes, codes = np.unique(label, return_inverse=True)
+    schema = Schema(
+        numeric,
+        tuple(column for column, _ in coded),
+        Categorical("label", tuple(classes.tolist())),
+    )
+    C = np.array([cells for _, cells in coded], dtype=np.int32).reshape(-1, len(some)).T
+    key = np.random.default_rng(1).integers(0, 256, size=(len(some), 16), dtype=np.uint8)
+    return ArrayRows(schema, X, codes.astype(np.int32), key, C)
+
+
+def read(folder: Path, name: str) -> dict[str, Any]:
+    path, zipped = folder / f"{name}.csv", folder / f"{name}.csv.gz"
+    text = path.read_text() if path.exists() else gzip.decompress(zipped.read_bytes()).decode()
+    header, *lines = csv.reader(text.splitlines())
+    columns = dict(zip(header, np.array(lines).T, strict=True))
+    return {head: cells for head, cells in columns.items() if head not in LEFT_OUT}
+
+
+def words_of(name: str, heads: list[str], kinds: frozenset[str]) -> list[str]:
+    """Of a table of numbers all columns are read as categories, or every other one."""
+    if name == "adult":
+        return ADULT_WORDS
+    if "categorical" not in kinds:
+        return []
+    return heads[::2] if "numeric" in kinds else heads
+
+
+def as_numbers(columns: Mapping[str, Any], n: int) -> tuple[tuple[Numeric, ...], Floats]:
+    """An empty cell becomes the median."""
+    found, X = [], np.zeros((n, len(columns)))
+    for j, (head, cells) in enumerate(columns.items()):
+        value = np.array([float(cell) if cell else np.nan for cell in cells.tolist()])
+        X[:, j] = np.where(np.isnan(value), np.nanmedian(value), value)
+        found.append(Numeric(head, float(X[:, j].min()), float(X[:, j].max())))
+    return tuple(found), X
+
+
+def as_words(head: str, cells: Any) -> tuple[Categorical, Codes]:
+    """The words of a column; of many different numbers, the quarter that a value lies in."""
+    words = sorted(set(cells.tolist()) - {""})
+    if len(words) > MOST_WORDS:
+        value = cells.astype(np.float64)
+        edges = np.quantile(value, [0.25, 0.5, 0.75])
+        return Categorical(head, QUARTERS), np.searchsorted(edges, value).astype(np.int32)
+    place = {word: code for code, word in enumerate(words)}
+    codes = np.array([place.get(cell, -1) for cell in cells.tolist()], dtype=np.int32)
+    return Categorical(head, tuple(words), missing=bool((codes < 0).any())), codes

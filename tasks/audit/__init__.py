@@ -1,0 +1,1 @@
+"""Attack the shadow draws in a child process."""

@@ -1,0 +1,1 @@
+"""Read the source, validate it, and store its records."""

@@ -1,0 +1,52 @@
+"""Prefect runs whose process was killed stay `Running` for ever, unless somebody ends them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+
+from warehouse.database import Run
+from warehouse.stages import FINISHED
+
+
+def end_dead_runs(earlier: Sequence[Run]) -> None:
+    """``earlier`` are the other runs of a dataset whose lock is held, the newest last."""
+    for run in earlier:
+        # A finished run may have been killed too, after its last step; an unfinished one must be
+        # dead, because it would hold the lock.
+        is_dead = run.stage not in FINISHED or (run is earlier[-1] and not is_alive(run.pid))
+        if run.flow_run_id and is_dead:
+            mark_crashed(run.flow_run_id)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def mark_crashed(flow_run_id: str) -> None:
+    """Tell Prefect that the process of this run, and so of its subflows, is dead."""
+    from uuid import UUID
+
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
+    from prefect.exceptions import ObjectNotFound
+    from prefect.states import Crashed
+
+    run_id = UUID(flow_run_id)
+    children = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run_id]))
+    # A server that never saw the run has nothing to correct.
+    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
+        parent = client.read_flow_run(run_id)
+        if parent.state is not None and parent.state.is_final():
+            return
+        for run in (parent, *client.read_flow_runs(flow_run_filter=children, limit=200)):
+            if run.state is None or not run.state.is_final():
+                why = "The process of this run ended without a word."
+                client.set_flow_run_state(run.id, Crashed(message=why), force=True)

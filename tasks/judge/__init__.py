@@ -1,0 +1,1 @@
+"""Turn the audit report into a verdict, and charge the ledger."""

@@ -1,0 +1,1 @@
+"""Log a release to MLflow and Prefect."""

@@ -1,0 +1,156 @@
+"""What MLflow is told of a release: names, figures and words.
+
+The names are the same for every method, so that any two runs stand in the same rows. MLflow makes
+a section of what is before the slash, and sorts. After it comes the name that a limit has:
+
+    metrics   privacy/record_linkage.rate            what an attacker gets
+              utility/knn_accuracy                   what a recipient gets
+              utility/knn_accuracy.deterioration     what the original table gives more
+              worst_case/amplification.record.ln     ln gamma; none where there is no bound
+              zoom/record_linkage.rate.low           all else about a score
+    params    method, method/b                       as in the release file
+              gamma/record                           in words, also "unbounded"
+              limit/record_linkage.rate              in words
+              attacker/known_records
+    tags      dataset, release_id, version, method, outcome, verdict, ...
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from ppdm_core.gates.amplification import FIGURES
+from ppdm_core.metrics import METRICS
+from ppdm_core.model.policy import Policy
+from ppdm_core.model.release import Guarantee
+from ppdm_core.model.score import Score
+from ppdm_core.model.verdict import Verdict
+from ppdm_core.numerics.amplification import USELESS, in_words
+
+NOTE = "mlflow.note.content"  # MLflow shows this tag as the description
+SCORE_PARTS = (
+    "low",
+    "high",
+    "baseline",
+    "worst",
+    "worst_decile",
+    "worst_group",
+    "victims",
+    "original",
+    "expected",
+)
+
+
+@dataclass(frozen=True)
+class ReleaseEntry:
+    """Nothing in it is private."""
+
+    dataset: str
+    number: int
+    release_id: str
+    started: datetime
+    outcome: str  # the stage that the release ended in
+    closing: str  # what became of it, in a sentence or two
+    method: str
+    parameters: Mapping[str, Any]
+    policy: Policy
+    verdict: Verdict
+    scores: tuple[Score, ...]
+    guarantee: Guarantee
+    code_version: str
+    flow_run_id: str | None
+    card: str  # markdown
+
+    @property
+    def name(self) -> str:
+        return f"{self.release_id} {self.method} {self.outcome}"
+
+    @property
+    def was_refused(self) -> bool:
+        return self.outcome == "refused"
+
+    def metrics(self) -> dict[str, float]:
+        """What was judged comes first: pages of one run keep this order."""
+        scores = sorted(self.scores, key=lambda score: score.name not in self._judged)
+        values = {f"{score.kind}/{score.name}": score.value for score in scores}
+        for unit, ln_gamma in self._ln_gammas.items():
+            values[f"worst_case/amplification.{unit}.ln"] = ln_gamma
+        for score in scores:
+            parts = {part: getattr(score, part) for part in SCORE_PARTS}
+            present = {part: value for part, value in parts.items() if value is not None}
+            values |= {f"zoom/{score.name}.{part}": value for part, value in present.items()}
+        # MLflow would store infinity as a large number.
+        return {name: rounded(value) for name, value in values.items() if math.isfinite(value)}
+
+    def params(self) -> dict[str, str]:
+        limits = {f.check: f.limit for f in self.verdict.findings if f.limit}
+        broken = [score for score in self.scores if not math.isfinite(score.value)]
+        return {
+            "method": self.method,
+            **{f"method/{name}": str(value) for name, value in self.parameters.items()},
+            **self._gammas(),
+            **{f"limit/{check}": limit for check, limit in limits.items()},
+            **{f"attacker/{name}": str(v) for name, v in asdict(self.policy.attacker).items()},
+            **{f"{score.kind}/{score.name}": "not a finite number" for score in broken},
+        }
+
+    def _gammas(self) -> dict[str, str]:
+        """Figures alone, because plots cut longer texts; what they are worth has its own row."""
+        figures = {unit: in_words(ln).partition(" (")[0] for unit, ln in self._ln_gammas.items()}
+        is_useful = self.guarantee.ln_record <= math.log(USELESS)
+        return {
+            **{f"gamma/{unit}": text for unit, text in figures.items()},
+            "gamma/worst_case": "useful bound" if is_useful else "no useful bound",
+        }
+
+    def tags(self) -> dict[str, str]:
+        tags = {
+            "dataset": self.dataset,
+            "release_id": self.release_id,
+            "method": self.method,
+            "outcome": self.outcome,
+            "verdict": self.verdict.outcome,
+            "guarantee": self.guarantee.kind,
+            "policy_digest": self.policy.digest,
+            "code_version": self.code_version,
+            NOTE: self._note(),
+        }
+        if self.outcome == "published":
+            tags["version"] = f"{self.number:04d}"
+        if self.flow_run_id is not None:
+            tags["prefect_flow_run_id"] = self.flow_run_id
+        return tags
+
+    def _note(self) -> str:
+        """One paragraph: what became of it, what is promised, what the judged scores say."""
+        gammas = [f"{unit} {in_words(ln)}" for unit, ln in self._ln_gammas.items()]
+        sentences = [score.sentence for score in self.scores if score.name in self._judged]
+        told = [sentence for sentence in sentences if sentence not in self.closing]
+        return " ".join([self.closing, f"Gamma: {', '.join(gammas)}.", *told])
+
+    @property
+    def _judged(self) -> set[str]:
+        return {finding.check for finding in self.verdict.findings}
+
+    @property
+    def _ln_gammas(self) -> dict[str, float]:
+        return {unit: getattr(self.guarantee, figure) for unit, figure in FIGURES.items()}
+
+
+def rounded(value: float) -> float:
+    """To six digits: pages show all of them, and no interval is that narrow."""
+    return float(f"{value:.6g}")
+
+
+def experiment_tags(dataset: str) -> dict[str, str]:
+    better = {way: [m.name for m in METRICS.values() if m.better == way] for way in ("up", "down")}
+    note = (
+        f"Releases of {dataset}, one run each. "
+        f"Higher is better: {', '.join(better['up'])}. "
+        f"Lower is better: {', '.join(better['down'])}, amplification."
+    )
+    return {NOTE: note}

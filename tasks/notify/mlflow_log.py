@@ -1,0 +1,220 @@
+"""One MLflow run per release: a view for people. The record that counts is in the warehouse.
+
+The only module that imports mlflow, and only when it is used.
+
+A run starts when its release did, and the step of its metrics is the release's number: so lists
+and charts go by releases, also when an earlier one is logged again later.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ppdm_core.model.errors import MachineTrouble
+from tasks.notify.mlflow_entry import ReleaseEntry, experiment_tags
+from warehouse.home import Home
+from warehouse.locks import hold, locks_folder
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+LOCK_LIMIT = 60.0
+BATCH = 100  # MLflow takes no more parameters at once
+MOST_METRICS = 800  # nor more than 1,000 of all together
+NOISY_LOGGERS = ("mlflow", "alembic", "urllib3")
+# A release must not wait for a view: an address that does not answer costs 10 s at most.
+GIVE_UP_EARLY = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
+
+
+@dataclass(frozen=True)
+class LoggedRun:
+    experiment_id: str
+    run_id: str
+
+
+def preload() -> None:
+    """Import MLflow, while something else is waited for."""
+    with _quiet():
+        import mlflow
+    assert mlflow
+
+
+def log_release(
+    home: Path, entry: ReleaseEntry, say: Callable[[str], None] = lambda text: None
+) -> LoggedRun | None:
+    """Log the release and return its run; None if MLflow cannot be reached or fails.
+
+    A release that is logged again replaces its earlier run.
+    """
+    for name, value in GIVE_UP_EARLY.items():
+        os.environ.setdefault(name, value)
+    with _quiet():
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            with _alone(home, entry.release_id, say):
+                return _log(MlflowClient(tracking_uri=_tracking_uri(home)), home, entry)
+        except (MlflowException, SQLAlchemyError, OSError, MachineTrouble):
+            return None
+
+
+def serve_pages(home: Path, listener: socket.socket) -> None:
+    """The pages of a home's own database, on a socket that listens already, until it is told to
+    end. `mlflow server` would start a child, and look for its port by itself."""
+    os.environ.pop("MLFLOW_TRACKING_URI", None)
+    with _quiet(), _alone(home, "MLflow pages", lambda text: None):
+        import uvicorn
+        from mlflow import MlflowClient
+        from mlflow.server import constants
+
+        MlflowClient(tracking_uri=local_store(home)).search_experiments()  # makes its tables
+    os.environ |= {
+        constants.BACKEND_STORE_URI_ENV_VAR: local_store(home),
+        constants.ARTIFACT_ROOT_ENV_VAR: (
+            home.absolute() / "views" / "mlflow" / "artifacts"
+        ).as_uri(),
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # nothing of a release runs in it
+    }
+    config = uvicorn.Config(
+        "mlflow.server.fastapi_app:app", log_level="error", timeout_graceful_shutdown=2
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def page_of(home: Path, run: LoggedRun) -> str | None:
+    """The run's page, if somebody shows it: a server that was given, or that of `ppdm up`."""
+    given = os.environ.get("MLFLOW_TRACKING_URI")
+    address = given if given and given.startswith("http") else Home(home).address("mlflow")
+    return run_page(address, run) if address else None
+
+
+def run_page(address: str, run: LoggedRun) -> str:
+    """Where the MLflow server at this address shows the run; not among its pages for chats."""
+    page = f"{_page(address)}/#/experiments/{run.experiment_id}/runs/{run.run_id}"
+    return f"{page}?workflowType=machine_learning"
+
+
+def _page(address: str) -> str:
+    """For people to open: without the password that a tracking address may hold."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+
+
+def _log(client: MlflowClient, home: Path, entry: ReleaseEntry) -> LoggedRun:
+    experiment = _experiment(client, home, entry.dataset)
+    earlier = client.search_runs([experiment], f"tags.release_id = '{entry.release_id}'")
+    run = client.create_run(
+        experiment,
+        start_time=_milliseconds(entry.started),
+        tags=entry.tags(),
+        run_name=entry.name,
+    )
+    run_id = str(run.info.run_id)
+    _log_values(client, run_id, entry)
+    client.log_text(run_id, entry.card, "card.md")
+    client.set_terminated(run_id, "FAILED" if entry.was_refused else "FINISHED")
+    for previous in earlier:
+        client.delete_run(previous.info.run_id)
+    return LoggedRun(experiment, run_id)
+
+
+def _log_values(client: MlflowClient, run_id: str, entry: ReleaseEntry) -> None:
+    from mlflow.entities import Metric, Param
+
+    when = _milliseconds(entry.started)
+    metrics = [Metric(*figure, when, entry.number) for figure in entry.metrics().items()]
+    params = [Param(name, text) for name, text in entry.params().items()]
+    client.log_batch(run_id, metrics=metrics[:MOST_METRICS], params=params[:BATCH])
+    for start in range(MOST_METRICS, len(metrics), MOST_METRICS):
+        client.log_batch(run_id, metrics=metrics[start : start + MOST_METRICS])
+    for start in range(BATCH, len(params), BATCH):
+        client.log_batch(run_id, params=params[start : start + BATCH])
+
+
+def _milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def _experiment(client: MlflowClient, home: Path, dataset: str) -> str:
+    from mlflow.exceptions import MlflowException
+
+    experiment = client.get_experiment_by_name(dataset)
+    if experiment is None:
+        try:
+            location = _artifact_location(home, dataset)
+            return client.create_experiment(dataset, location, experiment_tags(dataset))
+        except MlflowException:  # made by another process at the same moment
+            experiment = client.get_experiment_by_name(dataset)
+            if experiment is None:
+                raise
+    if experiment.lifecycle_stage == "deleted":
+        client.restore_experiment(experiment.experiment_id)
+    return str(experiment.experiment_id)
+
+
+def _is_local() -> bool:
+    return not os.environ.get("MLFLOW_TRACKING_URI")
+
+
+def _tracking_uri(home: Path) -> str:
+    if not _is_local():
+        return os.environ["MLFLOW_TRACKING_URI"]
+    return local_store(home)
+
+
+def local_folder(home: Path) -> Path:
+    folder = home.absolute() / "views" / "mlflow"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def local_store(home: Path) -> str:
+    """The address of the home's own database."""
+    return f"sqlite:///{local_folder(home) / 'mlflow.db'}"
+
+
+def _artifact_location(home: Path, dataset: str) -> str | None:
+    if not _is_local():
+        return None  # the server's choice
+    return (local_folder(home) / "artifacts" / dataset).as_uri()
+
+
+def _alone(home: Path, release_id: str, say: Callable[[str], None]) -> AbstractContextManager[None]:
+    """Only one process at a time may make the tables of a new sqlite file."""
+    if not _is_local():
+        return nullcontext()
+    local_folder(home)
+    lock = locks_folder(home) / "mlflow.lock"
+    return hold(lock, holder=release_id, limit=LOCK_LIMIT, say=say)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    loggers = [logging.getLogger(name) for name in NOISY_LOGGERS]
+    levels = [logger.level for logger in loggers]
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "CRITICAL")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)

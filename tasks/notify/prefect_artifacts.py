@@ -1,0 +1,137 @@
+"""What a run shows in Prefect (the only import of its artifacts)."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ppdm_core.model.errors import BadInput, PpdmError
+from tasks.context import Plan
+from tasks.publish.card import card_text
+from tasks.release_summary import Summary
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+MOMENT = 1.0  # seconds
+EVENTS = {
+    "published": "approved",
+    "unchanged": "unchanged",
+    "waiting": "waiting",
+    "refused": "refused",
+    "rejected": "refused",
+    "failed": "failed",
+}
+
+
+def verdict_rows(summary: Summary) -> list[dict[str, str]]:
+    return [
+        {
+            "check": finding.check,
+            "outcome": finding.outcome,
+            "observed": finding.observed,
+            "limit": finding.limit,
+            "why": finding.why,
+        }
+        for finding in (summary.verdict.findings if summary.verdict else ())
+    ]
+
+
+def show_release(plan: Plan, summary: Summary, page: str | None) -> None:
+    """Name, tags, artifacts and event of a run at its end; ``page`` is its one in MLflow."""
+    from prefect.artifacts import create_link_artifact, create_markdown_artifact
+
+    run = summary.run
+    show_verdict(plan.dataset, verdict_rows(summary), summary.closing())
+    create_markdown_artifact(
+        key=artifact_key(plan.dataset, "card"),
+        markdown=card_text(plan, summary),
+        description="The release's card.",
+    )
+    if page:
+        create_link_artifact(
+            key=artifact_key(plan.dataset, "mlflow"),
+            link=page,
+            link_text="Its figures in MLflow",
+            description="Its figures in MLflow, to compare with other releases.",
+        )
+    name_run(plan.dataset, plan.method, run.stage, run.release_id)
+    emit(plan.dataset, plan.method, run.stage, run.release_id, summary.closing())
+
+
+def show_rejection(dataset: str, method: str, error: BadInput) -> None:
+    why = f"{error} Nothing was published; `latest` stays as it was."
+    row = {"check": "input", "outcome": "FAIL", "observed": "", "limit": "", "why": str(error)}
+    show_verdict(dataset, [row], why)
+    name_run(dataset, method, "rejected", dataset)
+    emit(dataset, method, "rejected", dataset, why)
+
+
+def show_failure(dataset: str, method: str, error: PpdmError) -> None:
+    """The machine or we failed; perhaps also Prefect, which is then not asked twice."""
+    import httpx
+
+    emit(dataset, method, "failed", dataset, str(error))
+    with suppress(httpx.HTTPError):
+        name_run(dataset, method, "failed", dataset)
+
+
+def show_verdict(dataset: str, rows: list[dict[str, str]], closing: str) -> None:
+    from prefect.artifacts import create_table_artifact
+
+    create_table_artifact(
+        key=artifact_key(dataset, "verdict"), table=rows, description=f"{closing} Every check:"
+    )
+
+
+class Bar:
+    """A progress bar on the run's page, for work that takes longer than a moment."""
+
+    def __init__(self, dataset: str) -> None:
+        self.key = artifact_key(dataset, "audit")
+        self.artifact: UUID | None = None
+        self.told = time.monotonic()
+
+    def show(self, share: float) -> None:
+        from prefect.artifacts import create_progress_artifact, update_progress_artifact
+
+        if time.monotonic() - self.told < MOMENT and not (self.artifact and share == 1):
+            return
+        if self.artifact is None:
+            self.artifact = create_progress_artifact(  # type: ignore[assignment]
+                progress=100 * share, key=self.key, description="Attacks played."
+            )
+        else:
+            update_progress_artifact(artifact_id=self.artifact, progress=100 * share)
+        self.told = time.monotonic()
+
+
+def artifact_key(dataset: str, what: str) -> str:
+    return f"{dataset}-{what}".replace("_", "-")
+
+
+def name_run(dataset: str, method: str, stage: str, subject: str) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.runtime import flow_run
+
+    tags = [*flow_run.tags, f"dataset:{dataset}", f"method:{method}", f"outcome:{stage}"]
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(flow_run.id, name=f"{subject} {method} {stage}", tags=set(tags))
+
+
+def emit(dataset: str, method: str, stage: str, subject: str, message: str) -> None:
+    """An event that automations can wait for; a dry run is nobody's business."""
+    from prefect.events import emit_event
+
+    if stage not in EVENTS:
+        return
+    emit_event(
+        event=f"ppdm.release.{EVENTS[stage]}",
+        resource={
+            "prefect.resource.id": f"ppdm.dataset.{dataset}",
+            "prefect.resource.name": dataset,
+            "ppdm.method": method,
+        },
+        payload={"release": subject, "method": method, "outcome": stage, "message": message},
+    )

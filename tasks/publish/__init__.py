@@ -1,0 +1,1 @@
+"""Publish an approved candidate with its card and manifest."""

@@ -1,0 +1,209 @@
+"""The card of a release: what recipients and stewards read about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ppdm_core.audit.disclosure_rounding import banded_report
+from ppdm_core.metrics import METRICS
+from ppdm_core.model.score import AuditReport, Score
+from tasks.context import Plan
+from tasks.release_summary import Summary
+
+BANDS = (
+    "Figures are rounded to the unfavourable side of their band (0, 1, 2, 5, 10, 15, ... 100 %): "
+    "for a risk, 5 % stands for anything above 2 % and up to 5 %."
+)
+NOT_PROTECTED = (
+    "Labels are released as they are; what follows from the label alone is not hidden.",
+    "It is not hidden that a record is in the release, when it changed, and which of its versions "
+    "are equal.",
+    "Only the attacks named here were played. An attacker who knows more can do more.",
+)
+
+
+def card_text(plan: Plan, summary: Summary) -> str:
+    """Markdown for recipients and stewards; the same facts as the manifest, in words."""
+    lines = [f"# {plan.dataset}, release {summary.run.release_id}", ""]
+    lines += [f"For {plan.audience}, by {plan.owner}.", ""]
+    lines += made_how(plan, summary)
+    lines += promised(summary)
+    lines += measured(plan, summary)
+    lines += decided(summary)
+    lines += ["## What is not protected", "", *(f"- {line}" for line in NOT_PROTECTED), ""]
+    return "\n".join(lines)
+
+
+def made_how(plan: Plan, summary: Summary) -> list[str]:
+    facts = summary.sanitized or {}
+    label = f" and the label `{plan.label.name}`" if plan.label else ""
+    public = facts.get("public", {})
+    answered = [response["column"]["name"] for response in public.get("responses", [])]
+    columns = [*public.get("columns", []), *answered]
+    named = f"`{columns[0]}` to `{columns[-1]}`" if len(columns) > 1 else f"`{columns[0]}`"
+    lines = [
+        "## How it was made",
+        "",
+        f"Method `{summary.method}`: {facts.get('released', 0):,} records, columns {named}{label}.",
+        "The map, the noise and the scaling that a recipient needs are in `manifest.json`.",
+    ]
+    if answered:
+        lines.append(
+            "Categories are random answers: count them with the gamma of their column, by "
+            "`estimate_frequencies`. Of the attacks below, linkage and inference read them."
+        )
+    if facts.get("set_aside"):
+        lines.append("Records set aside to fit the basis are in no release.")
+    if facts.get("counts", {}).get("clipped scores"):
+        lines.append("Component scores beyond their range were moved to its end.")
+    return [*lines, ""]
+
+
+def promised(summary: Summary) -> list[str]:
+    guarantee = summary.guarantee
+    if guarantee is None:
+        return []
+    lines = ["## What is promised", ""]
+    if guarantee.kind == "empirical":
+        lines.append("No worst-case bound: only what the attacks below measured.")
+    else:
+        lines += [
+            "One released row changes the odds of any statement at most by the factor gamma:",
+            "",
+            "| about | gamma |",
+            "| --- | --- |",
+            *(f"| one {name} | {gamma} |" for name, gamma in summary.gammas().items()),
+        ]
+    return [
+        *lines,
+        "",
+        *(f"- {line}" for line in guarantee.assumptions),
+        *(f"- {line}" for line in [so_far(summary)] if line),
+        "",
+    ]
+
+
+def so_far(summary: Summary) -> str:
+    if summary.ledger is None:
+        return ""
+    draws = summary.ledger.get("draws")
+    more = f" Rows of it that were drawn without a bound: up to {draws:,}." if draws else ""
+    apart = " to this audience" if summary.ledger.get("collusion_waiver") else ""
+    return (
+        f"All releases{apart} so far, for the record that was drawn anew most often: "
+        f"gamma {summary.ledger['gamma_so_far']}.{more}"
+    )
+
+
+def decided(summary: Summary) -> list[str]:
+    """What people stood for in place of the gate; their reasons are not for outsiders."""
+    if summary.verdict is None or summary.verdict.outcome != "REVIEW":
+        return []
+    lines = ["## What people decided", "", "The gate could not decide these checks:", ""]
+    lines += [f"- `{finding.check}`" for finding in summary.verdict.failures]
+    names = [f"{one['name'] or one['by']} on {one['at']}" for one in summary.approvals or ()]
+    by = f"Approved by {', '.join(names)}." if names else "Nobody has approved it."
+    return [*lines, "", by, ""]
+
+
+def measured(plan: Plan, summary: Summary) -> list[str]:
+    if summary.report is None:
+        return []
+    report = banded_report(summary.report, plan.policy.attacker.epsilon)
+    gates = summary.verdict.findings if summary.verdict else ()
+    return [
+        *attackers(report),
+        *recipients(report, {finding.check for finding in gates}),
+    ]
+
+
+def attackers(report: AuditReport) -> list[str]:
+    scores = [score for score in report.scores if score.kind == "privacy"]
+    lines = ["## What attackers got", ""]
+    lines += ["Measured on other draws of the same noise than the released one.", BANDS, ""]
+    lines += ["| score | value | interval | without the release | worst tenth of records |"]
+    lines += ["| --- | --- | --- | --- | --- |", *map(score_row, scores), ""]
+    lines += [f"- {score.sentence}" for score in scores if score.sentence]
+    lines += [
+        f"- Without knowing the others, the attacker of `{score.name}` computes a rate of "
+        f"{score.expected:.3g} for itself."
+        for score in scores
+        if score.expected is not None
+    ]
+    lines += [
+        f"- On the tenth of records that it is surest of, `{score.name}` is {score.victims:.3g}."
+        for score in scores
+        if score.victims is not None
+    ]
+    lines += [
+        f"- `{score.name}` is worst for {score.group}: {score.worst_group:.3g}."
+        for score in scores
+        if score.worst_group is not None
+    ]
+    lines += noted(scores)
+    return [*lines, *absent(report, "privacy"), ""]
+
+
+def recipients(report: AuditReport, judged: set[str]) -> list[str]:
+    """A line each; sentences only for what a limit judges."""
+    scores = {score.name: score for score in report.scores if score.kind == "utility"}
+    lines = ["## What recipients get", ""]
+    lines += ["Measured on the same draws. `lost` is what the original table gives more.", ""]
+    lines += [
+        "| score | what it is | better | value | interval | original | lost | without the release |"
+    ]
+    lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    lines += [
+        use_row(score, scores.get(f"{name}.deterioration"))
+        for name, score in scores.items()
+        if "." not in name
+    ]
+    lines.append("")
+    lines += [f"- {score.sentence}" for name, score in scores.items() if name in judged]
+    lines += noted(list(scores.values()))
+    return [*lines, *absent(report, "utility"), ""]
+
+
+def noted(scores: Sequence[Score]) -> list[str]:
+    """What an attack or a metric can tell of its own work."""
+    found = []
+    for score in scores:
+        notes = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in score.notes.items()]
+        if score.candidate in METRICS:
+            notes.append(f"that of `{score.candidate}`")
+        found += [f"- `{score.name}`: {', '.join(notes)}."] if notes else []
+    return found
+
+
+def absent(report: AuditReport, kind: str) -> list[str]:
+    """What there is no score of, and why."""
+    lines = [f"- `{name}` does not apply. {why}" for name, why in of_kind(kind, report.skipped)]
+    lines += [
+        f"- `{name}` was not run." for name, _ in of_kind(kind, dict.fromkeys(report.not_run, ""))
+    ]
+    return lines + [f"- `{name}` failed ({why})." for name, why in of_kind(kind, report.failed)]
+
+
+def of_kind(kind: str, named: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, why in named.items():
+        if (METRICS[name].kind if name in METRICS else "privacy") == kind:
+            yield name, why
+
+
+def score_row(score: Score) -> str:
+    worst = "" if score.worst_decile is None else f"{score.worst_decile:.3g}"
+    return (
+        f"| {score.name} | {score.value:.3g} | {score.low:.3g} to {score.high:.3g} "
+        f"| {score.baseline:.3g} | {worst} |"
+    )
+
+
+def use_row(score: Score, change: Score | None) -> str:
+    metric = METRICS[score.name]
+    original = "" if score.original is None else f"{score.original:.3g}"
+    lost = "" if change is None else f"{change.value:.3g} ({change.low:.3g} to {change.high:.3g})"
+    return (
+        f"| {score.name} | {metric.describe} | {'higher' if metric.better == 'up' else 'lower'} "
+        f"| {score.value:.3g} | {score.low:.3g} to {score.high:.3g} | {original} | {lost} "
+        f"| {score.baseline:.3g} |"
+    )

@@ -1,0 +1,1 @@
+"""Draw the candidate and its shadow draws."""

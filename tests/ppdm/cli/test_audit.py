@@ -1,0 +1,304 @@
+"""`ppdm audit` on files of any origin: what it reads, says, refuses, and leaves behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from flows.config.policy_file import DEFAULT, load_policy
+from ppdm.cli.app import main
+from ppdm.cli.audit import audit_release
+from ppdm.cli.progress import bar_of
+from ppdm.cli.table_files import read_table
+from ppdm_core import judge_tables
+from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit.evaluators import OUTSIDERS_NEEDED
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.policy import Policy
+from ppdm_core.model.score import AuditReport, Score
+from ppdm_core.two_tables.comparison import make_case
+from ppdm_core.two_tables.runner import to_run
+from ppdm_core.two_tables.tables import as_table
+from tasks.audit.cost_estimate import cost, foretell
+
+SYNTHETIC = DEFAULT.with_name("synthetic_policy.toml")
+N = 60
+RNG = np.random.default_rng(11)
+SCORE_KEYS = {"attack", "metric", "value", "low", "high", "baseline", "n", "sentence"}
+SECRET = 731.25  # a cell that no message may hold
+QUICK = """
+[attacker]
+known_records = 8
+[audit]
+required = ["record_linkage"]
+effort = "quick"
+[limits]
+"record_linkage.rate" = { value = 0.2, set_by = "DPO", reason = "a test" }
+"""
+
+
+def people(n: int = N) -> pd.DataFrame:
+    X = RNG.gamma(2.0, 1.0, (n, 3)) * [1.0, 40.0, 1000.0]
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "town": "Ulm"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A private table, a copy of it, strangers, and a policy."""
+    monkeypatch.chdir(tmp_path)
+    original = people()
+    original.to_csv("A.csv", index=False)
+    original.to_parquet("B.parquet")
+    people().to_csv("C.csv", index=False)
+    Path("quick.toml").write_text(QUICK)
+    return tmp_path
+
+
+def audited(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+    with pytest.raises(SystemExit) as end:
+        main(["audit", *arguments, "--json"])
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 1
+    assert isinstance(end.value.code, int)
+    return end.value.code, json.loads(printed)
+
+
+FILES = ("--original", "A.csv", "--released", "B.parquet")
+
+
+def test_a_copy_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(folder.iterdir())
+    code, found = audited(*FILES, "--policy", "quick.toml", capsys=capsys)
+    assert (code, found["exit_code"], found["ok"], found["verdict"]) == (3, 3, False, "FAIL")
+    assert found["error"]["kind"] == "refused"
+    assert all(set(score) >= SCORE_KEYS for score in found["scores"])
+    linked = [score for score in found["scores"] if score["attack"] == "record_linkage"]
+    assert linked[0]["metric"] == "rate" and linked[0]["value"] == 1.0
+    assert linked[0]["n"] == N - 8
+    assert found["left_out"] == {"town": "no numbers"}
+    assert "known_pairs" in found["not_run"]  # the effort is quick
+    assert found["failed"] == {}
+    assert sorted(folder.iterdir()) == before
+
+
+def test_shuffled_rows_pass_and_are_told(folder: Path) -> None:
+    """As if independent: row i tells nothing about record i."""
+    shuffled = pd.read_csv("A.csv").iloc[RNG.permutation(N)]
+    shuffled.to_csv("B.csv", index=False)
+    answer = audit_release(Path("A.csv"), Path("B.csv"), policy=Path("quick.toml"))
+    assert (answer.exit_code, answer.payload["verdict"]) == (0, "PASS"), answer.text
+    lines = answer.text.splitlines()
+    assert lines[0].startswith("B.csv against A.csv: 60 records, 3 columns in common, rows aligned")
+    assert lines[2].split() == ["attack", "metric", "value", "interval", "baseline", "n"]
+    assert lines[3].split()[:2] == ["record_linkage", "rate"]
+    assert "  - Somebody with full records of real people looks for their rows." in answer.text
+    assert "Left out: town. No numbers." in lines
+    assert lines[-1] == "PASS"
+
+
+def test_without_a_control_the_default_policy_says_review_at_best(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noisy = people()[["a", "b", "c"]]  # other people altogether
+    noisy.to_csv("B.csv", index=False)
+    files = ("--original", "A.csv", "--released", "B.csv", "--known-records", "5", "--sample", "6")
+    code, found = audited(*files, capsys=capsys)
+    outsiders = {name for name, attack in ATTACKS.items() if attack.goal in OUTSIDERS_NEEDED}
+    assert set(found["not_run"]) == outsiders
+    assert all("--control" in why for why in found["not_run"].values())
+    assert (code, found["verdict"]) == (4, "REVIEW"), found["findings"]
+    assert found["error"]["kind"] == "undecided"
+    assert found["failed"] == {}
+
+
+@pytest.mark.slow
+def test_with_a_control_and_enough_people_the_default_policy_can_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(3)
+    A, C = (pd.DataFrame(rng.beta(2.0, 3.0, (3_000, 5)), columns=list("vwxyz")) for _ in range(2))
+    B = A + rng.normal(0.0, 0.6, A.shape)
+    for name, table in {"A": A, "B": B, "C": C}.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [
+        "--original", str(tmp_path / "A.csv"), "--released", str(tmp_path / "B.csv"),
+        "--control", str(tmp_path / "C.csv"),
+    ]  # fmt: skip
+    code, found = audited(*files, capsys=capsys)
+    assert (code, found["verdict"]) == (0, "PASS"), [
+        f["why"] for f in found["findings"] if f["outcome"] != "PASS"
+    ]
+
+
+@pytest.mark.slow
+def test_fully_synthetic_data_can_pass_by_the_policy_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(4)
+    for name in "ABC":  # as good as a generator can be: further people of the same population
+        table = pd.DataFrame(rng.beta(2.0, 3.0, (3_000, 5)), columns=list("vwxyz"))
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [
+        "--original", str(tmp_path / "A.csv"), "--released", str(tmp_path / "B.csv"),
+        "--control", str(tmp_path / "C.csv"), "--unaligned",
+    ]  # fmt: skip
+    code, found = audited(*files, "--policy", str(SYNTHETIC), capsys=capsys)
+    assert (code, found["verdict"]) == (0, "PASS"), found["findings"]
+
+
+def test_what_synthetic_data_cannot_be_judged_by_is_not_in_its_policy() -> None:
+    """Every audit that can be run on rows which belong to nobody was run, and went well."""
+    table = pd.DataFrame({name: RNG.random(9) for name in "vw"})
+    case = make_case(
+        *(as_table(name, table) for name in "ab"),
+        control=as_table("c", 2 * table),
+        aligned=False,
+    )
+    for path, outcome in ((SYNTHETIC, "PASS"), (DEFAULT, "REVIEW")):
+        policy = load_policy(path)
+        names, reasons = to_run(case, policy)
+        keys = [key for key in policy.limits if key.split(".")[0] in names]
+        scores = tuple(
+            Score(key, "privacy", "down", 0.01, 0.0, 0.02, 100, 0.0, 0.01) for key in keys
+        )
+        report = AuditReport(scores, not_run=tuple(reasons), reasons=reasons)
+        assert judge_tables(report, policy)[0] == outcome
+
+
+def test_what_was_made_of_the_files_is_told(folder: Path) -> None:
+    original, control = pd.read_csv("A.csv"), pd.read_csv("C.csv")
+    original.rename(columns={"a": "f_a", "b": "f_b"}).to_csv("B.csv", index=False)
+    pd.concat([control, original[:12]]).to_csv("C.csv", index=False)
+    answer = audit_release(
+        Path("A.csv"), Path("B.csv"), control=Path("C.csv"), policy=Path("quick.toml")
+    )
+    lines = answer.text.splitlines()
+    assert "3 columns in common, rows aligned, 60 people in the control." in lines[0]
+    assert lines[1] == "By its values, column f_a is taken for a, f_b for b."
+    assert lines[2] == "12 rows of the control are rows of the original, and were left out."
+    assert answer.payload["taken_for"] == {"f_a": "a", "f_b": "b"}
+    assert answer.payload["control_left_out"] == 12
+    assert (answer.exit_code, answer.payload["verdict"]) == (3, "FAIL")
+
+
+def write(text: str, name: str = "B.csv") -> Path:
+    Path(name).write_text(text)
+    return Path(name)
+
+
+def with_cell(cell: str) -> Path:
+    table = pd.read_csv("A.csv").astype(object)
+    table.loc[6, "b"] = cell
+    table.to_csv("B.csv", index=False)
+    return Path("B.csv")
+
+
+def several_tables() -> Path:
+    with duckdb.connect("B.duckdb") as db:
+        db.execute("create table one as from 'A.csv'; create table two as from 'A.csv'")
+    return Path("B.duckdb")
+
+
+BAD: dict[str, tuple[Callable[[], Path], dict[str, Any], str]] = {
+    "no file": (lambda: Path("none.csv"), {}, "none.csv does not exist"),
+    "empty": (lambda: write(""), {}, "B.csv is empty"),
+    "no rows": (lambda: write("a,b,c\n"), {}, "a header but no rows"),
+    "not parquet": (lambda: write("a,b\n1,2\n", "B.parquet"), {}, "Parquet"),
+    "missing": (lambda: with_cell(""), {}, "Column 'b' of B.csv has 1 cell .* row 7"),
+    "text": (lambda: with_cell("n/a"), {}, "Column 'b' of B.csv has 1 cell .* row 7"),
+    "infinite": (lambda: with_cell("inf"), {}, "Column 'b' of B.csv has 1 cell .* row 7"),
+    "fewer": (lambda: write(f"a,b,c\n{SECRET},2,3\n4,5,6\n7,8,9\n"), {}, "60 rows.*--unaligned"),
+    "tables": (several_tables, {}, "several tables. Choose one as FILE::TABLE: one, two"),
+    "label": (lambda: Path("A.csv"), {"label": "class"}, "label 'class' is not a column"),
+    "known": (lambda: Path("A.csv"), {"known_records": "2.5"}, "--known-records takes"),
+    "too many": (lambda: Path("A.csv"), {"known_records": "60"}, "nobody is left to attack"),
+    "sample": (lambda: Path("A.csv"), {"sample": "-1"}, "--sample takes"),
+    "no sample": (lambda: Path("A.csv"), {"sample": "S.csv"}, "S.csv does not exist"),
+    "strangers": (lambda: Path("A.csv"), {"known_records": "C.csv"}, "the original does not"),
+    "insiders": (lambda: Path("A.csv"), {"control": Path("A.csv")}, "rows of the original"),
+    "no policy": (lambda: Path("A.csv"), {"policy": Path("none.toml")}, "policy file does not"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_told_without_a_cell(folder: Path, name: str) -> None:
+    make, options, words = BAD[name]
+    with pytest.raises(BadInput, match=words) as error:
+        audit_release(Path("A.csv"), make(), **options)
+    assert error.value.exit_code == 2
+    assert error.value.remedy and "[source]" not in str(error.value)
+    assert str(SECRET) not in str(error.value) and "Ulm" not in str(error.value)
+    assert error.value.file or name in ("known", "too many", "sample")
+
+
+POLICIES = {
+    '[audit]\nrequried = []\n[limits]\nx = {value = 1, set_by = "a", reason = "b"}': "'required'",
+    "[attackers]\nknown_records = 3\n" + QUICK[QUICK.index("[audit]") :]: "'attacker'",
+    QUICK.replace('["record_linkage"]', '["record_linkages"]'): "'record_linkage'",
+    QUICK.replace("record_linkage.rate", "record_linkage.rates"): "'rate'",
+    QUICK.replace("record_linkage.rate", "record_linkage.breach_rate"): "record_linkage.rate",
+    QUICK.replace("record_linkage.rate", "closest_record"): "Remove the limit",
+    QUICK.replace("record_linkage.rate", "amplification.record"): "Remove it",
+    QUICK.replace("= 8", "= -8"): "Records the attacker knows",
+    QUICK.replace('"quick"', '"hasty"'): "quick",
+    "[limits]\n": "limits",
+    "limits = [": "Correct that line",
+}
+
+
+@pytest.mark.parametrize("text", POLICIES)
+def test_a_wrong_policy_names_the_nearest_right_word(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(text)
+    with pytest.raises(BadInput) as error:
+        load_policy(path)
+    assert POLICIES[text] in str(error.value)
+    assert "release file" not in str(error.value)
+    assert error.value.file == str(path)
+
+
+def test_the_policy_that_ships_judges_every_kind_of_attack_it_can() -> None:
+    policy = load_policy(None)
+    goals = {ATTACKS[name].goal for name in policy.required}
+    assert goals >= {"reconstruct", "link", *OUTSIDERS_NEEDED}
+    limited = {name.split(".")[0] for name in policy.limits}
+    assert limited >= set(policy.required)
+
+
+def test_a_policy_may_say_less(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(QUICK.replace('effort = "quick"', 'time_limit = "2 min"'))
+    policy = load_policy(path)
+    assert (policy.time_limit, policy.effort) == (120.0, "standard")
+    assert policy.attacker.known_records == 8
+
+
+def test_every_kind_of_file_reads_the_same(folder: Path) -> None:
+    several_tables()
+    tables = [read_table(name, None) for name in ("A.csv", "B.parquet", "B.duckdb::two")]
+    for table in tables:
+        assert table.numeric() == ["a", "b", "c"]
+        assert np.array_equal(table.numbers(["a", "b", "c"]), tables[0].numbers(["a", "b", "c"]))
+
+
+def test_the_cost_grows_with_the_work() -> None:
+    policy = Policy(required=(), limits={}, time_limit=120.0)
+    small, large = (cost((n, 10), 1, 20, policy, 1.0) for n in (1_000, 100_000))
+    assert small[0] < large[0] and small[1] < large[1]
+    assert cost((1_000, 10), 3, 20, policy, 2.0)[0] > small[0]
+    line = foretell((1_000, 10), 1, ["a", "b"], policy)
+    assert line.startswith("2 audits on 1,000 records: about ")
+    assert line.endswith("no audit gets more than 2 min")
+
+
+def test_the_bar_fills() -> None:
+    assert bar_of(None) == ""
+    assert len({len(bar_of(share)) for share in (0.0, 0.5, 1.0)}) == 1
+    assert "━" not in bar_of(0.0) and "·" not in bar_of(1.0)

@@ -1,0 +1,257 @@
+"""`ppdm methods` tells of everything that is registered, and tells the truth."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from flows.config.context import plan_of
+from flows.config.release_file import ReleaseFile, check_names
+from ppdm.cli.methods import describe, registries
+from ppdm_core.attacks import ATTACKS
+from ppdm_core.attacks.transform_inverse import TransformInverse
+from ppdm_core.gates import GATES
+from ppdm_core.gates.amplification import Amplification
+from ppdm_core.metrics import METRICS
+from ppdm_core.metrics.rate import Rate
+from ppdm_core.model.errors import BadInput
+from ppdm_core.sanitizers import SANITIZERS
+from ppdm_core.sanitizers.random_rotation import RandomRotation
+from tasks.context import check_plan
+
+ROOT = Path(__file__).resolve().parents[3]
+NAMES = [name for _, registry, _ in registries() for name in registry]
+HEAVY = ("prefect", "mlflow", "great_expectations", "pandas", "duckdb", "scipy", "sklearn")
+
+
+def told(name: str | None) -> str:
+    return describe(name).text
+
+
+def block(name: str, title: str) -> dict[str, Any]:
+    """A part of a page that can be pasted into a release file."""
+    _, found = told(name).split(f"  [{title}]\n")
+    return tomllib.loads(textwrap.dedent(found))
+
+
+def release_file(sanitizer: dict[str, Any], limits: dict[str, Any]) -> ReleaseFile:
+    """With two features of every kind that the method takes."""
+    kinds = {
+        "numeric": {"role": "feature", "type": "numeric", "low": 0, "high": 1},
+        "categorical": {"role": "feature", "type": "categorical", "categories": ["a", "b"]},
+    }
+    accepts = sorted(SANITIZERS[sanitizer["method"]].accepts)
+    features = {f"{kind}_{i}": kinds[kind] for kind in accepts for i in (1, 2)}
+    word = {"role": "label", "type": "categorical", "categories": ["no", "yes"]}
+    return ReleaseFile.model_validate(
+        {
+            "format": 1,
+            "dataset": {"name": "t", "owner": "o", "audience": "a", "record_id": "who"},
+            "source": {"kind": "csv", "path": "t.csv"},
+            "columns": {"who": {"role": "identifier"}, **features, "z": word},
+            "sanitizer": sanitizer,
+            "audit": {"required": list(ATTACKS)},
+            "limits": limits,
+        }
+    )
+
+
+def test_no_name_is_used_twice():
+    assert len(NAMES) == len(set(NAMES))
+
+
+def test_the_overview_has_everything_and_fits_a_terminal():
+    answer = describe(None)
+    for kind, registry, _ in registries():
+        assert [entry["name"] for entry in answer.payload[kind]] == list(registry)
+    headings = [line.strip().split(":")[0] for line in answer.text.splitlines()]
+    assert [line for line in headings if line in NAMES] == NAMES
+    assert max(map(len, answer.text.splitlines())) <= 100
+
+
+def test_the_overview_says_what_a_steward_asks_first():
+    text = told(None)
+    for words in (
+        "Projects records on their leading principal components",
+        "Guarantee: none. Two records of different length",
+        "Broken by: `known_pairs` as soon as the known records span the space",
+        "known_pairs: reconstruction\n    An insider knows some records",
+        "Needs: known records, each with a released row of its own (known_records in [attacker])",
+        "breach_rate: privacy, less is better, 0 to 1\n    Share of records recovered",
+        "interval_privacy: privacy, more is better, 0 or more",
+        "knn_accuracy: utility, more is better, 0 to 1",
+    ):
+        assert words in text, words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_fits_a_terminal_and_its_data_are_plain_json(name: str):
+    answer = describe(name)
+    assert max(map(len, answer.text.splitlines())) <= 100
+    assert answer.text.startswith(f"{name}: {answer.payload['kind']}")
+    assert "``" not in answer.text and "**" not in answer.text
+    assert json.loads(json.dumps(answer.payload, allow_nan=False)) == answer.payload
+
+
+@pytest.mark.parametrize("name", SANITIZERS)
+def test_a_sanitizer_is_told_in_full(name: str):
+    cls, entry = SANITIZERS[name], describe(name).payload
+    for section in ("what", "takes", "guarantee", "broken_by", "public", "references"):
+        assert entry[section], section
+    assert {each["name"] for each in entry["parameters"]} == {each.name for each in fields(cls)}
+    assert all(each["meaning"] for each in entry["parameters"])
+
+
+def test_parameters_have_their_defaults():
+    text = told("pca_laplace")
+    for words in ("b: not set\n", "basis_share: 0.2\n", 'noise_shape: "isotropic"\n'):
+        assert f"    {words}" in text
+    assert text.index("components: 0.5") < text.index('scale: "minmax"')
+
+
+@pytest.mark.parametrize("name", SANITIZERS)
+def test_examples_and_limits_are_accepted_as_they_stand(name: str):
+    """One release file with the example of the method and every limit that a page shows."""
+    limits: dict[str, Any] = {}
+    for each in (*ATTACKS, *METRICS):
+        if each in ATTACKS or METRICS[each].gateable:
+            limits |= block(each, "limits")
+    assert set(limits) >= {"known_pairs.breach_rate", "record_linkage.rate", "distance_loss"}
+    limits["amplification.record"] = {"value": 1000, "set_by": "who", "reason": "why"}
+    file = release_file(block(name, "sanitizer"), limits)
+    check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
+    check_plan(plan_of(file))
+
+
+def test_what_is_for_screening_shows_no_limit():
+    assert "For screening only: no limit may stand on it." in told("closest_record")
+    assert "[limits]" not in told("closest_record")
+
+
+def test_limits_say_what_they_demand():
+    page = told("known_pairs")
+    assert '# at most 0.05 above the baseline\n  "known_pairs.breach_rate"' in page
+    assert '# at most 0.05 below the baseline\n  "known_pairs.relative_error"' in page
+    assert '# at least 0.5\n  "knn_accuracy"' in told("knn_accuracy")
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_is_told_in_full(name: str):
+    entry = describe(name).payload
+    assert entry["story"].endswith(".") and "{" not in entry["story"]
+    assert entry["needs"] and entry["references"]
+    assert entry["measured_by"] == [m.name for m in METRICS.values() if m.goal == entry["goal"]]
+
+
+def test_who_breaks_whom_is_told_on_both_pages():
+    assert "`known_pairs`" in describe("random_rotation").payload["broken_by"]
+    assert "random_rotation" in describe("known_pairs").payload["breaks"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turning(RandomRotation):
+    """Turns.
+
+    **Parameters**:
+    ``angle``: how far it
+    turns.
+
+    **Public**: nothing.
+    **Broken by**: ``guessing`` on
+    Mondays.
+    **Guarantee**: none at all.
+    **References**: nobody.
+    """
+
+    angle: float
+
+
+class Guessing(TransformInverse):
+    """Somebody guesses.
+
+    It guesses well.
+
+    References: nobody.
+    """
+
+    story: ClassVar[str] = "Somebody with {k} friends guesses."
+
+
+class Luck(Rate):
+    """How often it was luck."""
+
+    name: ClassVar[str] = "luck"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 7.0)
+    describe: ClassVar[str] = "share of luck"
+
+
+class Mood(Amplification):
+    """Nobody is in a bad mood."""
+
+
+PLANTED = {
+    "turning": (
+        SANITIZERS,
+        Turning,
+        ["Guarantee: none at all.", "Turns.", "`guessing` on Mondays"],
+    ),
+    "guessing": (ATTACKS, Guessing(), ["guessing: reconstruction", "Somebody with some friends"]),
+    "luck": (METRICS, Luck(), ["luck: privacy, less is better, 0 to 7\n    Share of luck"]),
+    "mood": (GATES, Mood(), ["mood\n    Nobody is in a bad mood."]),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_registered_appears_by_itself(name: str, monkeypatch: pytest.MonkeyPatch):
+    registry, entry, words = PLANTED[name]
+    before = told(None)
+    monkeypatch.setitem(registry, name, entry)
+    after = told(None)
+    for word in words:
+        assert word in after and word not in before, word
+    assert told(name).startswith(f"{name}: ")
+
+
+def test_planted_things_find_each_other(monkeypatch: pytest.MonkeyPatch):
+    for name, (registry, entry, _) in PLANTED.items():
+        monkeypatch.setitem(registry, name, entry)
+    assert describe("guessing").payload["breaks"] == ["turning"]
+    assert "angle: must be given\n      How far it turns.\n" in told("turning")
+    assert "It guesses well." in told("guessing")
+    assert '"guessing.breach_rate" = {' in told("breach_rate")
+    assert '"record_linkage.luck" = {' in told("record_linkage")
+
+
+def test_an_unknown_name_gets_the_nearest_one():
+    with pytest.raises(
+        BadInput, match=r"Nothing is called 'known_pair'. Did you mean 'known_pairs"
+    ):
+        describe("known_pair")
+
+
+def test_the_command_is_light():
+    code = (
+        "import sys\nfrom ppdm.cli.app import main\n"
+        "try:\n    main(['methods', 'pca_laplace', '--json'])\n"
+        f"finally:\n    print(sorted(set({HEAVY}) & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    answer, heavy = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert json.loads(answer) == {
+        "ok": True,
+        "exit_code": 0,
+        "error": None,
+        **describe("pca_laplace").payload,
+    }
+    assert heavy == "[]"

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdm_core.attacks import _neighbour_search as _search
+from ppdm_core.attacks import attribute_inference
+from ppdm_core.attacks.attribute_inference import AttributeInference, most_agreed
+from ppdm_core.model.attacker import AttackerView, People
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public, Response
+from ppdm_core.model.schema import Categorical, Numeric, Schema
+
+COPY = Public("copy", "original", ())
+WAYS = ("nearest", "neighbours", "regression", "copy")
+
+
+def make_view(Y, X, *, labels=None, people=None, public=COPY, **more) -> AttackerView:
+    labels = np.zeros(len(Y), dtype=np.int32) if labels is None else labels
+    people = np.zeros(len(X), dtype=np.int32) if people is None else people
+    return AttackerView(
+        Y=Y,
+        label=labels,
+        public=public,
+        schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(X.shape[1]))),
+        epsilon=0.1,
+        targets=People(X, np.zeros((len(X), 0), dtype=np.int32), people),
+        **more,
+    )
+
+
+def guesses(view: AttackerView) -> dict[str, np.ndarray]:
+    return dict(AttributeInference().attack(view, np.random.default_rng(0)).candidates)
+
+
+def right(guess: np.ndarray, X: np.ndarray) -> float:
+    return float(np.mean(np.abs(guess - X) <= 0.1))
+
+
+def noisy(law: str, b: float, d: int) -> Public:
+    return Public("noise", "original", (), np.full(d, 0.5), np.eye(d), law, np.full(d, b))
+
+
+def test_hand_worked_rows():
+    # Without its last value (0.2, 0.2, ?) is nearest to row 0; without its first to row 1.
+    Y = np.array([[0.2, 0.2, 0.9], [0.7, 0.2, 0.5], [0.0, 0.9, 0.1]])
+    got = guesses(make_view(Y, np.array([[0.2, 0.2, 0.5]])))
+    assert set(got) == {f"{way}:released" for way in WAYS}
+    np.testing.assert_allclose(got["nearest:released"], [[0.7, 0.2, 0.9]])
+
+
+def test_the_value_that_most_weight_agrees_on():
+    values = np.array([[0.1, 0.5, 0.52, 0.9]])
+    assert most_agreed(values, np.array([[1.5, 1.0, 1.0, 1.0]]), 0.1).tolist() == [0.5]
+    assert most_agreed(values, np.array([[3.0, 1.0, 1.0, 1.0]]), 0.1).tolist() == [0.1]
+    assert most_agreed(np.array([[2.0, 1.0, 1.0]]), np.ones((1, 3)), 0.0).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("b", [0.0, 0.01])
+def test_members_of_a_weak_release_are_inferred_and_others_are_not(seed, b):
+    rng = np.random.default_rng(seed)
+    X, others = rng.uniform(0, 1, (150, 5)), rng.uniform(0, 1, (150, 5))
+    public = noisy("laplace", b, 5) if b else COPY
+    Y = X + (rng.laplace(0, b, X.shape) if b else 0.0)
+    inside, outside = guesses(make_view(Y, X, public=public)), guesses(make_view(Y, others))
+    assert right(inside["nearest:released"], X) > 0.9
+    assert right(inside["copy:released"], X) > 0.7
+    assert right(outside["nearest:released"], others) < 0.3
+    if b:
+        assert right(inside["nearest:filtered"], X) > 0.9
+
+
+def test_noise_that_drowns_everything_tells_no_more_about_members():
+    gains: dict[str, list[float]] = {}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, others = rng.uniform(0, 1, (300, 4)), rng.uniform(0, 1, (300, 4))
+        public = noisy("laplace", 5.0, 4)
+        Y = X + rng.laplace(0, 5.0, X.shape)
+        inside, outside = (guesses(make_view(Y, who, public=public)) for who in (X, others))
+        for name, guess in inside.items():
+            gains.setdefault(name, []).append(right(guess, X) - right(outside[name], others))
+    for name, gain in gains.items():
+        assert abs(np.mean(gain)) < 0.035, name  # four standard errors
+
+
+def test_mixed_components_and_the_other_values_give_the_last_one():
+    # Three of five components without much noise: with four values known, the fifth follows.
+    rng = np.random.default_rng(4)
+    X = rng.uniform(0, 1, (200, 5))
+    L = np.linalg.qr(rng.standard_normal((5, 5)))[0][:, :3]
+    public = Public("pca", "components", (), np.full(5, 0.5), L, "normal", np.full(3, 0.005))
+    Z = (X - 0.5) @ L + rng.normal(0, 0.005, (200, 3))
+    tables = {"inverse": 0.5 + Z @ L.T}
+    got = guesses(make_view(Z, X, public=public, reconstructions=tables))
+    assert right(got["nearest:filtered"], X) > 0.9
+    assert right(got["nearest:inverse"], X) < 0.6
+
+
+def test_a_value_is_not_inferred_from_itself():
+    rng = np.random.default_rng(5)
+    X = rng.uniform(0, 1, (60, 4))
+    public = noisy("laplace", 0.1, 4)
+    Y = X + rng.laplace(0, 0.1, X.shape)
+    first = guesses(make_view(Y, X, public=public))
+    garbled = X.copy()
+    garbled[:, 2] = rng.uniform(0, 1, 60)
+    second = guesses(make_view(Y, garbled, public=public))
+    for name, guess in first.items():
+        np.testing.assert_array_equal(guess[:, 2], second[name][:, 2], err_msg=name)
+        assert not np.array_equal(guess[:, 0], second[name][:, 0]), name
+
+
+def test_regression_is_that_of_least_squares():
+    rng = np.random.default_rng(6)
+    Y = rng.uniform(0, 1, (400, 3))
+    Y[:, 2] = 0.2 + 0.5 * Y[:, 0] - 0.1 * Y[:, 1] + 0.01 * rng.standard_normal(400)
+    X = rng.uniform(0.3, 0.7, (20, 3))
+    A = np.column_stack([np.ones(400), Y[:, :2]])
+    slope = np.linalg.lstsq(A, Y[:, 2], rcond=None)[0]
+    expected = np.column_stack([np.ones(20), X[:, :2]]) @ slope
+    got = guesses(make_view(Y, X))["regression:released"][:, 2]
+    np.testing.assert_allclose(got, expected, atol=2e-3)  # a slight ridge
+
+
+def test_only_rows_with_the_label_count_unless_there_are_none():
+    Y = np.array([[0.5, 0.1], [0.5, 0.9], [0.5, 0.3]])
+    X = np.array([[0.5, 0.5], [0.5, 0.5], [0.1, 0.31]])
+    labels = np.array([0, 1, 1], dtype=np.int32)
+    view = make_view(Y, X, labels=labels, people=np.array([0, 1, 7], dtype=np.int32))
+    got = guesses(view)["nearest:released"]
+    assert got[0, 1] == 0.1
+    assert got[1, 1] in (0.3, 0.9)
+    assert got[2, 0] == 0.5
+
+
+def categories(n: int, gamma: float, seed: int) -> AttackerView:
+    rng = np.random.default_rng(seed)
+    columns = tuple(Categorical(f"c{j}", tuple("abcde")) for j in range(7))
+    responses = tuple(Response(column, gamma) for column in columns)
+    C = rng.integers(0, 5, (n, 7)).astype(np.int32)
+    said = np.where(rng.random(C.shape) < responses[0].kept, C, rng.integers(0, 5, C.shape))
+    return AttackerView(
+        Y=np.zeros((n, 0)),
+        label=np.zeros(n, dtype=np.int32),
+        public=Public("randomized_response", "original", (), responses=responses),
+        schema=Schema((), columns),
+        epsilon=0.1,
+        C=said.astype(np.int32),
+        targets=People(np.zeros((n, 0)), C, np.zeros(n, dtype=np.int32)),
+    )
+
+
+def test_categories_are_inferred_from_the_other_categories():
+    view = categories(150, 400.0, 1)
+    got = guesses(replace(view, reconstructions={"none": view.Y}))
+    assert np.mean(got["nearest:none"] == view.targets.C) > 0.9
+    hidden = categories(150, 1.01, 1)
+    for guess in guesses(hidden).values():
+        assert np.mean(guess == hidden.targets.C) < 0.3
+
+
+def test_a_large_table_is_searched_without_the_column_too(monkeypatch):
+    rng = np.random.default_rng(7)
+    X = rng.uniform(0, 1, (300, 8))
+    view = make_view(X + 1e-4, X[:40])
+    exact = guesses(view)["nearest:released"]
+    monkeypatch.setattr(attribute_inference, "_EXACT_ROWS", 50)
+    monkeypatch.setattr(_search, "_ALL_AT_ONCE", 50)
+    found = guesses(view)["nearest:released"]
+    np.testing.assert_allclose(found, exact)
+    garbled = X[:40].copy()
+    garbled[:, 3] = 0.5
+    again = guesses(make_view(X + 1e-4, garbled))["nearest:released"]
+    np.testing.assert_array_equal(found[:, 3], again[:, 3])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_tiny_tables_constant_and_single_columns(n):
+    Y = np.full((n, 2), 0.5)
+    for guess in guesses(make_view(Y, np.array([[0.1, 0.2]]))).values():
+        np.testing.assert_allclose(guess, 0.5)
+    for guess in guesses(make_view(Y[:, :1], np.array([[0.1]]))).values():
+        np.testing.assert_allclose(guess, 0.5)
+
+
+def test_the_order_of_rows_and_people_does_not_matter():
+    rng = np.random.default_rng(8)
+    X, Y = rng.uniform(0, 1, (30, 3)), rng.uniform(0, 1, (50, 3))
+    one = guesses(make_view(Y, X))
+    two = guesses(make_view(Y[rng.permutation(50)], X[::-1]))
+    for name, guess in one.items():
+        np.testing.assert_allclose(guess, two[name][::-1], atol=1e-9)
+
+
+def test_without_targets_or_a_common_space_it_does_not_apply():
+    view = make_view(np.ones((3, 2)), np.ones((3, 2)))
+    with pytest.raises(NotApplicable, match="attribute_inference needs full records"):
+        guesses(replace(view, targets=None))
+    with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
+        guesses(replace(view, public=Public("rotation", "rotated", ())))

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.fft import dct
+
+from ppdm_core.attacks._column_matching import assigned, by_law, transport_costs
+from ppdm_core.attacks.column_order import ColumnOrder, Sequence
+from ppdm_core.model.attacker import AttackerView, Known
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
+from ppdm_core.model.schema import Numeric, Schema
+
+DCT = {"transform": "orthonormal DCT-II"}
+
+
+def people(rng: np.random.Generator, n: int, d: int = 6) -> np.ndarray:
+    """Columns of different laws, correlated, in [0, 1]."""
+    common = rng.random((n, 1))
+    own = rng.random((n, d)) ** np.linspace(0.5, 3.0, d)
+    return np.linspace(1.0, 0.3, d) * (0.6 * own + 0.4 * common)
+
+
+def make_view(X, Y, facts=DCT, **held) -> AttackerView:
+    columns = tuple(f"coefficient_{j}" for j in range(Y.shape[1]))
+    return AttackerView(
+        Y=Y,
+        label=np.zeros(len(Y), dtype=np.int32),
+        public=Public("dct_fuzzy", "rotated", columns, facts=facts),
+        schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(X.shape[1]))),
+        epsilon=0.1,
+        **held,
+    )
+
+
+def cosines(X: np.ndarray) -> np.ndarray:
+    return dct(X, type=2, norm="ortho", axis=1)
+
+
+def breached(X: np.ndarray, X_hat: np.ndarray) -> float:
+    error = np.linalg.norm(X - X_hat, axis=1)
+    return float(np.mean(error <= 0.1 * np.linalg.norm(X, axis=1)))
+
+
+def attack(view: AttackerView, seed: int = 0):
+    return ColumnOrder().attack(view, np.random.default_rng(seed))
+
+
+def test_one_record_by_hand():
+    # (3, 1) has the cosines 4 / sqrt(2) and 2 / sqrt(2); the release shows them the other way.
+    Y = np.array([[2.0, 4.0], [0.0, 2.0]]) / np.sqrt(2)
+    view = make_view(np.zeros((2, 2)), Y, known=Known(np.array([[3.0, 1.0]]), np.array([0])))
+    view = replace(view, schema=Schema((Numeric("a", 0.0, 9.0), Numeric("b", 0.0, 9.0))))
+    np.testing.assert_allclose(attack(view).candidates["value"], [[3.0, 1.0], [1.0, 1.0]])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("held", ["known", "records", "sample"])
+def test_secret_order_of_all_cosines_is_found(held, seed):
+    rng = np.random.default_rng(seed)
+    X = people(rng, 150)
+    Y = cosines(X)[:, rng.permutation(6)]
+    what = {
+        "known": {"known": Known(X[9:10], np.array([9]))},
+        "records": {"records": X[:4]},
+        "sample": {"sample": people(rng, 200)},
+    }[held]
+    candidates = attack(make_view(X, Y, **what)).candidates
+    name = "transport" if held == "sample" else "value"
+    np.testing.assert_allclose(candidates[name], X, atol=1e-9)
+
+
+def test_pruned_cosines_are_zero_or_expected():
+    rng = np.random.default_rng(3)
+    X = people(rng, 150)
+    kept = np.array([3, 0, 1])
+    sample = people(rng, 60)
+    view = make_view(X, cosines(X)[:, kept], known=Known(X[:1], np.array([0])), sample=sample)
+    candidates = attack(view).candidates
+    assert set(candidates) == {"value", "value_filled", "transport", "transport_filled"}
+    C = np.zeros((150, 6))
+    C[:, kept] = cosines(X)[:, kept]
+    zero = np.clip(dct(C, type=3, norm="ortho", axis=1), 0.0, 1.0)
+    np.testing.assert_allclose(candidates["value"], zero, atol=1e-12)
+    assert breached(X, candidates["value_filled"]) > breached(X, zero)
+
+
+def test_any_secret_order_of_original_columns_and_a_public_order_and_centre():
+    rng = np.random.default_rng(4)
+    X = people(rng, 120)
+    view = make_view(X, X[:, rng.permutation(6)], facts={}, known=Known(X[:1], np.array([0])))
+    np.testing.assert_allclose(attack(view).candidates["value"], X, atol=1e-12)
+    order, centre = rng.permutation(6), np.full(6, 0.5)
+    facts = {**DCT, "transform_order": " ".join(str(i + 1) for i in order)}
+    view = make_view(X, cosines((X - centre)[:, order])[:, rng.permutation(6)], facts)
+    view = replace(view, records=X[:3], public=replace(view.public, centre=centre))
+    np.testing.assert_allclose(attack(view).candidates["value"], X, atol=1e-9)
+    transform = Sequence.of(view)
+    np.testing.assert_allclose(transform.backward(transform.forward(X)), X, atol=1e-12)
+
+
+def test_moves_find_what_brute_force_finds():
+    rng = np.random.default_rng(5)
+    X = rng.multivariate_normal(
+        np.zeros(4), np.eye(4) * 0.2 + 0.8 * np.outer(*[[1, 1, -1, 0]] * 2), 300
+    )
+    X = np.column_stack([X, rng.normal(size=300)])
+    Y, F = X[:200, [2, 0, 3]], X[200:]
+    cost = transport_costs(F, Y)
+    own, released = np.corrcoef(F.T), np.corrcoef(Y.T)
+
+    def total(order):
+        apart = own[np.ix_(order, order)] - released
+        return cost[list(order), range(3)].sum() + np.sum(apart**2) / 2
+
+    best = min(permutations(range(5), 3), key=total)
+    found = by_law(F, Y, cost)
+    assert total(tuple(found)) <= total(tuple(assigned(cost))) + 1e-12
+    np.testing.assert_allclose(total(tuple(found)), total(best))
+
+
+def test_transport_is_the_wasserstein_distance():
+    F, Y = np.array([[0.0], [2.0]]), np.array([[3.0], [1.0]])  # moved by 1 each, spread 1 each
+    A = np.quantile([0.0, 2.0], (np.arange(256) + 0.5) / 256)
+    np.testing.assert_allclose(transport_costs(F, Y), np.log1p(1.0 / A.var()), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_independent_noise_tells_nothing(seed):
+    rng = np.random.default_rng(seed)
+    X = people(rng, 200)
+    view = make_view(X, rng.laplace(0.0, 1.0, (200, 5)), records=X[:10], sample=people(rng, 50))
+    baseline = breached(X, np.tile(X.mean(axis=0), (200, 1)))
+    for X_hat in attack(view).candidates.values():
+        assert breached(X, X_hat) <= baseline + 0.05
+
+
+def test_equal_values_constant_columns_and_few_rows_do_no_harm():
+    X = np.array([[0.5, 0.5, 0.2], [0.5, 0.5, 0.9], [0.5, 0.5, 0.2]])
+    for held in ({"known": Known(X[:1], np.array([0]))}, {"records": X[:1]}, {"sample": X[:2]}):
+        for Y in (X, X[:, 1:], X[:, :1]):
+            for X_hat in attack(make_view(X, Y, facts={}, **held)).candidates.values():
+                assert X_hat.shape == X.shape
+                assert np.isfinite(X_hat).all()
+
+
+def test_rows_may_stand_anywhere():
+    rng = np.random.default_rng(8)
+    X = people(rng, 80)
+    view = make_view(X, cosines(X)[:, [4, 1, 0, 5]], records=X[:5], sample=people(rng, 40))
+    order = rng.permutation(80)
+    one, two = attack(view).candidates, attack(replace(view, Y=view.Y[order])).candidates
+    for name, X_hat in one.items():
+        np.testing.assert_allclose(two[name], X_hat[order], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"known": None}, "needs a known record"),
+        ({"Y": np.ones((3, 4))}, "no more released columns"),
+        ({"public": Public("copy", "original", ("a", "b", "c"))}, "columns whose order is secret"),
+    ],
+)
+def test_where_it_does_not_apply_it_says_why(changed, why):
+    view = make_view(np.ones((3, 3)), np.ones((3, 3)), known=Known(np.ones((1, 3)), np.array([0])))
+    with pytest.raises(NotApplicable, match=why):
+        attack(replace(view, **changed))

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdm_core.attacks._label_groups import OneClass
+from ppdm_core.attacks.kernel_support import NOBODY, KernelSupport, support
+from ppdm_core.metrics.auc import Auc
+from ppdm_core.metrics.true_positive_rate import TruePositiveRate
+from ppdm_core.model.attacker import AttackerView
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.kernel_model import Kernel, Surroundings
+from tests.contract.scene_source_record import drawn, people, picked, public, schema
+from tests.support.membership_views import kernel_scene as weak
+
+NAMES = ["count", "weight", "likelihood"]
+
+
+def view_of(scene: dict) -> AttackerView:
+    names = ("Y", "label", "public", "schema", "targets")
+    return AttackerView(epsilon=0.1, **{name: scene[name] for name in names})
+
+
+def played(view: AttackerView) -> dict[str, np.ndarray]:
+    return dict(KernelSupport().attack(view, np.random.default_rng(0)).candidates)
+
+
+def test_the_odds_by_hand():
+    Y, X = np.array([[0.5], [0.1], [0.9]]), np.array([[0.4], [0.7]])
+    around = Surroundings.of(public(d=1), schema(1), Y)
+    one = OneClass(np.arange(3), np.arange(2), Y, X, Y, around)
+    kernel = Kernel(*(np.array([v]) for v in (0.25, 0.0, 0.0, 0.0, 1.0)))
+    count, weight, odds = support(one, kernel, 3.0)
+    assert count.tolist() == [1, 2]
+    g = np.exp(one.background)
+    K = 0.75 * (1 - np.array([0.4, 0.8, 0.8]) ** 2) / 0.25  # first-first, second-first, second-last
+    assert weight == pytest.approx(np.log(np.array([K[0] / g[0], K[1] / g[0] + K[2] / g[2]]) / 3))
+    # The other person is a member with chance 1/2: half a record of three, the rest is unknown.
+    other = [0.5 / 3 * K[1] + 2.5 / 3 * g[0], 0.5 / 3 * K[0] + 2.5 / 3 * g[0], 2.5 / 3 * g[2]]
+    first = np.log1p(K[0] / other[0] / 3) - 1
+    second = np.log1p(K[1] / other[1] / 3) + np.log1p(K[2] / other[2] / 3) - 1
+    assert odds == pytest.approx([first, second])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_rows_per_record_give_members_away(seed):
+    scene = weak(np.random.default_rng(seed))
+    found = played(view_of(scene))
+    assert list(found) == NAMES
+    assert TruePositiveRate().measure(found["likelihood"], scene["is_member"]) >= 0.9
+
+
+def test_a_third_is_never_drawn_and_the_others_are_found():
+    rng = np.random.default_rng(3)
+    who = people(400, rng)
+    Y, label, source = drawn(picked(who, np.arange(200)), 200, rng)
+    view = AttackerView(Y, label, public(), schema(), 0.1, targets=who)
+    found = played(view)
+    is_member = np.arange(400) < 200
+    was_drawn = np.isin(np.arange(400), source)
+    rate = TruePositiveRate().measure(found["likelihood"], is_member)
+    assert rate == pytest.approx(was_drawn.sum() / 200, abs=0.1)
+    assert np.all(found["count"][was_drawn] > 0)
+    for score in found.values():
+        assert Auc().measure(score, is_member) > 0.75
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_other_people_tell_nothing(seed):
+    rng = np.random.default_rng(seed)
+    Y, label, _ = drawn(people(200, rng), 200, rng, corrected=True)
+    view = AttackerView(Y, label, public("corrected"), schema(), 0.1, targets=people(400, rng))
+    for score in played(view).values():
+        assert abs(Auc().measure(score, np.arange(400) < 200) - 0.5) < 0.12
+
+
+def test_no_row_and_no_class():
+    scene = weak(np.random.default_rng(4))
+    view = view_of(scene)
+    X = view.targets.X.copy()
+    X[0] = 0.0  # far from everybody
+    label = view.targets.label.copy()
+    label[1] = 7
+    found = played(replace(view, targets=replace(view.targets, X=X, label=label)))
+    assert found["count"][:2].tolist() == [0, 0]
+    assert found["likelihood"][0] == found["likelihood"].min(initial=0, where=label < 7)
+    assert found["likelihood"][1] == NOBODY
+    assert all(np.isfinite(score).all() for score in found.values())
+
+
+def test_the_order_of_rows_does_not_matter():
+    view = view_of(weak(np.random.default_rng(5)))
+    order = np.random.default_rng(6).permutation(len(view.Y))
+    moved = played(replace(view, Y=view.Y[order], label=view.label[order]))
+    for name, score in played(view).items():
+        np.testing.assert_allclose(moved[name], score, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_tiny_tables(n):
+    who = people(n, np.random.default_rng(7))
+    view = AttackerView(who.X + 0.0, who.label, public(), schema(), 0.1, targets=who)
+    for score in played(view).values():
+        assert np.isfinite(score).all()
+
+
+def test_what_it_needs():
+    view = view_of(weak(np.random.default_rng(8)))
+    with pytest.raises(NotApplicable, match="kernel_support needs full records"):
+        played(replace(view, targets=None))
+    other = replace(view.public, method="pca_laplace", facts={})
+    with pytest.raises(NotApplicable, match="kernel_support needs rows that were drawn"):
+        played(replace(view, public=other))

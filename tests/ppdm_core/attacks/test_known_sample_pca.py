@@ -1,0 +1,403 @@
+from __future__ import annotations
+
+import csv
+import gzip
+from dataclasses import replace
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ppdm_core.attacks._axis_signs import (
+    best_of_all,
+    coordinate_evidence,
+    cross_terms,
+    mean_distances,
+)
+from ppdm_core.attacks._known_map import origin_of
+from ppdm_core.attacks._rigid_registration import Overlay, climb, snapped
+from ppdm_core.attacks.known_sample_pca import (
+    KnownSamplePca,
+    affordable_rows,
+    axis_evidence,
+    best_signs,
+    exhaustive_signs,
+    hybrid_signs,
+    matched_axes,
+    with_best_signs,
+)
+from ppdm_core.model.attacker import AttackerView
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.random_orthogonal import haar
+
+BY_SIGNS = ("coordinate", "moments", "hybrid", "exhaustive")
+
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+
+
+def make_view(Y, sample, *, effort="standard", space="rotated", keeps=True, facts=None):
+    columns = tuple(f"y{i}" for i in range(Y.shape[1]))
+    schema = Schema(tuple(Numeric(f"x{i}", -99.0, 99.0) for i in range(sample.shape[1])))
+    return AttackerView(
+        Y=Y,
+        label=np.zeros(len(Y), dtype=np.int32),
+        public=Public("any", space, columns, preserves_distances=keeps, facts=facts or {}),
+        schema=schema,
+        epsilon=0.1,
+        sample=sample,
+        effort=effort,
+    )
+
+
+def skewed(rng, n, d, decay=0.7):
+    """Long right tails, a variance of its own for each column, then mixed."""
+    mixing = haar(d, np.random.default_rng(d))
+    return rng.gamma(1.5, 1.0, (n, d)) * decay ** np.arange(d) @ mixing
+
+
+def people(rng, n, d):
+    """Five unequal groups in the unit cube, as a real table is."""
+    fixed = np.random.default_rng(d)
+    centres = fixed.random((5, d))
+    group = rng.choice(5, n, p=[0.4, 0.25, 0.15, 0.12, 0.08])
+    return centres[group] + 0.05 * rng.standard_normal((n, d))
+
+
+def attack(view, seed=0):
+    return KnownSamplePca().attack(view, np.random.default_rng(seed))
+
+
+def error(X, X_hat):
+    return np.mean(np.linalg.norm(X - X_hat, axis=1) / np.linalg.norm(X, axis=1))
+
+
+def breach(X, X_hat):
+    return np.mean(np.linalg.norm(X - X_hat, axis=1) <= 0.1 * np.linalg.norm(X, axis=1))
+
+
+# -- signs ------------------------------------------------------------------------------------
+
+
+def test_mean_distances_by_hand():
+    # |t - 0|, |t - 1|, |t - 5| for t = -1, 1, 6
+    np.testing.assert_allclose(
+        mean_distances(np.array([-1.0, 1.0, 6.0]), np.array([5.0, 0.0, 1.0])),
+        [(1 + 2 + 6) / 3, (1 + 0 + 4) / 3, (6 + 5 + 1) / 3],
+    )
+
+
+def test_all_sign_choices_agree_with_brute_force():
+    rng = np.random.default_rng(1)
+    A, B = rng.normal(0.3, 1, (7, 5)), rng.normal(0.3, 1, (9_000, 5))  # several blocks
+    free = np.array([3, 0, 4])
+    terms = cross_terms(A, B, free)
+    for bits in product((0, 1), repeat=3):
+        D = np.ones(5)
+        D[free] = 1.0 - 2.0 * np.array(bits)
+        wanted = np.linalg.norm((A * D)[:, None] - B, axis=2).sum()
+        assert terms[sum(bit << k for k, bit in enumerate(bits))] == pytest.approx(wanted)
+    chosen = best_of_all(A, B, np.ones(5), free)
+    assert np.linalg.norm((A * chosen)[:, None] - B, axis=2).sum() == pytest.approx(terms.min())
+
+
+def test_more_than_twenty_signs_are_refused():
+    with pytest.raises(ValueError, match="too many"):
+        cross_terms(np.ones((2, 21)), np.ones((2, 21)), np.arange(21))
+
+
+def test_evidence_is_the_mean_over_all_pairs():
+    rng = np.random.default_rng(2)
+    A, B = rng.gamma(1, 1, (20, 3)), rng.gamma(1, 1, (50, 3)) * [1, -1, 1]
+    evidence = coordinate_evidence(A, B)
+    pairs = np.abs(-A[:, None] - B) - np.abs(A[:, None] - B)
+    np.testing.assert_allclose(evidence.difference, pairs.mean(axis=(0, 1)))
+    assert evidence.signs.tolist() == [1, -1, 1]
+    assert np.abs(evidence.z).min() > 3
+
+
+def test_evidence_of_a_symmetric_law_is_no_wider_than_standard_normal():
+    rng = np.random.default_rng(3)
+    z = np.concatenate(
+        [
+            coordinate_evidence(rng.standard_normal((60, 20)), rng.standard_normal((400, 20))).z
+            for _ in range(30)
+        ]
+    )
+    assert abs(z.mean()) < 0.15
+    assert np.mean(np.abs(z) > 3) < 0.01
+    assert 0.3 < z.std() < 1.1  # the error counts what the two tables share twice
+
+
+def test_work_that_all_signs_may_cost():
+    assert affordable_rows(12, 250, 5_000, 1e10) == 5_000
+    assert affordable_rows(12, 250, 100_000, 2e9) == 1953  # 2e9 / 4096 / 250
+    assert affordable_rows(17, 250, 5_000, 2e9) == 0  # fewer than 20,000 pairs
+    assert affordable_rows(17, 10, 50, 2e9) == 50  # but here they are all there are
+    assert affordable_rows(21, 250, 5_000, 1e99) == 0
+    assert affordable_rows(3, 250, 5_000, 0.0) == 0
+
+
+# -- known answers ----------------------------------------------------------------------------
+
+
+def test_four_records_and_a_quarter_turn():
+    # Uncorrelated columns with variances 4 and 2 and a long tail to the right each.
+    X = np.array([[3.0, 0.0], [-1.0, 2.0], [-1.0, -1.0], [-1.0, -1.0]])
+    Y = np.column_stack([-X[:, 1], X[:, 0]])
+    estimate = attack(make_view(Y, X))
+    for name in (*BY_SIGNS, "overlay"):
+        np.testing.assert_allclose(estimate.candidates[name], X, atol=1e-6)
+    assert estimate.notes["eigen_gap"] == pytest.approx(0.5)
+    assert estimate.notes["agreement"] == 1.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("translated", [False, True])
+def test_a_rotation_is_undone_with_people_of_the_same_population(seed, translated):
+    rng = np.random.default_rng(seed)
+    X, sample = people(rng, 500, 5), people(rng, 120, 5)
+    Y = X @ haar(5, rng) + (rng.normal(0, 9, 5) if translated else 0.0)
+    view = make_view(Y, sample, facts={"translation": "secret"} if translated else None)
+    estimate = attack(view)
+    assert breach(X, estimate.candidates["overlay"]) >= 0.9
+    guess = error(X, np.broadcast_to(X.mean(axis=0), X.shape))
+    for name in (*BY_SIGNS, "cautious"):
+        assert error(X, estimate.candidates[name]) < 0.8 * guess, name
+    assert estimate.notes["sign_confidence"] > 0.2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_sample_out_of_the_release_gives_it_away_exactly(seed):
+    rng = np.random.default_rng(seed)
+    X = people(rng, 800, 6)  # more rows than the overlay climbs on at first
+    view = make_view(X @ haar(6, rng), X[rng.permutation(800)[:60]])
+    np.testing.assert_allclose(attack(view).candidates["overlay"], X, atol=1e-6)
+
+
+def test_the_whole_release_is_asked_for_the_sample():
+    rng = np.random.default_rng(4)
+    X = skewed(rng, 5_000, 4)
+    M = haar(4, rng)
+    Y, sample = X @ M, X[:60]
+    tilted = M.T.copy()
+    tilted[:, 0] += 0.02  # a little off
+    found = snapped(Overlay(np.zeros(4), np.zeros(4), tilted), sample, Y, has_origin=True)
+    np.testing.assert_allclose(found.answer(Y), X, atol=1e-8)
+    strangers = skewed(rng, 60, 4)
+    start = Overlay(np.zeros(4), np.zeros(4), tilted)
+    assert snapped(start, strangers, Y, has_origin=True) is start
+
+
+def test_equal_variances_defeat_the_axes_but_not_the_overlay():
+    rng = np.random.default_rng(5)
+    X, sample = people(rng, 500, 2), people(rng, 80, 2)
+    whitening = np.linalg.inv(np.linalg.cholesky(np.cov(X.T))).T
+    X, sample = X @ whitening, sample @ whitening  # no direction varies more than another
+    estimate = attack(make_view(X @ haar(2, rng), sample, facts={"translation": "secret"}))
+    *axes, overlay = (error(X, estimate.candidates[name]) for name in (*BY_SIGNS, "overlay"))
+    assert overlay < 0.05
+    assert min(axes) > 3 * overlay
+
+
+def test_a_climb_never_ends_below_its_start():
+    rng = np.random.default_rng(6)
+    X, sample = skewed(rng, 300, 3), skewed(rng, 60, 3)
+    Q = haar(3, rng)
+    values = [
+        climb(Q, sample, X, has_origin=True, is_search=False, steps=steps).likelihood
+        for steps in (1, 2, 4, 8, 16)
+    ]
+    assert all(a <= b + 1e-9 for a, b in pairwise(values))
+
+
+# -- where it must fail -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_independent_noise_tells_nothing(seed):
+    rng = np.random.default_rng(seed)
+    X, sample = skewed(rng, 400, 4), skewed(rng, 60, 4)
+    Y = skewed(rng, 400, 4) @ haar(4, rng)  # of other people
+    estimate = attack(make_view(Y, sample, effort="quick"))
+    baseline = breach(X, np.broadcast_to(X.mean(axis=0), X.shape))
+    for name, X_hat in estimate.candidates.items():
+        assert breach(X, X_hat) <= baseline + 0.03, name
+
+
+def test_signs_of_a_centred_normal_law_are_a_lottery_and_it_says_so():
+    right, confident, best = [], [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scales = np.array([4.0, 2.0, 1.0])
+        X, sample = rng.standard_normal((2, 300, 3)) * scales
+        view = make_view(X @ haar(3, rng), sample, effort="quick")
+        axes = matched_axes(view, sample)
+        truth = best_signs(axes, view.Y, X)
+        evidence = axis_evidence(axes)
+        right.append(np.all(evidence.signs == truth))
+        confident.append(np.abs(evidence.z) > 3)
+        best.append(error(X, with_best_signs(view, X)))
+    assert np.mean(right) < 0.42  # 1/8 by chance; four standard errors
+    assert np.mean(confident) < 0.05
+    assert np.mean(best) < 0.2  # the axes are fine
+
+
+# -- what it takes from the documentation -------------------------------------------------------
+
+
+def test_origin():
+    rng = np.random.default_rng(7)
+    X = skewed(rng, 200, 3)
+    Y = X @ haar(3, rng)
+    view = make_view(Y, X)
+    assert origin_of(view, X).tolist() == [0, 0, 0]
+    assert origin_of(make_view(Y, X, facts={"translation": "secret"}), X) is None
+    assert origin_of(make_view(Y, X, space="embedded"), X) is None
+    assert origin_of(make_view(Y, X, space="components"), X) is None
+    assert origin_of(make_view(Y + 20.0, X), X) is None  # says rotation, but is shifted
+    public = replace(view.public, centre=np.full(3, 0.5))
+    turned = replace(view, public=public, Y=(X - 0.5) @ haar(3, rng))
+    assert origin_of(turned, X).tolist() == [0.5, 0.5, 0.5]
+    assert breach(X, attack(turned).candidates["overlay"]) > 0.9
+
+
+def test_an_unknown_scale_is_fitted():
+    rng = np.random.default_rng(8)
+    X, sample = people(rng, 400, 4), people(rng, 80, 4)
+    estimate = attack(
+        make_view(7.0 * X @ haar(4, rng), sample, keeps=False, space="embedded", effort="quick")
+    )
+    assert error(X, estimate.candidates["overlay"]) < 0.15
+
+
+def test_fewer_released_columns_give_the_leading_axes():
+    rng = np.random.default_rng(9)
+    X, sample = people(rng, 400, 5), people(rng, 80, 5)
+    vectors = np.linalg.eigh(np.cov(X.T))[1][:, ::-1]
+    Y = (X - X.mean(axis=0)) @ vectors[:, :3] @ haar(3, rng)
+    estimate = attack(make_view(Y, sample, space="embedded", keeps=False, effort="quick"))
+    limit = error(X, X.mean(axis=0) + (X - X.mean(axis=0)) @ vectors[:, :3] @ vectors[:, :3].T)
+    assert error(X, estimate.candidates["overlay"]) < limit + 0.1
+
+
+# -- edges ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("Y", "sample"),
+    [
+        (np.eye(3), np.array([[0.0, 1, 2], [1, 0, 0]])),  # three rows, two records
+        (
+            np.column_stack([np.arange(9.0), np.ones(9)]),
+            np.column_stack([np.ones(5), np.arange(5)]),
+        ),
+        (np.repeat(np.eye(2), 9, axis=0), np.repeat(np.eye(2), 4, axis=0)),  # duplicates
+        (np.random.default_rng(0).random((9, 4)), np.random.default_rng(1).random((6, 2))),  # s > d
+        (np.random.default_rng(0).random((9, 1)), np.random.default_rng(1).random((6, 4))),  # s < d
+        (np.random.default_rng(0).random((30, 22)), np.random.default_rng(1).random((40, 22))),
+    ],
+)
+@pytest.mark.parametrize("space", ["rotated", "embedded"])
+def test_small_and_odd_tables(Y, sample, space):
+    estimate = attack(make_view(Y, sample, space=space, keeps=space == "rotated"))
+    expected = {"coordinate", "moments", "hybrid", "cautious", "overlay"}
+    assert set(estimate.candidates) == expected | ({"exhaustive"} if Y.shape[1] <= 20 else set())
+    for X_hat in estimate.candidates.values():
+        assert X_hat.shape == (len(Y), sample.shape[1])
+        assert np.isfinite(X_hat).all()
+    assert all(np.isfinite(note) for note in estimate.notes.values())
+
+
+def test_a_quick_audit_does_not_try_all_signs():
+    rng = np.random.default_rng(0)
+    view = make_view(rng.random((20, 3)), rng.random((9, 3)), effort="quick")
+    assert "exhaustive" not in attack(view).candidates
+
+
+def test_where_it_does_not_apply():
+    rng = np.random.default_rng(0)
+    view = make_view(rng.random((9, 2)), rng.random((5, 2)))
+    for other in (
+        replace(view, sample=None),
+        replace(view, sample=np.ones((5, 2))),
+        replace(view, sample=np.ones((1, 2))),
+        replace(view, Y=np.ones((9, 2))),
+        replace(view, public=replace(view.public, space="original")),
+    ):
+        with pytest.raises(NotApplicable, match="known_sample_pca"):
+            attack(other)
+
+
+def test_order_of_rows_and_state_of_the_generator():
+    rng = np.random.default_rng(10)
+    X, sample = people(rng, 700, 3), people(rng, 160, 3)  # both larger than the search's parts
+    view = make_view(X @ haar(3, rng), sample, effort="quick")
+    order = rng.permutation(700)
+    one, again, other = attack(view, 1), attack(view, 1), attack(replace(view, Y=view.Y[order]), 1)
+    for name, X_hat in one.candidates.items():
+        assert np.array_equal(X_hat, again.candidates[name])
+        np.testing.assert_allclose(other.candidates[name], X_hat[order], atol=1e-9)
+
+
+# -- the paper --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_normal_records_of_the_paper_are_recovered_and_better_with_more_of_a_sample():
+    means = {}
+    for share in (0.01, 0.05, 0.20):
+        found = []
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            law = ((-10.0, 10.0), ((1.0, 1.5), (1.5, 3.0)))
+            X, sample = (rng.multivariate_normal(*law, n) for n in (1_000, int(1_000 * share)))
+            candidates = attack(make_view(X @ haar(2, rng), sample)).candidates
+            found.append([error(X, candidates[name]) for name in (*BY_SIGNS, "overlay")])
+        means[share] = np.mean(found, axis=0)
+    assert np.all(means[0.05] < 0.06)  # almost overlap
+    assert np.all(means[0.20] < means[0.05])
+    assert np.all(means[0.05] < means[0.01])
+
+
+@pytest.mark.slow
+def test_adult_of_the_paper_is_recovered_and_better_with_more_of_a_sample(shared_data: Path):
+    wanted = ("age", "education_num", "hours_per_week")
+    with gzip.open(shared_data / "adult.csv.gz", "rt") as file:
+        lines = list(csv.DictReader(file))
+    X_all = np.array([[line[name] for name in wanted] for line in lines], dtype=np.float64)
+    means = {}
+    for share in (0.02, 0.05, 0.20):
+        found = []
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            order = rng.permutation(len(X_all))
+            cut = int(len(X_all) / (1 + share))
+            X, sample = X_all[order[:cut]], X_all[order[cut:]]
+            candidates = attack(make_view(X @ haar(3, rng), sample)).candidates
+            found.append([error(X, candidates[name]) for name in ("hybrid", "overlay")])
+        means[share] = np.mean(found, axis=0)
+    assert np.all(means[0.05] < 0.1)
+    assert np.all(means[0.20] < means[0.02])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["skewed", "normal"])
+def test_the_hybrid_is_at_least_as_often_right_as_all_signs(law):
+    d, n, p = 8, 1_500, 150
+    hybrid, exhaustive = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        if law == "skewed":
+            X = skewed(rng, n + p, d) - skewed(np.random.default_rng(0), 9_000, d).mean(axis=0)
+        else:
+            X = (rng.standard_normal((n + p, d)) + 0.2) * 0.7 ** np.arange(d) @ haar(d, rng)
+        view = make_view(X[p:] @ haar(d, rng), X[:p])
+        axes = matched_axes(view, X[:p])
+        truth = best_signs(axes, view.Y, X[p:])
+        hybrid.append(hybrid_signs(axes, axis_evidence(axes), 8, rng) == truth)
+        exhaustive.append(exhaustive_signs(axes, n, rng) == truth)
+    assert np.mean(hybrid) >= np.mean(exhaustive)
+    assert np.mean(np.all(hybrid, axis=1)) >= np.mean(np.all(exhaustive, axis=1))

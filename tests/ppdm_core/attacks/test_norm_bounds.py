@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdm_core.attacks.norm_bounds import NormBounds, norm_bound, product_deviation, value_bound
+from ppdm_core.model.attacker import AttackerView, Known
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.sanitizers.random_projection import ratio_moments
+
+
+def directions(d: int, k: int, rng: np.random.Generator) -> np.ndarray:
+    R = rng.standard_normal((d, k))
+    return R / np.linalg.norm(R, axis=0)
+
+
+def make_view(X, Y, factor, known=(), **fields) -> AttackerView:
+    d, k = X.shape[1], Y.shape[1]
+    facts = {
+        "components": float(k),
+        "squared_distance_ratio_mean": ratio_moments(d, k, factor)[0],
+    }
+    known = np.array(known, dtype=np.int64)
+    return AttackerView(
+        Y=Y,
+        label=np.zeros(len(Y), dtype=np.int32),
+        public=Public("random_projection", "rotated", (), facts=facts),
+        schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d))),
+        epsilon=0.1,
+        known=Known(X[known], known) if len(known) else None,
+        **fields,
+    )
+
+
+def hits(X, estimate, rows=slice(None)) -> float:
+    length = np.linalg.norm(X, axis=1)[rows]
+    return float(np.mean(np.abs(estimate[rows] - length) <= 0.1 * length))
+
+
+def attacked(view: AttackerView):
+    return NormBounds().attack(view, np.random.default_rng(0))
+
+
+def test_lemmas_by_hand():
+    assert norm_bound(6.0, 2.0) == 3.0
+    assert norm_bound(6.0, 2.0, 2.0) == 2.0
+    assert norm_bound(-6.0, 2.0) == -3.0  # says nothing, but is true
+    assert norm_bound(1.0, 0.0) == 0.0
+    assert value_bound(5.0, [0.0, 4.0]) == 3.0  # 25 - 16
+    assert value_bound(5.0, [4.0, 4.0]) == 0.0  # lemma 4.2 may give nothing
+    assert value_bound(-5.0, [0.0]) == 0.0
+    np.testing.assert_allclose(value_bound([5.0, 1.0], [[4.0], [0.0]]), [3.0, 1.0])
+
+
+def test_without_error_the_bounds_always_hold():
+    rng = np.random.default_rng(1)
+    X = rng.normal(0, 1, (50, 6))
+    bounds = norm_bound(X @ X.T, np.linalg.norm(X, axis=1))
+    length = np.linalg.norm(X, axis=1)[:, None]
+    assert (bounds <= length + 1e-12).all()
+    column = value_bound(bounds[:, :, None].max(axis=1)[:, 0], X[:, 1:])
+    assert (column <= np.abs(X[:, 0]) + 1e-6).all()
+
+
+def test_deviation_agrees_with_monte_carlo_over_projections():
+    rng = np.random.default_rng(2)
+    d, k = 6, 3
+    a, c = rng.random(d), rng.random(d)
+    draws = rng.standard_normal((20_000, d, k))
+    draws /= np.linalg.norm(draws, axis=1, keepdims=True)
+    products = np.einsum("d,ndk,ndk->n", a, draws, np.einsum("ndk,d->nk", draws, c)[:, None, :])
+    products *= d / k
+    got = product_deviation(np.linalg.norm(a), np.linalg.norm(c), a @ c, d, k)
+    assert products.mean() == pytest.approx(a @ c, rel=0.02)
+    assert products.std() == pytest.approx(float(got), rel=0.02)
+
+
+def test_hand_worked_lengths():
+    # Two directions of four, unit columns: squared lengths halve on average.
+    X, Y = np.eye(4), np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5], [0.0, 0.0]])
+    got = attacked(make_view(X, Y, 1.0, [0])).candidates
+    np.testing.assert_allclose(got["direct"], [1.0, np.sqrt(2), 0.5 * np.sqrt(2), 0.0])
+    np.testing.assert_allclose(got["calibrated"], [1.0, 1.0, 0.5, 0.0])  # the known one is exact
+    assert (got["lower_bound"] >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("normalisation", ["unbiased", "unit_columns"])
+def test_many_directions_tell_the_lengths(normalisation, seed):
+    rng = np.random.default_rng(seed)
+    d, k = 40, 36
+    X = (rng.random(d) + 0.1 * rng.random((200, d))) * rng.uniform(0.1, 0.9, (200, 1))
+    factor = np.sqrt(d / k) if normalisation == "unbiased" else 1.0
+    Y = X @ directions(d, k, rng) * factor
+    got = attacked(make_view(X, Y, factor, range(20)))
+    others = slice(20, None)
+    mean = np.full(200, np.linalg.norm(X, axis=1).mean())
+    assert hits(X, mean, others) < 0.3
+    best = max(hits(X, estimate, others) for estimate in got.candidates.values())
+    assert best >= 0.9
+    assert got.notes["positive_bounds"] > 0.5
+    held = got.candidates["lower_bound"][others] <= np.linalg.norm(X, axis=1)[others]
+    assert held.mean() > 0.95
+
+
+def test_known_records_calibrate_the_matrix_that_was_used():
+    """Few directions: the published factor is off for all alike, and the pairs see by how much."""
+    rng = np.random.default_rng(3)
+    shape = rng.random(10)
+    X = np.outer(rng.uniform(0.2, 1.0, 100), shape) + rng.normal(0, 0.005, (100, 10))
+    Y = X @ directions(10, 2, rng) * np.sqrt(5)
+    got = attacked(make_view(X, Y, np.sqrt(5), [0, 1])).candidates
+    assert hits(X, got["calibrated"]) > 0.95
+    for fields in ({"records": X[:5]}, {"sample": X[5:60]}):
+        got = attacked(make_view(X, Y, np.sqrt(5), **fields)).candidates
+        assert set(got) == {"direct", "calibrated"}
+    assert hits(X, got["calibrated"]) > 0.5
+
+
+def test_a_rotation_tells_lengths_exactly_unless_it_moves():
+    rng = np.random.default_rng(4)
+    X, M = rng.random((30, 4)), np.linalg.qr(rng.normal(0, 1, (4, 4)))[0]
+    public = Public("random_rotation", "rotated", (), preserves_distances=True)
+    view = replace(make_view(X, X @ M, 1.0, [0, 1]), public=public)
+    got = attacked(view)
+    np.testing.assert_allclose(got.candidates["direct"], np.linalg.norm(X, axis=1))
+    assert (got.candidates["lower_bound"] <= np.linalg.norm(X, axis=1) + 1e-12).all()
+    moved = replace(view, public=replace(public, facts={"translation": "secret"}))
+    with pytest.raises(NotApplicable, match="norm_bounds needs a release that keeps lengths"):
+        attacked(moved)
+
+
+def test_independent_rows_give_nothing():
+    rng = np.random.default_rng(5)
+    X = rng.random((300, 6)) * rng.uniform(0.1, 1.0, (300, 1))
+    Y = rng.permutation(X) @ directions(6, 6, rng)
+    got = attacked(make_view(X, Y, 1.0, range(10)))
+    guesses = np.linspace(0.1, 2.0, 50)
+    fixed = max(hits(X, np.full(300, guess), slice(10, None)) for guess in guesses)
+    for name, estimate in got.candidates.items():
+        assert hits(X, estimate, slice(10, None)) <= fixed + 0.06, name
+
+
+def test_tiny_zero_and_duplicate_rows():
+    X = np.zeros((3, 4))
+    got = attacked(make_view(X, np.zeros((3, 2)), 1.0, [0]))
+    for estimate in got.candidates.values():
+        np.testing.assert_allclose(estimate, 0.0, atol=1e-9)
+    assert got.notes["positive_bounds"] == 0.0
+    everybody = attacked(make_view(X + 1.0, np.ones((3, 2)), 1.0, [0, 1, 2]))
+    np.testing.assert_allclose(everybody.candidates["regression"], 2.0)
+    assert everybody.notes == {}
+
+
+def test_rows_in_another_order_give_the_same_answers():
+    rng = np.random.default_rng(6)
+    X = rng.random((50, 5))
+    Y = X @ directions(5, 3, rng)
+    order = rng.permutation(50)
+    known = np.arange(8)
+    one = attacked(make_view(X, Y, 1.0, known)).candidates
+    two = attacked(make_view(X[order], Y[order], 1.0, np.argsort(order)[known])).candidates
+    for name in one:
+        np.testing.assert_allclose(two[name], one[name][order], atol=1e-9)

@@ -1,0 +1,379 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdm_core.attacks import _assignment as _linking
+from ppdm_core.attacks import _neighbour_search as _search
+from ppdm_core.attacks._neighbour_search import nearest_rows, smallest
+from ppdm_core.attacks.record_linkage import RecordLinkage
+from ppdm_core.model.attacker import AttackerView, Known, People
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public, Response
+from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.numerics import distances
+
+RNG = np.random.default_rng(0)  # the attack draws nothing
+
+
+def people(X, C=None, label=None) -> People:
+    return People(
+        X,
+        np.zeros((len(X), 0), dtype=np.int32) if C is None else C,
+        np.zeros(len(X), dtype=np.int32) if label is None else label,
+    )
+
+
+def make_view(Y, targets, *, public=None, reconstructions=None) -> AttackerView:
+    return AttackerView(
+        Y=Y,
+        label=np.zeros(len(Y), dtype=np.int32),
+        public=public or Public("copy", "original", ()),
+        schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(targets.shape[1]))),
+        epsilon=0.1,
+        targets=people(targets),
+        reconstructions=reconstructions or {},
+    )
+
+
+def links(view: AttackerView) -> dict[str, np.ndarray]:
+    return dict(RecordLinkage().attack(view, RNG).candidates)
+
+
+def test_identity_links_everybody():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 1, (80, 3))
+    shuffle = rng.permutation(80)
+    got = links(make_view(X[shuffle], X))
+    assert set(got) == {"nearest:released", "one_to_one:released", "nearest:weighted"}
+    for link in got.values():
+        np.testing.assert_array_equal(shuffle[link], np.arange(80))
+
+
+def test_constant_release_is_linked_at_one_in_n():
+    rng = np.random.default_rng(2)
+    n, X = 20, rng.uniform(0, 1, (20, 2))
+    public = Public("flat", "components", (), np.zeros(2), np.eye(2), "laplace", np.ones(2))
+    flat = np.full((n, 2), 0.5)
+    rates: dict[str, list[float]] = {}
+    for _ in range(300):
+        shuffle = rng.permutation(n)  # row r belongs to record shuffle[r]
+        view = make_view(flat, X, public=public, reconstructions={"flat": flat})
+        for name, link in links(view).items():
+            rates.setdefault(name, []).append(np.mean(shuffle[link] == np.arange(n)))
+    assert len(rates) == 7
+    for name, values in rates.items():
+        spread = np.std(values) / np.sqrt(300) + 1e-12
+        assert abs(np.mean(values) - 1 / n) < 4 * spread, name
+
+
+def test_one_to_one_sees_through_a_shift_that_fools_nearest():
+    targets = np.array([[0.0], [1.0], [2.0], [3.0]])
+    got = links(make_view(targets + 0.9, targets))
+    assert got["nearest:released"].tolist() == [0, 0, 1, 2]
+    assert got["one_to_one:released"].tolist() == [0, 1, 2, 3]
+
+
+def test_more_targets_than_rows_leave_some_without_answer():
+    got = links(make_view(np.array([[0.0], [5.0]]), np.array([[0.1], [9.0], [4.9]])))
+    assert got["one_to_one:released"].tolist() == [0, -1, 1]
+    assert got["nearest:released"].tolist() == [0, 1, 1]
+
+
+def test_every_reconstruction_is_tried_and_the_release_is_not_taken_for_one():
+    X = np.random.default_rng(3).uniform(0, 1, (30, 2))
+    view = make_view(np.zeros((30, 5)), X, reconstructions={"good": X, "bad": 0 * X})
+    view = replace(view, public=Public("rotation", "rotated", ()))
+    got = links(view)
+    assert set(got) == {
+        f"{way}:{name}" for way in ("nearest", "one_to_one") for name in view.reconstructions
+    }
+    np.testing.assert_array_equal(got["nearest:good"], np.arange(30))
+    assert (got["nearest:bad"] == 0).all()
+
+
+@pytest.mark.parametrize("space", ["components", "original"])
+def test_likelihood_beats_nearest_under_laplace_noise(space):
+    rng = np.random.default_rng(4)
+    n, b = 200, np.array([0.02, 0.3, 0.3])
+    loadings = np.linalg.qr(rng.standard_normal((4, 4)))[0][:, :3]
+    centre = np.full(4, 0.5)
+    public = Public("pca", space, (), centre, loadings, "laplace", b)
+    hits = {"nearest:back": 0.0, "likelihood": 0.0, "likelihood_one_to_one": 0.0}
+    for _ in range(5):
+        X = rng.uniform(0, 1, (n, 4))
+        Z = (X - centre) @ loadings + rng.laplace(0.0, b, (n, 3))
+        back = centre + Z @ np.linalg.pinv(loadings)
+        Y = Z if space == "components" else back
+        got = links(make_view(Y, X, public=public, reconstructions={"back": back}))
+        for name in hits:
+            hits[name] += np.mean(got[name] == np.arange(n)) / 5
+    assert hits["likelihood"] > 1.5 * hits["nearest:back"] > 3 / n
+    assert hits["likelihood_one_to_one"] > hits["likelihood"]
+
+
+def test_likelihood_on_a_hand_worked_table():
+    # Costs |t - z| / b: target (0, 0) is 1/1 + 0 = 1 from row 0 and 0 + 0.5/0.1 = 5 from row 1.
+    public = Public("pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.array([1, 0.1]))
+    Y = np.array([[1.0, 0.0], [0.0, 0.5]])
+    got = links(make_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
+    assert got["likelihood"].tolist() == [0]
+    assert got["nearest:as_is"].tolist() == [1]
+
+
+def test_likelihood_adds_absolute_differences():
+    # From the origin, (1, 1) is at 2 and (1.8, 0) at 1.8; Euclid says 1.4 and 1.8.
+    public = Public("pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.ones(2))
+    Y = np.array([[1.0, 1.0], [1.8, 0.0]])
+    got = links(make_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
+    assert got["likelihood"].tolist() == got["likelihood_one_to_one"].tolist() == [1]
+    assert got["nearest:as_is"].tolist() == [0]
+
+
+def test_blocks_change_nothing_and_stay_small(monkeypatch):
+    rng = np.random.default_rng(5)
+    X, Y = rng.uniform(0, 1, (50, 3)), rng.uniform(0, 1, (40, 3))
+    public = Public("pca", "original", (), np.zeros(3), np.eye(3), "laplace", np.ones(3))
+    whole = links(make_view(Y, X, public=public))
+    monkeypatch.setattr(distances, "BLOCK_BYTES", 7 * 40 * 8)
+    assert max(len(D) for _, D in distances.squared_distances(X, Y)) == 7
+    cut = links(make_view(Y, X, public=public))
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], cut[name])
+
+
+def test_large_tables_are_assigned_among_the_best_rows(monkeypatch):
+    rng = np.random.default_rng(6)
+    X = rng.uniform(0, 1, (300, 6))
+    Y = X + rng.normal(0, 0.15, X.shape)
+    exact = links(make_view(Y, X))["one_to_one:released"]
+    monkeypatch.setattr(_linking, "EXACT_ROWS", 10)
+    sparse = links(make_view(Y, X))["one_to_one:released"]
+    answered = sparse[sparse >= 0]
+    assert len(np.unique(answered)) == len(answered) > 280
+    assert np.mean(sparse == np.arange(300)) > np.mean(exact == np.arange(300)) - 0.05
+    # Worked out by hand: two people want row 0, and the second one has no other row nearby.
+    monkeypatch.setattr(_linking, "_CANDIDATES", 1)
+    rows = np.vstack([[[0.0]], np.arange(50, 70)[:, None]])
+    got = links(make_view(rows, np.array([[0.1], [0.2]])))
+    assert sorted(got["one_to_one:released"].tolist()) == [-1, 0]
+    assert got["nearest:released"].tolist() == [0, 0]
+
+
+def test_rows_with_another_label_are_ruled_out():
+    view = make_view(np.array([[0.1], [0.5], [0.9]]), np.array([[0.1], [0.1], [0.1]]))
+    view = replace(
+        view,
+        label=np.array([0, 1, 1], dtype=np.int32),
+        targets=people(np.full((3, 1), 0.1), label=np.array([0, 1, 2], dtype=np.int32)),
+    )
+    assert links(view)["nearest:released"].tolist() == [0, 1, -1]  # nobody has label 2
+
+
+@pytest.mark.parametrize("law", ["normal", "uniform", "student_t", "logistic", "laplace"])
+def test_odds_are_the_posterior_by_brute_force(law):
+    from scipy import stats
+
+    rng = np.random.default_rng(7)
+    n, b = 60, np.array([0.1, 0.3, 0.2])
+    X = rng.uniform(0, 1, (n, 3))
+    facts = {"nu": 3.0} if law == "student_t" else {}
+    public = Public("noise", "original", (), np.zeros(3), np.eye(3), law, b, facts=facts)
+    frozen = {
+        "normal": stats.norm(0, b),
+        "uniform": stats.uniform(-1.01 * b, 2.02 * b),
+        "student_t": stats.t(3, 0, b),
+        "logistic": stats.logistic(0, b),
+        "laplace": stats.laplace(0, b),
+    }[law]
+    Y = X + frozen.rvs((n, 3), random_state=8) * (0.98 if law == "uniform" else 1.0)
+    found = links(make_view(Y, X[: n // 2], public=public))
+    f = np.exp(frozen.logpdf(Y[None] - X[: n // 2, None]).sum(axis=2))  # (t, n)
+    best = f[np.arange(n // 2), found["likelihood"]]
+    np.testing.assert_allclose(best, f.max(axis=1), rtol=1e-6)
+    plain = stats.multivariate_normal(Y.mean(axis=0), np.cov(Y.T, bias=True)).pdf(Y)
+    odds = f / (0.9 * f.mean(axis=0) + 0.1 * plain)
+    chosen = odds[np.arange(n // 2), found["odds"]]
+    assert np.mean(chosen >= 0.99 * odds.max(axis=1)) > 0.95  # the plain law leans a little
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_odds_find_more_than_the_likelihood_when_few_are_looked_for(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(0.5, 0.1, (600, 8))
+    public = Public("noise", "original", (), np.zeros(8), np.eye(8), "laplace", np.full(8, 0.1))
+    got = links(make_view(X + rng.laplace(0, 0.1, X.shape), X[:300], public=public))
+    rate = {name: np.mean(link == np.arange(300)) for name, link in got.items()}
+    assert rate["odds"] > 1.2 * rate["likelihood"] > 10 / 600
+
+
+def test_records_are_clamped_as_the_release_is():
+    # The component of 0.9 comes out as 0.2 at most, and so does the second row, which is its own.
+    ranges = np.array([[-0.2, 0.2], [-2.0, 2.0]])
+    scales = np.array([0.1, 0.1])
+    public = Public("noise", "components", (), np.zeros(2), np.eye(2), "normal", scales)
+    Z = np.array([[0.2, 0.0], [0.19, 0.12], [0.0, 0.12]])
+    view = make_view(Z, np.array([[0.9, 0.12]]), public=public, reconstructions={"back": Z})
+    assert links(view)["likelihood"].tolist() == [1]
+    narrow = replace(view, public=replace(public, scales=np.array([0.01, 0.1])))
+    assert links(narrow)["likelihood"].tolist() == [0]  # as if 0.01 more meant 14 scales squared
+    narrow = replace(narrow, public=replace(narrow.public, ranges=ranges))
+    assert links(narrow)["likelihood"].tolist() == [1]
+
+
+def answers_view(n: int, gamma: float, seed: int) -> tuple[AttackerView, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    columns = tuple(Categorical(f"c{j}", ("a", "b", "c", "d")) for j in range(8))
+    responses = tuple(Response(column, gamma) for column in columns)
+    C = rng.integers(0, 4, (n, 8)).astype(np.int32)
+    wrong = rng.random((n, 8)) > responses[0].kept
+    said = np.where(wrong, (C + rng.integers(1, 4, (n, 8))) % 4, C).astype(np.int32)
+    order = rng.permutation(n)
+    view = AttackerView(
+        Y=np.zeros((n, 0)),
+        label=np.zeros(n, dtype=np.int32),
+        public=Public("randomized_response", "original", (), responses=responses),
+        schema=Schema((), columns),
+        epsilon=0.1,
+        C=said[order],
+        targets=people(np.zeros((n, 0)), C),
+    )
+    return view, np.argsort(order)
+
+
+def test_categories_alone_are_linked_by_their_answers():
+    view, truth = answers_view(200, gamma=200.0, seed=1)
+    got = links(view)
+    assert set(got) == {"answers", "answers_one_to_one", "odds", "odds_one_to_one"}
+    for link in got.values():
+        assert np.mean(link == truth) > 0.9
+    assert np.mean(links(answers_view(200, 1.001, 2)[0])["odds"] == truth) < 0.05
+
+
+def test_answers_count_by_their_own_gamma():
+    # Row 0 differs in a column of gamma 100, row 1 in two of gamma 3: ln 100 > 2 ln 3.
+    columns = tuple(Categorical(name, ("a", "b")) for name in "uvw")
+    responses = tuple(map(Response, columns[::-1], (3.0, 3.0, 100.0)))  # in another order
+    view = AttackerView(
+        Y=np.zeros((2, 0)),
+        label=np.zeros(2, dtype=np.int32),
+        public=Public("randomized_response", "original", (), responses=responses),
+        schema=Schema((), columns),
+        epsilon=0.1,
+        C=np.array([[0, 0, 1], [1, 1, 0]], dtype=np.int32),
+        targets=people(np.zeros((1, 0)), np.zeros((1, 3), dtype=np.int32)),
+    )
+    assert links(view)["answers"].tolist() == [1]
+
+
+def test_answers_help_where_numbers_do_not_decide():
+    view, truth = answers_view(200, gamma=50.0, seed=3)
+    rng = np.random.default_rng(4)
+    X = rng.uniform(0, 1, (200, 2))
+    Y = np.empty_like(X)
+    Y[truth] = X + rng.laplace(0, 0.1, X.shape)
+    public = replace(
+        view.public, centre=np.zeros(2), loadings=np.eye(2), law="laplace", scales=np.full(2, 0.1)
+    )
+    numeric = tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(2))
+    both = replace(
+        view,
+        Y=Y,
+        public=public,
+        schema=Schema(numeric, view.schema.categorical),
+        targets=People(X, view.targets.C, view.targets.label),
+    )
+    alone = replace(both, C=None, public=replace(public, responses=()))
+    for name in ("nearest:released", "odds"):
+        rates = [np.mean(links(one)[name] == truth) for one in (both, alone)]
+        assert rates[0] > 2 * rates[1], name
+
+
+def test_partial_records_use_their_columns_and_nothing_else():
+    rng = np.random.default_rng(9)
+    X = rng.uniform(0, 1, (100, 4))
+    public = Public("noise", "original", (), np.zeros(4), np.eye(4), "laplace", np.full(4, 0.01))
+    view = make_view(X + rng.laplace(0, 0.01, X.shape), X, public=public)
+    view = replace(view, partial=np.array([1, 3]))
+    got = RecordLinkage().attack(view, RNG).scenarios["partial"]
+    ways = {"nearest:released", "one_to_one:released", "nearest:weighted"}
+    for name in ("filtered", "likelihood", "odds"):
+        ways |= {name, f"{name}_one_to_one"}
+    assert set(got) == ways
+    for name, link in got.items():
+        assert np.mean(link == np.arange(100)) > 0.8, name
+    garbled = X.copy()
+    garbled[:, [0, 2]] = rng.uniform(0, 1, (100, 2))
+    other_label = people(garbled, label=np.ones(100, dtype=np.int32))
+    again = RecordLinkage().attack(replace(view, targets=other_label), RNG).scenarios["partial"]
+    for name, link in got.items():
+        np.testing.assert_array_equal(link, again[name])
+
+
+def test_partial_records_meet_mixed_components_through_the_filter():
+    rng = np.random.default_rng(10)
+    X = 0.5 + 0.1 * rng.standard_normal((150, 4)) @ rng.standard_normal((4, 4))
+    loadings = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    scales = np.full(4, 0.01)
+    public = Public("pca", "components", (), np.full(4, 0.5), loadings, "normal", scales)
+    Z = (X - 0.5) @ loadings + rng.normal(0, 0.01, X.shape)
+    view = make_view(Z, X, public=public, reconstructions={"back": 0.5 + Z @ loadings.T})
+    got = RecordLinkage().attack(replace(view, partial=np.array([0, 1])), RNG)
+    partial = got.scenarios["partial"]
+    assert "likelihood" not in partial  # every component mixes all columns
+    assert np.mean(partial["filtered"] == np.arange(150)) > 0.6
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_the_search_in_groups_finds_the_nearest(monkeypatch, k):
+    rng = np.random.default_rng(11)
+    A, B = rng.uniform(0, 1, (40, 4)), rng.uniform(0, 1, (2_001, 4))
+    D = np.sum((A[:, None] - B[None]) ** 2, axis=2)
+    order = np.argsort(D, axis=1)[:, :k]
+    place, square = nearest_rows(A, B, k)
+    np.testing.assert_array_equal(place, order)
+    np.testing.assert_allclose(square, np.take_along_axis(D, order, axis=1), rtol=1e-9)
+    monkeypatch.setattr(_search, "_ALL_AT_ONCE", 100)
+    for found in (nearest_rows(A, B, k)[0], smallest(D, k)[0]):
+        np.testing.assert_array_equal(found[:, 0], order[:, 0])
+        assert np.mean([np.isin(a, b).mean() for a, b in zip(order, found, strict=True)]) > 0.9
+
+
+def test_without_targets_or_a_common_space_it_does_not_apply():
+    X = np.ones((3, 2))
+    with pytest.raises(NotApplicable, match="full records of people to look for"):
+        links(replace(make_view(X, X), targets=None))
+    with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
+        links(replace(make_view(X, X), public=Public("rotation", "rotated", ())))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_one_column_in_the_clear_decides_alone(noise):
+    """All others tell nothing; known pairs tell which one is good, or its values being there."""
+    rng = np.random.default_rng(21)
+    X = rng.uniform(0, 1, (120, 8))
+    Y = rng.permuted(X, axis=0)
+    Y[:, 5] = X[:, 5] + rng.normal(0, noise, len(X)) if noise else X[:, 5]
+    view = AttackerView(
+        Y=Y,
+        label=np.zeros(120, dtype=np.int32),
+        public=Public("other", "original", tuple("abcdefgh")),
+        schema=Schema(tuple(Numeric(name, 0.0, 1.0) for name in "abcdefgh")),
+        epsilon=0.1,
+        targets=People(X[20:], np.zeros((100, 0), np.int32), np.zeros(100, np.int32)),
+        known=Known(X[:20], np.arange(20)),
+    )
+    links = RecordLinkage().attack(view, np.random.default_rng(0)).candidates
+    found = {name: np.mean(link == np.arange(20, 120)) for name, link in links.items()}
+    assert found["nearest:weighted"] > (0.5 if noise else 0.99)
+    assert found["nearest:released"] < 0.1
+    Y[:, :5], Y[:, 6:] = rng.uniform(0, 1, (120, 5)), rng.uniform(0, 1, (120, 2))
+    view = replace(view, Y=Y)
+    alone = RecordLinkage().attack(replace(view, known=None), np.random.default_rng(0)).candidates
+    is_found = np.mean(alone["nearest:weighted"] == np.arange(20, 120)) > 0.99
+    assert is_found == (noise == 0.0)  # without pairs only what is exactly the same is seen
+    half = replace(view, known=None, partial=np.array([1, 5]))
+    partial = RecordLinkage().attack(half, np.random.default_rng(0)).scenarios["partial"]
+    assert (np.mean(partial["nearest:weighted"] == np.arange(20, 120)) > 0.99) == (noise == 0.0)

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdm_core.attacks._likelihood import KnownNoise, known_noise
+from ppdm_core.attacks._posterior import Mixture
+from ppdm_core.attacks.shrinkage import (
+    Shrinkage,
+    joint,
+    per_component,
+    sample_prior,
+    score_box,
+    spread_out,
+)
+from ppdm_core.attacks.transform_inverse import TransformInverse
+from ppdm_core.model.attacker import AttackerView
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.distributions import DRAWN, law_named
+
+WIDE = 1e6  # bounds that clip nothing
+
+
+def make_view(Z, centre, loadings, scales, *, sample=None, bound=WIDE) -> AttackerView:
+    return AttackerView(
+        Y=Z,
+        label=np.zeros(len(Z), dtype=np.int32),
+        public=Public("pca", "components", (), centre, loadings, law="laplace", scales=scales),
+        schema=Schema(tuple(Numeric(f"x{i}", -bound, bound) for i in range(len(centre)))),
+        epsilon=0.1,
+        sample=sample,
+    )
+
+
+def exact_sample(mean, S, p: int, rng: np.random.Generator) -> np.ndarray:
+    """p records whose sample mean and covariance are exactly these."""
+    G = rng.standard_normal((p, len(mean)))
+    G -= G.mean(axis=0)
+    G = np.linalg.qr(G)[0] * np.sqrt(p - 1)
+    return mean + G @ np.linalg.cholesky(S).T
+
+
+def noisy_pca(n: int, d: int, s: int, b: float, rng: np.random.Generator):
+    X = (
+        rng.normal(0.0, 1.0, (n, d))
+        * np.geomspace(2.0, 0.1, d)
+        @ np.linalg.qr(rng.standard_normal((d, d)))[0]
+        + 1.0
+    )
+    loadings = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:s].T
+    centre = X.mean(axis=0).round(1)
+    return X, (X - centre) @ loadings + rng.laplace(0.0, b, (n, s)), centre, loadings
+
+
+def error(X, X_hat) -> float:
+    return float(np.mean(np.sum((X - X_hat) ** 2, axis=1)))
+
+
+def test_hand_worked_factor():
+    # Var(z) = 4, noise 2 b^2 = 2: half of every deviation from the mean 1 is kept.
+    view = make_view(
+        np.array([[-1.0], [1.0], [3.0]]), np.array([5.0, 0.0]), np.array([[1.0], [0.0]]), np.ones(1)
+    )
+    got = Shrinkage().attack(view, np.random.default_rng(0)).candidates
+    expected = [[5.0, 0.0], [6.0, 0.0], [7.0, 0.0]]
+    for name in ("per_component", "joint"):
+        np.testing.assert_allclose(got[name], expected, atol=1e-12)
+    assert "sample_prior" not in got
+
+
+def test_component_drowned_in_noise_is_answered_by_its_mean():
+    Z = np.array([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]])  # variances 4 and 0
+    for filtered in (per_component(Z, np.array([9.0, 9.0])), joint(Z, np.array([9.0, 9.0]))):
+        np.testing.assert_allclose(filtered, np.tile([2.0, 0.0], (3, 1)), atol=1e-12)
+
+
+def test_joint_filter_is_the_wiener_filter_of_the_released_covariance():
+    rng = np.random.default_rng(1)
+    S = np.array([[3.0, 1.2], [1.2, 2.0]])
+    noise = np.array([0.5, 0.8])
+    mean = np.array([1.0, -1.0])
+    Z = exact_sample(mean, S + np.diag(noise), 50, rng)
+    expected = mean + (S @ np.linalg.inv(S + np.diag(noise)) @ (Z - mean).T).T
+    np.testing.assert_allclose(joint(Z, noise), expected, atol=1e-10)
+
+
+def test_sample_prior_is_the_conditional_mean_of_a_gaussian():
+    rng = np.random.default_rng(2)
+    d, s, p = 4, 2, 60
+    M = rng.standard_normal((d, d))
+    S, mean, centre = M @ M.T, rng.standard_normal(d), rng.standard_normal(d)
+    A, noise = np.linalg.qr(rng.standard_normal((d, d)))[0][:, :s], np.array([0.5, 2.0])
+    X = rng.multivariate_normal(mean, S, 20_000)
+    Z = (X - centre) @ A + rng.normal(0.0, np.sqrt(noise), (20_000, s))
+    got = sample_prior(Z, noise, centre, A, exact_sample(mean, S, p, rng))
+    # The same by partitioning the precision of (x, z): -K_xx^-1 K_xz (z - E z).
+    together = np.block([[S, S @ A], [A.T @ S, A.T @ S @ A + np.diag(noise)]])
+    K = np.linalg.inv(together)
+    gain = -np.linalg.solve(K[:d, :d], K[:d, d:])
+    expected = mean + (Z - (mean - centre) @ A) @ gain.T
+    np.testing.assert_allclose(got, expected, atol=1e-8)
+    left_over = np.trace(np.linalg.inv(K[:d, :d]))  # posterior variance
+    assert error(X, got) == pytest.approx(left_over, rel=0.03)
+
+
+def test_beats_the_plain_inverse_and_the_sample_helps_with_what_was_dropped():
+    rng = np.random.default_rng(3)
+    X, Z, centre, loadings = noisy_pca(400, 8, 4, 0.5, rng)
+    sample = X[:100]
+    view = make_view(Z, centre, loadings, np.full(4, 0.5), sample=sample)
+    plain = TransformInverse().attack(view, rng).candidates["inverse"]
+    got = Shrinkage().attack(view, rng).candidates
+    assert set(got) == {
+        *("per_component", "joint", "sample_prior"),
+        *("grid_prior", "own_prior", "sample_support"),
+    }
+    for name in got:
+        assert error(X[100:], got[name][100:]) < 0.9 * error(X[100:], plain[100:]), name
+
+
+def test_sample_smaller_than_the_columns_is_regularised():
+    rng = np.random.default_rng(4)
+    X, Z, centre, loadings = noisy_pca(300, 10, 6, 0.2, rng)
+    view = make_view(Z, centre, loadings, np.full(6, 0.2), sample=X[:5])
+    got = Shrinkage().attack(view, rng).candidates["sample_prior"]
+    rows = slice(5, None)
+    S = np.cov(X[:5].T)
+    singular = X[:5].mean(axis=0) + (
+        Z - (X[:5].mean(axis=0) - centre) @ loadings
+    ) @ np.linalg.solve(loadings.T @ S @ loadings + 2 * 0.2**2 * np.eye(6), loadings.T @ S)
+    assert error(X[rows], got[rows]) < 0.9 * error(X[rows], singular[rows])
+    assert error(X[rows], got[rows]) < 0.5 * error(X[rows], np.tile(X[:5].mean(axis=0), (295, 1)))
+
+
+def test_estimates_stay_inside_the_declared_bounds():
+    rng = np.random.default_rng(5)
+    _, Z, centre, loadings = noisy_pca(100, 5, 3, 0.5, rng)
+    view = make_view(Z, centre, loadings, np.full(3, 0.5), bound=1.0)
+    for X_hat in Shrinkage().attack(view, rng).candidates.values():
+        assert np.abs(X_hat).max() == 1.0
+
+
+def test_published_in_original_space_it_is_the_same_attack():
+    rng = np.random.default_rng(6)
+    _, Z, centre, loadings = noisy_pca(50, 5, 3, 0.5, rng)
+    view = make_view(Z, centre, loadings, np.full(3, 0.5))
+    back = replace(
+        view,
+        Y=centre + Z @ np.linalg.pinv(loadings),
+        public=replace(view.public, space="original"),
+    )
+    one, two = (Shrinkage().attack(v, np.random.default_rng(0)).candidates for v in (view, back))
+    for name in one:
+        np.testing.assert_allclose(one[name], two[name], atol=1e-9)
+
+
+def test_without_scale_or_known_law_it_does_not_apply():
+    view = make_view(np.ones((3, 1)), np.zeros(2), np.ones((2, 1)), None)
+    with pytest.raises(NotApplicable, match="shrinkage needs a published scale of the noise"):
+        Shrinkage().attack(view, np.random.default_rng(0))
+    other = replace(view, public=replace(view.public, scales=np.ones(1), law="secret"))
+    with pytest.raises(NotApplicable, match="no noise law"):
+        Shrinkage().attack(other, np.random.default_rng(0))
+
+
+def test_stretched_rows_have_the_covariance_of_the_signal():
+    rng = np.random.default_rng(13)
+    S, noise = np.array([[3.0, 1.2], [1.2, 2.0]]), np.array([0.5, 0.8])
+    Z = exact_sample(np.ones(2), S + np.diag(noise), 60, rng)
+    np.testing.assert_allclose(np.cov(spread_out(joint(Z, noise), Z, noise).T), S, atol=1e-9)
+
+
+def test_full_bandwidth_is_nearly_the_linear_estimate_under_normal_noise():
+    rng = np.random.default_rng(12)
+    X, noise = exact_sample(np.zeros(2), np.eye(2), 40, rng), np.full(2, 0.5)
+    Z = rng.normal(0, 1, (9, 2))
+    prior = Mixture(X, X, KnownNoise(law_named("normal"), np.sqrt(noise)), bandwidth=0.9999)
+    linear = sample_prior(Z, noise, np.zeros(2), np.eye(2), X)
+    np.testing.assert_allclose(prior.posterior_mean(Z), linear, atol=0.02)
+
+
+def clusters(n: int, rng: np.random.Generator):
+    """Records in a few narrow groups, in twelve columns of [0, 1]."""
+    centres = np.random.default_rng(99).uniform(0.1, 0.9, (12, 12))
+    return centres[rng.integers(0, 12, n)] + rng.normal(0, 0.02, (n, 12))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("law", ["laplace", "student_t"])
+def test_what_lies_in_groups_is_recovered_though_the_noise_is_wide(law, seed):
+    rng = np.random.default_rng(seed)
+    X, b = clusters(400, rng), 0.1
+    noise = rng.laplace(0, b, X.shape) if law == "laplace" else b * rng.standard_t(2, X.shape)
+    d = X.shape[1]
+    view = make_view(X + noise, np.full(d, 0.5), np.eye(d), np.full(d, b), sample=clusters(90, rng))
+    facts = {"nu": 2.0} if law == "student_t" else {}
+    public = replace(view.public, law=law, space="original", facts=facts)
+    got = Shrinkage().attack(replace(view, public=public), rng).candidates
+    hit = {
+        name: np.mean(np.linalg.norm(h - X, axis=1) <= 0.1 * np.linalg.norm(X, axis=1))
+        for name, h in got.items()
+    }
+    assert hit["sample_support"] >= 0.9, hit
+    if law == "laplace":
+        assert max(hit["joint"], hit["sample_prior"]) < 0.3, hit
+        assert hit["own_prior"] > 0.5, hit
+    else:
+        assert set(hit) == {"grid_prior", "own_prior", "sample_support"}
+
+
+@pytest.mark.parametrize("law", DRAWN)
+def test_pure_noise_gives_nothing(law):
+    rng = np.random.default_rng(15)
+    X = rng.random((200, 4))
+    view = make_view(rng.normal(0, 3, X.shape), np.full(4, 0.5), np.eye(4), np.full(4, 3.0))
+    facts = {"nu": 3.0} if law == "student_t" else {}
+    schema = Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(4)))
+    view = replace(view, public=replace(view.public, law=law, facts=facts), schema=schema)
+    plain = error(X, np.tile(X.mean(axis=0), (200, 1)))
+    for name, X_hat in Shrinkage().attack(view, rng).candidates.items():
+        assert error(X, X_hat) > 0.97 * plain, name
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_tiny_and_constant_releases(n):
+    view = make_view(np.ones((n, 2)), np.zeros(3), np.eye(3)[:, :2], np.array([0.0, 0.1]))
+    got = Shrinkage().attack(view, np.random.default_rng(0)).candidates
+    for name, X_hat in got.items():
+        assert X_hat.shape == (n, 3)
+        np.testing.assert_allclose(X_hat[:, :2], 1.0, atol=1e-6, err_msg=name)
+
+
+def test_rows_in_another_order_give_the_same_answers():
+    rng = np.random.default_rng(16)
+    X, Z, centre, loadings = noisy_pca(120, 5, 3, 0.5, rng)
+    view = make_view(Z, centre, loadings, np.full(3, 0.5), sample=X[:30])
+    order = rng.permutation(120)
+    one, two = (
+        Shrinkage().attack(v, np.random.default_rng(0)).candidates
+        for v in (view, replace(view, Y=Z[order]))
+    )
+    for name in one:
+        np.testing.assert_allclose(two[name], one[name][order], atol=1e-8, err_msg=name)
+
+
+def test_the_box_of_scores_holds_every_corner():
+    rng = np.random.default_rng(17)
+    loadings = rng.normal(0, 1, (3, 2))
+    view = make_view(np.zeros((1, 2)), np.full(3, 0.2), loadings, np.ones(2), bound=1.0)
+    corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
+    scores = (corners - 0.2) @ loadings
+    np.testing.assert_allclose(
+        score_box(view), np.stack([scores.min(axis=0), scores.max(axis=0)], axis=1)
+    )
+    assert known_noise(view.public).has_variance

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdm_core.attacks._label_groups import OneClass
+from ppdm_core.attacks.source_record import SourceRecord, posterior
+from ppdm_core.model.attacker import AttackerView, People
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.numerics.kernel_model import Kernel, Surroundings
+from ppdm_core.sanitizers.kde_resample import KdeResample
+from tests.contract.scene_source_record import people, picked, public, schema
+from tests.support.membership_views import source_scene as weak
+from tests.support.tables import fit, release, scaled, table
+
+NAMES = {"released", "known", "fitted"}
+
+
+def view_of(scene: dict) -> AttackerView:
+    names = ("Y", "label", "public", "schema", "targets")
+    return AttackerView(epsilon=0.1, **{name: scene[name] for name in names})
+
+
+def played(view: AttackerView, seed: int = 0):
+    return SourceRecord().attack(view, np.random.default_rng(seed))
+
+
+def test_the_posterior_by_hand():
+    """Two people on both sides of a row; one more is unknown, and a third is out of reach."""
+    Y = np.array([[0.5], [0.1], [0.9]])
+    X = np.array([[0.4], [0.55], [0.95]])
+    around = Surroundings.of(public(d=1), schema(1), Y)
+    one = OneClass(np.arange(3), np.arange(3), Y, X, Y, around)
+    kernel = Kernel(*(np.array([v]) for v in (0.2, 0.0, 0.0, 0.0, 1.0)))
+    near, nearer = 0.75 * (1 - 0.25) / 0.2, 0.75 * (1 - 0.0625) / 0.2
+    variance = np.var(Y)
+    other = 1 / np.sqrt(2 * np.pi * variance)  # of the row at the mean, with weight (4 - 3) / 4
+    who, chance = posterior(one, kernel, 4.0)
+    assert who[0].tolist() == [1, 0] + [-1] * 6
+    assert chance[0, :2] == pytest.approx(np.array([nearer, near]) / (near + nearer + other))
+    assert who[1].tolist() == [-1] * 8
+    assert who[2, 0] == 2 and not chance[1].any()
+
+
+def test_the_posterior_is_that_of_brute_force():
+    rng = np.random.default_rng(1)
+    Y, X = rng.random((60, 2)), rng.random((40, 2))
+    around = Surroundings.of(public(d=2), schema(2), Y)
+    one = OneClass(np.arange(60), np.arange(40), Y, X, Y, around)
+    kernel = Kernel(*(np.full(2, v) for v in (0.3, 0.0, 0.0, 0.0, 1.0)))
+    u = (Y[:, None] - X[None]) / 0.3
+    like = np.prod(0.75 * np.maximum(1 - u**2, 0) / 0.3, axis=2) / 80
+    expected = like / (like.sum(axis=1) + np.exp(one.background) * 40 / 80)[:, None]
+    who, chance = posterior(one, kernel, 80.0)
+    best = np.sort(expected, axis=1)[:, ::-1][:, :8]
+    np.testing.assert_allclose(chance, best, rtol=1e-9, atol=1e-12)
+    named = who >= 0
+    np.testing.assert_allclose(
+        np.take_along_axis(expected, np.maximum(who, 0), axis=1)[named], chance[named], rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_narrow_kernels_give_the_source_away(seed):
+    scene = weak(np.random.default_rng(seed))
+    estimate = played(view_of(scene))
+    assert set(estimate.candidates) == set(estimate.claims) == NAMES
+    for name, who in estimate.candidates.items():
+        assert np.mean(who[:, 0] == scene["source"]) >= 0.9
+        claimed = estimate.claims[name]
+        assert np.all(np.diff(claimed, axis=1) <= 0) and np.all(claimed.sum(axis=1) <= 1 + 1e-9)
+
+
+def test_rows_of_other_people_are_not_claimed():
+    """The attacker's own probabilities stay honest when nobody known is behind a row."""
+    rng = np.random.default_rng(2)
+    scene = weak(rng)
+    estimate = played(replace(view_of(scene), targets=people(150, rng)))
+    for claimed in estimate.claims.values():
+        assert claimed[:, 0].mean() < 0.1
+
+
+def test_noise_finds_nobody():
+    rng = np.random.default_rng(3)
+    scene = weak(rng)
+    view = replace(view_of(scene), Y=rng.random(scene["Y"].shape))
+    for who in played(view).candidates.values():
+        assert np.mean(who[:, 0] == scene["source"]) < 0.05
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"bandwidth": "paper", "clip": False},
+        {"bandwidth": "floor", "floor": 0.2, "integers": ["x3", "x4"]},
+        {"rows": 900, "integers": ["x4"]},
+        {"rows": 40},
+    ],
+)
+def test_the_true_source_is_hardly_ever_excluded(given):
+    """Clipping, rounding and other counts of rows are allowed for."""
+    rows, method = table(200), KdeResample(**given)
+    fitted = fit(method, rows)
+    inner = scaled(rows, fitted)
+    out = release(method, rows, fitted=fitted)
+    Y, label, source = (
+        np.concatenate([getattr(block, name) for block in out.rows.blocks()])
+        for name in ("X", "label", "record")
+    )
+    whole = next(inner.blocks())
+    view = AttackerView(
+        Y, label, out.public, inner.schema, 0.1, targets=People(whole.X, whole.C, whole.label)
+    )
+    estimate = played(view)
+    right = np.mean(estimate.candidates["fitted"] == source[:, None], axis=1) > 0
+    own = {
+        name: np.where(who == source[:, None], estimate.claims[name], 0).sum(axis=1)
+        for name, who in estimate.candidates.items()
+    }
+    assert right.mean() > 0.9
+    for name, chance in own.items():
+        assert chance.mean() > 10 / 200, name
+    # Claims are as large as they are right.
+    who, claimed = estimate.candidates["known"], estimate.claims["known"]
+    assert np.mean(who[:, 0] == source) > claimed[:, 0].mean() - 0.1
+
+
+@pytest.mark.parametrize("copies", [1, 4])
+def test_the_only_record_of_a_class_is_behind_its_rows(copies):
+    """A lonely class takes the bandwidths of all records."""
+    whole = table(120).whole
+    X, label = whole.X.copy(), whole.label.copy()
+    lonely = np.flatnonzero(label == 1)[:copies]
+    X[lonely] = X[lonely[0]]
+    keep = np.sort(np.append(np.flatnonzero(label == 0), lonely))
+    rows = ArrayRows(table(1).schema, X[keep], label[keep], whole.key[keep])
+    method = KdeResample(lonely="merge", rows=3 * len(keep))
+    fitted = fit(method, rows)
+    inner = scaled(rows, fitted)
+    block, out = next(inner.blocks()), release(method, rows, fitted=fitted)
+    released = next(out.rows.blocks())
+    who = People(block.X, block.C, block.label)
+    view = AttackerView(released.X, released.label, out.public, inner.schema, 0.1, targets=who)
+    theirs = released.label == 1
+    claims = played(view).claims
+    for name in NAMES if copies == 1 else ("known", "fitted"):
+        assert theirs.any()
+        # Several equal records are only not excluded: the claims stay low, because rows say
+        # nothing of how many records there are.
+        assert claims[name][theirs].sum(axis=1).min() > (0.3 if copies == 1 else 0.0)
+
+
+def test_labels_exclude():
+    scene = weak(np.random.default_rng(4))
+    view = view_of(scene)
+    for who in played(view).candidates.values():
+        rows, places = np.nonzero(who >= 0)
+        assert np.array_equal(view.targets.label[who[rows, places]], view.label[rows])
+
+
+def test_equal_records_share_their_chance():
+    scene = weak(np.random.default_rng(5))
+    twice = picked(scene["targets"], np.repeat(np.arange(150), 2))
+    estimate = played(replace(view_of(scene), targets=twice))
+    who, claimed = estimate.candidates["known"], estimate.claims["known"]
+    found = claimed[:, 0] > 0
+    assert np.all(who[found, 0] // 2 == who[found, 1] // 2)
+    assert claimed[:, 0] == pytest.approx(claimed[:, 1])
+
+
+def test_rows_permuted_give_answers_permuted():
+    view = view_of(weak(np.random.default_rng(6)))
+    order = np.random.default_rng(7).permutation(len(view.Y))
+    moved = replace(view, Y=view.Y[order], label=view.label[order])
+    plain, other = played(view), played(moved)
+    for name in NAMES:
+        assert np.array_equal(other.candidates[name][:, 0], plain.candidates[name][order, 0])
+        np.testing.assert_allclose(other.claims[name], plain.claims[name][order], atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_tiny_tables_and_constant_columns(n):
+    rng = np.random.default_rng(8)
+    who = people(n, rng)
+    X = who.X.copy()
+    X[:, 0] = 0.5
+    who = People(X, who.C, who.label)
+    view = AttackerView(X + 0.0, who.label, public(), schema(), 0.1, targets=who)
+    for claimed in played(view).claims.values():
+        assert np.isfinite(claimed).all() and claimed[:, 0].min() > 0
+
+
+def test_other_methods_and_no_targets_do_not_apply():
+    view = view_of(weak(np.random.default_rng(9)))
+    with pytest.raises(NotApplicable, match="source_record needs full records"):
+        played(replace(view, targets=None))
+    other = replace(view.public, method="additive_noise", facts={})
+    with pytest.raises(NotApplicable, match="source_record needs rows that were drawn"):
+        played(replace(view, public=other))

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdm_core.audit.certifiable import smallest_limits
+from ppdm_core.audit.runner import Auditor
+from ppdm_core.audit.simulation import Draw
+from ppdm_core.metrics import METRICS
+from ppdm_core.model.policy import Attacker, Limit, Policy
+from ppdm_core.numerics.intervals import wilson
+from tests.support.audit_cases import COPY, truth
+
+LIMIT = Limit(0.05, "DPO", "why")
+
+
+def policy(*names: str, known: int = 10) -> Policy:
+    attacker = Attacker(known_records=known, sample_share=0.1)
+    return Policy(required=(), limits=dict.fromkeys(names, LIMIT), attacker=attacker)
+
+
+def test_nobody_of_a_hundred_and_fifty_is_still_up_to_two_and_a_half_percent():
+    found = smallest_limits(policy("record_linkage.rate", known=0), 167)  # a tenth is the sample
+    assert found == {"record_linkage.rate": pytest.approx(0.025, abs=0.0005)}
+
+
+def test_more_limits_and_fewer_people_certify_less():
+    one = smallest_limits(policy("record_linkage.rate"), 1000)["record_linkage.rate"]
+    both = smallest_limits(policy("record_linkage.rate", "known_pairs.breach_rate"), 1000)
+    assert both["record_linkage.rate"] > one
+    fewer = smallest_limits(policy("record_linkage.rate"), 300)["record_linkage.rate"]
+    assert fewer > one
+
+
+def test_it_is_what_the_audit_makes_of_a_failed_attack():
+    names = ("record_linkage.rate", "transform_inverse.breach_rate")
+    plan, people = policy(*names), truth(400)
+    found = smallest_limits(plan, 400)
+    auditor = Auditor(people, [Draw(people.X, COPY)], plan, b"s")
+    for name in names:
+        attack = name.split(".")[0]
+        counted = len(auditor.stages[0].cast.unknown)
+        assert found[name] == wilson(0.0, counted, auditor.level)[1], attack
+
+
+TOLD = "membership.true_positive_rate"
+
+
+def test_members_are_told_apart_by_chance_in_few_records():
+    found = [smallest_limits(policy(TOLD), n)[TOLD] for n in (100, 300, 1000, 10_000)]
+    assert found == sorted(found, reverse=True) and found[0] > 0.15 and found[-1] < 0.02
+    assert smallest_limits(policy(TOLD, known=60), 50) == {TOLD: 1.0}
+
+
+def test_an_absolute_limit_bears_the_baseline_too():
+    plan = policy(TOLD)
+    absolute = replace(plan, limits={TOLD: replace(LIMIT, absolute=True)})
+    metric = METRICS["true_positive_rate"]
+    baseline = metric.baseline(np.repeat([True, False], 100))  # type: ignore[arg-type]
+    found = [smallest_limits(each, 300)[TOLD] for each in (absolute, plan)]
+    assert baseline > 0 and found[0] - found[1] == pytest.approx(baseline)
+
+
+def test_it_is_what_the_audit_makes_of_rows_that_tell_nothing():
+    rng = np.random.default_rng(3)
+    people, plan, splits = truth(400), policy(TOLD), []
+    for _ in range(plan.splits):
+        members = np.sort(rng.permutation(400)[:200])
+        noise = rng.random((200, people.X.shape[1]))
+        splits.append(Draw(noise, COPY, members, members=members))
+    auditor = Auditor(people, [Draw(people.X, COPY)], plan, b"s", splits)
+    (score,) = (one for one in auditor.run("membership") if one.name == TOLD)
+    assert score.high - score.baseline == pytest.approx(smallest_limits(plan, 400)[TOLD], rel=0.7)
+
+
+def test_what_is_no_rate_or_has_nobody_left():
+    assert smallest_limits(policy("known_pairs.relative_error", "amplification.record"), 50) == {}
+    assert smallest_limits(policy("record_linkage.rate", known=60), 50) == {
+        "record_linkage.rate": 1.0
+    }

@@ -1,0 +1,142 @@
+"""What must not make a bad release look safe, or a small one fail: who is scored, and on what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdm_core import audit_tables, judge_tables
+from ppdm_core.audit.certifiable import smallest_limits
+from ppdm_core.audit.runner import Auditor
+from ppdm_core.audit.simulation import Draw, Truth, cast_split
+from ppdm_core.gates import decide
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.policy import Attacker, Limit, Policy
+from tests.contract import evidence
+from tests.support.audit_cases import COPY, D, policy, truth
+
+LIMIT = Limit(0.1, "DPO", "why")
+
+
+def only(*names: str) -> Policy:
+    return Policy(required=names, limits={}, attacker=Attacker(known_records=5), effort="quick")
+
+
+def test_a_group_of_zeros_takes_no_score_away():
+    people = truth(100)
+    X = people.X.copy()
+    X[:25] = 0.0
+    is_zero = np.arange(100) < 25
+    grouped = Truth(X, people.label, people.schema, groups={"status = inactive": is_zero})
+    one = Auditor(grouped, [Draw(X, replace(COPY, centre=np.zeros(D), loadings=np.eye(D)))],
+                  policy(), b"s")  # fmt: skip
+    found = {score.name: score for score in one.run("transform_inverse")}
+    assert found["transform_inverse.breach_rate"].value == 1.0
+    assert found["transform_inverse.breach_rate"].group == "status = inactive"
+    assert found["transform_inverse.relative_error"].worst_group is None
+
+
+@pytest.mark.parametrize("members", [[4], [0, 1], [0, 1, 2]])
+def test_nobody_outside_is_taken_for_a_member(members):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        cast = cast_split(6, 2, np.array(members), Attacker(known_records=40), rng)
+        assert np.array_equal(cast.is_member, np.isin(cast.targets, members))
+        assert not set(cast.reference) & set(members)
+
+
+def test_a_small_control_does_not_hide_who_is_singled_out():
+    rng = np.random.default_rng(1)
+    X, C = rng.random((300, 5)), rng.random((300, 5))
+    full = audit_tables(X, X, control=C, aligned=False, policy=only("singling_out"))
+    (score,) = (s for s in full.scores if s.name == "singling_out.singling_rate")
+    assert score.value > 0.95
+    few = audit_tables(X, X, control=C[:60], aligned=False, policy=only("singling_out"))
+    assert "as many people outside" in few.skipped["singling_out"]
+
+
+def test_a_control_with_members_in_it_is_cleaned():
+    rng = np.random.default_rng(2)
+    X, C = rng.random((300, 5)), rng.random((300, 5))
+    C[:120] = X[:120]
+    report = audit_tables(X, X, control=C, aligned=False, policy=only("membership"))
+    found = {score.name: score for score in report.scores}
+    assert found["membership.auc"].value > 0.95
+
+
+def test_tiny_halves_are_measured_or_do_not_apply():
+    rng = np.random.default_rng(3)
+    for n in (6, 9, 14):
+        people = truth(n)
+        half = np.sort(rng.permutation(n)[: n // 2])
+        public = replace(COPY, centre=np.zeros(D), loadings=np.eye(D))
+        splits = [Draw(people.X[half], public, half, members=half)]
+        report = {}
+        auditor = Auditor(people, [Draw(people.X, public)], policy(), b"s", splits)
+        for name in ("membership", "attribute_inference", "linkability", "singling_out"):
+            try:
+                report[name] = auditor.run(name)
+            except NotApplicable:
+                continue
+        for scores in report.values():
+            for score in scores:
+                assert score.low <= score.value <= score.high
+
+
+def test_a_quick_audit_without_reconstruction_does_not_pass():
+    good = evidence.good()
+    keep = ("record_linkage.rate", "attribute_inference.inference_rate", evidence.MEMBER)
+    scores = tuple(evidence.score(name, 0.02) for name in keep)
+    judged = Policy(required=("record_linkage",), limits=dict.fromkeys(keep, LIMIT))
+    quick = replace(good, report=replace(good.report, scores=scores), policy=judged)
+    quick = evidence.with_proofs(quick)
+    assert decide(quick, data_digest="d", code_version="c").outcome == "FAIL"
+    words = replace(quick, has_numbers=False)
+    assert decide(words, data_digest="d", code_version="c").outcome == "PASS"
+
+
+def test_a_limit_on_a_scenario_judges_nothing_else():
+    good = evidence.good()
+    names = ("record_linkage.partial.rate", "transform_inverse.breach_rate", evidence.MEMBER)
+    scores = (
+        evidence.score("record_linkage.rate", 1.0),
+        *(evidence.score(name, 0.02) for name in names),
+    )
+    judged = Policy(required=("record_linkage",), limits=dict.fromkeys(names, LIMIT))
+    partial = replace(good, report=replace(good.report, scores=scores), policy=judged)
+    partial = evidence.with_proofs(partial)
+    failed = {f.check for f in decide(partial, data_digest="d", code_version="c").failures}
+    assert failed == {"covered.linkage"}
+
+
+def test_statements_certify_no_more_than_there_are():
+    judged = Policy(required=(), limits={"singling_out.singling_rate": LIMIT})
+    assert smallest_limits(judged, 5_000)["singling_out.singling_rate"] > 0.0075
+
+
+def test_a_column_that_nobody_reads_is_told_and_one_that_names_people_fails():
+    rng = np.random.default_rng(4)
+    numbers = {f"x{j}": rng.random(200) for j in range(3)}
+    noise = {f"x{j}": rng.random(200) for j in range(3)}
+    mail = np.array([f"p{i}@example.org" for i in range(200)])
+    town = np.array(["here", "there"] * 100)
+    easy = replace(only("record_linkage"), limits={"record_linkage.rate": Limit(0.9, "a", "b")})
+    for column, outcome in ((mail, "FAIL"), (town, "REVIEW")):
+        report = audit_tables({**numbers, "m": column}, {**noise, "m": column}, policy=easy)
+        found, findings = judge_tables(report, easy)
+        assert found == outcome
+        assert "'m'" in next(f.why for f in findings if f.check == "unread.m")
+    report = audit_tables({**numbers, "m": mail}, noise, policy=easy)
+    assert judge_tables(report, easy)[0] == "PASS"
+
+
+def test_what_lies_above_the_baseline_protects_nobody():
+    wild = truth().X + np.random.default_rng(6).normal(0.0, 9.0, (80, D))
+    public = replace(COPY, centre=np.zeros(D), loadings=np.eye(D))
+    one = Auditor(truth(), [Draw(wild, public)], policy(known_records=0, sample_share=0.0), b"s")
+    found = {score.name: score for score in one.run("transform_inverse")}
+    score = found["transform_inverse.relative_error"]
+    assert score.value > score.baseline == score.notes["capped"]
+    assert "capped" not in found["transform_inverse.breach_rate"].notes

@@ -1,0 +1,74 @@
+"""What the audit shows to an attack, and what it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ppdm_core.audit import simulation
+from tests.contract.scenes import arrays
+from tests.support.audit_cases import LAPLACE, N, Spy, auditor, noisy, same_rows, shown, truth
+
+
+def test_the_view_is_shuffled_differently_for_each_draw():
+    X = truth().X
+    one, two = shown(X, X)
+    assert same_rows(one.Y, X)
+    assert np.mean(np.all(one.Y == X, axis=1)) < 0.1
+    assert np.mean(np.all(one.Y == two.Y, axis=1)) < 0.1
+    labels = {bytes(x): label for x, label in zip(X, truth().label, strict=True)}
+    assert [labels[bytes(y)] for y in one.Y] == one.label.tolist()
+
+
+def test_known_records_come_with_their_own_rows():
+    (view,) = shown(truth().X)
+    assert view.known is not None
+    assert len(view.known.rows) == 20
+    assert np.array_equal(view.Y[view.known.rows], view.known.X)
+
+
+def test_known_sampled_and_sought_people_are_different_ones():
+    (view,) = shown(truth().X, goal="link")
+    groups = [view.known.X, view.sample, view.targets.X]
+    people = [set(map(bytes, group)) for group in groups]
+    assert [len(group) for group in people] == [20, 8, N - 28]
+    assert not (people[0] & people[1] or people[0] & people[2] or people[1] & people[2])
+
+
+def test_the_view_cannot_be_written_to_and_shares_nothing_with_the_truth():
+    draws = noisy(1)
+    one = auditor(draws, public=LAPLACE)
+    spy = Spy()
+    one.play(spy)
+    held = arrays(spy.seen[0])
+    assert set(held) >= {
+        *("Y", "label", "known.X", "known.rows", "records", "sample", "partial"),
+        *("targets.X", "targets.C", "targets.label", "files.left", "files.right"),
+        *("public.centre", "public.loadings", "public.scales"),
+    }
+    for name, array in held.items():
+        assert not array.flags.writeable, name
+        for secret in (one.truth.X, one.truth.label, draws, LAPLACE.loadings):
+            assert not np.shares_memory(array, secret), name
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_linkers_get_the_reconstructions_in_the_order_of_the_view():
+    (view,) = shown(truth().X - 0.5, public=LAPLACE, goal="link")
+    (X_hat,) = (X for name, X in view.reconstructions.items() if "transform_inverse/" in name)
+    np.testing.assert_allclose(X_hat, view.Y + 0.5)
+    assert {name.split("/")[0] for name in view.reconstructions} == {
+        "transform_inverse",
+        "shrinkage",
+        "known_pairs",
+    }
+    assert shown(truth().X)[0].reconstructions == {}
+
+
+def test_targets_are_capped_but_the_table_is_not(monkeypatch):
+    monkeypatch.setattr(simulation, "MOST_TARGETS", 10)
+    spy = Spy(goal="link", candidates={"none": np.full(10, -1)})
+    auditor(truth().X).play(spy)
+    assert spy.seen[0].targets.n == 10
+    assert len(spy.seen[0].Y) == N

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ppdm_core.gates import GATES, Evidence
+from ppdm_core.model.ledger import Account
+from ppdm_core.model.verdict import Finding
+from tests.contract.evidence import good, limit
+
+LN_1000 = math.log(1000.0)
+
+
+def judged(account: Account, waiver: str = "", **lines: Any) -> dict[str, Finding]:
+    limits = {f"ledger.{name}": line for name, line in lines.items()}
+    policy = replace(good().policy, limits=limits, collusion_waiver=waiver)
+    evidence: Evidence = replace(good(), policy=policy, account=account)
+    return {finding.check: finding for finding in GATES["ledger"].check(evidence)}
+
+
+@pytest.mark.parametrize(
+    ("times", "line", "review", "outcome"),
+    [
+        (4, 1e12, None, "PASS"),  # whatever adding up logarithms loses
+        (4, 0.999e12, None, "FAIL"),
+        (5, 1e12, None, "FAIL"),
+        (4, 1e15, 1e12, "PASS"),
+        (5, 1e15, 1e12, "REVIEW"),
+        (6, 1e15, 1e12, "FAIL"),
+    ],
+)
+def test_gammas_multiply(times: int, line: float, review: float | None, outcome: str) -> None:
+    spent = sum([LN_1000] * (times - 1))
+    account = Account(spent=spent, asked=LN_1000, after=spent + LN_1000, records=9)
+    assert judged(account, record=limit(line, review=review))["ledger.record"].outcome == outcome
+
+
+def test_a_pass_tells_how_many_more_fit() -> None:
+    account = Account(spent=LN_1000, asked=LN_1000, after=2 * LN_1000, records=9)
+    why = judged(account, record=limit(1e12))["ledger.record"].why
+    for words in (
+        "by up to 1,000, ",
+        "9 records",
+        "1e+12, which is e^27.6",
+        "2 more such releases",
+    ):
+        assert words in why
+    without_ids = judged(replace(account, has_ids=False), record=limit(1e9))["ledger.record"].why
+    assert without_ids.endswith("There is room for 1 more such release.")
+
+
+def test_a_repeat_of_what_was_spent_before_is_still_judged() -> None:
+    """A limit that was lowered holds for what is there."""
+    account = Account(spent=2 * LN_1000, asked=0.0, after=2 * LN_1000, records=0, over=3)
+    finding = judged(account, record=limit(1000.0))["ledger.record"]
+    assert finding.outcome == "FAIL"
+    assert "draws nobody anew" in finding.why and "3 records have no room" in finding.why
+
+
+def test_without_a_limit_it_is_told_and_passes() -> None:
+    finding = judged(Account(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",)))
+    assert list(finding) == ["ledger.record"]
+    assert finding["ledger.record"].outcome == "PASS"
+    assert "Nobody set a limit." in finding["ledger.record"].why
+
+
+def test_no_bound_fails_whatever_the_limit() -> None:
+    account = Account(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",))
+    finding = judged(account, record=limit(1e300))["ledger.record"]
+    assert finding.outcome == "FAIL" and "Name random_rotation in 'waive'" in finding.why
+
+
+REFUSED = {
+    "over the line": Account(LN_1000, LN_1000, 2 * LN_1000, 9, over=2),
+    "no bound now": Account(LN_1000, math.inf, math.inf, 9, over=9, unbounded=("kde_resample",)),
+    "no bound before": Account(math.inf, LN_1000, math.inf, 9, over=1, unbounded=("kde_resample",)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_tells_what_was_spent_asked_and_allowed_and_that_no_more_fit(name: str) -> None:
+    account = REFUSED[name]
+    finding = judged(account, waiver="DPO, by contract", record=limit(5000.0))["ledger.record"]
+    spent, asked = (
+        "any factor (unbounded)" if figure == math.inf else "up to 1,000"
+        for figure in (account.spent, account.asked)
+    )
+    assert finding.outcome == "FAIL"
+    for words in (
+        f"about a record by {spent}, ",
+        f"asks for {asked} for 9 records",
+        "Limit: 5,000 (DPO: for the test).",
+        "counted apart: DPO, by contract.",
+        "no room for it; nobody was charged.",
+        "has room for 0 more such releases.",
+    ):
+        assert words in finding.why
+
+
+def test_refused_draws_tell_that_no_more_fit() -> None:
+    account = Account(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=4, draws_over=1)
+    why = judged(account, draws=limit(3))["ledger.draws"].why
+    assert why.endswith(
+        "nobody was charged. A record that changes every time has room for 0 more such releases."
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "review", "outcome"), [(3, None, "PASS"), (4, None, "FAIL"), (3, 2, "REVIEW")]
+)
+def test_draws_are_counted(after: int, review: float | None, outcome: str) -> None:
+    account = Account(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=after, draws_over=1)
+    finding = judged(account, draws=limit(3, review=review))["ledger.draws"]
+    assert finding.outcome == outcome
+    assert "up to 2 rows" in finding.why and f"up to {after}." in finding.why
+
+
+def test_who_counts_audiences_apart_is_told() -> None:
+    account = Account(0.0, LN_1000, LN_1000, 9)
+    why = judged(account, waiver="DPO, by contract", record=limit(1e12))["ledger.record"].why
+    assert "Audiences are counted apart: DPO, by contract." in why

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ppdm_core.metrics import METRICS, Told, column_mean_guess
+from ppdm_core.metrics.singling_rate import holds_for
+from ppdm_core.model.errors import Defect, NotApplicable
+from ppdm_core.model.schema import Numeric, Schema
+
+RECONSTRUCT = [m for m in METRICS.values() if m.goal == "reconstruct"]
+
+
+def schema(d: int) -> Schema:
+    return Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d)))
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def codes(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int32)
+
+
+def test_interval_privacy_by_hand():
+    # Errors 0..40 in steps of 1: quantiles 1 and 39, width 38 of a range of 80; column 2 constant.
+    error = np.arange(41.0)
+    X = np.column_stack([np.linspace(0, 80, 41), np.full(41, 3.0)])
+    X_hat = np.column_stack([X[:, 0] - error, np.zeros(41)])
+    metric = METRICS["interval_privacy"]
+    assert metric.measure(X, X_hat, schema(2), 0.1) == pytest.approx(38 / 80)
+    assert metric.measure(X, X_hat, schema(2), 0.1, np.array([160.0, 0.0])) == pytest.approx(
+        38 / 160
+    )
+    # A constant shift is no width: the interval measures spread, not bias.
+    assert metric.measure(X, X + 5.0, schema(2), 0.1) == 0.0
+
+
+def test_interval_privacy_averages_over_columns():
+    X = np.column_stack([np.linspace(0, 1, 41), np.linspace(0, 1, 41)])
+    X_hat = np.column_stack([X[:, 0], np.zeros(41)])
+    assert METRICS["interval_privacy"].measure(X, X_hat, schema(2), 0.1) == pytest.approx(0.95 / 2)
+
+
+def test_interval_privacy_needs_a_column_that_varies():
+    with pytest.raises(NotApplicable):
+        METRICS["interval_privacy"].measure(np.ones((5, 2)), np.zeros((5, 2)), schema(2), 0.1)
+
+
+def test_relative_error_by_hand():
+    X = np.array([[3.0, 4.0], [0.0, 2.0], [0.0, 0.0]])
+    X_hat = np.array([[3.0, 3.0], [0.0, 1.0], [7.0, 7.0]])
+    assert METRICS["relative_error"].measure(X, X_hat, schema(2), 0.1) == pytest.approx(
+        (0.2 + 0.5) / 2
+    )
+    with pytest.raises(NotApplicable):
+        METRICS["relative_error"].measure(X[2:], X_hat[2:], schema(2), 0.1)
+
+
+def test_breach_rate_by_hand():
+    X = np.array([[3.0, 4.0], [3.0, 4.0], [0.0, 2.0], [0.0, 0.0]])
+    X_hat = np.array([[3.0, 3.5], [3.0, 3.4], [0.0, 2.0], [0.1, 0.0]])
+    # Errors 0.5 (exactly the limit 0.1 * 5), 0.6, 0 and 0.1 of a zero record.
+    assert METRICS["breach_rate"].measure(X, X_hat, schema(2), 0.1) == 0.5
+
+
+def test_rate_by_hand():
+    metric = METRICS["rate"]
+    assert metric.measure(np.array([3, 1, -1, 0]), np.array([3, 2, 1, 0])) == 0.5
+    assert metric.baseline(50) == 0.02
+    with pytest.raises(Defect):
+        metric.measure(np.array([1.0, np.nan]), np.array([1, 2]))
+    with pytest.raises(Defect):
+        metric.measure(np.array([-1]), np.array([-1]))
+
+
+@pytest.mark.parametrize("metric", RECONSTRUCT, ids=lambda m: m.name)
+def test_perfect_reconstruction_is_the_extreme(metric):
+    X = rng(16).uniform(0, 1, (30, 3))
+    worst = metric.bounds[0] if metric.better == "up" else metric.bounds[1]
+    assert metric.measure(X, X.copy(), schema(3), 0.1) == worst
+    guess = metric.measure(X, column_mean_guess(X), schema(3), 0.1)
+    assert guess > worst if metric.better == "up" else guess < worst
+
+
+@pytest.mark.parametrize("metric", RECONSTRUCT, ids=lambda m: m.name)
+@settings(max_examples=30, deadline=None)
+@given(
+    X=arrays(np.float64, (6, 2), elements=st.floats(0.001, 1)),
+    X_hat=arrays(np.float64, (6, 2), elements=st.floats(-5, 5)),
+)
+def test_scores_stay_inside_their_bounds(metric, X, X_hat):
+    value = metric.measure(X, X_hat, schema(2), 0.1, np.ones(2))
+    assert metric.bounds[0] <= value <= metric.bounds[1]
+    assert np.isfinite(value)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("metric", RECONSTRUCT, ids=lambda m: m.name)
+def test_values_that_are_not_finite_and_misaligned_tables_are_an_error(metric, bad):
+    X = rng(20).uniform(0, 1, (10, 2))
+    broken = X.copy()
+    broken[3, 1] = bad
+    with pytest.raises(Defect, match="1 values that are not finite"):
+        metric.measure(X, broken, schema(2), 0.1)
+    with pytest.raises(Defect, match="shape"):
+        metric.measure(X, X[:9], schema(2), 0.1)
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
+def test_sentence_tells_the_figure(metric):
+    told = metric.sentence(
+        Told(value=0.4312, baseline=0.25, story="Somebody.", epsilon=0.1, original=0.9)
+    )
+    assert "43.1 %" in told
+    assert told == told.strip()
+    assert told.endswith(".")
+
+
+def test_singling_rate_counts_as_one_by_one_does():
+    random = rng(31)
+    for _ in range(30):
+        table = random.integers(0, 5, (40, 3)).astype(np.float64)
+        statements = np.sort(random.integers(-1, 6, (30, 3, 2)), axis=2).astype(np.float64)
+        statements[random.random((30, 3)) < 0.3] = -np.inf, np.inf
+        held = [
+            sum(all(low <= x <= high for x, (low, high) in zip(person, one, strict=True))
+                for person in table)
+            for one in statements
+        ]  # fmt: skip
+        assert holds_for(statements, table).tolist() == held
+        expected = np.mean(np.array(held) == 1)
+        assert METRICS["singling_rate"].measure(statements, table) == expected

@@ -1,0 +1,111 @@
+"""The classifiers keep scikit-learn's rules, all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+from ppdm_core.miners import MINERS
+from ppdm_core.miners.knn import KNN
+from ppdm_core.miners.naive_bayes import NaiveBayes
+from ppdm_core.miners.neural_network import NeuralNetwork
+from ppdm_core.miners.noise_aware import NoiseAware
+from ppdm_core.miners.radius_knn import RadiusKNN
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.release import Public
+
+CLASSIFIERS: dict[str, type[Any]] = {
+    "knn": KNN,
+    "radius_knn": RadiusKNN,
+    "noise_aware": NoiseAware,
+    "naive_bayes": NaiveBayes,
+    "neural_network": NeuralNetwork,
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """On such small tables threads only wait for each other."""
+    with threadpool_limits(limits=1):
+        yield
+
+
+@parametrize_with_checks(
+    [
+        KNN(),
+        KNN(k="cv", candidates=(1, 5), folds=2),
+        RadiusKNN(),
+        RadiusKNN(mean=1.0, variance=1.0),
+        NoiseAware(),
+        NaiveBayes(),
+        NeuralNetwork(max_iter=50),
+    ]
+)
+def test_a_check_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_the_dict_names_them() -> None:
+    found = {name: miner for name, miner in MINERS.items() if hasattr(miner, "predict_proba")}
+    assert found == CLASSIFIERS
+
+
+def noisy(scales: list[float], **facts: float) -> Public:
+    return Public(
+        method="pca_laplace",
+        space="components",
+        columns=tuple(f"component_{i}" for i in range(len(scales))),
+        law="laplace",
+        scales=np.array(scales),
+        facts=facts,
+    )
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_what_is_published_is_enough_to_start(name: str) -> None:
+    moments = {"distance_distortion_mean": 0.5, "distance_distortion_variance": 0.1}
+    rng = np.random.default_rng(1)
+    label = np.array(["no", "yes"] * 50)
+    Z = rng.laplace(0.0, [0.1, 0.2], (100, 2)) + (label == "yes")[:, None]
+    model = CLASSIFIERS[name].from_public(noisy([0.1, 0.2], **moments)).fit(Z, label)
+    assert model.predict([[0.0, 0.0], [1.0, 1.0]]).tolist() == ["no", "yes"]
+
+
+def test_laws_without_variance() -> None:
+    public = Public("x", "components", ("z",), law="student_t", scales=np.ones(1), facts={"nu": 2})
+    assert NaiveBayes.from_public(public).noise_variance is None
+    with pytest.raises(NotApplicable, match="no variance"):
+        NoiseAware.from_public(public)
+    with pytest.raises(NotApplicable, match="no variance"):
+        RadiusKNN.from_public(public, moments="consistent")
+
+
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [
+        (KNN(k=0), "k"),
+        (KNN(k="best"), "k"),
+        (KNN(weights="far"), "weights"),
+        (KNN(candidates=()), "candidates"),
+        (KNN(folds=1), "folds"),
+        (RadiusKNN(mean=float("nan")), "mean"),
+        (RadiusKNN(variance=-1.0), "variance"),
+        (RadiusKNN(k=True), "k"),
+        (NaiveBayes(floor=0.0), "floor"),
+        (NaiveBayes(noise_variance=[0.1]), "noise_variance"),
+        (NoiseAware(noise_variance=[0.1, -0.1]), "noise_variance"),
+        (NoiseAware(prior="mine"), "prior"),
+        (NoiseAware(groups=(0,)), "groups"),
+        (NoiseAware(shrinkage=(0.0,)), "shrinkage"),
+        (NoiseAware(folds=1.5), "folds"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_impossible_parameters_are_named(model: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=f"The '{named}' parameter of {type(model).__name__} must"):
+        model.fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 1, 1])

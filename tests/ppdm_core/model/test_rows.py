@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ppdm_core.model.rows import (
+    BLOCK,
+    ArrayRows,
+    Block,
+    View,
+    canonical,
+    cut,
+    padded_product,
+    pick,
+    row_numbers,
+)
+from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.sanitizers.pca_laplace import PcaLaplace
+from tests.support.tables import KEY, LARGE, content, fit, in_parts, scaled, table
+from warehouse.parquet_parts import PartRows, write_parts
+
+
+def numbered(n: int) -> Block:
+    return Block(
+        X=np.arange(n, dtype=np.float64)[:, None],
+        C=np.arange(n, dtype=np.int32)[:, None],
+        label=np.arange(n, dtype=np.int32),
+        key=row_numbers(n),
+        record=np.arange(n),
+        start=0,
+    )
+
+
+def chunks(sizes: list[int]) -> list[Block]:
+    whole, edges = numbered(sum(sizes)), np.cumsum([0, *sizes]).tolist()
+    return [cut(whole, a, b) for a, b in pairwise(edges)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 12), max_size=20), st.integers(1, 9))
+def test_canonical_blocks_do_not_depend_on_chunks(sizes, size):
+    n = sum(sizes)
+    blocks = list(canonical(chunks(sizes), size))
+    assert [block.n for block in blocks] == [size] * (n // size) + [n % size] * bool(n % size)
+    assert [block.start for block in blocks] == list(range(0, n, size))
+    expected = numbered(n)
+    for name in ("X", "C", "label", "key", "record"):
+        got = [getattr(block, name) for block in blocks]
+        assert not n or np.array_equal(np.concatenate(got), getattr(expected, name))
+
+
+def test_single_rows_make_whole_blocks():
+    blocks = list(canonical(chunks([1] * LARGE)))
+    assert [block.n for block in blocks] == [BLOCK, LARGE - BLOCK]
+    assert np.array_equal(np.concatenate([block.X for block in blocks]), numbered(LARGE).X)
+
+
+def test_reduce_merges_in_block_order():
+    rows = table(LARGE)
+    assert rows.reduce(lambda block: [block.start], list.__add__) == [0, BLOCK]
+    assert rows.reduce(lambda block: block.n, int.__add__) == LARGE
+
+
+def test_map_may_drop_rows_and_change_columns():
+    rows = table(LARGE)
+    wanted = Schema((Numeric("first", 0.0, 1.0),))
+
+    def step(block: Block) -> Block:
+        return replace(pick(block, block.label == 1), X=block.X[block.label == 1, :1])
+
+    mapped = rows.map(step, wanted)
+    kept = rows.whole.label == 1
+    assert mapped.n == kept.sum()
+    assert mapped.schema == wanted
+    assert np.array_equal(mapped.whole.X, rows.whole.X[kept, :1])
+    assert np.array_equal(mapped.whole.key, rows.whole.key[kept])
+
+
+@pytest.mark.parametrize("n", [1, 7, LARGE])
+def test_map_may_add_rows(n):
+    rows = table(n)
+    copies = 1 + np.arange(n) % 4  # of each row; most blocks outgrow what they came from
+    mapped = rows.map(
+        lambda block: pick(
+            block, np.repeat(np.arange(block.n), copies[block.start : block.start + block.n])
+        ),
+        rows.schema,
+    )
+    assert mapped.n == copies.sum()
+    for name in ("X", "C", "label", "key", "record"):
+        got, given = getattr(mapped.whole, name), getattr(rows.whole, name)
+        assert got.dtype == given.dtype
+        assert np.array_equal(got, np.repeat(given, copies, axis=0))
+
+
+def moved(block: Block) -> Block:
+    return replace(block, X=block.X + 1)
+
+
+def test_a_view_is_what_would_have_been_stored(tmp_path: Path):
+    rows = table(LARGE)
+    stored = rows.map(moved, rows.schema).map(moved, rows.schema)
+    for source in (rows, in_parts(rows, tmp_path / "x")):
+        view = View(View(source, moved, rows.schema), moved, rows.schema)
+        assert content(view) == content(stored)
+        assert view.n == LARGE
+        mapped = view.map(moved, rows.schema)
+        assert type(mapped) is type(source)
+        assert content(mapped) == content(stored.map(moved, rows.schema))
+        total = view.reduce(lambda block: block.X.sum(axis=0), np.add)
+        assert np.array_equal(total, stored.reduce(lambda block: block.X.sum(axis=0), np.add))
+
+
+class CountedArrays(ArrayRows):
+    passes = 0
+
+    def blocks(self):
+        self.passes += 1
+        return super().blocks()
+
+
+class CountedParts(PartRows):
+    passes = 0
+
+    def blocks(self):
+        self.passes += 1
+        return super().blocks()
+
+
+class CountedNoise(Noise):
+    draws = 0
+
+    def bits(self, block, name, columns, fingerprint):
+        self.draws += block.n
+        return super().bits(block, name, columns, fingerprint)
+
+
+@pytest.mark.parametrize("kind", ["memory", "parts"])
+@pytest.mark.parametrize(
+    ("shape", "learning"),
+    [
+        ({}, 1),  # moments
+        ({"noise_shape": "per_component"}, 2),  # and ranges
+        ({"noise_shape": "per_component", "score_ranges": [[-1.0, 1.0]] * 2}, 1),
+    ],
+)
+def test_pca_passes_over_its_input(tmp_path: Path, kind, shape, learning):
+    plain = table(LARGE)
+    rows: CountedArrays | CountedParts = CountedArrays(plain.schema, plain.whole.X)
+    if kind == "parts":
+        rows = CountedParts(plain.schema, in_parts(rows, tmp_path / "x").folder)
+        rows.passes = 0
+    sanitizer = PcaLaplace(components=2, b=0.3, basis="private", **shape)
+    fitted = fit(sanitizer, rows)
+    assert rows.passes == learning
+    noise = CountedNoise(KEY)
+    released = sanitizer.sanitize(scaled(rows, fitted), noise, fitted)
+    assert rows.passes == learning + 1
+    assert released.rows.n == noise.draws == LARGE
+    content(released.rows)
+    assert (rows.passes, noise.draws) == (learning + 1, LARGE)  # what is released is stored
+
+
+def test_ranges_of_a_block_of_records_lie_within_those_of_all():
+    rows = table(2 * BLOCK + 5)
+    some, every = (
+        fit(PcaLaplace(components=2, b=0.3, noise_shape=shape), rows)
+        for shape in ("isotropic", "per_component")
+    )
+    assert {**some, "ranges": 0, "dropped_variance": 0} == {
+        **every, "ranges": 0, "dropped_variance": 0,
+    }  # fmt: skip
+    inner, outer = np.array(some["ranges"]), np.array(every["ranges"])
+    assert (outer[:, 0] <= inner[:, 0]).all()
+    assert (outer[:, 1] >= inner[:, 1]).all()
+    assert (np.ptp(inner, axis=1) > 0.8 * np.ptp(outer, axis=1)).all()
+    assert some["dropped_variance"] == pytest.approx(every["dropped_variance"], rel=0.1)
+
+
+def test_row_numbers_are_distinct_keys():
+    keys = row_numbers(70_000)
+    assert keys.shape == (70_000, 16)
+    assert len(np.unique(keys, axis=0)) == 70_000
+    assert np.array_equal(row_numbers(10), keys[:10])
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 4097, BLOCK - 1, BLOCK])
+def test_padded_product_rounds_alike_wherever_a_record_stands(n):
+    rng = np.random.default_rng(0)
+    X, A = rng.standard_normal((BLOCK, 9)), rng.standard_normal((9, 4))
+    whole = padded_product(X, A)
+    assert np.array_equal(padded_product(X[-n:], A), whole[-n:])
+    np.testing.assert_allclose(whole, X @ A, rtol=1e-12, atol=1e-12)
+
+
+def test_parts_hold_the_same_blocks(tmp_path: Path):
+    rows = table(LARGE)
+    parts = in_parts(rows, tmp_path / "x")
+    assert len(parts.parts()) == 4
+    assert parts.n == LARGE
+    for a, b in zip(rows.blocks(), parts.blocks(), strict=True):
+        assert a.start == b.start
+        for name in ("X", "C", "label", "key", "record"):
+            one, two = getattr(a, name), getattr(b, name)
+            assert one.dtype == two.dtype
+            assert np.array_equal(one, two)
+
+
+def test_parts_keep_categories_and_missing_labels(tmp_path: Path):
+    schema = Schema((Numeric("x", 0.0, 9.0),), (Categorical("c", ("a", "b")),))
+    rows = ArrayRows(
+        schema,
+        np.array([[1.0], [2.0], [3.0]]),
+        label=np.array([-1, 0, 1], dtype=np.int32),
+        C=np.array([[0], [1], [-1]], dtype=np.int32),
+    )
+    parts = write_parts(rows.blocks(), schema, tmp_path / "x")
+    assert content(parts) == content(rows)
+
+
+def test_mapped_parts_lie_beside_their_source(tmp_path: Path):
+    source = in_parts(table(50), tmp_path / "x")
+    before = content(source)
+    mapped = [source.map(lambda block: replace(block, X=block.X + 1), source.schema) for _ in "ab"]
+    assert len({source.folder, *(one.folder for one in mapped)}) == 3
+    assert {one.folder.parent for one in mapped} == {tmp_path}
+    assert all(isinstance(one, PartRows) for one in mapped)
+    assert content(mapped[0]) == content(mapped[1]) != before
+    assert content(source) == before
+
+
+def test_parts_reduce_as_memory_does(tmp_path: Path):
+    rows = table(LARGE)
+    parts = in_parts(rows, tmp_path / "x")
+
+    def total(stored):
+        return stored.reduce(lambda block: block.X.sum(axis=0), np.add)
+
+    assert np.array_equal(total(parts), total(rows))
+
+
+def test_a_pass_over_parts_never_holds_them_all(tmp_path: Path):
+    import pyarrow as pa
+
+    columns = Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(2)))
+    X = np.random.default_rng(0).random((40 * BLOCK, 2))
+    parts = write_parts(ArrayRows(columns, X).blocks(), columns, tmp_path / "x")
+    before = pa.total_allocated_bytes()
+    held = [pa.total_allocated_bytes() - before for _ in parts.blocks()]
+    assert len(held) == 40
+    assert max(held) < X.nbytes / 2

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from ppdm_core.numerics.amplification import (
+    Amplification,
+    LogDensity,
+    allowed_ln_gamma,
+    amplification,
+    posterior_bound,
+    posterior_floor,
+)
+from ppdm_core.numerics.distributions import (
+    DRAWN,
+    LAPLACE,
+    DrawnLaw,
+    GeneralisedNormal,
+    Law,
+    Logistic,
+    Normal,
+    StudentT,
+    Uniform,
+    law_named,
+)
+
+# Log densities by other hands. Laplace's is written out: a library may take log(pdf), which is
+# -inf far out.
+DENSITIES = [
+    (LAPLACE, lambda x: -np.abs(x)),
+    (Logistic(), stats.logistic.logpdf),
+    (StudentT(1.0), stats.cauchy.logpdf),
+    (StudentT(1.5), stats.t(1.5).logpdf),
+    (StudentT(3.0), stats.t(3).logpdf),
+    (StudentT(20.0), stats.t(20).logpdf),
+    (GeneralisedNormal(1.0), stats.gennorm(1.0).logpdf),
+    (GeneralisedNormal(0.5), stats.gennorm(0.5).logpdf),
+    (GeneralisedNormal(0.2), stats.gennorm(0.2).logpdf),
+]
+each_density = pytest.mark.parametrize(
+    ("law", "log_density"), DENSITIES, ids=[str(law) for law, _ in DENSITIES]
+)
+LIBRARY = {
+    "laplace": stats.laplace,
+    "logistic": stats.logistic,
+    "student_t": stats.t(4.5),
+    "normal": stats.norm,
+    "uniform": stats.uniform(-1, 2),
+}
+
+
+def drawn(name: str) -> DrawnLaw:
+    return law_named(name, 4.5 if name == "student_t" else None)
+
+
+@each_density
+@pytest.mark.parametrize("distance", [0.01, 0.7, 3.0, 40.0])
+def test_closed_form_is_the_supremum(law: Law, log_density, distance):
+    far = np.geomspace(1e-4, 1e4, 40_001)
+    y = np.concatenate([-far, [0.0], far])
+    seen = float(np.max(np.abs(log_density(y) - log_density(y + distance))))
+    told = amplification(law, distance)
+    assert told.is_bounded
+    assert seen <= told.ln_gamma * (1 + 1e-9)
+    assert seen >= told.ln_gamma * 0.995
+
+
+def test_the_worst_output_of_student_t_is_where_the_formula_says():
+    nu, tau, R = 3.0, 0.4, 1.7
+    r = R / (tau * math.sqrt(nu))
+    u = -r / 2 + math.sqrt(r * r / 4 + 1)  # u (u + r) = 1
+    y = u * tau * math.sqrt(nu)
+    law = stats.t(nu, scale=tau)
+    expected = float(StudentT(nu).ln_gamma(np.array(R / tau)))
+    assert law.logpdf(y) - law.logpdf(y + R) == pytest.approx(expected)
+
+
+def test_student_t_diverges_towards_the_normal_law():
+    grown = [float(StudentT(nu).ln_gamma(np.array(2.0))) for nu in (1, 10, 1e3, 1e6)]
+    assert grown == sorted(grown)
+    assert grown[-1] == pytest.approx(1e3, rel=0.01)  # R sqrt(nu) / (2 tau)
+
+
+@pytest.mark.parametrize("law", [Normal(), Uniform(), GeneralisedNormal(1.01)], ids=str)
+def test_laws_without_a_bound(law):
+    told = amplification(law, 0.001)
+    assert not told.is_bounded
+    assert told.ln_gamma == math.inf
+    assert told.why == law.why_unbounded != ""
+    assert posterior_bound(told.ln_gamma, 0.001) == 1.0
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from([law for law, _ in DENSITIES]), st.lists(st.floats(0, 100), min_size=2))
+def test_ln_gamma_is_concave_so_that_a_mean_bounds_a_sum(law, distances):
+    each = law.ln_gamma(np.array(distances))
+    of_mean = float(law.ln_gamma(np.array(np.mean(distances))))
+    assert np.sum(each) <= len(distances) * of_mean * (1 + 1e-9) + 1e-12
+    order = np.argsort(distances)
+    assert np.all(np.diff(each[order]) >= 0)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_tails_and_moments_against_a_library(name):
+    law, other = drawn(name), LIBRARY[name]
+    x = np.concatenate([np.linspace(0.0, 0.99, 50), [1.5, 4.0, 11.0]])
+    np.testing.assert_allclose(law.beyond(x), 2 * other.sf(x), rtol=1e-12)
+    assert law.variance == pytest.approx(float(other.var()))
+    excess = float(other.stats(moments="k"))
+    assert law.fourth_moment == pytest.approx((excess + 3) * law.variance**2)
+    assert law.name == name
+
+
+def test_moments_that_do_not_exist_are_infinite():
+    assert StudentT(2.0).variance == math.inf
+    assert StudentT(2.5).variance == pytest.approx(5.0)
+    assert StudentT(4.0).fourth_moment == math.inf
+
+
+def cauchy(x):
+    return -np.log1p(x**2)
+
+
+def test_a_log_density_alone_shows_nothing():
+    for claims in ({}, {"slope": 1.0}, {"spread": 1.0}):
+        told = amplification(LogDensity(cauchy, radius=1.0, **claims), 1.0)
+        assert not told.is_bounded
+        assert "Not shown bounded" in told.why
+
+
+def test_claims_that_hold_give_a_bound():
+    # Cauchy: |(ln f)'| <= 1 everywhere, and ln f falls by ln 2 up to 1.
+    told = amplification(LogDensity(cauchy, 1.0, slope=1.0, spread=math.log(2)), 3.0)
+    assert told == Amplification(3.0 + math.log(2), "claimed slope and spread")
+    assert told.ln_gamma >= float(StudentT(1.0).ln_gamma(np.array(3.0)))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.1, 20.0), st.floats(0.05, 5.0))
+def test_a_claimed_bound_is_never_below_the_closed_form(distance, radius):
+    slope = 2 * radius / (1 + radius**2) if radius >= 1 else 1.0
+    law = LogDensity(cauchy, radius, slope=slope, spread=math.log1p(radius**2))
+    told = amplification(law, distance).ln_gamma
+    assert math.isfinite(told)
+    assert told >= float(StudentT(1.0).ln_gamma(np.array(distance)))
+
+
+def pole(x):  # E4: meets the three conditions of theorem 4, and has no bound
+    return -np.log(np.abs(x)) / 2 - np.abs(x)
+
+
+@pytest.mark.parametrize(
+    ("log_density", "claims"),
+    [
+        (cauchy, {"slope": 0.5, "spread": math.log(2)}),
+        (cauchy, {"slope": 1.0, "spread": 0.5}),
+        (cauchy, {"slope": math.inf, "spread": 1.0}),
+        (cauchy, {"slope": 1.0, "spread": math.nan}),
+        (pole, {"slope": 1.5, "spread": 100.0}),
+        (stats.norm.logpdf, {"slope": 10.0, "spread": 1.0}),
+        (stats.uniform(-1, 2).logpdf, {"slope": 1.0, "spread": 1.0}),
+    ],
+)
+def test_claims_that_the_density_breaks_show_nothing(log_density, claims):
+    told = amplification(LogDensity(log_density, radius=1.0, **claims), 1.0)
+    assert not told.is_bounded
+    assert "breaks its claimed bounds" in told.why
+
+
+def test_the_pole_that_theorem_4_forgot_is_a_density_without_a_bound():
+    mass, _ = integrate.quad(lambda x: 2 * math.exp(pole(x)), 0, math.inf)
+    assert mass == pytest.approx(2 * math.sqrt(math.pi))
+    ratios = [pole(y) - pole(y + 1) for y in (1e-3, 1e-30, 1e-300)]
+    assert ratios == sorted(ratios)
+    assert ratios[-1] > 300
+
+
+@settings(deadline=None)
+@given(st.floats(1e-6, 0.9), st.floats(1e-6, 0.09))
+def test_the_largest_gamma_for_a_prior_and_a_posterior(prior, more):
+    posterior = prior + more
+    ln_gamma = allowed_ln_gamma(prior, posterior)
+    assert posterior_bound(ln_gamma, prior) == pytest.approx(posterior)
+    assert posterior_floor(ln_gamma, posterior) == pytest.approx(prior)
+
+
+def test_a_posterior_below_its_prior_has_no_gamma():
+    with pytest.raises(ValueError, match="prior <= posterior"):
+        allowed_ln_gamma(0.5, 0.4)

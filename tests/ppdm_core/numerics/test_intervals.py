@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ppdm_core.metrics import METRICS
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.intervals import isolated_tenth, jackknife, wilson
+
+
+@pytest.mark.parametrize(
+    ("mean", "n", "low", "high"),
+    [
+        (0.0, 150, 0.0, 0.02497),  # z^2 / (n + z^2) = 3.8415 / 153.8415
+        (1.0, 150, 1 - 0.02497, 1.0),
+        (0.1, 10, 0.01788, 0.40415),
+        (0.5, 100, 0.40383, 0.59617),
+    ],
+)
+def test_wilson_golden_numbers(mean, n, low, high):
+    assert wilson(mean, n, 0.95) == pytest.approx((low, high), abs=1e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(successes=st.integers(0, 40), extra=st.integers(0, 400), level=st.floats(0.5, 0.999))
+def test_wilson_holds_the_rate_and_a_higher_level_is_wider(successes, extra, level):
+    n = successes + extra + 1
+    low, high = wilson(successes / n, n, level)
+    wider_low, wider_high = wilson(successes / n, n, (1 + level) / 2)
+    assert 0 <= wider_low <= low <= successes / n <= high <= wider_high <= 1
+
+
+@pytest.mark.parametrize("p", [0.02, 0.1, 0.5])
+def test_wilson_covers(p):
+    rng = np.random.default_rng(1)
+    covered = [
+        low <= p <= high
+        for low, high in (wilson(x / 100, 100, 0.95) for x in rng.binomial(100, p, 1_000))
+    ]
+    assert 0.925 <= np.mean(covered) <= 0.985
+
+
+def test_jackknife_of_a_mean_with_single_rows_is_the_textbook_interval():
+    x = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 10.0])
+    low, high = jackknife(lambda rows: x[rows].mean(), 8, 0.95, np.random.default_rng(0), groups=4)
+    assert (low + high) / 2 == pytest.approx(5.0)
+    # Four groups of two: mean +- t_3 sd(group means) / 2 for the groups that were drawn.
+    group = np.random.default_rng(0).permutation(8) % 4
+    means = np.array([x[group == g].mean() for g in range(4)])
+    assert (high - low) / 2 == pytest.approx(3.18245 * means.std(ddof=1) / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("n", [7, 100])
+def test_jackknife_covers_a_mean(n):
+    rng = np.random.default_rng(2)
+    covered = []
+    for _ in range(500):
+        x = rng.normal(3.0, 1.0, n)
+        low, high = jackknife(lambda rows, x=x: x[rows].mean(), n, 0.95, rng)
+        covered.append(low <= 3.0 <= high)
+    assert 0.915 <= np.mean(covered) <= 0.985
+
+
+def test_jackknife_covers_interval_privacy():
+    rng = np.random.default_rng(3)
+    metric, schema = METRICS["interval_privacy"], Schema((Numeric("x", -9.0, 9.0),))
+    truth, covered = 2 * 1.959964 / 10.0, []
+    for _ in range(200):
+        X = rng.normal(0.0, 1.0, (500, 1))
+
+        def measure(rows, X=X):
+            return metric.measure(X[rows], 0 * X[rows], schema, 0.1, np.array([10.0]))
+
+        low, high = jackknife(measure, 500, 0.95, rng)
+        covered.append(low <= truth <= high)
+    assert 0.88 <= np.mean(covered) <= 0.99
+
+
+def test_jackknife_of_hardly_any_rows():
+    x = np.array([1.0, 2.0, 4.0])
+    for n in (2, 3):
+        low, high = jackknife(lambda rows: x[rows].mean(), n, 0.95, np.random.default_rng(4))
+        assert low < x[:n].mean() < high < np.inf
+    assert jackknife(lambda rows: 1.0, 1, 0.95, np.random.default_rng(4)) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("n", [40, 6_000])
+def test_isolated_tenth_finds_the_lonely_records(n):
+    rng = np.random.default_rng(5)
+    X = rng.normal(0.0, 1.0, (n, 3))
+    lonely = rng.choice(n, size=n // 10, replace=False)
+    X[lonely] *= 100.0
+    np.testing.assert_array_equal(isolated_tenth(X, rng), np.sort(lonely))
+
+
+def test_isolated_tenth_does_not_count_a_record_as_its_own_neighbour():
+    # Six records together, five apart together: the latter lack a fifth neighbour nearby.
+    X = np.array([[0.0]] * 6 + [[100.0]] * 5)
+    assert isolated_tenth(X, np.random.default_rng(0))[0] >= 6
+    assert isolated_tenth(np.zeros((1, 2)), np.random.default_rng(0)).tolist() == [0]
+    assert len(isolated_tenth(np.arange(4.0)[:, None], np.random.default_rng(0))) == 1

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ppdm_core.attacks._background import log_background, log_normal
+from ppdm_core.numerics.kernel_model import Kernel, Rule, Surroundings
+from ppdm_core.sanitizers.kde_resample import KdeResample
+from tests.contract.scene_source_record import drawn, people, public, schema
+from tests.support.tables import fit, scaled, table
+
+
+def kernel(d: int = 1, h: float = 0.2, half: float = 0.0, doubt: float = 0.0) -> Kernel:
+    return Kernel(*(np.full(d, v) for v in (h, doubt, half, 0.0, 1.0)))
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize(
+    "given", [{"bandwidth": "paper"}, {}, {"bandwidth": "floor", "floor": 0.4}]
+)
+def test_the_rule_is_that_of_the_method(given):
+    method, rows = KdeResample(**given), table(90)
+    fitted = fit(method, rows)
+    columns = scaled(rows, fitted).schema
+    rule = Rule.of(public(facts=method._facts()))
+    counts, deviations = fitted["counts"], np.array(fitted["deviations"])
+    for place in (1, 2):
+        h = rule.of_records(deviations[place], counts[place], columns.widths)
+        assert h == pytest.approx(method.bandwidths(columns, fitted)[place], rel=1e-12)
+
+
+def test_the_spread_of_rows_gives_the_same_bandwidth():
+    rule, s = Rule(True, 0.0), np.array([0.3, 0.01])
+    h = rule.of_records(s, 50, np.ones(2))
+    assert rule.of_rows(np.sqrt(s**2 + h**2 / 5), 50, np.ones(2)) == pytest.approx(h, rel=1e-12)
+
+
+def test_likelihoods_by_hand():
+    # 3/4 (1 - u^2) / h at u = 1/2 and at the edge
+    found = kernel(2).log_likelihood(np.array([[0.5, 0.5]] * 2), np.array([[0.4, 0.5], [0.3, 0.5]]))
+    assert np.exp(found) == pytest.approx([0.75 * 0.75 / 0.2 * 0.75 / 0.2, 0.0])
+
+
+def test_clipped_and_rounded_values_count_by_their_probability():
+    x, steps = 0.07, 2.0 * rng(1).beta(2.0, 2.0, 400_000) - 1.0
+    moved = np.clip(x + 0.2 * steps, 0.0, 1.0)
+    at_bound = np.exp(kernel().log_likelihood(np.zeros((1, 1)), np.full((1, 1), x)))
+    assert at_bound == pytest.approx(np.mean(moved == 0.0), abs=3e-3)
+    tenths = np.arange(11) / 10
+    mass = np.exp(kernel(half=0.05).log_likelihood(tenths[:, None], np.full((11, 1), x)))
+    assert mass.sum() == pytest.approx(1.0)
+    assert mass[:3] == pytest.approx(
+        [np.mean(np.rint(moved * 10) == k) for k in range(3)], abs=3e-3
+    )
+
+
+def test_a_bound_between_whole_numbers_takes_what_is_beyond():
+    one = Kernel(*(np.array([v]) for v in (0.2, 0.0, 0.05, 0.03, 1.0)))
+    values = np.arange(1, 11)[:, None] / 10  # 0.1 is the first above the bound
+    assert np.exp(one.log_likelihood(values, np.full((10, 1), 0.1))).sum() == pytest.approx(1.0)
+
+
+def test_doubt_widens_the_reach_and_keeps_the_mass():
+    u = np.linspace(0.0, 1.0, 20_001)[:, None]
+    sure, unsure = kernel(), kernel(doubt=0.2)
+    assert unsure.reach > 1.4 * sure.reach
+    mass = np.exp(unsure.log_likelihood(u[1:-1], np.full((19_999, 1), 0.5))).sum() / 20_000
+    assert mass == pytest.approx(1.0, abs=1e-3)
+
+
+def test_pairs_are_all_that_brute_force_finds():
+    Y, X = rng(2).random((300, 3)), rng(3).random((200, 3))
+    one = kernel(3, h=0.3)
+    u = (Y[:, None] - X[None]) / 0.3
+    expected = np.prod(0.75 * np.maximum(1 - u**2, 0) / 0.3, axis=2)
+    found = np.zeros((300, 200))
+    for rows, (row, person, likely) in one.pairs(Y, X):
+        assert np.all(np.diff(row) >= 0)
+        found[rows.start + row, person] = np.exp(likely)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_bandwidths_are_estimated_from_rows_and_from_records(corrected):
+    who = people(4000, rng(4), d=3)
+    Y, label, _ = drawn(who, 4000, rng(5), corrected)
+    around = Surroundings.of(public("corrected" if corrected else "paper", 3), schema(3), Y)
+    X, Y = who.X[who.label == 0], Y[label == 0]
+    n = len(X)
+    expected = around.rule.of_records(X.std(axis=0, ddof=1), n, np.ones(3))
+    assert around.from_rows(Y, Y, n).h == pytest.approx(expected, rel=0.05)
+    assert around.from_records(X, Y, Y, n).h == pytest.approx(expected, rel=1e-9)
+    assert np.all(around.from_rows(Y, Y, n).doubt < 0.05)
+
+
+def test_constant_columns_are_told_apart_by_their_value():
+    Y = np.column_stack([rng(6).random(20), np.full(20, 0.3)])
+    around = Surroundings.of(public(d=2), schema(2), Y)
+    one = around.from_rows(Y, Y, 20)
+    X = np.array([[Y[0, 0], 0.3], [Y[0, 0], 0.31]])
+    assert np.isfinite(one.log_likelihood(Y[[0, 0]], X)).tolist() == [True, False]
+    assert np.isfinite(log_background(Y, around)).all()
+
+
+def test_the_background_is_a_normal_law():
+    Z = rng(7).standard_normal((5000, 3)) @ np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0.2, 0.1]])
+    expected = stats.multivariate_normal(Z.mean(axis=0), np.cov(Z.T)).logpdf(Z)
+    assert log_normal(Z) == pytest.approx(expected, abs=0.05)
+
+
+def test_common_values_count_by_their_share():
+    Y = np.concatenate([np.zeros(60), np.linspace(0.2, 0.9, 40)])[:, None]
+    around = Surroundings.of(public(d=1), schema(1), Y)
+    assert np.exp(log_background(Y, around)[:60]) == pytest.approx(0.6)

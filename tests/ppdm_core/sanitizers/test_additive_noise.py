@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.release import Guarantee
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.distributions import BOUNDED, DRAWN, law_named
+from ppdm_core.sanitizers.additive_noise import AdditiveNoise
+from tests.support.tables import fit, release, scaled, table, values, with_values
+
+
+def made(law: str, b: float = 0.3, **parameters) -> AdditiveNoise:
+    return AdditiveNoise(b=b, law=law, nu=6 if law == "student_t" else None, **parameters)
+
+
+def promise(sanitizer: AdditiveNoise, rows: ArrayRows) -> Guarantee:
+    fitted = fit(sanitizer, rows)
+    return sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+
+
+@pytest.mark.parametrize("law", DRAWN)
+def test_noise_has_the_moments_of_its_law(law):
+    rows = table(20_000, 3)
+    sanitizer = made(law)
+    released = release(sanitizer, rows)
+    noise = values(released.rows) - values(scaled(rows, fit(sanitizer, rows)))
+    shape = law_named(law, 6 if law == "student_t" else None)
+    variance, fourth = 0.3**2 * shape.variance, 0.3**4 * shape.fourth_moment
+    n = noise.size
+    assert abs(noise.mean()) < 4 * math.sqrt(variance / n)
+    assert abs(noise.var() - variance) < 4 * math.sqrt((fourth - variance**2) / n)
+    across = np.corrcoef(noise.T)[np.triu_indices(3, 1)]
+    assert np.all(np.abs(across) < 4.5 / math.sqrt(20_000))
+
+
+@pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
+def test_noise_is_relative_to_the_declared_range_in_any_unit(scale):
+    rows = table(300)
+    sanitizer = made("laplace", scale=scale)
+    fitted = fit(sanitizer, rows)
+    widths = scaled(rows, fitted).schema.widths
+    public = release(sanitizer, rows, fitted=fitted).public
+    np.testing.assert_allclose(public.scales, 0.3 * widths)
+    figures = promise(sanitizer, rows)
+    # Widening to the grid adds up to two steps of b / 1000 to each range.
+    assert 1 / 0.3 <= figures.ln_component == figures.ln_attribute <= 1 / 0.3 + 0.003
+    assert 5 / 0.3 <= figures.ln_record <= 5 / 0.3 + 0.011
+
+
+def test_figures_of_each_law_are_its_closed_form():
+    rows = table(60, 4)
+    at = 1 / 0.25  # the range in scales; a multiple of the grid, so that nothing is widened
+    expected = {"laplace": at, "logistic": at, "student_t": 7 * math.asinh(at / (2 * math.sqrt(6)))}
+    for law, ln_gamma in expected.items():
+        told = promise(made(law, 0.25), rows)
+        assert told.kind == "bounded"
+        assert told.ln_component == pytest.approx(ln_gamma, abs=1e-6)
+        assert told.ln_record == pytest.approx(4 * ln_gamma, abs=1e-5)
+        assert told.ln_component > ln_gamma  # never below the figure of exact arithmetic
+
+
+@pytest.mark.parametrize(
+    ("law", "why"), [("normal", "faster than any exponential"), ("uniform", "rules out")]
+)
+def test_laws_without_a_bound_say_why(law, why):
+    told = promise(made(law), table())
+    assert told.kind == "empirical"
+    assert told.ln_component == told.ln_attribute == told.ln_record == math.inf
+    assert why in told.assumptions[0]
+
+
+def test_a_promise_on_bounds_of_the_data_is_weaker():
+    columns = Schema(tuple(Numeric(f"x{j}", 0.0, 1.0, from_data=True) for j in range(2)))
+    rows = with_values(np.full((5, 2), 0.5), columns)
+    assert promise(made("laplace"), rows).kind == "bounded_given_basis"
+    assert promise(made("laplace", scale="zscore"), table()).kind == "bounded_given_basis"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(DRAWN), st.floats(0.02, 50.0), st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+def test_outputs_are_on_the_grid_and_within_what_is_published(law, b, low, width):
+    columns = Schema((Numeric("x", low, low + width),))
+    X = low + width * np.linspace(0, 1, 40)[:, None]
+    released = release(made(law, b), with_values(np.minimum(X, low + width), columns))
+    public, Y = released.public, values(released.rows)
+    steps = (Y - public.centre) / public.grid
+    assert np.array_equal(steps, np.rint(steps))
+    bottom, top = public.ranges.T + public.centre
+    assert np.all((bottom <= Y) & (top >= Y))
+    column = released.rows.schema.numeric[0]
+    assert (column.low, column.high) == (bottom[0], top[0])
+
+
+def test_what_noise_does_to_distances():
+    rows = table(3000, 3)
+    sanitizer = made("logistic")
+    released = release(sanitizer, rows)
+    X, Y = values(scaled(rows, fit(sanitizer, rows))), values(released.rows)
+    rng = np.random.default_rng(1)
+    i, j = rng.integers(0, 3000, (2, 200_000))
+    change = np.sum((X[i] - Y[j]) ** 2, axis=1) - np.sum((X[i] - X[j]) ** 2, axis=1)
+    facts = released.public.facts
+    # Published in two digits, upward.
+    mean = 3 * 0.3**2 * math.pi**2 / 3
+    assert mean <= facts["distance_distortion_mean"] <= 1.1 * mean
+    assert change.mean() == pytest.approx(mean, rel=0.05)
+    assert change.var() <= facts["distance_distortion_variance"]
+
+
+def test_moments_that_student_t_does_not_have_are_not_told():
+    def facts(nu):
+        return release(AdditiveNoise(b=0.3, law="student_t", nu=nu), table()).public.facts
+
+    assert set(facts(2)) == {"nu"}
+    assert set(facts(3)) == {"nu", "distance_distortion_mean"}
+    assert len(facts(5)) == 3
+
+
+def test_law_and_shape_decide_the_draw():
+    rows = table()
+    fitted = fit(made("laplace"), rows)
+    schema = scaled(rows, fitted).schema
+    prints = {made(law).fingerprint(schema, fitted) for law in DRAWN}
+    prints.add(AdditiveNoise(b=0.3, law="student_t", nu=5).fingerprint(schema, fitted))
+    prints.add(made("laplace", 0.31).fingerprint(schema, fitted))
+    assert len(prints) == len(DRAWN) + 2
+    other_words = AdditiveNoise(b=0.3, law="student_t", nu=6.0, refit_waiver="DPO")
+    assert other_words.fingerprint(schema, fitted) == made("student_t").fingerprint(schema, fitted)
+
+
+def test_noise_too_small_to_hide_its_input_is_refused():
+    for law in BOUNDED:
+        with pytest.raises(BadInput, match="'b' parameter of AdditiveNoise must be above 1/120"):
+            made(law, 1 / 120)
+        # Just above, two steps of the grid are missing.
+        with pytest.raises(BadInput, match=r"all inputs\. Raise 'b' to 1\.1 times"):
+            release(made(law, 1 / 120 + 1e-9), table())
+        assert np.isfinite(values(release(made(law, 1.1 / 120), table()).rows)).all()
+    for law in ("normal", "uniform"):
+        assert np.isfinite(values(release(made(law, 1e-9), table()).rows)).all()
+
+
+def test_a_constant_column_with_declared_bounds_is_perturbed_like_any_other():
+    X = table(4000, 2).whole.X.copy()
+    X[:, 1] = 0.25
+    noise = values(release(made("laplace"), with_values(X)).rows) - [0, (0.25 + 2) / 6]
+    assert noise[:, 1].var() == pytest.approx(2 * 0.3**2, rel=0.1)
+
+
+def test_a_column_without_width_is_refused():
+    rows = with_values(np.full((5, 1), 3.0), Schema((Numeric("x", 3.0, 3.0),)))
+    with pytest.raises(BadInput, match="bounds of column 'x' are equal"):
+        release(made("laplace", scale="none"), rows)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({}, "Method 'additive_noise' needs the parameter 'b'."),
+        ({"b": 0}, "The 'b' parameter of AdditiveNoise must be a number from 1e-09 to 1e+09."),
+        ({"b": math.nan}, "The 'b' parameter of AdditiveNoise must be a number from"),
+        ({"b": "x"}, "The 'b' parameter of AdditiveNoise must be a number from"),
+        ({"b": 1, "law": "cauchy"}, "must be one of laplace, logistic, student_t, normal, uniform"),
+        ({"b": 1, "law": "student_t"}, 'must be a number exactly when law = "student_t"'),
+        ({"b": 1, "nu": 3}, 'must be a number exactly when law = "student_t"'),
+        ({"b": 1, "law": "student_t", "nu": 0.5}, "must be a number from 1 to 20. Got 0.5."),
+        ({"b": 1, "law": "student_t", "nu": 21}, "must be a number from 1 to 20. Got 21."),
+        ({"b": 1, "law": "student_t", "nu": True}, "must be a number from 1 to 20. Got True."),
+    ],
+)
+def test_bad_parameters_are_named(parameters, words):
+    with pytest.raises(BadInput) as caught:
+        AdditiveNoise.from_parameters(parameters)
+    assert words in str(caught.value)

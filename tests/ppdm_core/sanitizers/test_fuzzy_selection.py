@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.fft import dct
+
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.sanitizers._fuzzy_selection import (
+    Choice,
+    Programme,
+    Transform,
+    choose,
+    distortion,
+    energy_bounds,
+)
+from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
+from tests.support.tables import fit, release, table, with_values
+
+
+def by_brute_force(low: np.ndarray, spread: np.ndarray, b: float, p: float) -> tuple:
+    """(Omega, K, mu_C) of the best of all subsets but the whole, from the definitions."""
+    m = len(low)
+    X = (np.arange(2**m - 1)[:, None] >> np.arange(m)) & 1  # (2^m - 1, m)
+    A, D, K = X @ low, X @ spread, X.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mu_C = np.where(b >= A + D, 1.0, np.where(b + p < A, 0.0, (b + p - A) / (p + D)))
+    everything = np.vstack([X, np.ones((1, m), dtype=int)])
+    most = max(everything[everything @ low <= b + p].sum(axis=1))
+    fewest = max(everything[everything @ (low + spread) <= b].sum(axis=1))
+    if most == fewest:
+        mu_G = (most <= K).astype(float)
+    else:
+        mu_G = np.clip((K - fewest) / (most - fewest), 0.0, 1.0)
+    return max(zip(np.minimum(mu_G, mu_C).tolist(), K.tolist(), mu_C.tolist(), strict=True))
+
+
+def figures(found: Choice) -> tuple:
+    return found.level, len(found.pruned), found.loss_level
+
+
+def shares_of(rng: np.random.Generator, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds as records make them: even, uneven, few or many."""
+    weights = 10.0 ** rng.uniform(-3, 1, size=m)
+    W = rng.dirichlet(weights, size=int(rng.integers(1, 12)))
+    W = np.rint(W * 2**30) / 2**30
+    return W.min(axis=0), W.max(axis=0) - W.min(axis=0)
+
+
+@pytest.mark.parametrize("m", range(1, 15))
+def test_no_choice_is_better(m: int):
+    rng = np.random.default_rng(m)
+    for _ in range(40 if m <= 12 else 5):
+        low, spread = shares_of(rng, m)
+        b, p = rng.choice([0.0, 0.01, 0.1, 0.3]), rng.choice([0.0, 0.05, 0.2, 0.6])
+        found = figures(choose(Programme(low, spread, b, p)))
+        assert found == pytest.approx(by_brute_force(low, spread, b, p), abs=1e-12)
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 8])
+def test_no_choice_is_better_among_ties(m: int):
+    # Coarse numbers: sums that meet b and b + p exactly, equal coefficients, no spread, p = 0.
+    rng = np.random.default_rng(m)
+    for _ in range(100):
+        low, spread = rng.integers(0, 4, size=m) / 16, rng.integers(0, 3, size=m) / 16
+        b, p = rng.integers(0, 6) / 16, rng.integers(0, 4) / 16
+        found = figures(choose(Programme(low, spread, b, p)))
+        assert found == pytest.approx(by_brute_force(low, spread, b, p), abs=1e-12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.integers(20, 120))
+def test_large_programmes_reach_what_is_feasible(seed: int, m: int):
+    """Omega is reached if the cheapest K at that price fit, and nothing above it is."""
+    rng = np.random.default_rng(seed)
+    low, spread = shares_of(rng, m)
+    b, p = rng.uniform(0, 0.5), rng.uniform(0.01, 0.5)
+    programme = Programme(low, spread, b, p)
+    fewest, most = programme.fewest, programme.most
+    low_end, high_end = 0.0, 1.0
+    for _ in range(50):
+        omega = (low_end + high_end) / 2
+        K = max(int(np.ceil(fewest + omega * (most - fewest) - 1e-12)), 0)
+        cost = np.sort(low + omega * spread)[:K].sum()
+        fits = m - 1 >= K and cost <= b + p - omega * p
+        low_end, high_end = (omega, high_end) if fits else (low_end, omega)
+    found = choose(programme)
+    if most > fewest:
+        assert found.level == pytest.approx(low_end, abs=1e-9)
+    else:
+        assert found.level in (0.0, 1.0)
+
+
+def test_a_choice_by_hand():
+    # Surely at most b: none (0.11 > 0.1). At most b + p at best: all but the first.
+    programme = Programme(
+        np.array([0.6, 0.0, 0.05, 0.0]), np.array([0.3, 0.2, 0.1, 0.11]), 0.1, 0.2
+    )
+    found = choose(programme)
+    assert (programme.fewest, programme.most) == (0, 3)
+    # One: min(1/3, 0.3/0.31). Two: min(2/3, 0.25/0.41) with 2, 3, or 0.3/0.51 with 1, 3. Three:
+    # 0.25/0.61.
+    assert found.pruned.tolist() == [2, 3]
+    assert found.level == pytest.approx(0.25 / 0.41)
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_bounds_of_sites_merge_to_those_of_the_whole(centre: bool):
+    sanitizer = DctFuzzy(centre=centre)
+    X = np.vstack([table(300, 8).whole.X, np.zeros((3, 8))])
+    schema = table(1, 8).schema
+    transform = sanitizer.transform(schema)
+    whole = energy_bounds(ArrayRows(schema, X), transform)
+    order = np.random.default_rng(2).permutation(len(X))
+    for cuts in ([1], [100, 200], [7, 8, 9, 290]):
+        parts = [ArrayRows(schema, X[part]) for part in np.split(order, cuts)]
+        first, *others = (energy_bounds(part, transform) for part in parts)
+        for other in others:
+            first = first.merge(other)
+        assert np.array_equal(first.low, whole.low)
+        assert np.array_equal(first.high, whole.high)
+        assert (first.count, first.skipped) == (whole.count, whole.skipped)
+        assert np.array_equal(sanitizer.choice(first).pruned, sanitizer.choice(whole).pruned)
+    assert whole.skipped == (0 if centre else 3)
+
+
+def test_bounds_hold_for_every_record():
+    rows = table(200, 6)
+    bounds = energy_bounds(rows, DctFuzzy().transform(rows.schema))
+    energy = dct(rows.whole.X, norm="ortho", axis=1) ** 2
+    W = energy / energy.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(bounds.low, W.min(axis=0), atol=1e-9)
+    np.testing.assert_allclose(bounds.high, W.max(axis=0), atol=1e-9)
+
+
+def losses(rows: ArrayRows, pruned: np.ndarray) -> np.ndarray:
+    """d'^2 - d^2 of every pair."""
+    C = dct(rows.whole.X, norm="ortho", axis=1)[:, pruned]
+    i, j = np.triu_indices(rows.n, k=1)
+    return -np.sum((C[i] - C[j]) ** 2, axis=1)
+
+
+def test_moments_of_the_distortion():
+    # Far from normal. Over all pairs the mean is exact; the variance is one of a sample.
+    X = np.random.default_rng(3).exponential(size=(1500, 5)) @ np.diag([3.0, 1, 1, 2, 1])
+    rows, pruned = with_values(X), np.array([1, 3, 4])
+    transform = Transform(np.arange(5), np.full(5, 0.5))
+    mean, variance = distortion(rows, transform, pruned, is_random=False)
+    found = losses(rows, pruned)
+    assert mean == pytest.approx(found.mean(), rel=1e-9)
+    assert variance == pytest.approx(found.var(), rel=0.01)
+
+
+def test_moments_of_the_distortion_over_random_choices():
+    X = np.random.default_rng(4).exponential(size=(600, 4))
+    rows = with_values(X)
+    transform = Transform(np.arange(4), np.zeros(4))
+    mean, variance = distortion(rows, transform, np.array([0, 2]), is_random=True)
+    pairs = [[i, j] for i in range(4) for j in range(i)]
+    found = np.concatenate([losses(rows, np.array(pair)) for pair in pairs])
+    assert mean == pytest.approx(found.mean(), rel=1e-9)
+    assert variance == pytest.approx(found.var(), rel=0.01)
+
+
+def test_published_moments_have_two_digits():
+    rows = table(200, 8)
+    facts = release(DctFuzzy(b=0.1, p=0.2, scale="none"), rows).public.facts
+    pruned = np.setdiff1d(np.arange(8), fit(DctFuzzy(scale="none"), rows)["kept"])
+    found = losses(rows, pruned)
+    for name, expected in (("mean", found.mean()), ("variance", found.var())):
+        told = facts[f"distance_distortion_{name}"]
+        assert told == pytest.approx(expected, rel=0.1)
+        assert float(f"{told:.2g}") == told

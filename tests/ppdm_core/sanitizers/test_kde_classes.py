@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.sanitizers.kde_resample import KdeResample, kernel_correction, normal_reference
+from tests.support.class_tables import contents, labels, relabelled
+from tests.support.tables import fit, release, scaled, schema, table, values
+
+
+def test_a_class_of_one_is_refused_or_merged():
+    rows = relabelled([0] * 30 + [1] * 29 + [2])
+    with pytest.raises(BadInput, match="1 of the classes had one record"):
+        release(KdeResample(), rows)
+    sanitizer = KdeResample(lonely="merge")
+    released = release(sanitizer, rows).rows
+    fitted = fit(sanitizer, rows)
+    X = values(scaled(rows, fitted))
+    own = values(released)[labels(released) == 2]
+    assert len(own) == 1
+    assert np.all(own != X[59])
+    whole = normal_reference(np.array([60.0]), 5) * X.std(axis=0, ddof=1) * kernel_correction(5)
+    h = sanitizer.bandwidths(rows.schema, fitted)[3]
+    np.testing.assert_allclose(h, whole, rtol=1e-5)
+    assert np.all(np.abs(own - X[59]) <= h)
+
+
+def test_a_class_of_equal_records_is_lonely_too():
+    rows = relabelled([0] * 30 + [1] * 3)
+    X = rows.whole.X.copy()
+    X[30:] = X[30]
+    with pytest.raises(BadInput, match="or equal ones"):
+        release(KdeResample(), relabelled([0] * 30 + [1] * 3, X))
+
+
+def test_a_class_that_was_not_there_when_bandwidths_were_learned():
+    fitted = fit(KdeResample(), relabelled([0] * 30 + [1] * 30))
+    later = relabelled([0] * 30 + [1] * 28 + [2] * 2)
+    with pytest.raises(BadInput, match='lonely = "merge"'):
+        release(KdeResample(), later, fitted=fitted)
+    assert release(KdeResample(lonely="merge"), later, fitted=fitted).rows.n == 60
+
+
+def test_records_that_are_all_alike_need_a_floor():
+    rows = ArrayRows(schema(), np.tile(table(1).whole.X, (10, 1)))
+    with pytest.raises(BadInput, match="All records are alike"):
+        release(KdeResample(), rows)
+    floor = KdeResample(bandwidth="floor", floor=0.05, lonely="merge")
+    assert len(contents(release(floor, rows).rows)) == 10
+
+
+def test_columns_that_are_copied_are_counted():
+    X = table(60).whole.X.copy()
+    X[:30, 2] = X[0, 2]
+    rows = relabelled([0] * 30 + [1] * 30, X)
+    released = release(KdeResample(), rows)
+    assert released.counts == {"columns constant within a class": 1}
+    own = values(released.rows)[labels(released.rows) == 0]
+    assert np.ptp(own, axis=0)[2] == 0
+    floor = release(KdeResample(bandwidth="floor", floor=0.05), rows)
+    assert floor.counts == {"columns constant within a class": 0}
+    assert np.ptp(values(floor.rows)[labels(floor.rows) == 0], axis=0)[2] > 0

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.numerics.scaling import Scaling
+from ppdm_core.sanitizers import _resampling as resampling
+from ppdm_core.sanitizers.kde_resample import KdeResample
+from tests.support.class_tables import labels
+from tests.support.tables import LARGE, fit, release, scaled, schema, table, values
+
+
+def test_deviations_are_those_of_the_classes():
+    rows = table(LARGE)
+    fitted = fit(KdeResample(), rows)
+    X, label = values(scaled(rows, fitted)), rows.whole.label
+    expected = [np.zeros(5), *(X[label == c].std(axis=0, ddof=1) for c in (0, 1))]
+    np.testing.assert_allclose(fitted["deviations"], [*expected, X.std(axis=0, ddof=1)], rtol=1e-5)
+    assert fitted["counts"] == [0, *np.bincount(label), LARGE]
+
+
+@pytest.mark.parametrize("bandwidth", ["paper", "corrected"])
+def test_moments_of_the_rows(bandwidth):
+    """Mean as it was; variance plus a fifth of the squared bandwidth."""
+    rows, sanitizer = table(2000), KdeResample(bandwidth=bandwidth, clip=False, rows=20_000)
+    fitted = fit(sanitizer, rows)
+    X, released = values(scaled(rows, fitted)), release(sanitizer, rows, fitted=fitted).rows
+    Y, h = values(released), sanitizer.bandwidths(rows.schema, fitted)
+    for c in (0, 1):
+        x, y = X[rows.whole.label == c], Y[labels(released) == c]
+        variance = x.var(axis=0) + h[c + 1] ** 2 / 5
+        assert np.all(np.abs(y.mean(axis=0) - x.mean(axis=0)) < 5 * np.sqrt(variance / len(y)))
+        spread = stats.kurtosis(y, axis=0) + 2
+        assert np.all(np.abs(y.var(axis=0) / variance - 1) < 5 * np.sqrt(spread / len(y)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["minmax", "zscore", "none"]),
+    st.sampled_from(["paper", "corrected"]),
+)
+def test_every_row_is_near_a_record_of_its_class(seed, scale, bandwidth):
+    rows = table(40, seed=seed)
+    sanitizer = KdeResample(scale=scale, bandwidth=bandwidth, clip=False, lonely="merge")
+    fitted = fit(sanitizer, rows)
+    stored = scaled(rows, fitted)
+    X, released = values(stored), release(sanitizer, rows, fitted=fitted).rows
+    Y, label = values(released), labels(released)
+    h = sanitizer.bandwidths(stored.schema, fitted)[label + 1] + resampling.grid_steps(
+        stored.schema
+    )
+    is_near = np.all(np.abs(Y[:, None] - X[None]) <= h[:, None], axis=2)
+    assert np.all(np.any(is_near & (label[:, None] == rows.whole.label[None]), axis=1))
+    assert (released.schema.lows <= Y).all()
+    assert (released.schema.highs >= Y).all()
+
+
+def test_clipping_keeps_the_bounds():
+    """As an afterthought: with and without it, the rows are the same draws."""
+    X = np.tile([schema().lows, schema().highs], (100, 1))
+    X[::2] = table(100).whole.X
+    rows = ArrayRows(schema(), X)
+    inside, outside = (values(release(KdeResample(clip=c), rows).rows) for c in (True, False))
+    assert inside.min() >= 0.0
+    assert inside.max() <= 1.0
+    assert outside.max() > 1.0
+    assert np.array_equal(np.clip(outside, 0.0, 1.0), inside)
+
+
+@pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
+def test_integers_are_whole_in_their_own_units(scale):
+    rng = np.random.default_rng(3)
+    columns = (Numeric("age", 0.0, 99.5), Numeric("income", -3.0, 7.0))
+    X = np.column_stack([rng.integers(0, 100, 500), rng.normal(0, 1, 500).clip(-3, 7)])
+    rows, sanitizer = ArrayRows(Schema(columns), X), KdeResample(scale=scale, integers=["age"])
+    fitted = fit(sanitizer, rows)
+    Y = Scaling.from_dict(fitted["scaling"]).undo(values(release(sanitizer, rows).rows))
+    np.testing.assert_allclose(Y[:, 0], np.rint(Y[:, 0]), atol=1e-9)
+    assert Y[:, 0].min() >= -1e-9
+    assert Y[:, 0].max() <= 99 + 1e-9
+    assert np.mean(np.abs(Y[:, 1] - np.rint(Y[:, 1])) > 1e-3) > 0.9
+
+
+def test_the_floor_is_a_share_of_the_range():
+    rows = table(400)
+    fitted = fit(KdeResample(), rows)
+    columns = scaled(rows, fitted).schema
+    usual = KdeResample().bandwidths(columns, fitted)
+    raised = KdeResample(bandwidth="floor", floor=0.25).bandwidths(columns, fitted)
+    np.testing.assert_array_equal(raised, np.maximum(usual, 0.25))
+    assert usual.min() < 0.25 < usual.max()
+
+
+def test_the_largest_chance_of_one_value():
+    rows = table(60)
+    assert release(KdeResample(clip=False), rows).atom < 1e-9
+    assert release(KdeResample(), rows).atom == pytest.approx(0.5, abs=1e-9)  # at a bound
+    # x1 is 6 wide: a whole step is a sixth of the range
+    sanitizer = KdeResample(clip=False, integers=("x1",))
+    fitted = fit(sanitizer, rows)
+    h = sanitizer.bandwidths(rows.schema, fitted)[1:, 1].min()
+    v = min(1.0, 1 / 6 / 2 / h)
+    assert release(sanitizer, rows).atom == pytest.approx((3 * v - v**3) / 2)
+
+
+def test_bandwidths_are_not_public():
+    public = release(KdeResample(bandwidth="floor", floor=0.1), table(60)).public
+    assert dict(public.facts) == {"kernel": "epanechnikov", "bandwidth": "floor", "floor": 0.1}
+    assert public.scales is None
+    assert public.ranges is None
+    assert public.grid is None
+
+
+def test_it_promises_nothing():
+    promise = KdeResample().guarantee(schema(), {})
+    assert promise.kind == "empirical"
+    assert promise.ln_record == math.inf
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"rows": 0}, "'rows'"),
+        ({"rows": 2.5}, "'rows'"),
+        ({"rows": True}, "'rows'"),
+        ({"bandwidth": "scott"}, "one of paper, corrected, floor"),
+        ({"bandwidth": "floor"}, "'floor'"),
+        ({"floor": 0.1}, "'floor'"),
+        ({"bandwidth": "floor", "floor": 1.0}, "a share above 0 and below 1"),
+        ({"clip": 1}, "'clip'"),
+        ({"integers": "age"}, "'integers'"),
+        ({"integers": [1]}, "'integers'"),
+        ({"lonely": "drop"}, "one of refuse, merge"),
+    ],
+)
+def test_parameters_are_checked(parameters, told):
+    with pytest.raises(BadInput, match=told):
+        KdeResample(**parameters)
+
+
+def test_what_does_not_fit_the_table_is_refused():
+    with pytest.raises(BadInput, match="at most 10 times the number of records"):
+        release(KdeResample(rows=601), table(60))
+    with pytest.raises(BadInput, match="'age' in 'integers' is not a numeric feature"):
+        release(KdeResample(integers=["age"]), table(60))
+    with pytest.raises(BadInput, match="at least 2 records; 1"):
+        release(KdeResample(), table(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "most"), [("pima", 0.03), ("svmguide1_train", 0.03)])
+def test_a_classifier_loses_little(shared_data: Path, name: str, most: float):
+    """Tan, Ng (2007): error rates rise by at most three points."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    with (shared_data / f"{name}.csv").open() as file:
+        _, *lines = csv.reader(file)
+    X = np.array([line[:-1] for line in lines], dtype=np.float64)
+    _, label = np.unique([line[-1] for line in lines], return_inverse=True)
+    columns = tuple(
+        Numeric(f"x{j}", low, high)
+        for j, (low, high) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True))
+    )
+    own = Schema(columns, label=Categorical("label", ("a", "b")))
+    losses = []
+    for seed in range(10):
+        order = np.random.default_rng(seed).permutation(len(X))
+        train, test = np.split(order, [3 * len(X) // 4])
+        rows = ArrayRows(own, X[train], label[train].astype(np.int32))
+        sanitizer = KdeResample(bandwidth="paper")
+        fitted = fit(sanitizer, rows)
+        released = release(sanitizer, rows, bytes([seed]) * 32, fitted).rows
+        scaling = Scaling.from_dict(fitted["scaling"])
+        asked = (X[test] - scaling.offset) / scaling.unit
+        right = [
+            KNeighborsClassifier(11).fit(data, code).score(asked, label[test])
+            for data, code in (
+                (values(scaled(rows, fitted)), label[train]),
+                (values(released), labels(released)),
+            )
+        ]
+        losses.append(right[0] - right[1])
+    assert np.mean(losses) <= most + 2 * np.std(losses) / np.sqrt(len(losses))

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.sanitizers.pca_laplace import PcaLaplace
+from tests.support.tables import fit, release, table, values
+
+
+def test_noise_too_small_to_hide_its_input_is_refused():
+    for shape in ("isotropic", "per_component"):
+        with pytest.raises(BadInput, match="'b' parameter of PcaLaplace must be above 1/120"):
+            PcaLaplace(components=2, b=1 / 120, noise_shape=shape)
+    PcaLaplace(components=2, b=1 / 120, scale="zscore")  # scores may range over less than 1
+    # A score of five columns ranges over more than one of them.
+    with pytest.raises(BadInput, match=r"cannot come from all inputs\. Raise 'b' to \d.* times"):
+        release(PcaLaplace(components=2, b=0.01), table())
+    with pytest.raises(BadInput, match=r"cannot come from all inputs\. Lower 'gamma'\.$"):
+        release(PcaLaplace(components=2, gamma={"record": 1e200}), table())
+
+
+def test_raising_b_as_told_is_enough():
+    with pytest.raises(BadInput) as caught:
+        release(PcaLaplace(components=2, b=0.01), table())
+    told = re.search(r"to (\S+) times", str(caught.value))
+    assert told
+    enough = 0.01 * float(told[1])
+    assert np.isfinite(values(release(PcaLaplace(components=2, b=enough), table()).rows)).all()
+    with pytest.raises(BadInput, match="cannot come from all inputs"):
+        release(PcaLaplace(components=2, b=enough / 1.2), table())
+
+
+def test_column_count_of_a_basis_is_checked():
+    fitted = fit(PcaLaplace(components=2, b=0.3), table(60))
+    other = {**fitted, "scaling": fit(PcaLaplace(components=2, b=0.3), table(60, 4))["scaling"]}
+    with pytest.raises(BadInput, match="The basis has 5 columns, the table 4"):
+        release(PcaLaplace(components=2, b=0.3), table(60, 4), fitted=other)
+
+
+def test_who_learns_from_records():
+    assert PcaLaplace(b=1, basis="private").learns
+    assert PcaLaplace(b=1).learns
+    assert not PcaLaplace(b=1, basis="file", basis_file="x").learns
+    assert PcaLaplace(b=1).set_aside == 0.2
+    assert PcaLaplace(b=1, basis="private").set_aside == 0.0
+    assert PcaLaplace(b=1, basis="file", basis_file="x", scale="zscore").learns
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"b": 0}, "The 'b' parameter of PcaLaplace must be a positive number. Got 0."),
+        ({"b": "x"}, "The 'b' parameter of PcaLaplace must be a positive number. Got 'x'."),
+        ({"b": math.inf}, "The 'b' parameter of PcaLaplace must be a positive number. Got inf."),
+        ({"b": True}, "must be a positive number. Got True."),
+        ({}, "The 'b' parameter of PcaLaplace must be given, or else 'gamma', but not both."),
+        ({"b": 1, "gamma": {"record": 9}}, "must be given, or else 'gamma', but not both."),
+        ({"gamma": {"record": 1}}, "The 'gamma' parameter of PcaLaplace must be above 1"),
+        ({"gamma": {"family": 9}}, "must be a table such as { record = 1000 }"),
+        ({"gamma": {}}, "The 'gamma' parameter of PcaLaplace must be above 1"),
+        ({"gamma": {"record": "many"}}, "The 'gamma' parameter of PcaLaplace must be"),
+        ({"gamma": {"record": math.nan}}, "The 'gamma' parameter of PcaLaplace must be above 1"),
+        ({"gamma": 1000}, "must be a table such as { record = 1000 }"),
+        ({"b": 1, "components": 0}, "must be a count of at least 1, a share between 0 and 1"),
+        ({"b": 1, "components": 1.5}, "The 'components' parameter of PcaLaplace must be"),
+        ({"b": 1, "components": True}, "The 'components' parameter of PcaLaplace must be"),
+        ({"b": 1, "components": "all"}, "The 'components' parameter of PcaLaplace must be"),
+        ({"b": 1, "components": {"variance": 0}}, "The 'components' parameter of PcaLaplace"),
+        ({"b": 1, "components": {"variance": "x"}}, "The 'components' parameter of PcaLaplace"),
+        ({"b": 1, "components": {"var": 0.5}}, "The 'components' parameter of PcaLaplace must be"),
+        ({"b": 1, "noise_shape": "round"}, "must be one of isotropic, per_component. Got 'round'."),
+        ({"b": 1, "basis": "mine"}, "must be one of sample, file, private. Got 'mine'."),
+        ({"b": 1, "space": "time"}, "must be one of components, original. Got 'time'."),
+        ({"b": 1, "scale": "log"}, "must be one of minmax, zscore, none. Got 'log'."),
+        ({"b": 1, "law": "normal"}, "must be one of laplace, logistic, student_t. Got 'normal'."),
+        ({"b": 1, "law": "student_t"}, "The 'nu' parameter of PcaLaplace must be a number exactly"),
+        ({"b": 1, "basis_share": 1.0}, "a share above 0 and below 1. Got 1.0."),
+        ({"b": 1, "basis": "file"}, "The 'basis_file' parameter of PcaLaplace must be a path"),
+        ({"b": 1, "basis_file": "x"}, "The 'basis_file' parameter of PcaLaplace must be a path"),
+        ({"b": 1, "score_ranges": [[0, 1]]}, "must be left out unless noise_shape"),
+        ({"b": 1, "bb": 2}, "'bb' is not a parameter of method 'pca_laplace'. Did you mean 'b'?"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, words):
+    with pytest.raises(BadInput) as caught:
+        PcaLaplace.from_parameters(parameters)
+    assert words in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "ranges", [[[0, 1]], [[0, 1], [1, 0]], [[0, 1], [2]], [["a", "b"]], [[0, math.inf]], 7]
+)
+def test_bad_score_ranges_are_named(ranges):
+    parameters = {"components": 2, "b": 0.3, "noise_shape": "per_component"}
+    with pytest.raises(BadInput, match="The 'score_ranges' parameter of PcaLaplace must be"):
+        release(PcaLaplace(**parameters, score_ranges=ranges), table())

@@ -1,0 +1,77 @@
+"""The three figures of a real release, against all pairs of corners of the column box."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ppdm_core.numerics.noise import grid_ranges
+from ppdm_core.sanitizers._mechanism import Mechanism
+from ppdm_core.sanitizers.pca_laplace import PcaLaplace
+from tests.support.tables import fit, scaled, table
+
+
+def ratios(m: Mechanism) -> np.ndarray:
+    """ln gamma between the corners of the unit box, per component; (corners, corners, s).
+
+    Corner numbers that differ in one bit are corners that differ in one column.
+    """
+    X = np.array(list(itertools.product((-0.5, 0.5), repeat=len(m.widths))))
+    low, high = grid_ranges(m.ranges, m.g).T
+    steps = np.clip(np.rint(X @ m.loadings / m.g), low, high)
+    return m.law.ln_gamma(np.abs(steps[:, None] - steps[None]) * (m.g / m.b))
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "isotropic": {"noise_shape": "isotropic"},
+    "per_component": {"noise_shape": "per_component"},
+    "private ranges": {"noise_shape": "per_component", "basis": "private"},
+}
+LAWS: dict[str, dict[str, Any]] = {
+    "laplace": {},
+    "logistic": {"law": "logistic"},
+    "student_t": {"law": "student_t", "nu": 3},
+    "cauchy": {"law": "student_t", "nu": 1},
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("d", "s"), [(1, 1), (2, 1), (2, 2), (4, 3), (6, 1), (6, 4), (6, 6)])
+def test_figures_hold_for_every_pair_of_corners(d: int, s: int, shape: str, law: str):
+    rows = table(300, d)
+    sanitizer = PcaLaplace(components=s, b=0.3, **SHAPES[shape], **LAWS[law])
+    fitted = fit(sanitizer, rows)
+    schema = scaled(rows, fitted).schema
+    found = ratios(sanitizer._mechanism(schema, fitted))
+    told = sanitizer.guarantee(schema, fitted)
+    corner = np.arange(2**d)
+    one_column = np.bitwise_count(corner[:, None] ^ corner[None]) == 1
+    record, attribute = found.sum(axis=2).max(), found.sum(axis=2)[one_column].max()
+    assert record <= told.ln_record
+    assert attribute <= told.ln_attribute <= told.ln_record
+    assert found.max() <= told.ln_component <= told.ln_record
+    # A step of the grid is at most a thousandth of the scale, and both ends may be off by one.
+    rounding = 0.002 * (2 if law == "student_t" else 1)
+    assert told.ln_component <= found.max() + rounding
+    if shape == "isotropic":
+        assert told.ln_attribute <= attribute + s * rounding
+    if shape == "isotropic" and law in ("laplace", "logistic"):
+        assert told.ln_record <= record + s * rounding
+
+
+@pytest.mark.parametrize("basis", ["sample", "private"])
+@pytest.mark.parametrize("s", [1, 3])
+def test_clipped_scores_cost_what_their_ranges_are(s: int, basis: str):
+    rows, ranges = table(300), [[-0.25, 0.25], [0.0, 0.125], [-0.5, 0.25]][:s]
+    sanitizer = PcaLaplace(
+        components=s, b=0.3, noise_shape="per_component", basis=basis, score_ranges=ranges
+    )
+    fitted = fit(sanitizer, rows)
+    told = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    # The ranges are multiples of their grids, so that nothing is widened. E5: e^(s/b).
+    assert s / 0.3 < told.ln_record < s / 0.3 + 1e-6
+    assert 1 / 0.3 < told.ln_component < 1 / 0.3 + 1e-6

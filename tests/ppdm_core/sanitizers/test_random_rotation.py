@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ppdm_core.attacks.known_pairs import find_frame
+from ppdm_core.model.attacker import AttackerView, Known
+from ppdm_core.model.errors import BadInput
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.sanitizers.random_rotation import STEP, RandomRotation, haar
+from tests.support.tables import KEY, fit, release, scaled, schema, table, values
+
+
+def matrix_of(key: bytes, d: int = 5) -> np.ndarray:
+    """The secret matrix, from the originals and their images."""
+    rows = table(50, d)
+    sanitizer = RandomRotation()
+    fitted = fit(sanitizer, rows)
+    X = values(scaled(rows, fitted))
+    Y = values(release(sanitizer, rows, key, fitted).rows)
+    return np.linalg.lstsq(X, Y, rcond=None)[0].T
+
+
+@pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
+def test_distances_and_lengths_are_preserved(scale):
+    rows = table(80)
+    sanitizer = RandomRotation(scale=scale)
+    fitted = fit(sanitizer, rows)
+    X = values(scaled(rows, fitted))
+    Y = values(release(sanitizer, rows, fitted=fitted).rows)
+    D, E = (np.linalg.norm(A[:, None] - A[None], axis=2) for A in (X, Y))
+    np.testing.assert_allclose(E, D, atol=1e-8)
+    np.testing.assert_allclose(np.linalg.norm(Y, axis=1), np.linalg.norm(X, axis=1), atol=1e-8)
+    assert not np.allclose(Y, X, atol=0.05)
+
+
+def test_it_is_one_orthogonal_matrix():
+    M = matrix_of(KEY)
+    np.testing.assert_allclose(M @ M.T, np.eye(5), atol=1e-8)
+
+
+def test_the_matrix_is_the_keys():
+    assert np.array_equal(matrix_of(KEY), matrix_of(KEY))
+    assert not np.allclose(matrix_of(KEY), matrix_of(KEY[::-1]), atol=0.01)
+
+
+def test_another_scaling_is_another_matrix():
+    rows = table(50)
+    outputs = [values(release(RandomRotation(scale=s), rows).rows) for s in ("minmax", "none")]
+    fitted = fit(RandomRotation(), rows)
+    X = values(scaled(rows, fitted))
+    M = np.linalg.lstsq(X, outputs[0], rcond=None)[0].T
+    N = np.linalg.lstsq(rows.whole.X, outputs[1], rcond=None)[0].T
+    assert not np.allclose(M, N, atol=0.01)
+
+
+def test_haar_measure():
+    # Under Haar's law E trace = 0, E trace^2 = 1, entries have variance 1/d, both signs of det.
+    n, d = 3000, 4
+    matrices = np.array([haar(d, Noise(KEY).generator("haar", str(i))) for i in range(n)])
+    traces = np.trace(matrices, axis1=1, axis2=2)
+    assert abs(traces.mean()) < 4 / np.sqrt(n)
+    assert traces.var() == pytest.approx(1.0, abs=0.12)
+    np.testing.assert_allclose(matrices.mean(axis=0), 0.0, atol=5 * np.sqrt(1 / (d * n)))
+    np.testing.assert_allclose(matrices.var(axis=0), 1 / d, rtol=0.15)
+    share = np.mean(np.linalg.det(matrices) > 0)
+    assert abs(share - 0.5) < 4 * np.sqrt(0.25 / n)
+
+
+def test_keys_give_both_orientations():
+    signs = {round(float(np.linalg.det(matrix_of(bytes([i]) * 32, 3)))) for i in range(20)}
+    assert signs == {-1, 1}
+
+
+def test_outputs_are_rounded_and_inside_what_is_declared():
+    released = release(RandomRotation(), table(300))
+    Y = values(released.rows)
+    assert np.array_equal(Y / STEP, np.rint(Y / STEP))
+    assert not np.any(np.signbit(Y) & (Y == 0))
+    assert (released.rows.schema.lows <= Y).all()
+    assert (released.rows.schema.highs >= Y).all()
+
+
+def test_nothing_of_the_matrix_is_public():
+    public = release(RandomRotation(), table(50)).public
+    assert public.preserves_distances
+    assert public.loadings is None
+    assert public.centre is None
+    assert dict(public.facts) == {}
+
+
+def test_it_promises_nothing():
+    rows = table(50)
+    fitted = fit(RandomRotation(), rows)
+    promise = RandomRotation().guarantee(rows.schema, fitted)
+    assert promise.kind == "empirical"
+    assert np.isinf([promise.ln_component, promise.ln_attribute, promise.ln_record]).all()
+
+
+def moved(n: int = 80, key: bytes = KEY) -> tuple[np.ndarray, np.ndarray]:
+    rows, sanitizer = table(n), RandomRotation(translation=True)
+    fitted = fit(sanitizer, rows)
+    return values(scaled(rows, fitted)), values(release(sanitizer, rows, key, fitted).rows)
+
+
+def test_a_translation_keeps_distances_and_hides_lengths():
+    X, Y = moved()
+    D, E = (np.linalg.norm(A[:, None] - A[None], axis=2) for A in (X, Y))
+    np.testing.assert_allclose(E, D, atol=1e-8)
+    lengths = (np.linalg.norm(A, axis=1) for A in (X, Y))
+    assert abs(np.corrcoef(*lengths)[0, 1]) < 0.99
+    assert np.array_equal(Y / STEP, np.rint(Y / STEP))
+
+
+def test_the_translation_is_one_offset_of_the_key():
+    offsets = []
+    for key in (KEY, KEY, KEY[::-1]):
+        X, Y = moved(key=key)
+        homogeneous = np.column_stack([X, np.ones(len(X))])
+        solution, *_ = np.linalg.lstsq(homogeneous, Y, rcond=None)
+        np.testing.assert_allclose(homogeneous @ solution, Y, atol=1e-8)
+        offsets.append(solution[-1])
+    assert np.array_equal(offsets[0], offsets[1])
+    assert np.linalg.norm(offsets[0] - offsets[2]) > 0.1
+    assert np.abs(offsets).max() <= np.sqrt(5)
+
+
+def test_a_translated_release_is_inside_what_is_declared_and_says_so():
+    released = release(RandomRotation(translation=True), table(300))
+    Y = values(released.rows)
+    assert (released.rows.schema.lows <= Y).all()
+    assert (released.rows.schema.highs >= Y).all()
+    assert released.public.preserves_distances
+    assert released.public.facts == {"translation": "secret"}
+
+
+def test_one_known_record_more_undoes_the_translation():
+    X, Y = moved(40)
+    public = release(RandomRotation(translation=True), table(40)).public
+    label = np.zeros(40, dtype=np.int32)
+    known = Known(X[:6], np.arange(6))
+    frame = find_frame(AttackerView(Y, label, public, schema(), 0.1, known), known)
+    assert frame is not None
+    assert frame.freedom == 0
+    np.testing.assert_allclose(frame.x0 + (Y - frame.y0) @ frame.B @ frame.A.T, X, atol=1e-6)
+
+
+def test_a_translation_takes_another_matrix_and_its_absence_none():
+    assert RandomRotation().mechanism(schema(), {}) == []
+    fingerprints = {RandomRotation(translation=t).fingerprint(schema(), {}) for t in (False, True)}
+    assert len(fingerprints) == 2
+
+
+def test_the_translation_is_checked():
+    with pytest.raises(BadInput, match="'translation' parameter of RandomRotation"):
+        RandomRotation(translation="yes")

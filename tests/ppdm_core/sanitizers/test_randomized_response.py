@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ppdm_core.model.errors import Defect
+from ppdm_core.model.release import Released, Response
+from ppdm_core.model.rows import row_numbers
+from ppdm_core.model.schema import Categorical
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.sanitizers.randomized_response import (
+    DRAWS,
+    RandomizedResponse,
+    drawn,
+    law,
+    wrong_share,
+)
+from tests.support.response_tables import ANSWER, COLOUR, KEY, released, table
+
+NAME = "randomized_response"
+
+
+# An unchanged cell must keep its answer: whoever changes these starts a new scheme.
+GOLDEN_BITS = ["5cceb5195bcc3b91f3c36b23034a9cdf", "4d9e96a5cb18b317a6b622735e07eb20"]
+GOLDEN_COLOURS = [0, 1, 0, 0, 1, 2, 2, 1, 2, 2, 2, 2]
+GOLDEN_ANSWERS = [1, 0, 1, -1, -1, -1, -1, 1, 0, -1, 1, 1]
+
+
+def mixed(n: int) -> np.ndarray:
+    return np.column_stack([np.arange(n) % 3, np.arange(n) % 3 - 1])
+
+
+def test_bits_are_those_of_the_scheme_cell_by_cell():
+    def prefixed(*parts: bytes) -> bytes:
+        return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
+
+    keys, codes = row_numbers(5) + np.uint8(7), np.array([0, 2, -1, 1, 0], dtype=np.int32)
+    bits = Noise(KEY).response_bits(keys, codes, "law", b"mechanism")
+    purpose = prefixed(b"ppdm-noise-1", b"response", b"law")
+    subkey = hashlib.blake2b(purpose, key=KEY, digest_size=32).digest()
+    for key, code, found in zip(keys, codes.tolist(), bits, strict=True):
+        text = prefixed(b"law", b"mechanism") + prefixed(bytes(key) + struct.pack("<i", code))
+        expected = hashlib.blake2b(text, key=subkey, digest_size=16).digest()
+        assert found.tobytes() == expected
+
+
+def test_golden_answers():
+    bits = Noise(KEY).response_bits(row_numbers(2), np.array([0, -1]), "law", b"mechanism")
+    assert [row.tobytes().hex() for row in bits] == GOLDEN_BITS
+    found = released(table(mixed(12), COLOUR, ANSWER), attribute=3)
+    assert found.T.tolist() == [GOLDEN_COLOURS, GOLDEN_ANSWERS]
+
+
+def test_answers_are_those_of_the_scheme_cell_by_cell():
+    """Once more in whole numbers: the first draws go to the wrong answers, sorted by name."""
+    C, by_name = mixed(60)[:, :1], ["blue", "green", "red"]
+    found = released(table(C, COLOUR), attribute=3)[:, 0]
+    response = Response(COLOUR, 3.0)
+    plain = json.dumps(["colour", by_name, False, str(-(-DRAWS // 5))]).encode()
+    fingerprint = hashlib.blake2b(plain, digest_size=32).digest()
+    for i, code in enumerate(C[:, 0].tolist()):
+        truth = COLOUR.categories[code]
+        place = np.array([by_name.index(truth)])
+        bits = Noise(KEY).response_bits(row_numbers(60)[i : i + 1], place, NAME, fingerprint)
+        high, low = bits[0].tolist()
+        wrong = [name for name in by_name if name != truth]
+        answer = [*wrong, truth][min(((high << 64) + low) // wrong_share(response), 2)]
+        assert COLOUR.categories[found[i]] == answer
+
+
+@given(
+    gamma=st.floats(1.001, 1e9),
+    k=st.integers(2, 300),
+    limit=st.integers(0, 299),
+    off=st.integers(-2, 2),
+    anywhere=st.integers(0, DRAWS - 1),
+)
+def test_a_draw_is_whole_number_division(gamma: float, k: int, limit: int, off: int, anywhere: int):
+    share = wrong_share(Response(Categorical("c", ("",) * k), gamma))
+    near = min(max(share * min(limit, k - 1) + off, 0), DRAWS - 1)
+    for U in (near, anywhere, 0, DRAWS - 1):
+        bits = np.array([[U >> 64, U & (2**64 - 1)]], dtype=np.uint64)
+        assert drawn(bits, share, k).tolist() == [min(U // share, k - 1)]
+
+
+@given(gamma=st.floats(1.001, 1e9), k=st.integers(2, 10_000))
+def test_probabilities_are_rounded_toward_more_noise_and_no_further(gamma: float, k: int):
+    share = wrong_share(Response(Categorical("c", ("",) * k), gamma))
+
+    def ratio(wrong: int) -> Fraction:
+        return Fraction(DRAWS - (k - 1) * wrong, wrong)
+
+    assert 1 < ratio(share) <= Fraction(gamma) < ratio(share - 1)
+    assert share > 2**64  # what the comparison of two words relies on
+
+
+@pytest.mark.parametrize("code", [0, 1, -1])
+def test_answers_follow_their_law(code: int):
+    from scipy.stats import chisquare
+
+    n, gamma = 20_000, 3.0
+    found = released(table(np.full((n, 1), code), ANSWER), attribute=gamma)[:, 0]
+    counts = [int(np.sum(found == answer)) for answer in (0, 1, -1)]
+    chances = [gamma if answer == code else 1.0 for answer in (0, 1, -1)]
+    expected = n * np.array(chances) / sum(chances)
+    assert sum(counts) == n
+    assert chisquare(counts, expected).pvalue > 1e-4
+
+
+@pytest.mark.slow
+def test_the_sampler_keeps_its_gamma_and_the_measurement_would_see_3_percent():
+    """A million draws at each of two inputs; 99.9 % lower bound of the ratio of their chances."""
+    n, gamma = 1_000_000, 3.0
+
+    def lower_bound(used: float) -> float:
+        hits = [
+            int(np.sum(released(table(np.full((n, 1), code), COLOUR), attribute=used) == 0))
+            for code in (0, 1)
+        ]
+        spread = math.sqrt(sum(1 / hit - 1 / n for hit in hits))
+        return hits[0] / hits[1] * math.exp(-3.09 * spread)
+
+    assert lower_bound(gamma) <= gamma
+    assert lower_bound(gamma * 1.03) > gamma
+
+
+def test_a_change_elsewhere_draws_no_second_answer():
+    C = mixed(300)
+    before = released(table(C, COLOUR, ANSWER), attribute=3)
+    changed = C.copy()
+    changed[:, 0] = (C[:, 0] + 1) % 3
+    after = released(table(changed, COLOUR, ANSWER), attribute=3)
+    assert np.array_equal(before[:, 1], after[:, 1])
+    assert not np.array_equal(before[:, 0], after[:, 0])
+    other = released(table(C, COLOUR, ANSWER), attribute={"colour": 9, "answer": 3})
+    assert np.array_equal(before[:, 1], other[:, 1])
+    assert not np.array_equal(before[:, 0], other[:, 0])
+
+
+def test_columns_of_equal_content_get_answers_of_their_own():
+    C = np.zeros((300, 2), dtype=np.int32)
+    found = released(table(C, COLOUR, replace(COLOUR, name="hue")), attribute=3)
+    assert 0.2 < np.mean(found[:, 0] == found[:, 1]) < 0.6  # 0.44 if they are independent
+
+
+def test_another_order_of_the_categories_gives_the_same_words():
+    order = [2, 0, 1]
+    listed = replace(COLOUR, categories=tuple(COLOUR.categories[i] for i in order))
+    C = mixed(300)[:, :1]
+    one = released(table(C, COLOUR), attribute=3)[:, 0]
+    two = released(table(np.argsort(order)[C], listed), attribute=3)[:, 0]
+    assert [COLOUR.categories[i] for i in one] == [listed.categories[i] for i in two]
+
+
+def test_missing_is_an_answer_exactly_where_it_is_kept():
+    found = released(table(mixed(2000), COLOUR, ANSWER), attribute=1.5)
+    assert set(found[:, 0]) == {0, 1, 2}
+    assert set(found[:, 1]) == {-1, 0, 1}
+
+
+@pytest.mark.parametrize("code", [-1, 3])
+def test_a_code_without_a_category_is_a_defect(code: int):
+    with pytest.raises(Defect, match="'colour' holds a code without a category"):
+        released(table([[0], [code]], COLOUR), attribute=3)
+
+
+def test_the_public_part_says_what_a_recipient_needs():
+    sanitizer = RandomizedResponse(gamma={"attribute": 3})
+    rows = table(mixed(30), COLOUR, ANSWER)
+    answer: Released = sanitizer.sanitize(rows, Noise(KEY), {})
+    assert answer.public.names == ("colour", "answer")
+    assert [(r.column.k, r.gamma, r.kept) for r in answer.public.responses] == [(3, 3.0, 0.6)] * 2
+    assert answer.atom == 0.6
+    assert sanitizer.mechanism(rows.schema, {}) == [law(r) for r in answer.public.responses]
+
+
+def test_one_category_and_the_empty_cell_are_two_answers():
+    column = Categorical("c", ("seen",), missing=True)
+    found = released(table(np.full((100, 1), -1), column), attribute=2)
+    assert set(found[:, 0]) == {-1, 0}

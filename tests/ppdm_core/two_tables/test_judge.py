@@ -1,0 +1,183 @@
+"""What is judged of two tables, and what can pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ppdm_core import audit_tables, judge_tables
+from ppdm_core.model.policy import Attacker, Limit, Policy
+from ppdm_core.model.score import AuditReport, Score
+from ppdm_core.model.verdict import Finding, Outcome, worst
+from ppdm_core.two_tables.runner import (
+    IN_THE_OPEN,
+    NO_ALIGNMENT,
+    NO_CONTROL,
+    NOT_ASKED,
+    NOTHING_TO_PLAY,
+    OTHER_COLUMNS,
+)
+
+N = 60
+RNG = np.random.default_rng(8)
+X = RNG.gamma(2.0, 1.0, (N, 4)) * [1.0, 10.0, 100.0, 0.1]
+LINK, BREACH, MEMBER = "record_linkage.rate", "known_pairs.breach_rate", "membership.auc"
+INFER, PAIR = "attribute_inference.inference_rate", "linkability.pair_rate"
+ALONE = {"membership": NO_CONTROL}
+UNALIGNED = {"record_linkage": NO_ALIGNMENT}
+
+
+def score(value: float, low: float, high: float, name: str = LINK) -> Score:
+    return Score(name, "privacy", "down", value, low, high, 100, 0.01, value, sentence="Found.")
+
+
+def kept(*names: str) -> tuple[Score, ...]:
+    return tuple(score(0.02, 0.01, 0.05, name) for name in names)
+
+
+def limited(*names: str, required: tuple[str, ...] = ()) -> Policy:
+    return Policy(required=required, limits={name: Limit(0.05, "DPO", "1 in 20") for name in names})
+
+
+def reviews(report: AuditReport, policy: Policy) -> list[str]:
+    outcome, findings = judge_tables(report, policy)
+    assert outcome == "REVIEW"
+    return [finding.check for finding in findings if finding.outcome == "REVIEW"]
+
+
+JUDGED: list[tuple[AuditReport, Outcome]] = [
+    (AuditReport((score(0.02, 0.01, 0.05),)), "PASS"),
+    (AuditReport((score(0.02, 0.01, 0.07),)), "REVIEW"),
+    (AuditReport((score(0.20, 0.07, 0.30),)), "FAIL"),
+    (AuditReport((), reasons={"record_linkage": NO_ALIGNMENT}), "REVIEW"),
+    (AuditReport((), failed={"record_linkage": "TimeLimit"}), "FAIL"),
+    (AuditReport((), skipped={"record_linkage": "It does not apply."}), "REVIEW"),
+    (AuditReport((score(0.02, 0.01, 0.05),), failed={"membership": "ValueError"}), "FAIL"),
+    (AuditReport((score(0.02, 0.01, float("nan")),)), "FAIL"),
+]
+
+
+@pytest.mark.parametrize(("report", "outcome"), JUDGED)
+def test_verdicts(report: AuditReport, outcome: Outcome):
+    report = replace(report, reasons={**ALONE, **report.reasons})
+    found, findings = judge_tables(report, limited(LINK, required=("record_linkage",)))
+    assert found == outcome
+    assert any(finding.outcome == outcome for finding in findings)
+
+
+def test_a_limit_that_was_not_measured_lets_nothing_pass_and_says_why():
+    report = AuditReport(kept(LINK), skipped={"known_pairs": "It knows nobody."}, reasons=ALONE)
+    assert judge_tables(report, limited(LINK))[0] == "PASS"
+    outcome, findings = judge_tables(report, limited(LINK, BREACH))
+    assert outcome == "REVIEW"
+    (open_one,) = [finding for finding in findings if finding.outcome != "PASS"]
+    assert open_one.check == BREACH
+    assert open_one.why == f"{BREACH} has a limit but was not measured. It knows nobody."
+    not_run = replace(report, skipped={}, reasons={**ALONE, "known_pairs": NOT_ASKED})
+    assert reviews(not_run, limited(LINK, BREACH)) == [BREACH]
+
+
+@pytest.mark.parametrize("why", sorted(NOTHING_TO_PLAY))
+def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: str):
+    policy = limited(LINK, "known_sample_pca.breach_rate")
+    report = AuditReport(kept(LINK), skipped={"known_sample_pca": why}, reasons=ALONE)
+    assert judge_tables(report, policy)[0] == "PASS"
+    required = replace(policy, required=("known_sample_pca",))
+    assert reviews(report, required) == ["required.known_sample_pca"]
+    # It stands in for nothing either.
+    alone = replace(report, scores=())
+    assert "covered.reconstruction or linkage" in reviews(
+        alone, limited("known_sample_pca.breach_rate", "knn_accuracy")
+    )
+
+
+@pytest.mark.parametrize(
+    ("reasons", "names", "missing"),
+    [
+        (ALONE, (LINK,), ()),
+        (ALONE, (BREACH,), ()),
+        (ALONE, ("record_linkage.partial.rate",), ("reconstruction or linkage",)),
+        (ALONE, ("distance_loss",), ("reconstruction or linkage",)),
+        ({}, (LINK,), ("membership",)),
+        ({}, (LINK, INFER, PAIR), ("membership",)),
+        ({}, (LINK, MEMBER), ()),
+        ({}, (MEMBER,), ("reconstruction or linkage",)),
+        (UNALIGNED, (MEMBER,), ("inference or linkability",)),
+        (UNALIGNED, (MEMBER, PAIR), ()),
+        (UNALIGNED, (INFER,), ("membership",)),
+        ({**UNALIGNED, **ALONE}, ("distance_loss",), ("inference or linkability",)),
+    ],
+)
+def test_each_kind_of_risk_needs_a_measured_limit(
+    reasons: dict[str, str], names: tuple[str, ...], missing: tuple[str, ...]
+):
+    report, policy = AuditReport(kept(*names), reasons=reasons), limited(*names)
+    if not missing:
+        assert judge_tables(report, policy)[0] == "PASS"
+    else:
+        assert reviews(report, policy) == [f"covered.{word}" for word in missing]
+
+
+def test_doubts_let_nothing_pass():
+    report = AuditReport(kept(LINK), reasons=ALONE, doubts=("Who knows.",))
+    assert reviews(report, limited(LINK)) == ["columns"]
+
+
+def test_nothing_judged_is_no_pass():
+    assert judge_tables(AuditReport(()), Policy(required=(), limits={}))[0] == "FAIL"
+
+
+def named(values: np.ndarray, prefix: str) -> pd.DataFrame:
+    return pd.DataFrame({f"{prefix}{j}": column for j, column in enumerate(values.T)})
+
+
+def audited(released: Any, limits: tuple[str, ...], **given: Any) -> tuple[AuditReport, Policy]:
+    """By an outsider who knows nobody."""
+    policy = replace(limited(*limits), attacker=Attacker(0, 0.0), effort="quick")
+    return audit_tables(named(X, "c"), released, policy=policy, **given), policy
+
+
+def test_a_renamed_copy_fails():
+    report, policy = audited(named(X[:, ::-1], "z"), (LINK, BREACH))
+    outcome, findings = judge_tables(report, policy)
+    assert outcome == "FAIL"
+    assert [finding.check for finding in findings if finding.outcome == "FAIL"] == [LINK]
+
+
+def test_a_release_that_nobody_could_attack_does_not_pass():
+    """Every third column under a root, so that neither values, laws nor distances are kept."""
+    report, policy = audited(named(np.sqrt(X[:, [2, 0, 1]] + 5.0), "z"), (LINK, "distance_loss"))
+    assert LINK not in {score.name for score in report.scores}
+    assert {LINK, "covered.reconstruction or linkage"} <= set(reviews(report, policy))
+
+
+def test_two_files_are_told_in_their_own_words():
+    common, _ = audited(named(X**2, "c"), ("known_sample_pca.breach_rate", LINK))
+    assert common.skipped["known_sample_pca"] == IN_THE_OPEN
+    everything = Policy(required=(), limits={}, attacker=Attacker(0, 0.0))
+    strange = audit_tables(named(X, "c"), named(np.sqrt(X[:, :3]), "z"), policy=everything)
+    assert strange.skipped["transform_inverse"] == OTHER_COLUMNS
+    plain = audit_tables(named(X, "c"), named(X + 50.0 * X**2, "c"), policy=everything)
+    for report in (strange, plain):
+        told = " ".join([*report.skipped.values(), *(score.sentence for score in report.scores)])
+        for word in ("[dataset]", "linear map", "public map", "published", "does not apply"):
+            assert word not in told
+    assert "takes the released values as they stand" in " ".join(s.sentence for s in plain.scores)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        (("PASS", "PASS"), "PASS"),
+        (("PASS", "REVIEW"), "REVIEW"),
+        (("REVIEW", "FAIL", "PASS"), "FAIL"),
+        (("PASS", "MAYBE"), "FAIL"),
+        ((), "FAIL"),
+    ],
+)
+def test_the_worst_finding_wins(outcomes: tuple[Any, ...], expected: str):
+    assert worst(tuple(Finding("check", outcome, "why") for outcome in outcomes)) == expected

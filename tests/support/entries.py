@@ -1,0 +1,231 @@
+"""What the tests run in place of ``ppdm`` itself: the same commands, with something injected.
+
+They run in children of the fork server, so that nothing here reaches the tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from ppdm_core.model.policy import Policy
+from ppdm_core.model.score import AuditReport
+from warehouse import checkpoints
+
+KEY = hashlib.sha256(b"a key that is only for tests").digest()
+
+
+def make_known() -> None:
+    """A dataset's first key is always the same one, so that two homes can be compared."""
+    import tqdm
+
+    import tasks.keys
+
+    class Known:
+        @staticmethod
+        def token_bytes(n: int) -> bytes:
+            return KEY
+
+    tasks.keys.secrets = Known  # type: ignore[assignment]
+    tempfile.tempdir = None  # TMPDIR is read again
+    tqdm.tqdm.set_lock(threading.RLock())  # its own is a semaphore that a killed process leaves
+
+
+def with_key(args: list[str]) -> None:
+    import ppdm.cli.app
+
+    make_known()
+    ppdm.cli.app.main(args)
+
+
+def noted(args: list[str]) -> None:
+    """Writes the name of every checkpoint to the file that is the first argument."""
+    path = Path(args[0])
+
+    def note(name: str) -> None:
+        with path.open("a") as file:
+            file.write(name + "\n")
+
+    checkpoints.LISTENERS.append(note)
+    with_key(args[1:])
+
+
+def killed(args: list[str]) -> None:
+    """Dies at the checkpoint that is the first argument."""
+    kill_at(args[0])
+    with_key(args[1:])
+
+
+def kill_at(point: str) -> None:
+    def strike(name: str) -> None:
+        if name == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    checkpoints.LISTENERS.append(strike)
+
+
+def asleep(args: list[str]) -> None:
+    """With a process of its own, as the attacks are."""
+    with subprocess.Popen(["sleep", args[0]]) as child:
+        print(child.pid, "asleep", flush=True)
+
+
+def many_flows(args: list[str]) -> None:
+    """Runs flows with subflows and tasks, one after the other."""
+    from prefect import flow, task
+
+    @task
+    def step() -> None: ...
+
+    @flow
+    def inner() -> None:
+        step()
+        step()
+
+    @flow
+    def outer() -> None:
+        for _ in range(5):
+            inner()
+
+    for _ in range(int(args[0])):
+        outer()
+
+
+def defective(args: list[str]) -> None:
+    """A library chokes on a cell, which is the first argument, and quotes it."""
+    import duckdb
+
+    import tasks.ingest.task
+
+    def profile(*given: object) -> None:
+        raise duckdb.ConversionException(f"Could not convert string '{args[0]}' to DOUBLE")
+
+    tasks.ingest.task.profile = profile  # type: ignore[assignment]
+    with_key(args[1:])
+
+
+def other_code(args: list[str]) -> None:
+    """As if the program had been changed."""
+    import tasks.ingest.task
+    import tasks.publish.task
+    from tasks.audit.self_test import PROVEN, version_of
+
+    other = "0123456789abcdef"
+    for module in (tasks.ingest.task, tasks.publish.task):
+        module.code_version = lambda: other  # type: ignore[assignment]
+    version = version_of(other)
+    PROVEN.update({(home, version, name): found for (home, _, name), found in PROVEN.items()})
+    prepared(args)
+
+
+def without_audit(args: list[str]) -> None:
+    """The audit that is the first argument is never asked for."""
+    import tasks.audit.task
+
+    every = tasks.audit.task.audit_names
+
+    def without_one(policy: Policy) -> tuple[str, ...]:
+        return tuple(name for name in every(policy) if name != args[0])
+
+    tasks.audit.task.audit_names = without_one
+    prepared(args[1:])
+
+
+def without_self_test(args: list[str]) -> None:
+    """The audit does not test itself, or only its attacks or its policy, whichever is left out."""
+    from tasks.audit.self_test import SelfTesting
+
+    if args[0] == "attacks":
+        SelfTesting.prove = lambda *given: None  # type: ignore[method-assign]
+    elif args[0] == "policy":
+        cover = SelfTesting.cover
+        SelfTesting.cover = lambda *given: forgetful(cover(*given))  # type: ignore[method-assign]
+    else:
+        SelfTesting.cover = lambda testing, worker, job, report: report  # type: ignore[method-assign]
+    prepared(args[1:])
+
+
+def forgetful(report: AuditReport) -> AuditReport:
+    assert report.self_test is not None
+    return replace(report, self_test=replace(report.self_test, coverage=None))
+
+
+def killed_steps(args: list[str]) -> None:
+    kill_at(args[0])
+    prepared(args[1:])
+
+
+def prepared(args: list[str]) -> None:
+    """The steps of a release, without Prefect, up to the one that is the first argument."""
+    from ppdm.cli.release import read_file
+    from tasks.audit import task as audit
+    from tasks.dataset_lock import taking_turns
+    from tasks.ingest import task as ingest
+    from tasks.judge import task as gate
+    from tasks.publish import task as publish
+    from tasks.sanitize import task as sanitize
+    from warehouse.runs import tidy
+
+    make_known()
+    plan = read_file(Path(args[-1]))[1]
+    with taking_turns(plan):
+        release_id = ingest.begin.fn(plan)
+        for step in (
+            ingest.load_raw,
+            ingest.validate,
+            sanitize.make_draws,
+            audit.attack_shadows,
+            gate.judge,
+        ):
+            step.fn(plan, release_id)
+            if step.name == args[0]:
+                return
+        print(publish.leave.fn(plan, release_id, False))
+        tidy(plan.store(), plan.dataset, plan.keep_raw)
+
+
+def as_user(args: list[str]) -> None:
+    """The command as another operating-system user, who is let in everywhere."""
+    os.setresuid(int(args[0]), 0, 0)
+    with_key(args[1:])
+
+
+def approved_by(args: list[str]) -> None:
+    """A user approves a release, and then the door is tried, without Prefect; unless it dies at
+    the checkpoint that is the second argument."""
+    from ppdm.cli.release import read_file
+    from tasks.dataset_lock import taking_turns
+    from tasks.judge.decision import record_decision
+    from tasks.publish.task import leave
+
+    user, point, release_id, file = args
+    os.setresuid(int(user), 0, 0)
+    make_known()
+    plan = read_file(Path(file))[1]
+    record_decision(plan, release_id, "approve", "I looked at it.")
+    kill_at(point)
+    with taking_turns(plan):
+        print(leave.fn(plan, release_id, False))
+
+
+def approved_in_a_group(args: list[str]) -> None:
+    """A user with no rights but those of the group that shares the home approves a release."""
+    from ppdm.cli.release import read_file
+    from tasks.judge.decision import record_decision
+    from tasks.release_summary import read_summary
+
+    user, group, release_id, file = args
+    plan = read_file(Path(file))[1]
+    read_summary(plan.store(), release_id)  # loads all that the user may not read
+    os.setgroups([])
+    os.setresgid(int(group), int(group), int(group))
+    os.setresuid(int(user), int(user), int(user))
+    record_decision(plan, release_id, "approve", "I looked at it.")
+    standing = read_summary(plan.store(), release_id).standing
+    print(standing.missing if standing else "nothing waits")

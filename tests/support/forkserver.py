@@ -1,0 +1,217 @@
+"""Commands as real processes without their import time: children of a preloaded fork server.
+
+The server is started once per test run (``warm``). No preloaded package starts a Python thread;
+the threads of OpenBLAS and jemalloc survive a fork by their own handlers.
+"""
+
+from __future__ import annotations
+
+import atexit
+import faulthandler
+import importlib
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any
+
+from tests.support.proofs import InEveryHome, proven
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("ppdm", "flows", "tasks")
+HEAVY = (
+    "scipy.stats",
+    "pandas",
+    "pyarrow.parquet",
+    "duckdb",
+    "sklearn.neighbors",
+    "prefect.main",
+    "prefect.artifacts",
+    "prefect.flow_engine",
+    "prefect.task_engine",
+    "mlflow.store.tracking.sqlalchemy_store",
+    "great_expectations",
+)
+_context = multiprocessing.get_context("forkserver")
+_is_warm = False
+
+
+@dataclass(frozen=True)
+class Result:
+    exit_code: int  # -9 after a SIGKILL
+    stdout: str
+    stderr: str
+
+
+class Command:
+    """A command that runs."""
+
+    def __init__(self, process: Any, folder: Path) -> None:
+        self._process = process
+        self._folder = folder
+        self.pid: int = process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self._process.is_alive())
+
+    def wait_for(self, text: str, timeout: float = 120) -> None:
+        """Until it has printed the text to stdout."""
+        deadline = time.monotonic() + timeout
+        while text not in self.output()[0]:
+            if not self.is_running or time.monotonic() > deadline:
+                raise AssertionError(f"The command did not print {text!r}: {self.wait(0)}")
+            time.sleep(0.02)
+
+    def output(self) -> tuple[str, str]:
+        """What it has printed so far."""
+        return (self._folder / "stdout").read_text(), (self._folder / "stderr").read_text()
+
+    def send(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def wait(self, timeout: float = 120) -> Result:
+        self._process.join(timeout)
+        in_time = not self._process.is_alive()
+        if not in_time:
+            self.send(signal.SIGUSR1)  # shows where each thread is
+            time.sleep(0.5)
+        self.kill()
+        self._process.join()
+        result = Result(self._process.exitcode, *self.output())
+        self._process.close()
+        shutil.rmtree(self._folder)
+        if not in_time:
+            raise AssertionError(f"The command did not end within {timeout:g} s: {result}")
+        return result
+
+
+def run_cli(
+    args: Sequence[str],
+    *,
+    env: Mapping[str, str | None] | None = None,
+    cwd: Path | str = ROOT,
+    timeout: float = 120,
+    entry: str = "ppdm.cli.app:main",
+) -> Result:
+    return start_cli(args, env=env, cwd=cwd, entry=entry).wait(timeout)
+
+
+def start_cli(
+    args: Sequence[str],
+    *,
+    env: Mapping[str, str | None] | None = None,
+    cwd: Path | str = ROOT,
+    entry: str = "ppdm.cli.app:main",
+) -> Command:
+    """Start ``entry(args)``; ``env`` is added to the environment of the tests, None removes."""
+    warm()
+    folder = Path(tempfile.mkdtemp(prefix="ppdm-command-"))
+    for name in ("stdout", "stderr"):
+        (folder / name).touch()
+    changed = {**os.environ, **(env or {})}
+    environment = {name: value for name, value in changed.items() if value is not None}
+    proofs = proven() if entry.startswith("tests.support") else {}
+    arguments = (entry, list(args), environment, str(cwd), str(folder), proofs)
+    process = _context.Process(target=_child, args=arguments)
+    process.start()
+    return Command(process, folder)
+
+
+def warm() -> None:
+    """Start the fork server; its imports go on in the background."""
+    global _is_warm
+    if _is_warm:
+        return
+    _is_warm = True
+    _context.set_forkserver_preload([*HEAVY, *_own_modules(), "tests.support.forkserver"])
+    # Python 3.11 does not hand its search path to the fork server.
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(ROOT)
+    try:
+        forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
+def cool() -> None:
+    """End the fork server: kindly if it is ready, at once if it still imports."""
+    server = forkserver._forkserver
+    pid = server._forkserver_pid
+    if not _is_warm or pid is None:
+        return
+    impatience = threading.Timer(2, os.kill, (pid, signal.SIGKILL))
+    impatience.start()
+    server._stop()
+    impatience.cancel()
+
+
+def _own_modules() -> list[str]:
+    files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
+    paths = [file.relative_to(ROOT).with_suffix("") for file in files if file.stem[0] != "_"]
+    return sorted(".".join(path.parts) for path in paths)
+
+
+def _child(
+    entry: str,
+    args: list[str],
+    environment: dict[str, str],
+    cwd: str,
+    out: str,
+    proofs: dict[Any, Any],
+) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(cwd)
+    sys.argv = ["ppdm", *args]
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        descriptor = os.open(Path(out, name), os.O_WRONLY | os.O_APPEND)
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    faulthandler.register(signal.SIGUSR1)
+    sys.modules["tasks.audit.self_test"].PROVEN = InEveryHome(proofs)  # type: ignore[attr-defined]
+    _wake_libraries()
+    code = _call(entry, args)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.exit(code)
+
+
+def _wake_libraries() -> None:
+    """What an import would have read from the environment or the clock."""
+    time.tzset()
+    sys.modules["prefect.context"].refresh_global_settings_context()
+    sys.modules["numpy"].random.seed()
+
+
+def _call(entry: str, args: list[str]) -> int:
+    """Run the command and end it as the interpreter would."""
+    module, name = entry.split(":")
+    try:
+        code = getattr(importlib.import_module(module), name)(args)
+    except SystemExit as end:
+        code = end.code
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    atexit._run_exitfuncs()
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code
+    print(code, file=sys.stderr)
+    return 1

@@ -1,0 +1,114 @@
+"""A home with a row in every sealed table, and ways to damage it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ppdm_core.model.errors import Refused
+from ppdm_core.model.ledger import Account
+from warehouse.database import Run, Store
+from warehouse.home import Home
+from warehouse.integrity.history import check_history
+from warehouse.ledger.entries import Terms, keep_entry, next_number
+from warehouse.runs import begin_run
+
+TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+VERDICT: dict[str, Any] = {
+    "release_id": "wine-0001",
+    "outcome": "FAIL",
+    "data_digest": "d",
+    "policy_digest": "p",
+    "code_version": "c",
+    "findings": '[{"b": 1,  "a": 2}]',
+    "happened": TIME,
+}
+OTHERS = ("audit.decision", "audit.waiting", "audit.self_test")
+ANY = {"VARCHAR": "text", "JSON": "{}", "BIGINT": 7, "TIMESTAMP WITH TIME ZONE": TIME}
+STEPS = ("raw", "validated", "sanitized", "audited")
+
+
+def new_store(folder: Path) -> Store:
+    home = Home(folder)
+    home.create()
+    return Store(home)
+
+
+def begin(store: Store, dataset: str = "wine") -> Run:
+    run, _ = begin_run(
+        store,
+        dataset=dataset,
+        owner="cellar",
+        source_digest="s",
+        file_digest="f",
+        code_version="c",
+        pid=os.getpid(),
+        flow_run_id=None,
+    )
+    return run
+
+
+def judge(store: Store, run: Run) -> None:
+    """With a row in every table that is sealed; begin_run wrote those of the authors."""
+    for stage in STEPS:
+        with store.advance(run, stage):
+            pass
+    with store.advance(run, "refused") as change:
+        change.keep("audit.verdict", {**VERDICT, "release_id": run.release_id})
+        terms = Terms(run.dataset, "all", "pca_laplace")
+        charged = Account(spent=0.0, asked=0.0, after=0.0, records=0)
+        number = next_number(change.db)
+        keep_entry(change, run.release_id, number, terms, charged, "refused")
+        for table in OTHERS:
+            types = columns(change.db, table)
+            row = {name: ANY[kind] for name, kind in types.items() if name != "mac"}
+            change.keep(table, {**row, "release_id": run.release_id})
+
+
+def edit(store: Store, *statements: str) -> None:
+    with store.transaction("tests") as db:
+        for statement in statements:
+            db.execute(statement)
+
+
+class RollBack(Exception):
+    pass
+
+
+@contextmanager
+def damaged(store: Store, *statements: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """For a moment; nothing of it stays."""
+    with suppress(RollBack), store.transaction("tests") as db:
+        for statement in statements:
+            db.execute(statement)
+        yield db
+        raise RollBack
+
+
+def check(store: Store) -> None:
+    with store.transaction("tests") as db:
+        check_history(db)
+
+
+def trouble(db: duckdb.DuckDBPyConnection) -> str:
+    """What is said to be wrong, if anything."""
+    try:
+        check_history(db)
+    except Refused as refusal:
+        return refusal.message
+    return ""
+
+
+def columns(db: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    rows = db.execute(
+        "select column_name, data_type from information_schema.columns "
+        "where table_schema || '.' || table_name = ?",
+        [table],
+    )
+    return dict(rows.fetchall())

@@ -1,0 +1,57 @@
+"""A release that dies before any line of its own code, from its verdict to the open door."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = tuple(str(ROOT / name) + os.sep for name in ("ppdm_core", "warehouse", "tasks", "flows"))
+NEVER = "0"
+
+
+def struck(args: list[str]) -> None:
+    """Judges an audited release and publishes it; dies before the line that is the first argument,
+    counted from 1 in the order in which lines are met first. 0: it lives, and tells all lines."""
+    from ppdm.cli.release import read_file
+    from tasks.dataset_lock import taking_turns
+    from tasks.ingest import task as ingest
+    from tasks.judge import task as gate
+    from tasks.publish import task as publish
+    from tests.support.entries import make_known
+
+    make_known()
+    plan = read_file(Path(args[-1]))[1]
+    with taking_turns(plan):
+        release_id = ingest.begin.fn(plan)
+        with watched(int(args[0])) as lines:
+            gate.judge.fn(plan, release_id)
+            publish.leave.fn(plan, release_id, False)
+    print("\n".join(f"{Path(file).relative_to(ROOT)}:{line}" for file, line in lines))
+
+
+@contextmanager
+def watched(deadly: int) -> Iterator[dict[tuple[str, int], None]]:
+    met: dict[tuple[str, int], None] = {}
+
+    def on_line(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            met[frame.f_code.co_filename, frame.f_lineno] = None
+            if len(met) == deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return on_line
+
+    def on_call(frame: FrameType, event: str, argument: Any) -> Any:
+        return on_line if frame.f_code.co_filename.startswith(OURS) else None
+
+    sys.settrace(on_call)
+    try:
+        yield met
+    finally:
+        sys.settrace(None)

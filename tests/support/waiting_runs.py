@@ -1,0 +1,143 @@
+"""Runs that wait for a decision, made without an audit; and people who decide, without accounts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import tasks.judge.decision
+import warehouse.approvals
+import warehouse.integrity.seals
+from ppdm_core.model.policy import Policy
+from ppdm_core.model.verdict import Finding, Outcome, Review, Verdict
+from tasks.context import Plan
+from warehouse.approvals import Choice, Person, Standing, standing
+from warehouse.columns import Source
+from warehouse.database import Run, Store
+from warehouse.home import Home
+from warehouse.ledger.entries import Terms, charge
+from warehouse.publishing.publish import read_verdict
+from warehouse.runs import begin_run, must_find
+from warehouse.sources import SOURCES
+
+ANN, BOB, CAT = Person(1001, "ann"), Person(1002, "bob"), Person(1003, "cat")
+OWNER, CODE = "Dora", "c" * 16
+STAGES: dict[Outcome, str] = {"PASS": "approved", "REVIEW": "waiting", "FAIL": "refused"}
+WHY: dict[Outcome, str] = {"PASS": "Fine.", "REVIEW": "Too few.", "FAIL": "Broken."}
+
+
+@dataclass
+class Office:
+    """A home, the people around it, and its clock."""
+
+    folder: Path
+    review: Review = field(default_factory=Review)
+    person: Person = ANN
+    file: str = "f"  # digest of the release file
+    time: datetime = datetime(2030, 1, 1, tzinfo=UTC)
+
+    def __post_init__(self) -> None:
+        home = Home(self.folder / "home")
+        home.create()
+        self.store = Store(home)
+        self.table = self.folder / "t.csv"
+        self.table.write_text("a,b\n1,2\n")
+
+    @property
+    def plan(self) -> Plan:
+        policy = Policy(required=(), limits={}, review=self.review)
+        source = Source("csv", str(self.table))
+        home = str(self.store.home.root)
+        file = json.dumps({"review": asdict(self.review)})
+        return Plan(
+            folder=str(self.folder),
+            file_digest=self.file,
+            home=home,
+            dataset="t",
+            owner=OWNER,
+            audience="all",
+            source=source,
+            columns=(),
+            method="m",
+            parameters={},
+            policy=policy,
+            file=file,
+        )
+
+    def begin(self) -> Run:
+        source = Source("csv", str(self.table))
+        return begin_run(
+            self.store,
+            dataset="t",
+            owner=OWNER,
+            source_digest=SOURCES["csv"].digest(source),
+            file_digest=self.file,
+            code_version=CODE,
+            pid=os.getpid(),
+            flow_run_id=None,
+        )[0]
+
+    def walk(self, run: Run, *stages: str) -> None:
+        for stage in stages:
+            with self.store.advance(run, stage):
+                pass
+
+    def judge(self, run: Run, outcome: Outcome) -> None:
+        """Stores a verdict as the gate does."""
+        verdict = Verdict(
+            outcome, (Finding("a", outcome, WHY[outcome]),), self.plan.policy.digest, "d", CODE
+        )
+        with self.store.advance(run, STAGES[outcome]) as change:
+            row = {**verdict.as_dict(), "findings": json.dumps(verdict.as_dict()["findings"])}
+            when = warehouse.integrity.seals.moment(change.db)
+            change.keep("audit.verdict", {"release_id": run.release_id, **row, "happened": when})
+            charge(change, run, Terms("t", "all", "m"), None, "refused by the ledger")
+            if outcome == "REVIEW":
+                kept = {"release_id": run.release_id, "file": self.plan.file}
+                change.keep("audit.waiting", kept)
+
+    def waiting(self) -> Run:
+        run = self.begin()
+        self.walk(run, "raw", "validated", "sanitized", "audited")
+        self.judge(run, "REVIEW")
+        return run
+
+    def decide(
+        self,
+        person: Person,
+        choice: Choice = "approve",
+        note: str = "I looked.",
+        release_id: str = "t-0001",
+    ) -> None:
+        self.person = person
+        tasks.judge.decision.record_decision(self.plan, release_id, choice, note)
+
+    def later(self, **span: float) -> None:
+        self.time += timedelta(**span)
+
+    def standing(self, release_id: str = "t-0001") -> Standing:
+        with self.store.transaction() as db:
+            verdict = read_verdict(db, release_id)
+            assert verdict is not None
+            return standing(db, release_id, verdict, self.review)
+
+    def stage(self, release_id: str = "t-0001") -> str:
+        with self.store.transaction() as db:
+            return must_find(db, release_id).stage
+
+
+@contextmanager
+def staffed(office: Office) -> Iterator[Office]:
+    """Whoever the office says runs the process, at the time that it says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(warehouse.approvals, "current_user", lambda: office.person)
+        patch.setattr(warehouse.integrity.seals, "now", lambda: office.time)
+        patch.setattr(tasks.judge.decision, "code_version", lambda: CODE)
+        yield office

@@ -1,0 +1,63 @@
+"""What `ppdm check` can tell from the run before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ppdm.cli.console import checked_text
+from tasks.ingest.source_check import FEWEST, check_source
+from tests.support.stewards import Steward, numbers
+
+
+@pytest.fixture
+def steward(tmp_path: Path) -> Steward:
+    return Steward(tmp_path, numbers(2 * FEWEST))
+
+
+def restless(steward: Steward) -> dict[str, float]:
+    found = check_source(steward.plan())["restless_columns"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_before_the_first_release_nothing_is_known(steward: Steward) -> None:
+    plan = steward.plan()
+    assert check_source(plan)["restless_columns"] == {}
+    assert not Path(plan.home, "private", "warehouse.duckdb").exists()
+
+
+def test_a_column_that_changes_everywhere_is_told(steward: Steward) -> None:
+    steward.release()
+    assert restless(steward) == {}
+    before = dict(steward.rows)
+    for i, (name, (x, y)) in enumerate(before.items()):
+        steward.rows[name] = (x / 2, y / 2 if i < 10 else y)
+    assert restless(steward) == {"x": 1.0}
+    # Written otherwise, it is the same number; people who are new have not changed.
+    steward.rows = {name: (f"{x!r}0", y) for name, (x, y) in before.items()}
+    steward.rows |= {f"new {i}": (0.5, 0.5) for i in range(50)}
+    assert restless(steward) == {}
+
+
+def test_few_records_may_all_change_by_chance(steward: Steward) -> None:
+    steward.release()
+    few = list(steward.rows)[: FEWEST - 1]
+    steward.rows = dict.fromkeys(few, (0.5, 0.5))
+    assert restless(steward) == {}
+
+
+def test_without_ids_everybody_is_drawn_anew_anyway(steward: Steward) -> None:
+    steward.record_id = None
+    steward.release()
+    steward.rows = numbers(2 * FEWEST, seed=2)
+    assert restless(steward) == {}
+
+
+def test_the_warning_names_column_and_remedy(steward: Steward) -> None:
+    steward.release()
+    steward.rows = {name: (x / 2, y) for name, (x, y) in steward.rows.items()}
+    plan = steward.plan()
+    text = checked_text(Path("release.toml"), plan, check_source(plan))
+    assert "'x' changed in 100 % of the records" in text and "Leave it out" in text

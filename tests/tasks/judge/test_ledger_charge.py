@@ -1,0 +1,214 @@
+"""What releases charge."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.policy import Limit
+from tasks.context import check_plan
+from tasks.judge.ledger_charge import terms_of, told_entry
+from tests.support.stewards import COLUMNS, NOISE, Steward, limits, numbers
+from warehouse import database as store_module
+from warehouse.columns import Column
+from warehouse.home import Home
+from warehouse.ledger.entries import check_ledger
+
+
+@pytest.fixture
+def steward(tmp_path: Path) -> Steward:
+    return Steward(tmp_path, numbers())
+
+
+LN = 2 * (1.0 / 0.5)  # two columns of width 1 with Laplace noise of scale 1/2, before the grid
+
+
+def test_a_history_adds_up_as_a_recount_of_the_table_says(steward: Steward) -> None:
+    """Repeats are free, a changed record is charged once, another b charges everybody."""
+    versions: dict[str, set[Any]] = {name: set() for name in steward.rows}
+
+    def week(b: float = 0.5) -> dict[str, Any]:
+        entry = steward.release(parameters={"b": b})
+        for name, row in steward.rows.items():
+            versions.setdefault(name, set()).add((row, b))
+        return entry
+
+    first = week()
+    assert first["records"] == 12 and first["asked"] == pytest.approx(LN, rel=0.01)
+    steward.rows["p3"] = (0.25, 0.75)
+    before = steward.rows.pop("p5")
+    steward.rows["new"] = (0.5, 0.5)
+    assert week()["records"] == 2
+    steward.rows["p5"] = before  # as it was: nothing of it is new
+    assert (week()["records"], week(b=0.25)["records"]) == (0, 13)
+    last = week(b=0.25)
+    assert last["records"] == 0
+    figure = {0.5: first["asked"], 0.25: last["total"] - 2 * first["asked"]}
+    recount = {name: math.fsum(figure[b] for _, b in found) for name, found in versions.items()}
+    assert steward.accounts() == pytest.approx(recount, abs=1e-9)
+    assert figure[0.25] == pytest.approx(2 * LN, rel=0.01)
+    assert last["total"] == pytest.approx(max(recount.values()))
+    with steward.store.transaction() as db:
+        check_ledger(db, [])
+
+
+def test_what_the_ledger_refuses_is_told_with_figures_and_charged_to_nobody(
+    steward: Steward,
+) -> None:
+    policy = replace(steward.policy, limits=limits(product=math.exp(1.5 * LN)))
+    one = steward.release(policy=policy)
+    assert one["kind"] == "charged"  # although the missing attacks made it a FAIL
+    assert one["findings"]["ledger.record"]["outcome"] == "PASS"
+    assert "room for 0 more such releases" in one["findings"]["ledger.record"]["why"]
+    steward.rows["p3"] = (0.25, 0.75)
+    two = steward.release()
+    assert (two["kind"], two["charges"], two["records"]) == ("refused", 0, 0)
+    finding = two["findings"]["ledger.record"]
+    assert finding["outcome"] == "FAIL"
+    for word in ("by up to 55, ", "asks for up to 55 for 1 record ", "Limit: 403 (DPO: for the "):
+        assert word in finding["why"]
+    assert "1 record has no room for it; nobody was charged." in finding["why"]
+    assert max(steward.accounts().values()) == pytest.approx(one["asked"])
+    steward.rows["p3"] = numbers()["p3"]
+    assert steward.release()["kind"] == "charged"  # nobody is drawn anew
+
+
+def test_no_bound_spends_everything_unless_it_is_waived_by_name(steward: Steward) -> None:
+    strict = replace(steward.policy, limits=limits(product=1e9))
+    lax = replace(steward.policy, limits=limits(1e9, 1, waive=("random_rotation",)))
+    rotated = steward.release(method="random_rotation", parameters={}, policy=lax)
+    assert (rotated["kind"], rotated["asked"], rotated["draws"]) == ("charged", 0.0, 1)
+    assert rotated["unbounded"] == 12
+    noisy = steward.release(method="additive_noise", parameters=NOISE, policy=strict)
+    assert (noisy["kind"], noisy["spent"]) == ("refused", math.inf)
+    assert "random_rotation" in noisy["findings"]["ledger.record"]["why"]
+    steward.rows["p3"] = (0.25, 0.75)
+    again = steward.release(method="random_rotation", parameters={}, policy=lax)
+    assert (again["kind"], again["draws"]) == ("refused", 2)
+    assert "1 record has no room" in again["findings"]["ledger.draws"]["why"]
+
+
+WORD = Column("word", "feature", "categorical", categories=("a", "b"))
+MIXED = {
+    "numeric": {"method": "random_rotation"},
+    "categorical": {"method": "randomized_response", "gamma": {"attribute": 3}},
+}
+
+
+def test_a_waiver_of_a_pipeline_names_the_method_inside(steward: Steward) -> None:
+    rows = {name: (*row, "a") for name, row in steward.rows.items()}
+    open_to_all = {"amplification.record": Limit(1e9, "DPO", "for the test")}
+    found = {}
+    for waived in ("pipeline", "randomized_response", "random_rotation"):
+        given = {**open_to_all, **limits(1e9, 1, waive=(waived,))}
+        found[waived] = steward.release(
+            rows=rows,
+            columns=(*COLUMNS, WORD),
+            method="pipeline",
+            parameters=MIXED,
+            policy=replace(steward.policy, limits=given),
+        )
+    assert [entry["kind"] for entry in found.values()] == ["refused", "refused", "charged"]
+    assert (
+        "Name random_rotation in 'waive'" in found["pipeline"]["findings"]["ledger.record"]["why"]
+    )
+    told = told_entry(found["random_rotation"])
+    assert told is not None
+    assert (told["gamma_added"], told["gamma_so_far"]) == 2 * ("unbounded (waived), the rest 3",)
+    assert (told["draws"], told["waived"]) == (1, ["random_rotation"])
+
+
+def test_what_was_waived_is_still_told_to_be_unbounded(steward: Steward) -> None:
+    lax = replace(steward.policy, limits=limits(1e9, 2, waive=("random_rotation",)))
+
+    def told(**changes: Any) -> list[Any]:
+        found = told_entry(steward.release(policy=lax, **changes))
+        assert found is not None
+        return [found.get(name) for name in ("gamma_added", "gamma_so_far", "draws")]
+
+    before = told()
+    assert before[0] == before[1] and "unbounded" not in before[0] and before[2] is None
+    rotated = told(method="random_rotation", parameters={})
+    assert rotated[0] == "unbounded (waived)" and rotated[2] == 1
+    assert rotated[1].startswith("unbounded (waived), the rest ")
+    assert told(audience="others") == ["1", *rotated[1:]]  # the same draws
+
+
+def test_releases_from_before_the_ledger_are_charged_to_everybody(
+    steward: Steward, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = steward.folder / "migrations"
+    old.mkdir()
+    shutil.copy(store_module.MIGRATIONS / "0001_start.sql", old)
+    home = Home(steward.folder / "home")
+    home.create()
+    monkeypatch.setattr(store_module, "MIGRATIONS", old)
+    with store_module.opened(home.database) as db:
+        store_module.migrate(db)
+        write_old_releases(db)
+    monkeypatch.undo()
+    entry = steward.release(record_id=None)
+    assert (entry["spent"], entry["release_id"]) == (3.25, "people-0003")
+    assert (entry["records"], entry["charges"]) == (12, 1)  # one line for everybody
+    assert entry["total"] == pytest.approx(3.25 + entry["asked"])
+    with steward.store.transaction() as db:
+        check_ledger(db, [])
+        kinds = db.execute("select release_id, kind from ledger.entry order by number").fetchall()
+    assert kinds == [
+        ("people-0001", "inherited"),
+        ("people-0002", "inherited"),
+        ("people-0003", "charged"),
+    ]
+
+
+def write_old_releases(db: Any) -> None:
+    db.execute("insert into meta.dataset values ('people', 'registry', null, now())")
+    for number, (stage, ln_gamma) in enumerate((("rehearsed", "2.0"), ("refused", "1.25")), 1):
+        name = f"people-{number:04d}"
+        db.execute(
+            "insert into meta.run values (?, 'people', ?, 's', 'f', 'c', ?, 1, null, now())",
+            [name, number, stage],
+        )
+        db.execute(
+            "insert into meta.event (happened, dataset, release_id, kind, detail) "
+            "values (now(), 'people', ?, ?, '{}')",
+            [name, stage],
+        )
+        fact = {"method": "additive_noise", "guarantee": {"ln_record": ln_gamma}, "fit": None}
+        fact |= {"set_aside_share": 0.0}
+        values = [name, "sanitized", json.dumps(fact)]
+        db.execute("insert into meta.fact (release_id, kind, value) values (?, ?, ?)", values)
+        db.execute(
+            "insert into audit.verdict values (?, 'PASS', 'd', 'p', 'c', '[]', now())", [name]
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        (limits(product=0.5), "at least 1"),
+        (limits(product=math.inf), "at least 1"),
+        (limits(product=math.nan), "at least 1"),
+        (limits(draws=0), "at least 1"),
+        (limits(product=10, waive=("random_rotation",)), "nothing counts their draws"),
+    ],
+)
+def test_limits_that_make_no_sense_are_told_before_any_record_is_read(
+    steward: Steward, given: dict[str, Limit], word: str
+) -> None:
+    with pytest.raises(BadInput, match=word):
+        check_plan(replace(steward.plan(), policy=replace(steward.policy, limits=given)))
+
+
+def test_a_waiver_names_the_audience_that_is_counted_apart(steward: Steward) -> None:
+    plan = steward.plan()
+    shared = terms_of(plan)
+    apart = terms_of(replace(plan, policy=replace(plan.policy, collusion_waiver="the DPO")))
+    assert (shared.scope["audience"], apart.scope["audience"]) == (None, "partners")

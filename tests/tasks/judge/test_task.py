@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ppdm_core.model.verdict import Finding
+from tasks.judge.task import earlier_refusals
+from warehouse.clock import now
+from warehouse.database import Run, Store, keep_fact
+from warehouse.home import Home
+from warehouse.runs import begin_run
+
+BEGUN = ("raw", "validated")
+REFUSED = ("raw", "validated", "sanitized", "audited", "refused")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    home = Home(tmp_path / "home")
+    home.create()
+    return Store(home)
+
+
+def run_to(
+    store: Store,
+    stages: tuple[str, ...],
+    *,
+    source: str,
+    file: str,
+    method: str = "pca_laplace",
+    data: str = "",
+) -> Run:
+    """``data``: what the release uses of the source; if not given, all of it."""
+    run, _ = begin_run(
+        store,
+        dataset="wine",
+        owner="cellar",
+        source_digest=source,
+        file_digest=file,
+        code_version="c",
+        pid=os.getpid(),
+        flow_run_id=None,
+    )
+    for stage in stages:
+        with store.advance(run, stage) as change:
+            if stage == "validated":
+                keep_fact(change.db, run, stage, {"data": data or source})
+                change.detail["data"] = data or source
+            if stage == "sanitized":
+                keep_fact(change.db, run, stage, {"method": method})
+    return run
+
+
+def findings(store: Store, run: Run) -> tuple[Finding, ...]:
+    with store.transaction() as db:
+        return earlier_refusals(db, run)
+
+
+@pytest.mark.parametrize("method", ["pca_laplace", "random_rotation"])
+def test_after_a_refusal_other_settings_are_left_to_people(store: Store, method: str) -> None:
+    run_to(store, REFUSED, source="same data", file="first settings", method=method)
+    run_to(store, REFUSED, source="other data", file="first settings")
+    run_to(store, REFUSED, source="same data", file="third settings")
+    run = run_to(store, BEGUN, source="same data", file="third settings")
+    (finding,) = findings(store, run)
+    assert finding.outcome == "REVIEW"
+    assert "(wine-0001)." in finding.why
+
+
+def test_what_a_release_does_not_use_makes_no_other_data(store: Store) -> None:
+    run_to(store, REFUSED, source="one file", file="first settings", data="same records")
+    run = run_to(store, BEGUN, source="another file", file="new settings", data="same records")
+    (finding,) = findings(store, run)
+    assert finding.outcome == "REVIEW"
+
+
+def test_an_audit_whose_verdict_was_not_awaited_counts(store: Store) -> None:
+    """Its scores could be read already."""
+    run_to(store, REFUSED[:-1], source="same data", file="first settings")
+    run = run_to(store, BEGUN, source="same data", file="second settings")
+    (finding,) = findings(store, run)
+    assert finding.outcome == "REVIEW"
+
+
+def test_other_code_is_another_try(store: Store) -> None:
+    run_to(store, REFUSED, source="same data", file="first settings")
+    run = run_to(store, BEGUN, source="same data", file="first settings")
+    assert findings(store, run) == ()
+    (finding,) = findings(store, replace(run, code_version="d"))
+    assert finding.outcome == "REVIEW"
+
+
+def test_a_first_try_has_nothing_to_tell(store: Store) -> None:
+    run = run_to(store, BEGUN, source="same data", file="first settings")
+    assert findings(store, run) == ()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "end", "is_told"),
+    [
+        ("REVIEW", "abandoned", True),  # nobody decided, and the author tries something else
+        ("REVIEW", "published", False),  # people approved it
+        ("PASS", "abandoned", False),
+        ("PASS", "refused", True),  # by the door
+    ],
+)
+def test_what_people_were_to_decide_is_not_tuned_away(
+    store: Store, outcome: str, end: str, is_told: bool
+) -> None:
+    first = run_to(store, REFUSED[:-1], source="same data", file="first settings")
+    values = [first.release_id, outcome, "d", "p", "c", "[]", now()]
+    with store.transaction() as db:
+        db.execute("insert into audit.verdict values (?, ?, ?, ?, ?, ?, ?, null)", values)
+    for stage in ("waiting" if outcome == "REVIEW" else "approved", end):
+        with store.advance(first, stage):
+            pass
+    run = run_to(store, BEGUN, source="same data", file="second settings")
+    assert bool(findings(store, run)) == is_told
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "outcome"),
+    [("same", "c", "FAIL"), ("other", "c", "REVIEW"), ("same", "d", "REVIEW")],
+)
+def test_what_somebody_rejected_is_not_asked_again(
+    store: Store, file: str, code: str, outcome: str
+) -> None:
+    first = run_to(store, REFUSED, source="same data", file="same")
+    decision = [first.release_id, "reject", 1, "bob", None, "No.", "d", "p", "c", now()]
+    with store.transaction() as db:
+        marks = ", ".join("?" for _ in decision)
+        db.execute(f"insert into audit.decision values ({marks}, null)", decision)
+    run = replace(run_to(store, BEGUN, source="same data", file=file), code_version=code)
+    (finding,) = findings(store, run)
+    assert finding.outcome == outcome
+    assert "wine-0001" in finding.why

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import errno
+import gc
+import pickle
+import traceback
+import weakref
+
+import duckdb
+import httpx
+import pytest
+
+from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
+from tasks.redaction import Shield, shielded
+
+CANARY = "canary-4711"
+
+
+@shielded
+def choke() -> None:
+    duckdb.sql(f"select '{CANARY}'::integer").fetchall()
+
+
+def text_of(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error)) + repr(pickle.dumps(error))
+
+
+def test_a_library_error_loses_its_values() -> None:
+    with pytest.raises(Defect) as caught:
+        choke()
+    assert CANARY not in text_of(caught.value)
+    assert "ConversionException" in str(caught.value)
+    assert caught.value.exit_code == 1
+
+
+def test_the_place_is_a_line_of_ours() -> None:
+    with pytest.raises(Defect, match=r"tests/tasks/test_redaction\.py:\d+"):
+        choke()
+
+
+def test_our_own_errors_pass_as_they_are() -> None:
+    given = BadInput("A sentence.", file="a.csv", column="x", remedy="Do that.")
+    with pytest.raises(BadInput) as caught, Shield():
+        raise given
+    assert caught.value is given
+
+
+def test_nothing_behind_an_error_is_kept() -> None:
+    class Rows:
+        pass
+
+    held: list[weakref.ref[Rows]] = []
+
+    def work() -> None:
+        rows = Rows()
+        held.append(weakref.ref(rows))
+        try:
+            raise ValueError(CANARY)
+        except ValueError:
+            raise BadInput("A sentence.") from None
+
+    with pytest.raises(BadInput) as caught, Shield():
+        work()
+    gc.collect()
+    assert held[0]() is None
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_trouble_of_the_machine_is_told_as_such(code: int) -> None:
+    with pytest.raises(MachineTrouble) as caught, Shield():
+        raise OSError(code, CANARY)
+    assert caught.value.exit_code == 5
+    assert CANARY not in str(caught.value)
+
+
+def test_a_lost_server_is_trouble_of_the_machine() -> None:
+    with pytest.raises(MachineTrouble, match="stopped answering"), Shield():
+        raise httpx.ConnectError(CANARY)
+
+
+def test_an_interrupt_is_not_an_error() -> None:
+    with pytest.raises(KeyboardInterrupt), Shield():
+        raise KeyboardInterrupt
+
+
+def test_errors_survive_pickling() -> None:
+    error = BadInput("A sentence.", file="a.csv", column="x", remedy="Do that.")
+    copy = pickle.loads(pickle.dumps(error))
+    assert isinstance(copy, PpdmError)
+    assert copy.as_dict() == error.as_dict()

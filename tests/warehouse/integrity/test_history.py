@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ppdm_core.model.errors import MachineTrouble, Refused
+from tests.support.sealed_home import (
+    OTHERS,
+    begin,
+    check,
+    damaged,
+    edit,
+    judge,
+    new_store,
+    trouble,
+)
+from warehouse import database as store_module
+from warehouse.checkpoints import LISTENERS
+from warehouse.database import Store, read_fact, tell
+from warehouse.home import Home
+from warehouse.integrity.history import check_history
+from warehouse.integrity.seals import sealed_rows
+from warehouse.publishing.manifest import NAME
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return new_store(tmp_path / "home")
+
+
+FIELDS = "(number, happened, dataset, release_id, kind, detail, mac)"
+DAMAGES = {
+    "deleted middle": ["delete from meta.event where number = 3"],
+    "deleted first": ["delete from meta.event where number = 1"],
+    "deleted last": ["delete from meta.event where number = 6"],
+    "deleted tail": ["delete from meta.event where number > 3"],
+    "deleted all": ["delete from meta.event"],
+    "deleted and renumbered": [
+        "delete from meta.event where number = 3",
+        "update meta.event set number = number - 1 where number > 3",
+    ],
+    "swapped": ["update meta.event set number = 7 - number where number in (3, 4)"],
+    "repeated": ["insert into meta.event select * from meta.event where number = 2"],
+    "repeated as the last": [
+        f"insert into meta.event {FIELDS} select 7, happened, dataset, release_id, kind, detail, "
+        "mac from meta.event where number = 6"
+    ],
+    "added without a seal": [
+        f"insert into meta.event {FIELDS} select 7, happened, dataset, release_id, kind, detail, "
+        "null from meta.event where number = 6"
+    ],
+    "seals removed": ["update meta.event set mac = null", "update audit.verdict set mac = null"],
+    "a verdict deleted": ["delete from audit.verdict"],
+    "a verdict repeated": ["insert into audit.verdict select * from audit.verdict"],
+    "a verdict added": [
+        "insert into audit.verdict select * replace ('PASS' as outcome, null as mac) "
+        "from audit.verdict"
+    ],
+    "a verdict of another release": ["update audit.verdict set release_id = 'wine-0002'"],
+    "a stage": ["update meta.run set stage = 'approved'"],
+    "a run deleted": ["delete from meta.run"],
+    "a run of other data": ["update meta.run set source_digest = 'other'"],
+    "a run of another file": ["update meta.run set file_digest = 'other'"],
+    "a run of another dataset": ["update meta.run set dataset = 'beer'"],
+    "a version": ["insert into published.version values ('wine', 1, 'wine-0001', 'd', 'm', now())"],
+    "the column of seals dropped": ["alter table audit.verdict drop column mac"],
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+def test_damage_is_found_and_stays_found(template: Store, what: str) -> None:
+    with damaged(template, *DAMAGES[what]) as db:
+        assert trouble(db)
+        tell(db, "wine", "", "note", {})  # life goes on, and covers nothing up
+        assert trouble(db)
+
+
+def test_the_first_broken_row_is_named(template: Store) -> None:
+    with damaged(template, "update meta.event set kind = 'x' where number in (3, 5)") as db:
+        assert trouble(db).startswith("Event 3 (wine-0001, x) was changed")
+
+
+def test_a_row_cannot_move_to_another_table(template: Store) -> None:
+    copied = "create table audit.twin as select * from audit.verdict"
+    with damaged(template, copied, "delete from audit.verdict") as db:
+        assert trouble(db).startswith("Row 1 of audit.twin (wine-0001) was changed")
+
+
+HEADS: dict[str, Callable[[Path], Any]] = {
+    "gone": Path.unlink,
+    "empty": lambda path: path.write_text(""),
+    "no object": lambda path: path.write_text("[1]"),
+    "set back": lambda path: path.write_text(path.read_text().replace(": 6,", ": 3,")),
+    "of no event": lambda path: path.write_text('{"number": 0, "mac": "", "seal": ""}'),
+}
+
+
+@pytest.mark.parametrize("what", HEADS)
+def test_a_head_cannot_be_written_by_others(judged: Store, what: str) -> None:
+    HEADS[what](judged.home.head)
+    with pytest.raises(Refused, match=r"history\.head"):
+        check(judged)
+    with judged.transaction() as db:
+        tell(db, "wine", "", "note", {})
+    with pytest.raises(Refused, match=r"history\.head"):
+        check(judged)
+
+
+def test_a_cut_tail_is_found_by_the_head(judged: Store) -> None:
+    """Cut so that all that is left fits together."""
+    edit(judged, "delete from meta.event where number = 6")
+    edit(judged, *(f"delete from {table}" for table in ("audit.verdict", "ledger.entry", *OTHERS)))
+    edit(judged, "update meta.run set stage = 'audited'")
+    with pytest.raises(Refused, match="once had an event 6"):
+        check(judged)
+    with judged.transaction() as db:
+        tell(db, "wine", "", "note", {})  # another event 6
+    with pytest.raises(Refused, match="once had an event 6"):
+        check(judged)
+
+
+def test_a_home_that_was_put_back_is_found_by_what_was_published_since(judged: Store) -> None:
+    """And only by that: a whole private folder of yesterday is whole."""
+    saved = judged.home.root / "saved"
+    shutil.copytree(judged.home.private, saved)
+    begin(judged, "beer")
+    shutil.rmtree(judged.home.private)
+    saved.rename(judged.home.private)
+    check(judged)
+    folder = judged.home.published / "beer" / "0001"
+    folder.mkdir(parents=True)
+    (folder / NAME).write_text("{}")
+    with pytest.raises(Refused, match="beer-0001 is published"):
+        check(judged)
+
+
+def test_a_crash_before_the_head_is_written_is_no_damage(store: Store) -> None:
+    class Struck(BaseException):
+        pass
+
+    def strike(name: str) -> None:
+        if name == "events committed":
+            raise Struck
+
+    LISTENERS.append(strike)
+    try:
+        with pytest.raises(Struck):
+            begin(store)
+    finally:
+        LISTENERS.remove(strike)
+    assert json.loads(store.home.head.read_text())["number"] == 0
+    check(store)
+    begin(store)
+    assert json.loads(store.home.head.read_text())["number"] == 2
+    check(store)
+
+
+def test_a_full_disk_after_the_commit_undoes_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(store)
+
+    def fail(*given: object) -> None:
+        raise MachineTrouble("The disk is full.")
+
+    monkeypatch.setattr("warehouse.integrity.events.write_head", fail)
+    begin(store, "beer")
+    monkeypatch.undo()
+    assert json.loads(store.home.head.read_text())["number"] == 1
+    check(store)
+
+
+def old_warehouse(home: Home, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """As the first version of the schema left it: two events and a verdict."""
+    only_first = home.root / "migrations"
+    only_first.mkdir()
+    first = store_module.MIGRATIONS / "0001_start.sql"
+    shutil.copyfile(first, only_first / first.name)
+    store = Store(home)
+    monkeypatch.setattr(store_module, "MIGRATIONS", only_first)
+    run = "values ('wine-0001', 'wine', 1, 's', 'f', 'c', 'refused', 1, null, now())"
+    edit(
+        store,
+        f"insert into meta.run {run}",
+        *(
+            "insert into meta.event (happened, dataset, release_id, kind, detail) "
+            f"values (now(), 'wine', 'wine-0001', '{kind}', '{{}}')"
+            for kind in ("created", "refused")
+        ),
+        "insert into audit.verdict values ('wine-0001', 'FAIL', 'd', 'p', 'c', '[]', now())",
+        "insert into meta.fact values ('wine-0001', 'report', '{\"n\": 3}')",
+    )
+    monkeypatch.undo()
+    check(store)  # nothing is sealed yet, and nothing can be wrong
+    return store
+
+
+EARLIER_DAMAGES = {
+    "an old verdict edited": "update audit.verdict set outcome = 'PASS' where mac is null",
+    "an old verdict deleted": "delete from audit.verdict where mac is null",
+    "an old event edited": "update meta.event set kind = 'approved' where number = 2",
+    "an old event deleted": "delete from meta.event where number = 1",
+    "all old rows deleted": "delete from meta.event where mac is null",
+    "a seal removed": "update audit.verdict set mac = null",
+}
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """An older warehouse that was used since there are seals."""
+    home = Home(tmp_path_factory.mktemp("grown"))
+    home.create()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        store = old_warehouse(home, monkeypatch)
+    judge(store, begin(store, "beer"))
+    return store
+
+
+@pytest.mark.parametrize("what", EARLIER_DAMAGES)
+def test_older_rows_do_not_change_once_sealed(what: str, grown: Store) -> None:
+    with damaged(grown, EARLIER_DAMAGES[what]) as db:
+        assert trouble(db)
+
+
+def test_an_older_warehouse_is_sealed_from_now_on(grown: Store) -> None:
+    with grown.transaction() as db:
+        found = check_history(db)
+        kinds = db.execute("select kind from meta.event order by number limit 4").fetchall()
+        with pytest.raises(Refused, match="was changed"):
+            sealed_rows(db, "audit.verdict", "release_id = 'wine-0001'")
+        assert read_fact(db, "wine-0001", "report") == {"n": 3}
+    assert kinds == [("created",), ("refused",), ("earlier history",), ("created",)]
+    assert found.unsealed == 3
+    assert [event["number"] for event in found.events] == [*range(3, 10)]

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, Refused
+from tests.support.sealed_home import (
+    OTHERS,
+    TIME,
+    VERDICT,
+    begin,
+    check,
+    columns,
+    damaged,
+    edit,
+    judge,
+    new_store,
+    trouble,
+)
+from warehouse.database import Store, keep_fact, read_fact, tell
+from warehouse.integrity import home_key, seals
+from warehouse.integrity.history import check_history
+from warehouse.integrity.seals import EVENTS, keep, moment, sealed_rows, sealed_tables
+from warehouse.runs import must_find
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return new_store(tmp_path / "home")
+
+
+def test_an_untouched_history_is_whole(template: Store) -> None:
+    with template.transaction() as db:
+        found = check_history(db)
+        (row,) = sealed_rows(db, "audit.verdict")
+    assert found.rows == len(TABLES) - 1 + 1  # one in each but the events, and two authors
+    assert [event["number"] for event in found.events] == [1, 2, 3, 4, 5, 6]
+    assert found.unsealed == 0
+    assert row == VERDICT
+
+
+def test_the_mac_is_that_of_an_independent_formula(judged: Store) -> None:
+    """HMAC over canonical JSON, with a key that is derived from the file."""
+    root = bytes.fromhex(home_key.key_path(judged.home).read_text())
+    key = hashlib.blake2b(key=root, person=b"ppdm seals", digest_size=32).digest()
+    fields = {name: ["text", value] for name, value in VERDICT.items() if name != "happened"}
+    fields["happened"] = ["time", "2026-01-02T03:04:05.678901+00:00"]
+    content = {"previous": "", "row": fields, "table": "audit.verdict"}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    with judged.transaction() as db:
+        ((mac,),) = db.execute("select mac from audit.verdict").fetchall()
+    assert mac == hmac.new(key, text.encode(), "sha256").hexdigest()
+
+
+CHANGED = {
+    "VARCHAR": "'x' || coalesce({0}, '')",
+    "JSON": "'{{\"x\": 1}}'",
+    "INTEGER": "coalesce({0}, 0) + 1",
+    "BIGINT": "coalesce({0}, 0) + 1",
+    "DOUBLE": "nextafter({0}, 1.0)",
+    "TIMESTAMP WITH TIME ZONE": "{0} + interval 1 microsecond",
+}
+TABLES = ("audit.verdict", "ledger.entry", "meta.author", EVENTS, *OTHERS)
+EMPTIED = {
+    ("meta.event", "number"): ["null"],
+    ("audit.decision", "shown"): ["null", "''"],
+    **{(table, "mac"): ["null", "''"] for table in TABLES},
+}
+
+
+def test_every_sealed_table_is_tried(template: Store) -> None:
+    with template.transaction() as db:
+        assert sealed_tables(db) == sorted(TABLES)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_edited_field_is_found(template: Store, table: str) -> None:
+    """Of the last row of a table, and of an event in the middle; also if it is emptied."""
+    last = f"rowid = (select max(rowid) from {table})"
+    with damaged(template) as db:
+        ((place,),) = db.execute(
+            f"select rowid from {table} where {'number = 5' if table == EVENTS else last}"
+        ).fetchall()
+        for name, kind in columns(db, table).items():
+            ((kept,),) = db.execute(f"select {name} from {table} where rowid = {place}").fetchall()
+            for value in (CHANGED[kind].format(name), *EMPTIED.get((table, name), ())):
+                db.execute(f"update {table} set {name} = {value} where rowid = {place}")
+                assert trouble(db), f"{name} = {value}"
+            db.execute(f"update {table} set {name} = ? where rowid = {place}", [kept])
+        assert trouble(db) == ""
+
+
+def test_an_old_row_in_place_of_a_new_one_is_found(judged: Store) -> None:
+    judge(judged, begin(judged, "beer"))
+    check(judged)
+    edit(
+        judged,
+        "update audit.verdict set mac = (select mac from audit.verdict where release_id = "
+        "'wine-0001'), outcome = 'FAIL', release_id = 'wine-0001' where release_id = 'beer-0001'",
+    )
+    with judged.transaction() as db, pytest.raises(Refused, match="there twice"):
+        sealed_rows(db, "audit.verdict")
+    with pytest.raises(Refused, match="no event tells of it"):
+        check(judged)
+
+
+def test_a_row_that_no_event_names_is_found(judged: Store) -> None:
+    with judged.transaction() as db:
+        keep(db, "audit.verdict", {**VERDICT, "release_id": "wine-0009"})
+    with pytest.raises(Refused, match="no event tells of it"):
+        check(judged)
+
+
+def test_an_edited_fact_is_found_by_whoever_reads_it(template: Store) -> None:
+    with damaged(template) as db:
+        run = must_find(db, "wine-0001")
+        keep_fact(db, run, "report", {"scores": []})
+        assert read_fact(db, "wine-0001", "report") == {"scores": []}
+        for change in ("value = '{}'", "kind = 'ending'", "seal = null", "seal = ''"):
+            kept = db.execute("select * from meta.fact").fetchall()[0]
+            db.execute(f"update meta.fact set {change}")
+            with pytest.raises(Refused, match="was changed afterwards"):
+                read_fact(db, "wine-0001", "ending" if "kind" in change else "report")
+            db.execute("delete from meta.fact")
+            db.execute("insert into meta.fact values (?, ?, ?, ?)", kept)
+        db.execute("insert into meta.fact values ('wine-0001', 'report', '{}', null)")
+        with pytest.raises(Refused, match="was changed afterwards"):
+            read_fact(db, "wine-0001", "report")
+        assert read_fact(db, "wine-0002", "report") is None
+
+
+def test_values_of_different_types_have_different_seals() -> None:
+    key = home_key.HomeKey(bytes(32))
+    values: list[Any] = [1, 1.0, "1", True, None, "None", float("inf"), "inf", TIME, str(TIME)]
+    macs = {seals.mac_of(key, "t", {"x": value}) for value in values}
+    assert len(macs) == len(values)
+    pairs = [{"a": "b", "c": ""}, {"a": "bc"}, {"ab": "", "c": ""}, {"a": "b"}]
+    assert len({seals.mac_of(key, "t", pair) for pair in pairs}) == len(pairs)
+    with pytest.raises(Defect, match="cannot hold a bytes"):
+        seals.mac_of(key, "t", {"x": b"1"})
+
+
+def test_a_value_that_the_table_would_change_is_not_kept(store: Store) -> None:
+    edit(store, "create table meta.odd (x double, mac varchar)")
+    with store.transaction() as db:
+        keep(db, "meta.odd", {"x": 0.1})
+        keep(db, "meta.odd", {"x": float("inf")})
+        with pytest.raises(Refused):
+            keep(db, "meta.odd", {"x": 1})
+
+
+def test_the_key_is_made_once_and_for_its_owner_alone(judged: Store) -> None:
+    path = home_key.key_path(judged.home)
+    content = path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert judged.home.head.stat().st_mode & 0o777 == 0o600
+    judge(judged, begin(judged, "beer"))
+    assert path.read_text() == content
+    assert content.strip() not in repr(home_key.HomeKey(bytes.fromhex(content)))
+
+
+@pytest.mark.parametrize("what", ["missing", "replaced", "damaged"])
+def test_a_key_is_never_made_again(judged: Store, what: str) -> None:
+    path = home_key.key_path(judged.home)
+    if what == "missing":
+        path.unlink()
+    else:
+        path.write_text("ab" * 32 if what == "replaced" else "ab")
+    for action in (check, begin):
+        with pytest.raises(BadInput, match="ppdm key restore") as caught:
+            action(judged)
+        assert caught.value.exit_code == 2
+    assert path.exists() == (what != "missing")
+    with judged.transaction() as db:  # whoever only looks needs no key
+        assert db.execute("select count(*) from meta.event").fetchall() == [(6,)]
+
+
+@pytest.mark.parametrize("what", ["the same", "another", "none"])
+def test_a_warehouse_that_forgot_its_key_takes_no_new_one(judged: Store, what: str) -> None:
+    path = home_key.key_path(judged.home)
+    edit(judged, "delete from meta.home_key")
+    if what == "another":
+        path.write_text("ab" * 32)
+    if what == "none":
+        path.unlink()
+    for action in (check, begin):
+        with pytest.raises(BadInput, match="record of their key is gone"):
+            action(judged)
+    assert path.exists() == (what != "none")
+
+
+def test_a_clock_that_was_moved_back_stops_everything(
+    judged: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with judged.transaction() as db:
+        ((last,),) = db.execute("select max(happened) from meta.event").fetchall()
+    monkeypatch.setattr(seals, "now", lambda: last - timedelta(seconds=61))
+    with pytest.raises(MachineTrouble, match="clock") as caught:
+        begin(judged)
+    assert caught.value.exit_code == 5
+    monkeypatch.undo()
+    with judged.transaction() as db:
+        assert db.execute("select count(*) from meta.event").fetchall() == [(6,)]
+    check(judged)
+
+
+def test_a_clock_that_was_set_a_little_back_stands_still(
+    judged: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with judged.transaction() as db:
+        ((last,),) = db.execute("select max(happened) from meta.event").fetchall()
+        monkeypatch.setattr(seals, "now", lambda: last - timedelta(seconds=30))
+        assert moment(db) == last
+        tell(db, "wine", "", "note", {})
+    check(judged)
+    with judged.transaction() as db:
+        assert db.execute("select max(happened) from meta.event").fetchall() == [(last,)]
+
+
+def test_events_in_a_wrong_order_of_time_are_found(
+    judged: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if whoever wrote them had the key."""
+    monkeypatch.setattr("warehouse.integrity.events.moment", lambda db: TIME)
+    with judged.transaction() as db:
+        tell(db, "wine", "", "note", {})
+    with pytest.raises(Refused, match=r"Event 7 .* happened before"):
+        check(judged)

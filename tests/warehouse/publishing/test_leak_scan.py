@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import Refused
+from ppdm_core.model.release import Response
+from ppdm_core.model.schema import Categorical
+from warehouse.database import scratch
+from warehouse.publishing.leak_scan import (
+    Answered,
+    Expected,
+    check_bytes,
+    has_source_order,
+    most_by_chance,
+)
+from warehouse.sinks.parquet import write
+
+N = 200
+rng = np.random.default_rng(7)
+X = rng.random((N, 2))
+LABEL = ["a", "b"] * (N // 2)
+
+
+def save(
+    path: Path, Y: Floats, names: tuple[str, ...] = ("x", "y"), label: list[str] = LABEL
+) -> Path:
+    columns = {name: Y[:, i] for i, name in enumerate(names)}
+    table = pa.table({**columns, "label": label})
+    pq.write_table(table, path, write_statistics=False, use_dictionary=False, store_schema=False)
+    return path
+
+
+def expected(**changes: object) -> Expected:
+    base = Expected(
+        columns=("x", "y"),
+        label="label",
+        categories=("a", "b"),
+        rows=N,
+        atom=2.0**-30,
+        draws=2,
+        grid=np.full(2, 2.0**-30),
+        forbidden=frozenset({"id"}),
+        originals=(X,),
+        others=(),
+        same_columns=True,
+        source_order=rng.permutation(N).astype(np.float64),
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def test_honest_bytes_pass(tmp_path: Path) -> None:
+    check_bytes(save(tmp_path / "data.parquet", X + rng.random((N, 2))), expected())
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"columns": ("y", "x")}, "its columns are not"),
+        ({"forbidden": frozenset({"x"})}, "identifier or an excluded column"),
+        ({"rows": N + 1}, "rows that were audited"),
+        ({"categories": ("a",)}, "does not declare"),
+        ({"source_order": np.arange(N, dtype=np.float64)}, "order of the source"),
+        ({"source_order": np.arange(N, dtype=np.float64)[::-1]}, "order of the source"),
+    ],
+)
+def test_what_must_not_leave_is_stopped(
+    tmp_path: Path, change: dict[str, object], sentence: str
+) -> None:
+    path = save(tmp_path / "data.parquet", X + rng.random((N, 2)))
+    with pytest.raises(Refused, match=sentence):
+        check_bytes(path, expected(**change))
+
+
+def test_one_original_row_is_stopped(tmp_path: Path) -> None:
+    Y = X + rng.random((N, 2))
+    Y[17] = X[3]
+    with pytest.raises(Refused, match="rows equal to original"):
+        check_bytes(save(tmp_path / "data.parquet", Y), expected())
+
+
+def test_few_records_as_they_are_are_stopped_where_rows_of_others_may_be_met(
+    tmp_path: Path,
+) -> None:
+    """With two coarse columns chance may make some rows of anybody, but hardly one of its own."""
+    coarse, few = expected(grid=None, atom=2e-3), 4
+    Y = X + rng.random((N, 2))
+    Y[:few] = X[np.arange(few) + 10]  # of others: within the law
+    check_bytes(save(tmp_path / "data.parquet", Y), coarse)
+    Y[:few] = X[:few]
+    with pytest.raises(Refused, match="records as they are"):
+        check_bytes(save(tmp_path / "data.parquet", Y), coarse)
+
+
+def test_a_rare_value_in_any_column_is_stopped(tmp_path: Path) -> None:
+    Y = X + rng.random((N, 2))
+    Y[17, 1] = X[3, 0]  # off the grid: chance cannot make it
+    with pytest.raises(Refused, match="rare original values"):
+        check_bytes(save(tmp_path / "data.parquet", Y), expected(same_columns=False))
+
+
+def test_a_column_of_ids_is_stopped(tmp_path: Path) -> None:
+    ids = np.arange(1000.0, 1000.0 + N)
+    Y = np.column_stack([X[:, 0] + 1.5, rng.permutation(ids)])
+    # On a coarse grid every id can be met by chance, but not so often.
+    given = expected(others=(ids,), grid=np.full(2, 0.5), atom=1e-4)
+    with pytest.raises(Refused, match="rare original values"):
+        check_bytes(save(tmp_path / "data.parquet", Y), given)
+
+
+def test_a_copied_column_is_stopped_where_nothing_is_on_a_grid(tmp_path: Path) -> None:
+    Y = np.column_stack([X[:, 0], X[:, 1] + 1.5])
+    with pytest.raises(Refused, match="values of the records themselves"):
+        check_bytes(save(tmp_path / "data.parquet", Y), expected(grid=None, atom=3e-4))
+
+
+def test_a_column_that_says_the_same_of_everybody_tells_nothing(tmp_path: Path) -> None:
+    given = X.copy()
+    given[5, 0] = 0.5
+    Y = np.column_stack([np.full(N, 0.5), X[:, 1] + 1.5])
+    check_bytes(save(tmp_path / "data.parquet", Y), expected(originals=(given,), grid=None))
+
+
+def test_coincidences_that_the_law_makes_do_not_stop_a_release(tmp_path: Path) -> None:
+    g = 0.125
+    grid = np.rint(X / g) * g
+    Y = np.rint((X + rng.normal(size=X.shape)) / g) * g
+    given = expected(originals=(grid,), atom=0.1, grid=np.full(2, g))
+    check_bytes(save(tmp_path / "data.parquet", Y), given)
+
+
+def test_values_that_are_no_numbers_are_stopped(tmp_path: Path) -> None:
+    Y = X + 1.5
+    Y[0, 0] = np.nan
+    with pytest.raises(Refused, match="not numbers"):
+        check_bytes(save(tmp_path / "data.parquet", Y), expected())
+
+
+WORDS = ("red", "green", "blue")
+TRUE = rng.integers(0, 3, size=(N, 2), dtype=np.int32)
+
+
+def answered(gamma: float, missing: bool = False) -> tuple[Answered, ...]:
+    columns = (Categorical(name, WORDS, missing) for name in ("c", "d"))
+    return tuple(Answered(Response(c, gamma), T) for c, T in zip(columns, TRUE.T, strict=True))
+
+
+def save_words(path: Path, codes: np.ndarray, odd: str | None = "red") -> Path:
+    """A release without numbers; its first cell is ``odd``."""
+    columns = {name: [WORDS[i] for i in codes[:, j]] for j, name in enumerate("cd")}
+    columns["c"][0] = odd  # type: ignore[call-overload]
+    table = pa.table({**columns, "label": LABEL})
+    pq.write_table(table, path, write_statistics=False, use_dictionary=False, store_schema=False)
+    return path
+
+
+def check_words(path: Path, given: tuple[Answered, ...]) -> None:
+    check_bytes(path, expected(columns=(), grid=None, originals=(X[:, :0],), answered=given))
+
+
+def random_answers(gamma: float) -> np.ndarray:
+    is_kept = rng.random(TRUE.shape) < gamma / (gamma + 2)
+    return np.where(is_kept, TRUE, (TRUE + rng.integers(1, 3, size=TRUE.shape)) % 3)
+
+
+@pytest.mark.parametrize("gamma", [1.1, 3.0, 100.0])
+def test_honest_answers_pass(tmp_path: Path, gamma: float) -> None:
+    check_words(save_words(tmp_path / "data.parquet", random_answers(gamma)), answered(gamma))
+
+
+def test_answers_stand_behind_the_numbers_and_before_the_label(tmp_path: Path) -> None:
+    assert expected(answered=answered(3.0)).names == ("x", "y", "c", "d", "label")
+    with pytest.raises(Refused, match="its columns are not"):
+        check_bytes(save(tmp_path / "data.parquet", X + 1.5), expected(answered=answered(3.0)))
+
+
+@pytest.mark.parametrize("odd", ["purple", None])
+def test_an_undeclared_category_is_stopped(tmp_path: Path, odd: str | None) -> None:
+    path = save_words(tmp_path / "data.parquet", random_answers(3.0), odd)
+    with pytest.raises(Refused, match="not one that the release file declares") as caught:
+        check_words(path, answered(3.0))
+    assert "purple" not in str(caught.value)
+
+
+def test_an_empty_answer_passes_where_it_is_declared(tmp_path: Path) -> None:
+    path = save_words(tmp_path / "data.parquet", random_answers(3.0), None)
+    check_words(path, answered(3.0, missing=True))
+
+
+def test_categories_that_are_too_often_true_are_stopped(tmp_path: Path) -> None:
+    path = save_words(tmp_path / "data.parquet", random_answers(9.0))
+    with pytest.raises(Refused, match="true categories, more than chance"):
+        check_words(path, answered(3.0))
+
+
+def test_records_that_leave_as_they_came_are_stopped(tmp_path: Path) -> None:
+    """Each column is true as often as its law says, but in the same records."""
+    codes = np.where(np.arange(N)[:, None] % 5 < 3, TRUE, (TRUE + 1) % 3)
+    with pytest.raises(Refused, match="all their categories true"):
+        check_words(save_words(tmp_path / "data.parquet", codes), answered(3.0))
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"write_statistics": True}, "statistics"),
+        ({"use_dictionary": True}, "dictionaries"),
+        ({"store_schema": True}, "metadata"),
+    ],
+)
+def test_a_talkative_footer_is_stopped(
+    tmp_path: Path, option: dict[str, bool], sentence: str
+) -> None:
+    quiet = {"write_statistics": False, "use_dictionary": False, "store_schema": False}
+    Y = X + 1.5
+    table = pa.table({"x": Y[:, 0], "y": Y[:, 1], "label": LABEL})
+    pq.write_table(table, tmp_path / "data.parquet", **{**quiet, **option})
+    with pytest.raises(Refused, match=sentence):
+        check_bytes(tmp_path / "data.parquet", expected())
+
+
+def test_our_own_sink_is_quiet_and_repeats_its_bytes(tmp_path: Path) -> None:
+    query = "select i * 0.5 as x, i::double as y, 'a' as label from range(200000) t(i) order by i"
+    paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    for path in paths:
+        with scratch() as db:
+            write(db, query, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    table = pq.read_table(paths[0])
+    assert table.num_rows == 200_000
+    assert table.column("y").to_pylist() == list(map(float, range(200_000)))
+    metadata = pq.read_metadata(paths[0])
+    assert [metadata.row_group(i).num_rows for i in range(3)] == [65_536] * 3
+    assert metadata.metadata is None
+
+
+def test_a_random_order_is_not_taken_for_the_source_order() -> None:
+    alarms = [
+        has_source_order(rng.permutation(n).astype(np.float64))
+        for n in (2, 13, 14, 50, 1000)
+        for _ in range(200)
+    ]
+    assert not any(alarms)
+    assert has_source_order(np.arange(14.0))
+    assert not has_source_order(np.arange(13.0))  # chance does that once in 6e9
+
+
+def test_rows_of_one_record_stand_in_no_order_among_themselves() -> None:
+    few = np.repeat([3.0, 8.0], 40)
+    assert not any(has_source_order(rng.permutation(few)) for _ in range(200))
+    assert not has_source_order(np.full(40, 5.0))
+    assert has_source_order(np.repeat(np.arange(40.0), 5))
+
+
+def test_chance_counts_against_the_binomial_law() -> None:
+    assert most_by_chance(100, 0.0) == 0
+    assert most_by_chance(100, 1.0) == 100
+    assert most_by_chance(1, 1e-10) == 0
+    # Poisson with mean 1: P(more than 10) = 1.0e-8, P(more than 11) = 8.3e-10
+    assert most_by_chance(1_000_000, 1e-6) == 11

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from ppdm_core.model.errors import BadInput, Refused
+from warehouse.publishing.manifest import (
+    NAME,
+    canonical_json,
+    file_digest,
+    key_fingerprint,
+    public_pem,
+    read_public_key,
+    seal,
+    signed,
+    verify,
+)
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PUBLIC = KEY.public_key()
+OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
+
+
+def body_of(folder: Path) -> dict[str, Any]:
+    files = {path.name: {"sha256": file_digest(path)} for path in folder.iterdir()}
+    files.pop(NAME, None)
+    body = {"release_id": "wine-0001", "rows": 3, "files": files, "owner": "é"}
+    return {**body, "figures": [1, 1.5, None, True]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "0001"
+    folder.mkdir()
+    (folder / "data.parquet").write_bytes(bytes(range(64)))
+    (folder / "card.md").write_text("# A card\n")
+    (folder / NAME).write_bytes(signed(body_of(folder), KEY))
+    return folder
+
+
+def test_an_untouched_release_verifies(folder: Path) -> None:
+    for path in (folder, folder / NAME):
+        found = verify(path, PUBLIC)
+        assert found.manifest["release_id"] == "wine-0001"
+        assert (found.signer, found.is_checked) == (key_fingerprint(PUBLIC), True)
+    assert not verify(folder).is_checked
+
+
+def test_the_signature_is_of_the_canonical_bytes(folder: Path) -> None:
+    """As somebody without this program would check it."""
+    manifest = json.loads((folder / NAME).read_text())
+    del manifest["digest"]
+    signature = manifest.pop("signature")
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    PUBLIC.verify(bytes.fromhex(signature["ed25519"]), b"ppdm manifest 1\n" + text.encode())
+    digest = hashlib.sha256(PUBLIC.public_bytes_raw()).hexdigest()
+    assert signature["key"] == digest[:32]
+
+
+def test_the_digest_is_the_last_field(folder: Path) -> None:
+    text = (folder / NAME).read_text()
+    assert list(json.loads(text))[-1] == "digest"
+    assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize("key", [None, PUBLIC], ids=["no key", "key"])
+@pytest.mark.parametrize("name", ["data.parquet", "card.md", NAME])
+def test_any_changed_byte_is_found(folder: Path, name: str, key: Any) -> None:
+    """The signature, too, even by those who cannot check it."""
+    path = folder / name
+    original = path.read_bytes()
+    rng = random.Random(1)
+    for position in range(len(original)):
+        changed = bytearray(original)
+        changed[position] ^= rng.randrange(1, 256)
+        path.write_bytes(bytes(changed))
+        with pytest.raises(Refused):
+            verify(folder, key)
+    for other in (original + b" ", original[:-1], b"", original + original):
+        path.write_bytes(other)
+        with pytest.raises(Refused):
+            verify(folder, key)
+    path.write_bytes(original)
+    verify(folder, key)
+
+
+def test_a_changed_byte_of_a_large_file_is_found(folder: Path) -> None:
+    path, rng, size = folder / "data.parquet", random.Random(2), 3_000_001
+    path.write_bytes(rng.randbytes(size))
+    (folder / NAME).write_bytes(signed(body_of(folder), KEY))
+    verify(folder, PUBLIC)
+    with path.open("r+b", buffering=0) as file:
+        for place in (0, size - 1, *rng.sample(range(size), 50)):
+            file.seek(place)
+            (byte,) = file.read(1)
+            for value in (byte ^ rng.randrange(1, 256), byte):
+                file.seek(place)
+                file.write(bytes([value]))
+                if value != byte:
+                    with pytest.raises(Refused):
+                        verify(folder, PUBLIC)
+    verify(folder, PUBLIC)
+
+
+def test_whoever_makes_a_folder_anew_lacks_the_key(folder: Path) -> None:
+    """Other data with the right digests: only the signature tells."""
+    (folder / "data.parquet").write_bytes(b"other data")
+    kept = json.loads((folder / NAME).read_text())["signature"]
+    (folder / NAME).write_bytes(seal({**body_of(folder), "signature": kept}))
+    verify(folder)
+    with pytest.raises(Refused, match="signature that is not of this key"):
+        verify(folder, PUBLIC)
+    (folder / NAME).write_bytes(signed(body_of(folder), OTHER))
+    with pytest.raises(Refused, match="signed with another key"):
+        verify(folder, PUBLIC)
+    forged = json.loads(signed(body_of(folder), OTHER))["signature"] | {"key": kept["key"]}
+    (folder / NAME).write_bytes(seal({**body_of(folder), "signature": forged}))
+    with pytest.raises(Refused, match="signature that is not of this key"):
+        verify(folder, PUBLIC)
+
+
+def test_an_unsigned_manifest_is_whole_and_proves_nothing(folder: Path) -> None:
+    (folder / NAME).write_bytes(seal(body_of(folder)))
+    found = verify(folder)
+    assert (found.signer, found.is_checked) == (None, False)
+    with pytest.raises(Refused, match="is not signed"):
+        verify(folder, PUBLIC)
+
+
+def spaced(text: str) -> str:
+    return text.replace(":", ": ", 1)
+
+
+def reordered(text: str) -> str:
+    content = json.loads(text)
+    backward = dict(sorted(content.items(), reverse=True))
+    return json.dumps(backward, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def doubled(text: str) -> str:
+    return text.replace('"rows":3', '"rows":2,"rows":3')
+
+
+def escaped(text: str) -> str:
+    return text.replace("é", "\\u00e9")
+
+
+OTHER_FORMS: dict[str, Callable[[str], str]] = {
+    "spaces": spaced,
+    "order": reordered,
+    "twice": doubled,
+    "escapes": escaped,
+    "surrogate": lambda text: text.replace("é", "\\ud800"),
+    "number": lambda text: text.replace("1.5", "1.50"),
+    "exponent": lambda text: text.replace("1.5", "15e-1"),
+    "no number": lambda text: text.replace("1.5", "NaN"),
+    "too large": lambda text: text.replace("1.5", "1e999"),
+    "no newline": str.rstrip,
+    "carriage return": lambda text: text.replace("\n", "\r\n"),
+    "mark": lambda text: "\ufeff" + text,
+    "capitals": lambda text: text.replace(json.loads(text)["signature"]["ed25519"], "A" * 128),
+    "deep": lambda text: "[" * 100_000,
+    "a list": lambda text: "[]\n",
+    "a number": lambda text: "5\n",
+}
+
+
+@pytest.mark.parametrize("what", OTHER_FORMS)
+def test_what_is_not_canonical_is_refused(folder: Path, what: str) -> None:
+    """Also if it says the same."""
+    path = folder / NAME
+    text = path.read_text()
+    changed = OTHER_FORMS[what](text)
+    assert changed != text
+    path.write_text(changed, newline="")
+    with pytest.raises(Refused, match="was changed after the release"):
+        verify(folder, PUBLIC)
+    path.write_bytes(text.encode("utf-16"))
+    with pytest.raises(Refused):
+        verify(folder, PUBLIC)
+
+
+SIGNED = {"key": "0" * 32, "ed25519": "0" * 128}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": []},
+        {"files": {"card.md": "a digest"}},
+        {"files": {"../0001/card.md": {"sha256": "0"}}},
+        {"rows": "3"},
+        {"release_id": None},
+        {"signature": None},
+        {"signature": "by me"},
+        {"signature": {}},
+        {"signature": {**SIGNED, "key": "\x1b[31m" + "0" * 27}},
+        {"signature": {**SIGNED, "ed25519": "A" * 128}},
+        {"signature": {**SIGNED, "note": ""}},
+    ],
+    ids=str,
+)
+def test_a_manifest_of_another_form_is_refused(folder: Path, change: dict[str, Any]) -> None:
+    """Anybody can compute a digest; what they write must not trip us."""
+    (folder / NAME).write_bytes(seal({**body_of(folder), **change}))
+    with pytest.raises(Refused):
+        verify(folder)
+
+
+def test_no_manifest_holds_what_is_no_number() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical_json({"x": float("inf")})
+
+
+def test_missing_and_extra_files_are_found(folder: Path) -> None:
+    extra = folder / "more.txt"
+    extra.touch()
+    with pytest.raises(Refused, match=r"more\.txt is not part"):
+        verify(folder)
+    extra.unlink()
+    card = folder / "card.md"
+    card.unlink()
+    with pytest.raises(Refused, match=r"card\.md is missing"):
+        verify(folder)
+    card.mkdir()
+    with pytest.raises(Refused, match=r"card\.md was changed"):
+        verify(folder)
+
+
+def test_a_folder_without_a_manifest_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no manifest"):
+        verify(tmp_path)
+
+
+def test_a_public_key_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "steward.pem"
+    path.write_bytes(public_pem(PUBLIC))
+    assert path.read_text().startswith("-----BEGIN PUBLIC KEY-----\n")
+    assert read_public_key(path) == PUBLIC
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "text", "another kind"])
+def test_what_is_no_public_key_is_bad_input(tmp_path: Path, what: str) -> None:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    path = tmp_path / "key.pem"
+    other = X25519PrivateKey.generate().public_key()
+    pem = other.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    contents = {"empty": b"", "text": b"a key", "another kind": pem}
+    if what in contents:
+        path.write_bytes(contents[what])
+    with pytest.raises(BadInput, match="ppdm key public"):
+        read_public_key(path)

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ppdm_core.model.errors import BadInput, Defect
+from warehouse import database as store_module
+from warehouse.database import Run, Store, find_run, keep_fact, list_runs, read_fact
+from warehouse.home import Home
+from warehouse.runs import begin_run, reject_run, tidy
+from warehouse.stages import ALLOWED, FINISHED, ORDER, is_past
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    home = Home(tmp_path / "home")
+    home.create()
+    return Store(home)
+
+
+def begin(store: Store, *, source: str = "s1", code: str = "c1") -> Run:
+    run, _ = begin_run(
+        store,
+        dataset="wine",
+        owner="cellar",
+        source_digest=source,
+        file_digest="f1",
+        code_version=code,
+        pid=os.getpid(),
+        flow_run_id=None,
+    )
+    return run
+
+
+def events(store: Store) -> list[str]:
+    with store.transaction() as db:
+        rows = db.execute("select kind from meta.event order by number").fetchall()
+    return [row[0] for row in rows]
+
+
+def walk(store: Store, run: Run, *stages: str) -> None:
+    for stage in stages:
+        with store.advance(run, stage):
+            pass
+
+
+def test_the_private_folder_is_private(store: Store) -> None:
+    assert store.home.private.stat().st_mode & 0o777 == 0o700
+
+
+def test_every_stage_is_reachable_and_known() -> None:
+    reached = {"created"}
+    for stage in ORDER:
+        reached |= ALLOWED[stage]
+    assert reached == set(ALLOWED)
+    assert {"published", "refused", "unchanged"} <= FINISHED
+
+
+def test_a_step_and_its_event_come_together(store: Store) -> None:
+    run = begin(store)
+    with store.advance(run, "raw", rows=3) as change:
+        change.db.execute('create table raw."wine_0001" (x integer)')
+    assert events(store) == ["created", "raw"]
+    with store.transaction() as db:
+        found = find_run(db, "wine-0001")
+    assert found is not None and found.stage == "raw"
+
+
+def test_a_failed_step_leaves_nothing(store: Store) -> None:
+    run = begin(store)
+
+    def fail() -> None:
+        with store.advance(run, "raw") as change:
+            change.db.execute('create table raw."wine_0001" (x integer)')
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert events(store) == ["created"]
+    with store.transaction() as db:
+        tables = db.execute("select * from information_schema.tables where table_schema = 'raw'")
+        assert tables.fetchall() == []
+
+
+@pytest.mark.parametrize("stage", ["validated", "approved", "published", "created"])
+def test_no_stage_can_be_skipped(store: Store, stage: str) -> None:
+    run = begin(store)
+    with pytest.raises(Defect, match="cannot go from stage 'created'"), store.advance(run, stage):
+        pass
+    assert events(store) == ["created"]
+
+
+def test_a_finished_run_stays_finished(store: Store) -> None:
+    run = begin(store)
+    walk(store, run, "raw", "validated", "sanitized", "audited", "refused")
+    for stage in ALLOWED:
+        with pytest.raises(Defect), store.advance(run, stage):
+            pass
+    assert is_past("refused", "sanitized")
+    assert not is_past("raw", "validated")
+
+
+def test_the_same_release_continues_where_it_was(store: Store) -> None:
+    run = begin(store)
+    walk(store, run, "raw", "validated")
+    again = begin(store)
+    assert (again.release_id, again.stage) == (run.release_id, "validated")
+    assert events(store)[-1] == "continued"
+
+
+def test_other_data_or_code_abandons_a_dead_run(store: Store) -> None:
+    begin(store)
+    other = begin(store, source="s2")
+    assert other.release_id == "wine-0002"
+    third = begin(store, source="s2", code="c2")
+    assert third.release_id == "wine-0003"
+    with store.transaction() as db:
+        assert [run.stage for run in list_runs(db, "wine")] == ["abandoned", "abandoned", "created"]
+
+
+def test_rejecting_drops_the_tables_of_the_run_only(store: Store) -> None:
+    run = begin(store)
+    with store.advance(run, "raw") as change:
+        change.db.execute('create table raw."wine_0001" (x integer)')
+        change.db.execute('create table raw."wine_00010" (x integer)')
+    reject_run(store, run, {"kind": "bad_input"})
+    with store.transaction() as db:
+        tables = db.execute(
+            "select table_name from information_schema.tables where table_schema = 'raw'"
+        ).fetchall()
+        assert tables == [("wine_00010",)]
+
+
+def test_old_private_tables_are_dropped_and_facts_stay(store: Store) -> None:
+    for source in ("s1", "s2"):
+        run = begin(store, source=source)
+        with store.advance(run, "raw") as change:
+            change.db.execute(f'create table raw."{run.table}" (x integer)')
+            keep_fact(change.db, run, "validated", {"n": 3})
+        walk(store, run, "validated", "sanitized", "audited", "refused")
+    tidy(store, "wine", keep_raw=1)
+    with store.transaction() as db:
+        tables = db.execute(
+            "select table_name from information_schema.tables where table_schema = 'raw'"
+        ).fetchall()
+        assert tables == [("wine_0002",)]
+        assert read_fact(db, "wine-0001", "validated") == {"n": 3}
+
+
+def test_a_folder_that_no_record_knows_is_removed(store: Store) -> None:
+    run = begin(store)
+    walk(store, run, "raw", "abandoned")
+    folder = store.home.published / "wine" / "0001"
+    folder.mkdir(parents=True)
+    (store.home.published / "wine" / ".0001.tmp").mkdir()
+    tidy(store, "wine", keep_raw=1)
+    assert list((store.home.published / "wine").iterdir()) == []
+
+
+def test_a_newer_warehouse_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(store)
+    empty = store.home.root / "no_migrations"
+    empty.mkdir()
+    monkeypatch.setattr(store_module, "MIGRATIONS", empty)
+    with pytest.raises(BadInput, match="newer version") as caught, store.transaction():
+        pass
+    assert caught.value.exit_code == 2
+
+
+def test_migrations_run_once_and_in_order(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(store)
+    folder = store.home.root / "migrations"
+    shutil.copytree(store_module.MIGRATIONS, folder)
+    (folder / "9999_more.sql").write_text("create table meta.more (x integer);")
+    monkeypatch.setattr(store_module, "MIGRATIONS", folder)
+    for _ in range(2):
+        with store.transaction() as db:
+            assert db.execute("select count(*) from meta.more").fetchall() == [(0,)]
+            names = db.execute("select name from meta.migration order by number").fetchall()
+            steps = sorted(path.stem for path in store_module.MIGRATIONS.glob("*.sql"))
+            assert [name for (name,) in names] == steps
+            assert (steps[0], steps[-1]) == ("0001_start", "9999_more")
+
+
+def test_events_are_plain_json(store: Store) -> None:
+    begin(store)
+    with store.transaction() as db:
+        details = db.execute("select detail from meta.event").fetchall()
+    ((text,),) = details
+    detail = json.loads(text)
+    # The two who made it, the owner and this process, are sealed rows, which the event names.
+    assert len(detail.pop("sealed")) == 2
+    assert set(detail) == {"source", "file", "code"}

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import warehouse.validated_table
+from ppdm_core.model.errors import Defect
+from ppdm_core.model.schema import Categorical, Numeric
+from warehouse.columns import Column, Source
+from warehouse.sources import SOURCES
+from warehouse.validated_table import Validated, write_validated
+
+ODD = "o\"d'd. {x} ☃"
+Rows = list[tuple[Any, ...]]
+
+
+def key_of(identities: Sequence[bytes]) -> list[bytes]:
+    return [hashlib.sha256(identity).digest()[:16] for identity in identities]
+
+
+def number(name: str, **settings: Any) -> Column:
+    return Column(name, "feature", "numeric", **{"low": 0.0, "high": 10.0, **settings})
+
+
+def category(name: str, role: Any = "feature", **settings: Any) -> Column:
+    return Column(name, role, "categorical", categories=("b", "it's", "a"), **settings)
+
+
+def validated(
+    types: str,
+    rows: Rows,
+    *columns: Column,
+    record_id: str | None = None,
+    keys: Any = key_of,
+) -> tuple[Validated, list[str], Rows]:
+    with duckdb.connect(":memory:") as db:
+        db.execute("begin")
+        db.execute(f"create table raw (__ppdm_row bigint, {types})")
+        marks = ", ".join("?" * (len(rows[0]) + 1))
+        for position, row in enumerate(rows):
+            db.execute(f"insert into raw values ({marks})", [position, *row])
+        result = write_validated(db, "raw", "checked", columns, record_id, keys)
+        db.execute("commit")
+        written = db.execute("select * from checked order by __ppdm_row").fetchall()
+        return result, [str(column[0]) for column in db.description or ()], written
+
+
+def test_a_table_by_hand() -> None:
+    columns = (
+        Column("id", "identifier"),
+        number("x", missing="median"),
+        category("c"),
+        Column("notes", "exclude"),
+        category("y", "label"),
+        number(ODD, low="from_data", high="from_data", missing="drop_row"),
+    )
+    quoted = '"' + ODD.replace('"', '""') + '"'
+    result, names, rows = validated(
+        f"id varchar, x varchar, c varchar, notes varchar, y varchar, {quoted} varchar",
+        [
+            ("007", "12", "a", "n", "b", "3"),
+            ("7", None, "it's", "n", "a", "-4"),
+            ("é", "9", "b", "n", "a", None),
+            (" 7", "-0.0", "b", "n", "a", "1.5"),
+            ("z", "2", "b", "n", "a", "0"),
+        ],
+        *columns,
+        record_id="id",
+    )
+    keys = key_of([b"007", b"7", b" 7", b"z"])
+    assert names == ["__ppdm_row", "__ppdm_key", "x", "c", ODD, "__ppdm_label"]
+    assert rows == [
+        (0, keys[0], 10.0, 2, 3.0, 0),
+        (1, keys[1], 2.0, 1, -4.0, 2),  # median of 12, -0 and 2: the dropped row has no say
+        (2, keys[2], 0.0, 0, 1.5, 2),
+        (3, keys[3], 2.0, 0, 0.0, 2),
+    ]
+    assert math.copysign(1.0, rows[2][2]) == 1.0
+    assert (result.n, result.dropped_rows) == (4, 1)
+    assert result.clamped == {"x": 1, ODD: 0}
+    assert result.imputed == {"x": 1, ODD: 0}
+    assert result.schema.numeric == (Numeric("x", 0, 10), Numeric(ODD, -4.0, 3.0, from_data=True))
+    assert result.schema.categorical == (Categorical("c", ("b", "it's", "a")),)
+    assert result.schema.label == Categorical("y", ("b", "it's", "a"))
+
+
+def test_rows_of_unlisted_categories_are_dropped() -> None:
+    columns = (category("y", "label", outside="drop_row", missing="drop_row"), number("x"))
+    cells = [("a", "1"), ("A", "2"), (" a", "3"), (None, "4"), ("it's", "5")]
+    result, _, rows = validated("y varchar, x varchar", cells, *columns)
+    assert [(row[2], row[3]) for row in rows] == [(1.0, 2), (5.0, 1)]
+    assert (result.n, result.dropped_rows) == (2, 3)
+
+
+def test_an_empty_cell_is_not_an_unlisted_category() -> None:
+    columns = (category("y", "label", outside="drop_row"), number("x"))
+    with pytest.raises(Defect):
+        validated("y varchar, x varchar", [("a", "1"), (None, "2")], *columns)
+
+
+def test_an_empty_cell_is_kept_where_the_column_says_so() -> None:
+    columns = (category("c", missing="keep", outside="drop_row"), number("x"))
+    cells = [("a", "1"), (None, "2"), ("other", "3"), ("b", "4")]
+    result, _, rows = validated("c varchar, x varchar", cells, *columns)
+    assert [(row[2], row[3]) for row in rows] == [(2, 1.0), (-1, 2.0), (0, 4.0)]
+    assert result.schema.categorical == (Categorical("c", ("b", "it's", "a"), missing=True),)
+    assert result.dropped_rows == 1
+
+
+def test_an_unlisted_category_is_not_an_empty_cell() -> None:
+    columns = (category("c", missing="keep"), number("x"))
+    with pytest.raises(Defect):
+        validated("c varchar, x varchar", [("a", "1"), ("other", "2")], *columns)
+
+
+def test_without_label_and_id() -> None:
+    result, names, rows = validated("x double", [(1.0,), (2.0,)], number("x"))
+    assert names == ["__ppdm_row", "__ppdm_key", "x", "__ppdm_label"]
+    assert [row[1] for row in rows] == key_of([bytes(8), bytes(7) + b"\x01"])
+    assert [row[3] for row in rows] == [-1, -1]
+    assert result.schema.label is None
+
+
+def test_bounds_from_the_data_are_never_clamped_to() -> None:
+    column = number("x", low="from_data", high="from_data")
+    assert validated("x double", [(1.0,), (2.0,)], column)[0].clamped == {"x": 0}
+
+
+def test_types_of_the_table() -> None:
+    with duckdb.connect(":memory:") as db:
+        db.execute("create table raw as select 0::bigint as __ppdm_row, 'b' as c, 1 as x, 'a' as y")
+        columns = (category("c"), number("x"), category("y", "label"))
+        write_validated(db, "raw", "checked", columns, None, key_of)
+        described = db.execute("describe checked").fetchall()
+    assert [row[1] for row in described] == ["BIGINT", "BLOB", "INTEGER", "DOUBLE", "INTEGER"]
+    assert {row[2] for row in described} == {"NO"}
+
+
+def test_bounds_of_one_side_and_negative_zero() -> None:
+    column = number("x", low=-0.0, high="from_data")
+    result, _, rows = validated("x varchar", [("-5",), ("-0",), ("0.1",)], column)
+    assert result.schema.numeric == (Numeric("x", 0.0, 0.1, from_data=True),)
+    assert math.copysign(1.0, result.schema.numeric[0].low) == 1.0
+    assert [math.copysign(1.0, row[2]) for row in rows] == [1.0, 1.0, 1.0]
+    assert [row[2] for row in rows] == [0.0, 0.0, 0.1]
+    assert result.clamped == {"x": 1}
+
+
+def test_doubles_keep_every_bit() -> None:
+    values = [0.1, 1 / 3, 5e-324, math.pi, 9.999999999999998]
+    _, _, from_text = validated("x varchar", [(repr(v),) for v in values], number("x"))
+    _, _, native = validated("x double", [(v,) for v in values], number("x"))
+    assert [row[2] for row in from_text] == [row[2] for row in native] == values
+
+
+@pytest.mark.parametrize(
+    ("cell", "column"),
+    [
+        (None, number("x")),
+        ("CANARY", number("x")),
+        ("nan", number("x")),
+        ("inf", number("x")),
+        ("11", number("x", outside="reject")),
+        (None, category("x")),
+        ("CANARY", category("x")),
+        ("CANARY", category("x", "label")),
+    ],
+)
+def test_what_no_rule_covers_is_never_written(cell: str | None, column: Column) -> None:
+    """The expectations refuse such tables before; here it would be a defect."""
+    with pytest.raises(Defect) as caught:
+        validated("x varchar, z double", [(cell, 1.0)], column, number("z"))
+    assert "CANARY" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_missing_id_is_a_defect() -> None:
+    with pytest.raises(Defect, match="without an id"):
+        validated(
+            "id varchar, x double",
+            [(None, 1.0)],
+            Column("id", "identifier"),
+            number("x"),
+            record_id="id",
+        )
+
+
+@pytest.mark.parametrize("keys", [lambda ids: [b"short"] * len(ids), lambda ids: [bytes(16)]])
+def test_wrong_keys_are_a_defect(keys: Any) -> None:
+    with pytest.raises(Defect, match="16 bytes"):
+        validated("x double", [(1.0,), (2.0,)], number("x"), keys=keys)
+
+
+def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(f"p{i}", None if i % 3 == 0 else float(i % 11)) for i in range(50)]
+    columns = (Column("id", "identifier"), number("x", missing="drop_row"))
+    whole = validated("id varchar, x double", rows, *columns, record_id="id")
+    assert whole[0].dropped_rows == 17
+    asked: list[int] = []
+
+    def counting(identities: Sequence[bytes]) -> list[bytes]:
+        asked.append(len(identities))
+        return key_of(identities)
+
+    for size in (1, 7, 49):
+        monkeypatch.setattr(warehouse.validated_table, "BATCH", size)
+        asked.clear()
+        again = validated("id varchar, x double", rows, *columns, record_id="id", keys=counting)
+        assert again == whole
+        assert max(asked) <= size and sum(asked) == 33
+
+
+def test_everything_rolls_back_together() -> None:
+    with duckdb.connect(":memory:") as db:
+        db.execute("create table raw as select i as __ppdm_row, 1.0 as x from range(3) r(i)")
+        db.execute("begin")
+        write_validated(db, "raw", "checked", (number("x"),), None, key_of)
+        db.execute("rollback")
+        assert db.execute("select table_name from duckdb_tables()").fetchall() == [("raw",)]
+
+
+def test_a_csv_of_many_rows_against_numpy(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(5, 4, size=(150_000, 2))
+    gaps = rng.random(len(X)) < 0.01
+    lines = [
+        f"p{i},{'' if gap else repr(float(x))},{float(z)!r}"
+        for i, ((x, z), gap) in enumerate(zip(X, gaps, strict=True))
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("id,x,z\n" + "\n".join(lines) + "\n")
+    columns = (
+        Column("id", "identifier"),
+        number("x", missing="median"),
+        number("z", low="from_data", high="from_data"),
+    )
+    with duckdb.connect(":memory:") as db:
+        db.execute("begin")
+        SOURCES["csv"].load(db, Source("csv", str(path)), "raw")
+        result = write_validated(db, "raw", "checked", columns, "id", key_of)
+        found = db.execute("select * from checked").fetchnumpy()
+    x = np.where(gaps, np.median(X[~gaps, 0]), X[:, 0])
+    assert np.array_equal(found["__ppdm_row"], np.arange(len(X)))
+    np.testing.assert_allclose(found["x"], np.clip(x, 0, 10), rtol=0, atol=1e-12)
+    assert np.array_equal(found["z"], X[:, 1])
+    assert bytes(found["__ppdm_key"][140_000]) == key_of([b"p140000"])[0]
+    assert result.imputed == {"x": int(gaps.sum()), "z": 0}
+    assert result.clamped["x"] == int(((X[:, 0] < 0) | (X[:, 0] > 10))[~gaps].sum())
+    # Two digits outward: exact extremes would publish somebody's value.
+    assert result.schema.numeric[1] == Numeric("z", -12.0, 22.0, from_data=True)
+    assert -12.0 < X[:, 1].min() < -11.0 and 21.0 < X[:, 1].max() < 22.0

@@ -1,0 +1,1 @@
+"""Keys, seals, events and the check of the history."""

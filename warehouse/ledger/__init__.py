@@ -1,0 +1,1 @@
+"""What every draw of every record has cost so far."""

@@ -1,0 +1,118 @@
+"""Tables as Parquet parts on disk: the same blocks as in memory, with bounded memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ppdm_core.model.rows import BLOCK, Block, S, canonical, fold_blocks
+from ppdm_core.model.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LABEL, RECORD, KEY = "label", "record", "key"
+
+
+class PartRows:
+    """Rows in ``folder``: parts named so that they sort in row order, row groups of any size."""
+
+    def __init__(self, schema: Schema, folder: Path) -> None:
+        self.schema, self.folder = schema, folder
+
+    @property
+    def n(self) -> int:
+        import pyarrow.parquet as pq
+
+        return sum(pq.read_metadata(path).num_rows for path in self.parts())
+
+    def parts(self) -> list[Path]:
+        return sorted(self.folder.glob("*.parquet"))
+
+    def blocks(self) -> Iterator[Block]:
+        return canonical(self._chunks())
+
+    def _chunks(self) -> Iterator[Block]:
+        import pyarrow.parquet as pq
+
+        for path in self.parts():
+            # Buffering ahead would end with the whole file in memory.
+            with pq.ParquetFile(path, pre_buffer=False) as part:
+                for batch in part.iter_batches(batch_size=BLOCK):
+                    yield to_block(batch, self.schema)
+
+    def reduce(self, step: Callable[[Block], S], merge: Callable[[S, S], S]) -> S:
+        return fold_blocks(self.blocks(), step, merge)
+
+    def map(self, step: Callable[[Block], Block], schema: Schema) -> PartRows:
+        """Writes the stepped blocks beside this folder."""
+        folder = next(
+            path
+            for path in (
+                self.folder.with_name(f"{self.folder.name}_{i}") for i in itertools.count()
+            )
+            if not path.exists()
+        )
+        return write_parts((step(block) for block in self.blocks()), schema, folder)
+
+
+def write_parts(blocks: Iterable[Block], schema: Schema, folder: Path) -> PartRows:
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True)
+    writer = None
+    for block in blocks:
+        batch = to_batch(block, schema)
+        if writer is None:
+            writer = pq.ParquetWriter(
+                folder / "part-0000.parquet", batch.schema, compression="zstd"
+            )
+        writer.write_batch(batch)
+    if writer is not None:
+        writer.close()
+    return PartRows(schema, folder)
+
+
+def column_names(schema: Schema) -> list[str]:
+    numeric = [f"x{i}" for i in range(len(schema.numeric))]
+    return [*numeric, *(f"c{i}" for i in range(len(schema.categorical))), LABEL, RECORD, KEY]
+
+
+def to_batch(block: Block, schema: Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    arrays: list[Any] = [pa.array(column) for column in np.ascontiguousarray(block.X.T)]
+    arrays += [pa.array(column) for column in np.ascontiguousarray(block.C.T)]
+    keys = pa.py_buffer(np.ascontiguousarray(block.key).tobytes())
+    arrays += [
+        pa.array(block.label),
+        pa.array(block.record),
+        pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), block.n, [None, keys]),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=column_names(schema))
+
+
+def to_block(batch: pa.RecordBatch, schema: Schema) -> Block:
+    d, c = len(schema.numeric), len(schema.categorical)
+    n = batch.num_rows
+    columns = batch.columns
+    X = np.empty((n, d))
+    for i in range(d):
+        X[:, i] = columns[i].to_numpy(zero_copy_only=False)
+    C = np.empty((n, c), dtype=np.int32)
+    for i in range(c):
+        C[:, i] = columns[d + i].to_numpy(zero_copy_only=False)
+    key = columns[-1]
+    raw = np.frombuffer(key.buffers()[1], dtype=np.uint8)[key.offset * 16 : (key.offset + n) * 16]
+    return Block(
+        X=X,
+        C=C,
+        label=columns[-3].to_numpy(zero_copy_only=False).astype(np.int32),
+        key=raw.reshape(n, 16),
+        record=columns[-2].to_numpy(),
+        start=0,
+    )

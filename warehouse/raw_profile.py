@@ -1,0 +1,154 @@
+"""A raw table in figures: one scan, one wide row, nothing but counts and row numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import duckdb
+
+from ppdm_core.model.errors import BadInput
+from warehouse.columns import Column
+from warehouse.sql import (
+    ROW,
+    column_types,
+    count_where,
+    kept,
+    listed,
+    literal,
+    number,
+    quoted,
+    text,
+    without_values,
+)
+
+ROWS = "rows"
+ROWS_LEFT = "rows left"  # after rows with missing or unlisted cells were dropped
+MISSING = "missing"
+NOT_A_NUMBER = "not a number"
+NOT_FINITE = "not finite"
+OUTSIDE = "outside the declared bounds"
+UNKNOWN = "unknown categories"
+DUPLICATES = "duplicate values"
+CLASSES = "distinct classes"
+CONSTANT = "constant"
+VALUES = "values"
+
+
+def entry(check: str, column: Column, *, is_record_id: bool = False) -> str:
+    """The key of a count in the profile."""
+    return f"{check} in record id" if is_record_id else f"{check} in '{column.name}'"
+
+
+def first_row(check: str, column: Column, *, is_record_id: bool = False) -> str:
+    """The key of the first data row, from 1, that the count is about; 0 if there is none."""
+    return f"first row {entry(check, column, is_record_id=is_record_id)}"
+
+
+def check_columns(names_in_source: Sequence[str], columns: Sequence[Column], file: str) -> None:
+    name = os.path.basename(file)
+    missing = [column.name for column in columns if column.name not in names_in_source]
+    if missing and len(missing) == len(columns):
+        raise BadInput(
+            f"None of the declared columns is in {name}.",
+            file=file,
+            remedy="Check that its first line is a header, and 'path' and 'delimiter' in [source].",
+        )
+    if missing:
+        raise BadInput(
+            f"Column '{missing[0]}' of the release file is not in {name}.",
+            file=file,
+            column=missing[0],
+            remedy="Correct its spelling in [columns], or add it to the source.",
+        )
+    # Only now is it sure that the first line is a header, so that its names may be told.
+    declared = {column.name for column in columns}
+    for extra in names_in_source:
+        if extra not in declared:
+            raise BadInput(
+                f"Column '{extra}' of {name} has no role in the release file.",
+                file=file,
+                column=extra,
+                remedy='Declare it in [columns]; role = "exclude" leaves it out.',
+            )
+
+
+@without_values("Profiling the table")
+def profile(
+    db: duckdb.DuckDBPyConnection,
+    raw_table: str,
+    columns: tuple[Column, ...],
+    record_id: str | None,
+) -> dict[str, float | int]:
+    """All counts that a table is judged by."""
+    types = column_types(db, raw_table)
+    cells = [f"{ROW} + 1 as r", f"({kept(columns)}) as kept"]
+    figures = {ROWS: "count(*)", ROWS_LEFT: count_where("kept")}
+    for position, column in enumerate(columns):
+        x, empty = f"x{position}", f"e{position}"
+        if column.name == record_id:
+            cell, found = text(column.name), _id_figures(column, x, empty)
+        elif column.role in ("feature", "label") and column.type == "categorical":
+            cell, found = text(column.name), _category_figures(column, x, empty)
+        elif column.role == "feature":
+            cell = number(column.name, types[column.name])
+            found = _number_figures(column, x, empty)
+        else:
+            continue
+        cells += [f"{cell} as {x}", f"{quoted(column.name)} is null as {empty}"]
+        figures |= found
+    statement = f"""
+        with cells as (select {", ".join(cells)} from {raw_table})
+        select {", ".join(figures.values())} from cells
+    """
+    row = db.execute(statement).fetchall()[0]
+    return dict(zip(figures, row, strict=True))
+
+
+def _counted(column: Column, bad: dict[str, str], *, is_record_id: bool = False) -> dict[str, str]:
+    figures = {}
+    for check, condition in bad.items():
+        figures[entry(check, column, is_record_id=is_record_id)] = count_where(condition)
+        figures[first_row(check, column, is_record_id=is_record_id)] = (
+            f"coalesce(min(if({condition}, r, null)), 0)"
+        )
+    return figures
+
+
+def _id_figures(column: Column, x: str, empty: str) -> dict[str, str]:
+    duplicates = {entry(DUPLICATES, column, is_record_id=True): f"count({x}) - count(distinct {x})"}
+    return _counted(column, {MISSING: empty}, is_record_id=True) | duplicates
+
+
+def _category_figures(column: Column, x: str, empty: str) -> dict[str, str]:
+    known = listed(x, column)
+    figures = _counted(column, {MISSING: empty, UNKNOWN: f"not {empty} and not {known}"})
+    if column.role == "label":
+        figures[entry(CLASSES, column)] = f"count(distinct if(kept and {known}, {x}, null))"
+    return figures
+
+
+def _number_figures(column: Column, x: str, empty: str) -> dict[str, str]:
+    bounds = [
+        f"{x} {sign} {literal(bound)}"
+        for sign, bound in (("<", column.low), (">", column.high))
+        if isinstance(bound, float | int)
+    ]
+    bad = {
+        MISSING: empty,
+        NOT_A_NUMBER: f"not {empty} and {x} is null",
+        NOT_FINITE: f"not isfinite({x})",
+    }
+    if bounds:
+        bad[OUTSIDE] = f"isfinite({x}) and ({' or '.join(bounds)})"
+    figures = _counted(column, bad)
+    figures[entry(VALUES, column)] = count_where(f"kept and {x} is not null")
+    if "from_data" in (column.low, column.high):
+        low, high = (
+            f"{function}(if(kept and isfinite({x}), {x}, null))"
+            if bound == "from_data"
+            else literal(bound or 0.0)
+            for function, bound in (("min", column.low), ("max", column.high))
+        )
+        figures[entry(CONSTANT, column)] = f"coalesce(not ({low} < {high}), true)::integer"
+    return figures

@@ -1,0 +1,251 @@
+"""From a raw table to the validated one: numbers, codes and keys; no identifier is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from ppdm_core.model.errors import Defect
+from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.numerics.rounding import outward
+from warehouse.columns import RESERVED, Column
+from warehouse.sql import (
+    KEY,
+    LABEL,
+    ROW,
+    column_types,
+    count_where,
+    kept,
+    literal,
+    number,
+    quoted,
+    text,
+    without_values,
+)
+
+KeyOf = Callable[[Sequence[bytes]], Sequence[bytes]]
+
+BATCH = 122_880  # rows in memory at a time
+KEY_BYTES = 16
+CHUNK = f"{RESERVED}chunk"
+IDENTITY = f"{RESERVED}identity"
+COPY = """
+with cells as (
+    select {row} as source_row, {identity} as identity{cells}
+    from {table}
+    where {row} >= {start} and {row} < {stop} and {kept}
+)
+select
+    {offset} + row_number() over (order by source_row) - 1 as {row},
+    identity as {name}{values}
+from cells
+order by source_row
+"""
+
+
+@dataclass(frozen=True)
+class Validated:
+    n: int
+    schema: Schema
+    clamped: dict[str, int]
+    imputed: dict[str, int]
+    dropped_rows: int
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the data themselves say of a numeric feature."""
+
+    bounds: Numeric
+    median: float | None
+    clamped: int
+    imputed: int
+
+
+@without_values("Writing the validated table")
+def write_validated(
+    db: duckdb.DuckDBPyConnection,
+    raw_table: str,
+    validated_table: str,
+    columns: tuple[Column, ...],
+    record_id: str | None,
+    key_of: KeyOf,
+) -> Validated:
+    """Create the validated table; the caller owns the transaction.
+
+    A cell that no rule covers violates NOT NULL, so that nothing unchecked gets through.
+    """
+    cells = _cells(columns, column_types(db, raw_table))
+    total, n, found = _survey(db, raw_table, columns, cells)
+    db.execute(f"create table {validated_table} ({_declared(columns)})").fetchall()
+    written = 0
+    for start in range(0, total, BATCH):
+        statement = COPY.format(
+            row=ROW,
+            identity=ROW if record_id is None else f"encode({text(record_id)})",
+            cells="".join(f", {cell} as c{i}" for i, cell in cells.items()),
+            table=raw_table,
+            start=start,
+            stop=start + BATCH,
+            kept=kept(columns),
+            offset=written,
+            name=IDENTITY,
+            values="".join(_values(columns, found)),
+        )
+        chunk = _with_keys(db.sql(statement).to_arrow_table(), key_of)
+        _append(db, validated_table, chunk)
+        written += chunk.num_rows
+    if written != n:
+        raise Defect(f"The validated table has {written} rows in place of {n}.")
+    return Validated(
+        n=n,
+        schema=_schema(columns, found),
+        clamped={name: each.clamped for name, each in found.items()},
+        imputed={name: each.imputed for name, each in found.items()},
+        dropped_rows=total - n,
+    )
+
+
+def _is_numeric(column: Column) -> bool:
+    return column.role == "feature" and column.type == "numeric"
+
+
+def _cells(columns: tuple[Column, ...], types: dict[str, str]) -> dict[int, str]:
+    """Position of each feature and label, and its cell as double or text."""
+    return {
+        i: number(column.name, types[column.name]) if _is_numeric(column) else text(column.name)
+        for i, column in enumerate(columns)
+        if column.role in ("feature", "label")
+    }
+
+
+def _survey(
+    db: duckdb.DuckDBPyConnection,
+    raw_table: str,
+    columns: tuple[Column, ...],
+    cells: dict[int, str],
+) -> tuple[int, int, dict[str, _Found]]:
+    """Rows, rows kept, and bounds, medians and counts of the numeric features in one scan."""
+    numeric = {i: column for i, column in enumerate(columns) if _is_numeric(column)}
+    figures = ["count(*)", count_where("kept")]
+    for i, column in numeric.items():
+        low, high = (
+            "null" if bound == "from_data" else literal(bound or 0.0)
+            for bound in (column.low, column.high)
+        )
+        figures += [
+            f"min(if(kept, c{i}, null))",
+            f"max(if(kept, c{i}, null))",
+            f"quantile_cont(if(kept, c{i}, null), 0.5)" if column.missing == "median" else "null",
+            count_where(f"kept and (c{i} < {low} or c{i} > {high})"),
+            count_where(f"kept and c{i} is null"),
+        ]
+    selected = "".join(f", {cells[i]} as c{i}" for i in numeric)
+    statement = f"""
+        with cells as (select ({kept(columns)}) as kept{selected} from {raw_table})
+        select {", ".join(figures)} from cells
+    """
+    total, n, *rest = db.execute(statement).fetchall()[0]
+    found = {
+        column.name: _found(column, *rest[5 * k : 5 * k + 5])
+        for k, column in enumerate(numeric.values())
+    }
+    return total, n, found
+
+
+def _found(
+    column: Column, least: float, most: float, median: float, clamped: int, imputed: int
+) -> _Found:
+    low = outward(least, up=False) if column.low == "from_data" else column.low
+    high = outward(most) if column.high == "from_data" else column.high
+    if low is None or high is None:
+        raise Defect(f"Column '{column.name}' has no bounds.", column=column.name)
+    from_data = "from_data" in (column.low, column.high)
+    # Adding 0.0 turns a negative zero into zero.
+    bounds = Numeric(column.name, float(low) + 0.0, float(high) + 0.0, from_data)
+    return _Found(bounds, median, clamped, imputed)
+
+
+def _declared(columns: tuple[Column, ...]) -> str:
+    features = (
+        f"{quoted(column.name)} {'double' if _is_numeric(column) else 'integer'} not null"
+        for column in columns
+        if column.role == "feature"
+    )
+    return ", ".join(
+        [f"{ROW} bigint not null", f"{KEY} blob not null", *features, f"{LABEL} integer not null"]
+    )
+
+
+def _values(columns: tuple[Column, ...], found: dict[str, _Found]) -> list[str]:
+    values, label = [], "-1"
+    for i, column in enumerate(columns):
+        if _is_numeric(column):
+            value = _number_value(f"c{i}", column, found[column.name])
+            values.append(f", {value} as {quoted(column.name)}")
+        elif column.role == "feature":
+            values.append(f", {_code(f'c{i}', column)} as {quoted(column.name)}")
+        elif column.role == "label":
+            label = _code(f"c{i}", column)
+    return [*values, f", ({label})::integer as {LABEL}"]
+
+
+def _number_value(cell: str, column: Column, found: _Found) -> str:
+    """The cell imputed, inside its bounds, without negative zero; null if no rule covers it."""
+    value = cell if found.median is None else f"coalesce({cell}, {literal(found.median)})"
+    low, high = literal(found.bounds.low), literal(found.bounds.high)
+    inside = f"least(greatest({value}, {low}), {high})"
+    allowed = f"isfinite({value})"
+    if column.outside == "reject":
+        allowed += f" and {value} between {low} and {high}"
+    # Asked for, not ruled out: isfinite(null) is null, and greatest() passes over nulls.
+    return f"case when {allowed} then case when {inside} = 0 then 0.0 else {inside} end end"
+
+
+def _code(cell: str, column: Column) -> str:
+    """Its place among the categories, -1 for a missing one that is kept; null if no rule covers
+    it."""
+    categories = ", ".join(literal(category) for category in column.categories)
+    code = f"list_position([{categories}], {cell}) - 1"
+    if column.missing == "keep":
+        code = f"case when {cell} is null then -1 else {code} end"
+    return f"({code})::integer"
+
+
+def _with_keys(chunk: Any, key_of: KeyOf) -> Any:
+    """The chunk with keys where the identities were."""
+    identities = chunk.column(IDENTITY).to_pylist()
+    if None in identities:
+        raise Defect("A record without an id got past the checks.")
+    if identities and isinstance(identities[0], int):
+        identities = [position.to_bytes(8, "big") for position in identities]
+    keys = key_of(identities) if identities else []
+    if len(keys) != len(identities) or any(len(key) != KEY_BYTES for key in keys):
+        raise Defect("The keys of the records are not 16 bytes each.")
+    place = chunk.schema.get_field_index(IDENTITY)
+    return chunk.set_column(place, KEY, pa.array(list(keys), type=pa.binary()))
+
+
+def _append(db: duckdb.DuckDBPyConnection, table: str, chunk: Any) -> None:
+    db.register(CHUNK, chunk)
+    db.execute(f"insert into {table} select * from {CHUNK}").fetchall()
+    db.unregister(CHUNK)
+
+
+def _schema(columns: tuple[Column, ...], found: dict[str, _Found]) -> Schema:
+    categorical = {
+        column.name: Categorical(column.name, column.categories, column.missing == "keep")
+        for column in columns
+        if column.type == "categorical"
+    }
+    label = next((column.name for column in columns if column.role == "label"), None)
+    features = [column.name for column in columns if column.role == "feature"]
+    return Schema(
+        numeric=tuple(found[name].bounds for name in features if name in found),
+        categorical=tuple(categorical[name] for name in features if name in categorical),
+        label=None if label is None else categorical[label],
+    )
