@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from ppdm_core.attacks._neighbour_search import nearest_rows
 from ppdm_core.attacks._randomized_responses import Answers
 from ppdm_core.attacks._row_posterior import Belief, beliefs
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, ColumnKind, Estimate, Goal
 from ppdm_core.numerics.distances import measured
 
 _NEIGHBOURS = 64
@@ -23,7 +23,7 @@ _COPY = 0.25  # of the second squared distance: the first is nobody else's
 
 
 @dataclass(frozen=True)
-class AttributeInference:
+class AttributeInference(Attack):
     """Somebody knows all values of a person but one, and the label, and infers that one.
 
     Each column in turn, from rows with the person's label. In ``filtered``, the linear estimate of
@@ -47,6 +47,8 @@ class AttributeInference:
     )
     goal: ClassVar[Goal] = "infer"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reconstructions"})
+    reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})
+    must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from ppdm_core.attacks._alignment import ridge
 from ppdm_core.attacks._column_matching import by_law, by_search, by_value, transport_costs
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.linear_map import has_map
 
@@ -19,7 +20,7 @@ _STATISTICS = 20_000  # rows of the release from which laws of columns are taken
 
 
 @dataclass(frozen=True)
-class ColumnOrder:
+class ColumnOrder(Attack):
     """Somebody who knows a record, or people like those in the release, sorts the columns out.
 
     The release holds some of the columns of a public transform (the cosine transform, or none) in
@@ -45,6 +46,7 @@ class ColumnOrder:
     )
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"known_or_sample"})
+    must_notice: ClassVar[Mapping[str, float]] = {"shuffled cosines": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

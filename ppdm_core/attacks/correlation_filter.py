@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from ppdm_core.attacks._likelihood import KnownNoise, known_noise
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.shrinkage import covariance
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.linear_map import centre_and_loadings, components_of, has_map, invert
 
@@ -22,7 +22,7 @@ CANDIDATE_BYTES = 2**30  # of all counts together: fewer of them on a very large
 
 
 @dataclass(frozen=True)
-class CorrelationFilter:
+class CorrelationFilter(Attack):
     """An analyst knows the noise level and filters the release by its principal components.
 
     The release is first put back into the original columns. All estimates are clipped to the
@@ -49,6 +49,7 @@ class CorrelationFilter:
     )
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"public.noise"})
+    must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "slight noise": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

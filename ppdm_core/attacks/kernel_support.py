@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from ppdm_core.attacks._label_groups import OneClass, classes_of, row_sums
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.numerics.kernel_model import Kernel, check_resampled
 
 PRIOR = 0.5  # that somebody is a member
@@ -19,7 +20,7 @@ NOBODY = -10.0  # log odds where the class has no row at all
 
 
 @dataclass(frozen=True)
-class KernelSupport:
+class KernelSupport(Attack):
     """Somebody who knows the rule for the bandwidths looks for rows that a person can be behind.
 
     All rows that were drawn around a member lie within the bandwidths of the record. Whoever has
@@ -39,6 +40,7 @@ class KernelSupport:
     )
     goal: ClassVar[Goal] = "member"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "public.resampled"})
+    must_notice: ClassVar[Mapping[str, float]] = {"kernels": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -12,7 +13,7 @@ from ppdm_core.attacks._alignment import procrustes, ridge
 from ppdm_core.attacks._confidence import learned_claim
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal, Known
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, Known
 from ppdm_core.numerics.random_orthogonal import haar
 
 Estimator = Literal["uniform", "projection", "optimal"]
@@ -21,7 +22,7 @@ _RANK = 1e-9
 
 
 @dataclass(frozen=True)
-class KnownPairs:
+class KnownPairs(Attack):
     """An insider knows some people's records and recognises their rows in the release.
 
     If the pairs fit an orthogonal map exactly (about the origin, the published centre, or after
@@ -43,6 +44,12 @@ class KnownPairs:
     story: ClassVar[str] = "An insider knows {k} records and which released rows are theirs."
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"known"})
+    must_notice: ClassVar[Mapping[str, float]] = {
+        "identity": 0.85,
+        "slight noise": 0.85,
+        "rotation": 0.85,
+        ,
+    }
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,14 +13,14 @@ from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._rough_matching import is_believed, rough_rows
 from ppdm_core.attacks.known_pairs import find_frame, from_pairs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal, Known
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, Known
 
 _EXACT = 1e-6
 _PAIRS = {"quick": 2e8, "standard": 1e9, "thorough": 2e10}  # distances between rows, at most
 
 
 @dataclass(frozen=True)
-class KnownRecords:
+class KnownRecords(Attack):
     """An insider knows some people's records and finds their rows by their distances.
 
     If distances are exact, one row that sees others at the distances at which a known record sees
@@ -45,6 +46,7 @@ class KnownRecords:
     story: ClassVar[str] = "An insider knows {k} records, but not which released rows are theirs."
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"records"})
+    must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "rotation": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

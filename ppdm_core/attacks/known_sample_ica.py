@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ from ppdm_core.attacks._known_map import (
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._rigid_registration import best_overlay, drawn
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 
 MOST_ROWS = 10_000  # of the release that components are fitted on
@@ -29,7 +30,7 @@ _LEVELS = 200
 
 
 @dataclass(frozen=True)
-class KnownSampleIca:
+class KnownSampleIca(Attack):
     """Somebody with a sample of the same population pulls it and the release apart alike.
 
     Where columns are made of independent parts that are not normal, the parts can be found from
@@ -62,6 +63,7 @@ class KnownSampleIca:
     )
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"sample"})
+    must_notice: ClassVar[Mapping[str, float]] = {"rotation": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

@@ -21,7 +21,7 @@ from ppdm_core.attacks._known_map import check_turned, keeps_scale, ordered, ori
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._rigid_registration import best_overlay, drawn
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 
 CLEAR = 3.0  # standard errors
@@ -48,7 +48,7 @@ SEARCHES: dict[Effort, Search] = {
 
 
 @dataclass(frozen=True)
-class KnownSamplePca:
+class KnownSamplePca(Attack):
     """Somebody with a sample of the same population turns the release until both look alike.
 
     The principal axes of sample and release are matched by their variances; what is left open is
@@ -84,6 +84,7 @@ class KnownSamplePca:
     )
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"sample"})
+    must_notice: ClassVar[Mapping[str, float]] = {"rotation": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +12,7 @@ from ppdm_core.attacks._assignment import EXACT_ROWS, Costs, Squares, pure_surpr
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._row_posterior import beliefs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -20,7 +21,7 @@ _ROWS = 64  # of the release, for each line of a file
 
 
 @dataclass(frozen=True)
-class Linkability:
+class Linkability(Attack):
     """Somebody holds two files about the same people, with different columns and no names.
 
     From a line of one file to its likely rows, and from each row to the lines of the other file
@@ -44,6 +45,7 @@ class Linkability:
     )
     goal: ClassVar[Goal] = "pair"
     needs: ClassVar[frozenset[str]] = frozenset({"files", "reconstructions"})
+    must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

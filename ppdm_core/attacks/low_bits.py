@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Effort
 from ppdm_core.numerics.distances import row_slices, squared_distances
@@ -32,7 +32,7 @@ SAMPLERS: dict[str, Bits] = {"reachable": (53, 53), "reachable_numpy": (52, 53)}
 
 
 @dataclass(frozen=True)
-class LowBits:
+class LowBits(Attack):
     """Somebody holds full records, and tests which released values they could have led to.
 
     A sum of floats keeps traces of what was added in its last bits. For each target and each row
@@ -56,6 +56,7 @@ class LowBits:
     story: ClassVar[str] = "Somebody with full records of people looks at the last bits of values."
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"targets"})
+    must_notice: ClassVar[Mapping[str, float]] = {"float Laplace": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

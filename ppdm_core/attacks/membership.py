@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._row_posterior import as_released, found_again
 from ppdm_core.attacks._shadow_releases import Imitate, learned, noisy, resampled
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal, People
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, People
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Response
 from ppdm_core.numerics.distances import squared_distances
@@ -36,7 +36,7 @@ _COMPARED = 500  # rows whose looks are compared
 
 
 @dataclass(frozen=True)
-class Membership:
+class Membership(Attack):
     """Somebody with a person's record and other people's asks whether the person is in it.
 
     Compared within the person's class, in the components where the map is public, otherwise in
@@ -64,6 +64,7 @@ class Membership:
     )
     goal: ClassVar[Goal] = "member"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reference", "reconstructions"})
+    must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "slight noise": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

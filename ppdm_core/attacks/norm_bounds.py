@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,14 +12,14 @@ from numpy.typing import ArrayLike
 from ppdm_core.attacks._alignment import ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal, Known
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, Known
 from ppdm_core.model.release import Public
 
 DEVIATIONS = 2.0  # standard errors that are taken off a bound
 
 
 @dataclass(frozen=True)
-class NormBounds:
+class NormBounds(Attack):
     """Somebody who knows how the projection is normalised estimates the length of each record.
 
     Candidates:
@@ -42,6 +43,7 @@ class NormBounds:
     )
     goal: ClassVar[Goal] = "norms"
     needs: ClassVar[frozenset[str]] = frozenset({"public.lengths"})
+    must_notice: ClassVar[Mapping[str, float]] = {"projection": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

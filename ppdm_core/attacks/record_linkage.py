@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -31,7 +31,7 @@ from ppdm_core.attacks._row_posterior import (
     tables,
 )
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, ColumnKind, Estimate, Goal
 from ppdm_core.numerics.linear_map import components_of, project
 
 FEWEST_PAIRS = 3  # to tell a good column from a lucky one
@@ -40,7 +40,7 @@ MOST_FOUND = 0.5  # share of people whose value stands in a column that is in th
 
 
 @dataclass(frozen=True)
-class RecordLinkage:
+class RecordLinkage(Attack):
     """Somebody holds full records of real people and looks for their rows in the release.
 
     Rows with another label than the person's are ruled out: labels are released in the clear.
@@ -72,6 +72,13 @@ class RecordLinkage:
     story: ClassVar[str] = "Somebody with full records of real people looks for their rows."
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reconstructions"})
+    reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})
+    must_notice: ClassVar[Mapping[str, float]] = {
+        "identity": 0.85,
+        "slight noise": 0.85,
+        "verbatim rows": 0.85,
+        ,
+    }
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.distributions import DrawnLaw, StudentT
 from ppdm_core.numerics.linear_map import has_map, invert
@@ -22,7 +23,7 @@ _STEPS = 30  # of the likeliest value, each one closer
 
 
 @dataclass(frozen=True)
-class ReleaseAveraging:
+class ReleaseAveraging(Attack):
     """A subscriber keeps the earlier releases of the same people and puts them together.
 
     Candidates: the ``mean``, weighted by what is known of the noise, and the ``median`` of all
@@ -47,6 +48,7 @@ class ReleaseAveraging:
     story: ClassVar[str] = "A subscriber averages over all releases of the same people."
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"earlier"})
+    must_notice: ClassVar[Mapping[str, float]] = {"twenty releases": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -11,12 +12,12 @@ import numpy as np
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Batches, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Batches, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 
 
 @dataclass(frozen=True)
-class ReleaseDifferencing:
+class ReleaseDifferencing(Attack):
     """A subscriber compares the releases, and knows in which of them somebody's record was new.
 
     A record that does not change keeps its row. So rows that no earlier release has belong to
@@ -36,6 +37,7 @@ class ReleaseDifferencing:
     story: ClassVar[str] = "A subscriber compares releases, knowing when a person came or changed."
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"came", "targets"})
+    must_notice: ClassVar[Mapping[str, float]] = {"arrivals": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

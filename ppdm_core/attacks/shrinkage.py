@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from ppdm_core.attacks._likelihood import KnownNoise, known_noise
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._posterior import TRIED, Mixture, fitted_mixture, grid_posterior, some_rows
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.linear_map import centre_and_loadings, components_of, invert, project
@@ -21,7 +22,7 @@ SHARPENED = 3  # rounds in which a prior improves its own support
 
 
 @dataclass(frozen=True)
-class Shrinkage:
+class Shrinkage(Attack):
     """A statistician who reads the documentation knows how much of each value is noise.
 
     Candidates, all clipped to the declared bounds. Linear minimum mean square error estimates,
@@ -49,6 +50,7 @@ class Shrinkage:
     story: ClassVar[str] = "A statistician filters the noise out with its published scale."
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"public.map", "public.noise"})
+    must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "slight noise": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

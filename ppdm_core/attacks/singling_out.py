@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ from ppdm_core.attacks._row_posterior import (
     tables,
 )
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 from ppdm_core.numerics.distances import row_slices
 
@@ -30,7 +31,7 @@ _SURE = 0.9  # probability of a true answer that is worth a condition
 
 
 @dataclass(frozen=True)
-class SinglingOut:
+class SinglingOut(Attack):
     """Somebody makes statements that fit one released row, hoping that they fit one person.
 
     ``univariate``: the values of one column that lie farthest from all others, each with half the
@@ -55,6 +56,7 @@ class SinglingOut:
     story: ClassVar[str] = "Somebody makes statements from lonely rows of the release."
     goal: ClassVar[Goal] = "single_out"
     needs: ClassVar[frozenset[str]] = frozenset({"reconstructions"})
+    must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

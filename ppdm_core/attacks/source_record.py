@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from ppdm_core.attacks._label_groups import OneClass, classes_of, row_sums
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.numerics.kernel_model import Kernel, Pairs, check_resampled
 
 _BEST = 8  # people named for each row
@@ -19,7 +20,7 @@ _SHARES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)  # of records to rows that are t
 
 
 @dataclass(frozen=True)
-class SourceRecord:
+class SourceRecord(Attack):
     """Somebody who knows the method computes how likely each known record is behind each row.
 
     A row lies within the bandwidths of its record, and its label is that of the record. Every
@@ -43,6 +44,7 @@ class SourceRecord:
     )
     goal: ClassVar[Goal] = "source"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "public.resampled"})
+    must_notice: ClassVar[Mapping[str, float]] = {"kernels": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

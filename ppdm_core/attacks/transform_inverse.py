@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.shrinkage import sample_prior
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.numerics.linear_map import (
     centre_and_loadings,
     components_of,
@@ -21,7 +22,7 @@ from ppdm_core.numerics.linear_map import (
 
 
 @dataclass(frozen=True)
-class TransformInverse:
+class TransformInverse(Attack):
     """A recipient who has the release and its documentation maps every row back.
 
     Candidates: ``inverse``; ``clipped`` to the declared bounds, which are public too and never
@@ -39,6 +40,7 @@ class TransformInverse:
     story: ClassVar[str] = "A recipient undoes the published linear map and takes the noise as is."
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"map_or_leak"})
+    must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

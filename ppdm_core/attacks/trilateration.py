@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from ppdm_core.attacks._confidence import folds, learned_claim
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.numerics.distances import squared_distances
 
 Distances = Callable[[Floats], Floats]  # from released to original distances
@@ -30,7 +30,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
-class Trilateration:
+class Trilateration(Attack):
     """An insider measures, in the release, how far each row is from the rows of known people.
 
     ``metric`` takes released distances as original ones times one factor, fitted to the known
@@ -53,6 +53,7 @@ class Trilateration:
     story: ClassVar[str] = "An insider knows {k} records and measures distances from their rows."
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"known"})
+    must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "rotation": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

@@ -6,6 +6,7 @@ released columns.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -18,6 +19,7 @@ from ppdm_core.model.policy import Effort
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Schema
 
+ColumnKind = Literal["numeric", "categorical"]
 Goal = Literal["reconstruct", "norms", "link", "source", "member", "infer", "pair", "single_out"]
 
 
@@ -121,13 +123,23 @@ class Estimate:
     notes: Mapping[str, float] = field(default_factory=dict)  # what it can tell of its own work
 
 
-class Attack(Protocol):
+class Attack(ABC):
+    """One thing that an attacker could try on a release.
+
+    An attack receives an ``AttackerView`` and never the original table. To be required by a policy
+    or judged by a limit, it names at least one planted leak that it must notice.
+    """
+
     name: ClassVar[str]
     story: ClassVar[str]  # one sentence: who the attacker is and what is known
     goal: ClassVar[Goal]
     needs: ClassVar[frozenset[str]]  # fields of the view, and "public.map", "public.noise", ...
+    reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # columns it can work on alone
+    must_notice: ClassVar[Mapping[str, float]] = {}  # planted leak -> least share of the trials
 
-    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate: ...
+    @abstractmethod
+    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        """Return the candidates that this attack finds."""
 
 
 @runtime_checkable
