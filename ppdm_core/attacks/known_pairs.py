@@ -48,7 +48,6 @@ class KnownPairs(Attack):
         "identity": 0.85,
         "slight noise": 0.85,
         "rotation": 0.85,
-        ,
     }
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:

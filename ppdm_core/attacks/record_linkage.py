@@ -77,7 +77,6 @@ class RecordLinkage(Attack):
         "identity": 0.85,
         "slight noise": 0.85,
         "verbatim rows": 0.85,
-        ,
     }
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:

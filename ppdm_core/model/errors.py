@@ -1,22 +1,24 @@
-"""Everything that can go wrong on purpose, and the exit code it ends in.
+"""The errors that the product raises on purpose, and the exit code of each.
 
     PpdmError                    1   a defect, unless a subclass says otherwise
     |-- BadInput                 2   the release file or the data must change
-    |-- Refused                  3   the gate or the door said no
-    |-- Undecided                4   too little is known to say yes or no: somebody must look
-    |-- MachineTrouble           5   lock, disk, server: try again
-    |-- Defect                   1   a bug of ours, told without any value of the data
-    `-- NotApplicable            -   an attack or metric has nothing to work on; never an exit
+    |-- Refused                  3   the gate or publishing refused the release
+    |-- Undecided                4   the release needs a decision by a person
+    |-- MachineTrouble           5   lock, disk or server: try again
+    |-- Defect                   1   a bug of the product, reported without any value of the data
+    `-- NotApplicable            -   an attack or metric cannot run here; never an exit code
 
-No message ever holds a cell value, a key or a seed: only counts, row numbers, and names that
+A message never holds a cell value, a key or a seed. It holds counts, row numbers, and names that
 the release file declares.
 """
 
 from __future__ import annotations
 
+from ppdm_core.model.reasons import Reason, Skip
+
 
 class PpdmError(Exception):
-    """One clear sentence, and where it happened."""
+    """One clear sentence, with the file, the column and the remedy if there are any."""
 
     kind = "defect"
     exit_code = 1
@@ -88,3 +90,19 @@ class Defect(PpdmError):
 
 class NotApplicable(PpdmError):
     kind = "not_applicable"
+
+    def __init__(self, message: str, *, reason: Reason = Reason.MISSING_KNOWLEDGE) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_not_applicable, (self.message, self.reason)
+
+    @property
+    def skip(self) -> Skip:
+        """The error as an entry of an audit report."""
+        return Skip(self.reason, self.message)
+
+
+def _rebuild_not_applicable(message: str, reason: Reason) -> NotApplicable:
+    return NotApplicable(message, reason=reason)
