@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.metrics._comparison import Compared, Measured
 from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import ColumnKind
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Schema
 
@@ -37,6 +38,15 @@ class _Metric(Protocol):
     is_rate: ClassVar[bool]  # a mean of 0 or 1 per record
     gateable: ClassVar[bool]  # else only for screening: no limit may stand on it
     describe: ClassVar[str]
+    # Capabilities, with the values of most metrics.
+    reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # runs if one is released
+    in_quick_audit: ClassVar[bool] = False
+    in_summary: ClassVar[bool] = False  # shown on the console at a glance
+    needs_alignment: ClassVar[bool] = True  # needs to know which record each row was made from
+    is_headline: ClassVar[bool] = False  # its goal is judged by it in the self-test
+    uses_claims: ClassVar[bool] = False  # reported with the attacker's own probabilities
+    must_notice: ClassVar[Mapping[str, float]] = {}  # planted leak -> least share of trials
+    needs_method: ClassVar[bool] = False  # needs to know by which method the release was made
 
     def sentence(self, told: Told) -> str:
         """The figure in words for a steward."""

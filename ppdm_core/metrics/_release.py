@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from ppdm_core.metrics._comparison import Compared, Measured
-from ppdm_core.metrics._metric import Better, Kind, check_finite, percent
+from ppdm_core.metrics._metric import Better, Kind, ReleaseMetric, check_finite, percent
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import Defect, NotApplicable
 
 
-class OfRelease:
+class OfRelease(ReleaseMetric, ABC):
     """Utility, the more the better, in shares: what most of them are."""
 
     kind: ClassVar[Kind] = "utility"

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.metrics._membership import check_scores, tie_counts
-from ppdm_core.metrics._metric import Better, Kind, Told, percent
+from ppdm_core.metrics._metric import Better, Kind, MemberMetric, Told, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.intervals import wilson
 
 
 @dataclass(frozen=True)
-class Auc:
+class Auc(MemberMetric):
     """Chance that a member scores higher than a non-member; a tie counts half.
 
     References: DeLong, DeLong, Clarke-Pearson (1988), the error of the area under the curve.
@@ -27,6 +27,7 @@ class Auc:
     goal: ClassVar[Literal["member"]] = "member"
     is_rate: ClassVar[bool] = False
     gateable: ClassVar[bool] = True
+    is_headline: ClassVar[bool] = True
     describe: ClassVar[str] = "chance that a member is told from a non-member"
 
     def measure(self, score: Floats, is_member: NDArray[np.bool_]) -> float:

@@ -30,6 +30,7 @@ class BestAccuracy(OfRelease):
     is_rate: ClassVar[bool] = True
     needs_label: ClassVar[bool] = True
     most: ClassVar[int] = ASKED
+    in_summary: ClassVar[bool] = True
     describe: ClassVar[str] = "share of records that the best classifier gets right"
     choices: ClassVar[tuple[Accuracy, ...]] = (
         KnnAccuracy(),

@@ -5,13 +5,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
+from ppdm_core.metrics._metric import Better, Kind, ReconstructMetric, Told, check_tables, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.schema import Schema
 
 
 @dataclass(frozen=True)
-class BreachRate:
+class BreachRate(ReconstructMetric):
     """Share of records that the attacker knows to a relative error of at most epsilon.
 
     References: Liu, Giannella, Kargupta (2006), epsilon-privacy breach.
@@ -24,6 +24,8 @@ class BreachRate:
     goal: ClassVar[Literal["reconstruct"]] = "reconstruct"
     is_rate: ClassVar[bool] = True
     gateable: ClassVar[bool] = True
+    is_headline: ClassVar[bool] = True
+    uses_claims: ClassVar[bool] = True
     describe: ClassVar[str] = "share of records recovered within epsilon of their length"
 
     def measure(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,6 +32,8 @@ class ClosestRecord(OfRelease):
     most: ClassVar[int] = _ROWS
     is_rate: ClassVar[bool] = True  # shares between 0 and 1: its interval is wide enough for them
     gateable: ClassVar[bool] = False
+    needs_alignment: ClassVar[bool] = False
+    must_notice: ClassVar[Mapping[str, float]] = {"verbatim rows": 0.85}
     describe: ClassVar[str] = "chance that a row is closer to an original than originals are"
 
     def measure(self, compared: Compared) -> Measured:

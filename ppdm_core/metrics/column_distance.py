@@ -26,6 +26,7 @@ class ColumnDistance(OfRelease):
     better: ClassVar[Better] = "down"
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
     most: ClassVar[int] = ROWS
+    needs_alignment: ClassVar[bool] = False
     describe: ClassVar[str] = "distance of the columns' distributions (Wasserstein, of the range)"
 
     def measure(self, compared: Compared) -> Measured:

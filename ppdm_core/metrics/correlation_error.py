@@ -25,6 +25,7 @@ class CorrelationError(OfRelease):
     better: ClassVar[Better] = "down"
     bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
     most: ClassVar[int] = ROWS
+    needs_alignment: ClassVar[bool] = False
     describe: ClassVar[str] = "mean absolute change of the correlations between columns"
 
     def measure(self, compared: Compared) -> Measured:

@@ -27,6 +27,7 @@ class DaplHeldOut(Dapl):
     """
 
     name: ClassVar[str] = "dapl_held_out"
+    needs_method: ClassVar[bool] = True
     describe: ClassVar[str] = "least distance of the resampled density from the truth"
 
     def of_class(self, X: Floats, rule: Rule, widths: Floats, rng: np.random.Generator) -> float:

@@ -26,6 +26,7 @@ class DaplPlugIn(Dapl):
     """
 
     name: ClassVar[str] = "dapl_plug_in"
+    needs_method: ClassVar[bool] = True
     describe: ClassVar[str] = "distance of the resampled density from normal classes"
 
     def of_class(self, X: Floats, rule: Rule, widths: Floats, rng: np.random.Generator) -> float:

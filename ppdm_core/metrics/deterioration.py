@@ -5,13 +5,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_finite, percent
+from ppdm_core.metrics._metric import Better, ChangeMetric, Kind, Told, check_finite, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import Defect
 
 
 @dataclass(frozen=True)
-class Deterioration:
+class Deterioration(ChangeMetric):
     """Error of a classifier that learned from the release, minus that of one from the original.
 
     Both are asked about the same records, so that the interval comes from the paired standard

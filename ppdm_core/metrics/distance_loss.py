@@ -25,6 +25,8 @@ class DistanceLoss(OfRelease):
     name: ClassVar[str] = "distance_loss"
     better: ClassVar[Better] = "down"
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    in_quick_audit: ClassVar[bool] = True
+    in_summary: ClassVar[bool] = True
     describe: ClassVar[str] = "mean relative change of the distance between two records"
 
     def measure(self, compared: Compared) -> Measured:

@@ -9,6 +9,7 @@ from ppdm_core.metrics._comparison import Bools, Compared, Measured
 from ppdm_core.metrics._metric import Better, Told, percent
 from ppdm_core.metrics._release import OfRelease, check_compared
 from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.attacker import ColumnKind
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Response
 
@@ -25,6 +26,7 @@ class FrequencyError(OfRelease):
     name: ClassVar[str] = "frequency_error"
     better: ClassVar[Better] = "down"
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})
     describe: ClassVar[str] = "error of the estimated frequencies of categories"
 
     def measure(self, compared: Compared) -> Measured:

@@ -5,13 +5,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
+from ppdm_core.metrics._metric import Better, InferMetric, Kind, Told, check_tables, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.schema import Schema
 
 
 @dataclass(frozen=True)
-class InferenceRate:
+class InferenceRate(InferMetric):
     """Share of values inferred: numbers to within epsilon of their range, categories exactly.
 
     What follows from the population is no breach, so the baseline are people who are not in the
@@ -27,6 +27,7 @@ class InferenceRate:
     goal: ClassVar[Literal["infer"]] = "infer"
     is_rate: ClassVar[bool] = True
     gateable: ClassVar[bool] = True
+    is_headline: ClassVar[bool] = True
     describe: ClassVar[str] = "share of values of members inferred from their other values"
 
     def measure(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> float:

@@ -5,14 +5,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
+from ppdm_core.metrics._metric import Better, Kind, ReconstructMetric, Told, check_tables, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.schema import Schema
 
 
 @dataclass(frozen=True)
-class IntervalPrivacy:
+class IntervalPrivacy(ReconstructMetric):
     """Width of the central 95 % of the error, in units of the column's range, averaged.
 
     Columns with range 0 have no privacy score and are left out. Above the baseline it is not

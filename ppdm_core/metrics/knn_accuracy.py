@@ -30,6 +30,7 @@ class KnnAccuracy(Accuracy):
     name: ClassVar[str] = "knn_accuracy"
     who: ClassVar[str] = "five nearest neighbours"
     verb: ClassVar[str] = "classify"
+    in_quick_audit: ClassVar[bool] = True
     describe: ClassVar[str] = "share of records that 5 nearest neighbours classify correctly"
 
     def classify(

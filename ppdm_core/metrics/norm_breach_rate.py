@@ -5,12 +5,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
+from ppdm_core.metrics._metric import Better, Kind, NormMetric, Told, check_tables, percent
 from ppdm_core.model.arrays import Floats
 
 
 @dataclass(frozen=True)
-class NormBreachRate:
+class NormBreachRate(NormMetric):
     """Share of records whose Euclidean length the attacker knows to within epsilon of it.
 
     References: Tan, Ng (2007), lemmas 4.1 and 4.2, which bound such lengths.
@@ -23,6 +23,7 @@ class NormBreachRate:
     goal: ClassVar[Literal["norms"]] = "norms"
     is_rate: ClassVar[bool] = True
     gateable: ClassVar[bool] = True
+    is_headline: ClassVar[bool] = True
     describe: ClassVar[str] = "share of records whose length is known to within epsilon"
 
     def measure(self, length: Floats, length_hat: Floats, epsilon: float) -> float:

@@ -5,12 +5,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_links, percent
+from ppdm_core.metrics._metric import Better, Kind, PairMetric, Told, check_links, percent
 from ppdm_core.model.arrays import Ints
 
 
 @dataclass(frozen=True)
-class PairRate:
+class PairRate(PairMetric):
     """Share of people whose two partial records were put together; -1 is a miss.
 
     References: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), linkability, against a control group.
@@ -23,6 +23,7 @@ class PairRate:
     goal: ClassVar[Literal["pair"]] = "pair"
     is_rate: ClassVar[bool] = True
     gateable: ClassVar[bool] = True
+    is_headline: ClassVar[bool] = True
     describe: ClassVar[str] = "share of people whose two partial records were put together"
 
     def measure(self, link: Ints, truth: Ints) -> float:

@@ -5,12 +5,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_links, percent
+from ppdm_core.metrics._metric import Better, Kind, LinkMetric, Told, check_links, percent
 from ppdm_core.model.arrays import Ints
 
 
 @dataclass(frozen=True)
-class Rate:
+class Rate(LinkMetric):
     """Share of targets that were linked to their own released row; -1 is a miss."""
 
     name: ClassVar[str] = "rate"
@@ -20,6 +20,7 @@ class Rate:
     goal: ClassVar[Literal["link"]] = "link"
     is_rate: ClassVar[bool] = True
     gateable: ClassVar[bool] = True
+    is_headline: ClassVar[bool] = True
     describe: ClassVar[str] = "share of the people looked for whose row was found"
 
     def measure(self, link: Ints, truth: Ints) -> float:

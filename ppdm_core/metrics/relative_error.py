@@ -5,14 +5,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_tables, percent
+from ppdm_core.metrics._metric import Better, Kind, ReconstructMetric, Told, check_tables, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.schema import Schema
 
 
 @dataclass(frozen=True)
-class RelativeError:
+class RelativeError(ReconstructMetric):
     """Mean over records of |x - xhat| / |x|; records of length zero are skipped.
 
     References: Liu, Giannella, Kargupta (2006), error measure of the known-sample attack.

@@ -5,13 +5,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_finite, percent
+from ppdm_core.metrics._metric import Better, Kind, SingleOutMetric, Told, check_finite, percent
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import Defect
 
 
 @dataclass(frozen=True)
-class SinglingRate:
+class SinglingRate(SingleOutMetric):
     """Share of statements that are true for one person of the table and for no other.
 
     References: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), singling out, against a control group.
@@ -24,6 +24,7 @@ class SinglingRate:
     goal: ClassVar[Literal["single_out"]] = "single_out"
     is_rate: ClassVar[bool] = True
     gateable: ClassVar[bool] = True
+    is_headline: ClassVar[bool] = True
     describe: ClassVar[str] = "share of statements that hold for exactly one person"
 
     def measure(self, statements: Floats, table: Floats) -> float:

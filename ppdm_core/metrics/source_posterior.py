@@ -5,13 +5,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, percent
+from ppdm_core.metrics._metric import Better, Kind, SourceMetric, Told, percent
 from ppdm_core.metrics.source_rate import check_guesses
 from ppdm_core.model.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
-class SourcePosterior:
+class SourcePosterior(SourceMetric):
     """Mean probability that the attacker gives to the record that a row was really drawn from.
 
     Only the likeliest records are named, so that it is a lower bound.

@@ -5,13 +5,21 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, Told, check_finite, check_links, percent
+from ppdm_core.metrics._metric import (
+    Better,
+    Kind,
+    SourceMetric,
+    Told,
+    check_finite,
+    check_links,
+    percent,
+)
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import Defect
 
 
 @dataclass(frozen=True)
-class SourceRate:
+class SourceRate(SourceMetric):
     """Share of rows whose likeliest source is the record that they were drawn from."""
 
     name: ClassVar[str] = "source_rate"
@@ -21,6 +29,7 @@ class SourceRate:
     goal: ClassVar[Literal["source"]] = "source"
     is_rate: ClassVar[bool] = True
     gateable: ClassVar[bool] = True
+    is_headline: ClassVar[bool] = True
     describe: ClassVar[str] = "share of rows whose source record was named"
 
     def measure(self, guess: Ints, probability: Floats, truth: Ints) -> float:

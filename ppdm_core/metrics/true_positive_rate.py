@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.metrics._membership import check_scores, tie_counts
-from ppdm_core.metrics._metric import Better, Kind, Told, percent
+from ppdm_core.metrics._metric import Better, Kind, MemberMetric, Told, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.intervals import errors_together, wilson
 
@@ -18,7 +18,7 @@ _ANGLES = 13  # ways in which two errors are tried together
 
 
 @dataclass(frozen=True)
-class TruePositiveRate:
+class TruePositiveRate(MemberMetric):
     """Share of the members that are found when few others are taken for members.
 
     Few are 1 % of the non-members, or 5 of them if that is more. Where the threshold falls

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import get_args
 
 import numpy as np
 
 from ppdm_core.metrics import Compared, Metric, Told
+from ppdm_core.model.attacker import ColumnKind
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.release import Public
 from tests.support.tables import schema, table
 
 N, D = 60, 3
 EPSILON = 0.1
+FLAGS = (
+    "is_rate",
+    "gateable",
+    "in_quick_audit",
+    "in_summary",
+    "needs_alignment",
+    "is_headline",
+    "uses_claims",
+    "needs_method",
+)
 NO_DISTORTION = {"distance_distortion_mean": 0.0, "distance_distortion_variance": 0.0}
 COPY = Public("copy", "original", tuple(f"x{j}" for j in range(D)), facts=NO_DISTORTION)
 
@@ -198,3 +210,20 @@ def check_speaks(metric: Metric) -> None:
     assert metric.describe, "it does not say what it measures"
     assert metric.kind in ("privacy", "utility"), f"unknown kind {metric.kind}"
     assert metric.better in ("up", "down"), f"unknown direction {metric.better}"
+
+
+def check_capabilities(metric: Metric) -> None:
+    """Check that the class declares what the audit asks it for, with the right types."""
+    for flag in FLAGS:
+        value = getattr(type(metric), flag)
+        assert type(value) is bool, f"{flag} is {value!r}, not a bool"
+    assert type(metric.reads) is frozenset, f"reads is {metric.reads!r}, not a frozenset"
+    assert metric.reads, "it reads no columns"
+    assert metric.reads <= set(get_args(ColumnKind)), f"it reads {set(metric.reads)}"
+    assert isinstance(metric.must_notice, Mapping), f"must_notice is {metric.must_notice!r}"
+    for leak, share in metric.must_notice.items():
+        assert type(leak) is str, f"{leak!r} is no name of a planted leak"
+        assert type(share) is float, f"the share of {leak} is {share!r}, not a float"
+        assert 0.0 < share <= 1.0, f"the share of {leak} is {share}"
+    judged = metric.goal not in ("release", "change")
+    assert judged or not metric.is_headline, "a headline metric measures an attack"

@@ -196,6 +196,10 @@ class SpeaksWithoutFigures(Rate):
         return "Some were found."
 
 
+class DeclaresFlagAsText(Rate):
+    in_summary = "no"  # type: ignore[assignment]
+
+
 def verdict(outcome: str) -> Verdict:
     return Verdict(outcome, (Finding("all", "PASS", "Fine."),), "p", "d", "c")  # type: ignore[arg-type]
 

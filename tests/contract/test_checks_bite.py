@@ -102,6 +102,7 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks_metrics.check_deterministic, planted.TossesCoins, ()),
     (checks_metrics.check_deterministic, planted.ForgetsThePart, ()),
     (checks_metrics.check_speaks, planted.SpeaksWithoutFigures, ()),
+    (checks_metrics.check_capabilities, planted.DeclaresFlagAsText, ()),
     (checks_gates.check_passes_good_evidence, planted.RefusesAlways, ()),
     (checks_gates.check_passes_good_evidence, planted.SaysNothing, ()),
     (checks_gates.check_refuses, planted.PassesNan, ("value is NaN",)),

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from ppdm_core.metrics import METRICS
+from ppdm_core.model.attacker import Goal
 from tests.contract import cases, checks_metrics
 from tests.contract.checks import check_named_alike
 
@@ -70,3 +73,13 @@ def test_shapes_are_checked(key: str):
 @each_key
 def test_speaks(key: str):
     checks_metrics.check_speaks(METRICS[key])
+
+
+@each_key
+def test_capabilities(key: str):
+    checks_metrics.check_capabilities(METRICS[key])
+
+
+def test_headline_metrics_one_for_each_goal():
+    goals = sorted(m.goal for m in METRICS.values() if m.is_headline)
+    assert goals == sorted(get_args(Goal))
