@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ppdm_core.model.rows import BLOCK, Block, S, canonical, fold_blocks
+from ppdm_core.model.rows import BLOCK, Block, S, add_counts, canonical, fold_blocks
 from ppdm_core.model.schema import Schema
 
 if TYPE_CHECKING:
@@ -21,8 +21,11 @@ LABEL, RECORD, KEY = "label", "record", "key"
 class PartRows:
     """Rows in ``folder``: parts named so that they sort in row order, row groups of any size."""
 
-    def __init__(self, schema: Schema, folder: Path) -> None:
+    def __init__(
+        self, schema: Schema, folder: Path, counts: Mapping[str, int] | None = None
+    ) -> None:
         self.schema, self.folder = schema, folder
+        self.counts = counts or {}  # by the steps that made these rows; not stored in the folder
 
     @property
     def n(self) -> int:
@@ -57,14 +60,18 @@ class PartRows:
             )
             if not path.exists()
         )
-        return write_parts((step(block) for block in self.blocks()), schema, folder)
+        return write_parts(map(step, self.blocks()), schema, folder, self.counts)
 
 
-def write_parts(blocks: Iterable[Block], schema: Schema, folder: Path) -> PartRows:
+def write_parts(
+    blocks: Iterable[Block], schema: Schema, folder: Path, counts: Mapping[str, int] | None = None
+) -> PartRows:
+    """Write the blocks to a new folder; their counts are added to ``counts``."""
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True)
     writer = None
+    counts = counts or {}
     for block in blocks:
         batch = to_batch(block, schema)
         if writer is None:
@@ -72,9 +79,10 @@ def write_parts(blocks: Iterable[Block], schema: Schema, folder: Path) -> PartRo
                 folder / "part-0000.parquet", batch.schema, compression="zstd"
             )
         writer.write_batch(batch)
+        counts = add_counts(counts, block.counts)
     if writer is not None:
         writer.close()
-    return PartRows(schema, folder)
+    return PartRows(schema, folder, counts)
 
 
 def column_names(schema: Schema) -> list[str]:

@@ -66,7 +66,14 @@ class Public:
 
 @dataclass(frozen=True, eq=False)
 class Released:
+    """A sanitized table and what is published with it."""
+
     rows: Rows
     public: Public
     atom: float  # largest probability of any single value in one released cell
-    counts: Mapping[str, int] = field(default_factory=dict)  # e.g. clipped scores
+    fit_counts: Mapping[str, int] = field(default_factory=dict)  # known before the rows are made
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Everything that was counted, such as clipped scores, by name."""
+        return {**self.fit_counts, **self.rows.counts}

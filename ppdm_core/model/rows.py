@@ -7,8 +7,8 @@ not depend on how its input happened to be stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import reduce as fold
 from typing import Protocol, TypeVar
 
@@ -32,6 +32,7 @@ class Block:
     key: Keys  # (n, 16) who this record is; made where ids are last seen
     record: Ints  # (n,) place in the table of the record that each row was made from
     start: int
+    counts: Mapping[str, int] = field(default_factory=dict)  # by the steps since it was stored
 
     @property
     def n(self) -> int:
@@ -39,15 +40,31 @@ class Block:
 
 
 class Rows(Protocol):
-    """A table as a sequence of blocks, wherever it is stored."""
+    """A table as a sequence of blocks, wherever it is stored.
+
+    A step is a pure function of a block: it may run in another process, twice, or in any order. A
+    step that counts something adds it to ``Block.counts``.
+    """
 
     @property
     def schema(self) -> Schema: ...
     @property
     def n(self) -> int: ...
+    @property
+    def counts(self) -> Mapping[str, int]: ...  # by all steps that made these rows
     def blocks(self) -> Iterator[Block]: ...
     def reduce(self, step: Callable[[Block], S], merge: Callable[[S, S], S]) -> S: ...
     def map(self, step: Callable[[Block], Block], schema: Schema) -> Rows: ...
+
+
+def add_counts(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
+    """Return the sums by name; a name that one mapping lacks counts as 0 there."""
+    return {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *b)}
+
+
+def sum_counts(blocks: Iterable[Block]) -> dict[str, int]:
+    """Return what the steps that made these blocks counted, summed by name."""
+    return fold(add_counts, (block.counts for block in blocks), {})
 
 
 def concatenate(blocks: list[Block], start: int) -> Block:
@@ -60,12 +77,14 @@ def concatenate(blocks: list[Block], start: int) -> Block:
         key=np.concatenate([block.key for block in blocks]),
         record=np.concatenate([block.record for block in blocks]),
         start=start,
+        counts=sum_counts(blocks),
     )
 
 
 def gathered(blocks: Iterable[Block], n: int) -> Block:
     """Blocks as one, filled as they come, so that none is held twice; ``n`` rows are expected."""
     whole: dict[str, np.ndarray] = {}
+    counts: dict[str, int] = {}
     count = 0
 
     def make_room(size: int) -> None:
@@ -81,12 +100,14 @@ def gathered(blocks: Iterable[Block], n: int) -> Block:
             make_room(max(end, len(whole["X"]) * 5 // 4))
         for name, array in parts.items():
             whole[name][count:end] = array
+        counts = add_counts(counts, block.counts)
         count = end
     make_room(count)
-    return Block(**whole, start=0)
+    return Block(**whole, start=0, counts=counts)
 
 
 def cut(block: Block, low: int, high: int) -> Block:
+    """Return rows ``[low, high)``. Counts stay with the first row, so that sums do not change."""
     part = slice(low, high)
     return Block(
         X=block.X[part],
@@ -95,6 +116,7 @@ def cut(block: Block, low: int, high: int) -> Block:
         key=block.key[part],
         record=block.record[part],
         start=block.start + low,
+        counts=block.counts if low == 0 else {},
     )
 
 
@@ -106,6 +128,7 @@ def pick(block: Block, keep: np.ndarray) -> Block:
         key=block.key[keep],
         record=block.record[keep],
         start=block.start,
+        counts=block.counts,
     )
 
 
@@ -144,9 +167,11 @@ class ArrayRows:
         key: Keys | None = None,
         C: Codes | None = None,
         record: Ints | None = None,
+        counts: Mapping[str, int] | None = None,
     ) -> None:
         n = len(X)
         self.schema = schema
+        self.counts = counts or {}
         self.whole = Block(
             X=np.ascontiguousarray(X, dtype=np.float64),
             C=np.zeros((n, 0), dtype=np.int32) if C is None else C,
@@ -168,7 +193,8 @@ class ArrayRows:
 
     def map(self, step: Callable[[Block], Block], schema: Schema) -> ArrayRows:
         whole = gathered((step(block) for block in self.blocks()), self.n)
-        return ArrayRows(schema, whole.X, whole.label, whole.key, whole.C, whole.record)
+        counts = add_counts(self.counts, whole.counts)
+        return ArrayRows(schema, whole.X, whole.label, whole.key, whole.C, whole.record, counts)
 
 
 class View:
@@ -184,6 +210,11 @@ class View:
     @property
     def n(self) -> int:
         return self.rows.n
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What was counted so far, and what the step counts in one more pass."""
+        return add_counts(self.rows.counts, sum_counts(self.blocks()))
 
     @property
     def whole(self) -> Block:

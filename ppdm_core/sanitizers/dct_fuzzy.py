@@ -196,7 +196,7 @@ class DctFuzzy(Sanitizer):
                 },
             ),
             atom=RESOLUTION,  # nothing is drawn: how often a step meets a given number
-            counts={"records without energy at the fit": fitted["without_energy"]},
+            fit_counts={"records without energy at the fit": fitted["without_energy"]},
         )
 
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:

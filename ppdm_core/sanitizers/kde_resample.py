@@ -171,7 +171,7 @@ class KdeResample(Sanitizer):
                 facts=self._facts(),
             ),
             atom=self._atom(present, whole.steps(schema) / g),
-            counts={"columns constant within a class": int(np.count_nonzero(present < 1))},
+            fit_counts={"columns constant within a class": int(np.count_nonzero(present < 1))},
         )
 
     def _row_count(self, n: int) -> int:

@@ -19,7 +19,7 @@ from ppdm_core.model.parameter_checks import (
     reject,
 )
 from ppdm_core.model.release import Guarantee, Public, Released
-from ppdm_core.model.rows import Block, Rows, padded_product
+from ppdm_core.model.rows import Block, Rows, add_counts, padded_product
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.distributions import BOUNDED, law_named
 from ppdm_core.numerics.noise import Noise, grid_ranges
@@ -217,21 +217,21 @@ class PcaLaplace(Sanitizer):
         reached = added.limits * m.g[:, None]  # (s, 2)
         released = self._released_schema(schema, reached)
         limits = (grid_ranges(m.ranges, m.g) * m.g[:, None]).T  # (2, s)
-        clipped: dict[int, int] = {}  # by block; counted while it is written, not in a pass more
+        has_ranges = self.noise_shape == "per_component"
 
         def step(block: Block) -> Block:
             T = padded_product(block.X - centre, m.loadings)
-            clipped[block.start] = int(np.count_nonzero((limits[0] > T) | (limits[1] < T)))
+            counts = block.counts
+            if has_ranges:
+                clipped = int(np.count_nonzero((limits[0] > T) | (limits[1] < T)))
+                counts = add_counts(counts, {"clipped scores": clipped})
             bits = noise.bits(block, self.name, len(m.b), fingerprint)
             Z = added.add(T, bits)
             Y = Z if self.space == "components" else centre + padded_product(Z, back)
-            return replace(block, X=Y)
+            return replace(block, X=Y, counts=counts)
 
-        mapped = rows.map(step, released)
-        has_ranges = self.noise_shape == "per_component"
-        counts = {"clipped scores": sum(clipped.values())} if has_ranges else {}
         return Released(
-            rows=mapped,
+            rows=rows.map(step, released),
             public=Public(
                 method=self.name,
                 space="components" if self.space == "components" else "original",
@@ -248,7 +248,6 @@ class PcaLaplace(Sanitizer):
                 ),
             ),
             atom=added.atom,
-            counts=counts,
         )
 
     def _released_schema(self, schema: Schema, reached: Floats) -> Schema:

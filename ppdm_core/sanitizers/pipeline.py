@@ -130,7 +130,8 @@ class Pipeline(Sanitizer):
             facts={**first.public.facts, **second.public.facts, **self._names()},
         )
         # The atom is that of the numbers; how often categories are kept is in the responses.
-        return Released(second.rows, public, first.atom, {**first.counts, **second.counts})
+        fit_counts = {**first.fit_counts, **second.fit_counts}
+        return Released(second.rows, public, first.atom, fit_counts)
 
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats] | None:
         return self.numbers.leaked(schema, noise, fitted)

@@ -15,10 +15,10 @@ from scipy.special import bdtrc
 
 from ppdm.cli.methods import meanings, sections
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.metrics import METRICS, Compared
+from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.release import Released
-from ppdm_core.model.rows import ArrayRows, Rows
+from ppdm_core.model.rows import COLUMNS, ArrayRows, Block, Rows, View
 from ppdm_core.numerics.linear_map import has_map, project
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
@@ -26,6 +26,7 @@ from tests.support.tables import (
     KEY,
     LARGE,
     ChunkRows,
+    RecomputedRows,
     codes,
     content,
     fit,
@@ -100,6 +101,28 @@ def check_storage_does_not_matter(sanitizer: Sanitizer, folder: Path) -> None:
     assert sanitizer.fit(ChunkRows(X, 1000)) == learned, "another fit from chunks of 1000"
     for size in (1, 7, 1000, LARGE):
         check(f"chunks of {size}", ChunkRows(X, size))
+
+
+def check_steps_hold_no_state(sanitizer: Sanitizer) -> None:
+    """Its steps give equal rows and counts in another pass, in another order, and unstored."""
+    rows = suited(table(LARGE), sanitizer)
+    fitted = fit(sanitizer, rows)
+    stored = release(sanitizer, rows, fitted=fitted)
+    released = release(sanitizer, RecomputedRows(rows), fitted=fitted)
+    view = released.rows
+    assert isinstance(view, View), "its rows are not made by Rows.map"
+    first, again = ([as_bytes(block) for block in view.blocks()] for _ in range(2))
+    backwards = [as_bytes(view.step(block)) for block in reversed(list(view.rows.blocks()))]
+    assert first == again, "a second pass gives other rows or counts"
+    assert first == backwards[::-1], "another order of blocks gives other rows or counts"
+    assert content(view) == content(stored.rows), "stored rows are other rows"
+    assert released.counts == stored.counts, "it counts outside the block"
+
+
+def as_bytes(block: Block) -> tuple[bytes, ...]:
+    """All that a step returned, for comparison."""
+    counts = repr(sorted(block.counts.items())).encode()
+    return *(getattr(block, name).tobytes() for name in COLUMNS), counts
 
 
 def check_declared_shape(sanitizer: Sanitizer) -> None:
@@ -185,7 +208,7 @@ def distortion(sanitizer: Sanitizer, rows: Rows, key: bytes) -> float:
     released = release(sanitizer, rows, key, fitted)
     X = values(scaled(rows, fitted))
     label = np.zeros(len(X), dtype=np.int32)
-    compared = Compared(X, label, values(released.rows), released.public)
+    compared = ReleaseComparison(X, label, values(released.rows), released.public)
     return METRICS["distance_loss"].measure(compared).value
 
 

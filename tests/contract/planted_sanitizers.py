@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Callable
@@ -93,6 +94,36 @@ class CountsWithinParts(Planted):
             return replace(block, X=block.X + np.arange(first, first + block.n)[:, None])
 
         return changed(released, change)
+
+
+class NumbersItsBlocks(Planted):
+    """Moves rows by the number of blocks that its step was called with before."""
+
+    def spoil(self, released, rows):
+        calls = itertools.count()
+        return changed(released, lambda block: replace(block, X=block.X + next(calls)))
+
+
+class CountsOutsideTheBlock(Planted):
+    """Counts rows in a variable of its own, which stays empty if steps run elsewhere."""
+
+    def spoil(self, released, rows):
+        seen: dict[int, int] = {}
+
+        def change(block: Block) -> Block:
+            seen[block.start] = block.n
+            return block
+
+        made = changed(released, change)
+        return replace(made, fit_counts={"rows seen": sum(seen.values())})
+
+
+class NumbersItsCounts(Planted):
+    """Its counts grow with every call."""
+
+    def spoil(self, released, rows):
+        calls = itertools.count()
+        return changed(released, lambda block: replace(block, counts={"calls": next(calls)}))
 
 
 class CentresEachBlock(Planted):

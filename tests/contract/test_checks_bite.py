@@ -37,6 +37,9 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks.check_global_state_unmoved, bad.ReadsGlobalState, ()),
     (checks.check_storage_does_not_matter, bad.FitsTheFirstChunk, ("tmp_path",)),
     (checks.check_storage_does_not_matter, bad.CountsWithinParts, ("tmp_path",)),
+    (checks.check_steps_hold_no_state, bad.NumbersItsBlocks, ()),
+    (checks.check_steps_hold_no_state, bad.NumbersItsCounts, ()),
+    (checks.check_steps_hold_no_state, bad.CountsOutsideTheBlock, ()),
     (checks.check_declared_shape, bad.ReleasesNan, ()),
     (checks.check_declared_shape, bad.LosesARow, ()),
     (checks.check_declared_shape, bad.SwapsRows, ()),
@@ -159,6 +162,7 @@ def test_every_check_has_a_bug():
 
 def test_the_sound_sanitizer_behind_the_bugs_passes():
     checks.check_input_untouched(bad.Planted())
+    checks.check_steps_hold_no_state(bad.Planted())
     checks.check_declared_shape(bad.Planted())
     checks.check_verbatim_within_law(bad.Planted())
     checks.check_promise(bad.Planted())

@@ -91,6 +91,11 @@ def test_storage_does_not_matter(case: SanitizerCase, tmp_path: Path):
 
 
 @each_case
+def test_steps_hold_no_state(case: SanitizerCase):
+    checks.check_steps_hold_no_state(case.make())
+
+
+@each_case
 def test_declared_shape(case: SanitizerCase):
     checks.check_declared_shape(case.make())
 

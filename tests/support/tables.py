@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.model.release import Released
-from ppdm_core.model.rows import BLOCK, ArrayRows, Block, Rows, canonical, cut
+from ppdm_core.model.rows import BLOCK, ArrayRows, Block, Rows, View, canonical, cut
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import Scaling, fit_scaling
@@ -80,6 +80,17 @@ class ChunkRows(ArrayRows):
     def blocks(self) -> Iterator[Block]:
         starts = range(0, self.n, self.size)
         return canonical(cut(self.whole, i, min(i + self.size, self.n)) for i in starts)
+
+
+class RecomputedRows(ArrayRows):
+    """A table whose mapped rows are stored nowhere: every pass runs the step again."""
+
+    def __init__(self, rows: ArrayRows) -> None:
+        whole = rows.whole
+        super().__init__(rows.schema, whole.X, whole.label, whole.key, whole.C)
+
+    def map(self, step: Callable[[Block], Block], schema: Schema) -> View:
+        return View(self, step, schema)
 
 
 def in_parts(rows: ArrayRows, folder: Path) -> PartRows:

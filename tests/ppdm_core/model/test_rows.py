@@ -14,11 +14,13 @@ from ppdm_core.model.rows import (
     ArrayRows,
     Block,
     View,
+    add_counts,
     canonical,
     cut,
     padded_product,
     pick,
     row_numbers,
+    sum_counts,
 )
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.noise import Noise
@@ -116,6 +118,33 @@ def test_a_view_is_what_would_have_been_stored(tmp_path: Path):
         assert content(mapped) == content(stored.map(moved, rows.schema))
         total = view.reduce(lambda block: block.X.sum(axis=0), np.add)
         assert np.array_equal(total, stored.reduce(lambda block: block.X.sum(axis=0), np.add))
+
+
+def count_positive(block: Block) -> Block:
+    counts = {"positive cells": int(np.count_nonzero(block.X > 0))}
+    return replace(block, counts=add_counts(block.counts, counts))
+
+
+@pytest.mark.parametrize("kind", ["memory", "parts"])
+def test_map_counting_steps_sums_counts_over_blocks_and_passes(tmp_path: Path, kind):
+    rows = table(LARGE)
+    source = rows if kind == "memory" else in_parts(rows, tmp_path / "x")
+    positive = int(np.count_nonzero(rows.whole.X > 0))
+    once = source.map(count_positive, rows.schema)
+    assert once.counts == {"positive cells": positive}
+    assert source.counts == {}
+    assert once.map(count_positive, rows.schema).counts == {"positive cells": 2 * positive}
+    view = View(View(once, count_positive, rows.schema), moved, rows.schema)
+    assert view.counts == {"positive cells": 2 * positive}
+    assert view.map(moved, rows.schema).counts == {"positive cells": 2 * positive}
+    assert view.whole.counts == sum_counts(view.blocks()) == {"positive cells": positive}
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=9), st.integers(1, 9))
+def test_canonical_chunks_with_counts_keep_their_sum(sizes, size):
+    counted = [replace(chunk, counts={"rows": chunk.n}) for chunk in chunks(sizes)]
+    assert sum_counts(canonical(counted, size)) == {"rows": sum(sizes)}
 
 
 class CountedArrays(ArrayRows):
