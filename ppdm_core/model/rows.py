@@ -213,8 +213,11 @@ class View:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What was counted so far, and what the step counts in one more pass."""
-        return add_counts(self.rows.counts, sum_counts(self.blocks()))
+        """What the steps of the stored rows counted, plus what this view counts in one pass."""
+        stored = self.rows
+        while isinstance(stored, View):
+            stored = stored.rows
+        return add_counts(stored.counts, sum_counts(self.blocks()))
 
     @property
     def whole(self) -> Block:
