@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from prefect import flow
 
-from flows.config.context import plan_of
+from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
 from tasks.publish.task import leave
+from warehouse.stages import Stage
 
 
 @flow(name="publish", flow_run_name="publish {release_id}")
-def publish(file: ReleaseFile, release_id: str, dry_run: bool = False) -> str:
+def publish(file: ReleaseFile, release_id: str, dry_run: bool = False) -> Stage:
     """Through the door if the verdict is a PASS; returns the stage that the release ends in."""
-    return leave(plan_of(file), release_id, dry_run)
+    return leave(build_context(file), release_id, dry_run)

@@ -10,7 +10,7 @@ from prefect.runtime import flow_run
 from prefect.states import StateType
 
 from flows.audit import audit
-from flows.config.context import checked_plan
+from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile
 from flows.gate import gate
 from flows.ingest import ingest
@@ -24,16 +24,9 @@ from tasks.environment import quiet_environment
 from tasks.notify.prefect_artifacts import show_failure
 from tasks.progress import log_progress, print_served_outcome
 from tasks.publish.task import tell, tell_rejected
+from warehouse.stages import Stage
 
-STATES = {
-    "published": StateType.COMPLETED,
-    "unchanged": StateType.COMPLETED,
-    "rehearsed": StateType.COMPLETED,
-    "waiting": StateType.COMPLETED,  # its work is done; people decide, and no process waits
-    "refused": StateType.FAILED,
-    "rejected": StateType.FAILED,
-    "skipped": StateType.CANCELLED,
-}
+SKIPPED = "skipped"  # outcome of a scheduled run that made no release
 
 
 @flow(name="release", flow_run_name="{file.dataset.name} {file.sanitizer.method}", retries=0)
@@ -45,7 +38,7 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
         dry_run: All but the door: nothing is published.
     """
     try:
-        plan = checked_plan(file)
+        plan = build_checked_context(file)
         quiet_environment(file.home())  # for workers that `ppdm` did not start
         with taking_turns(plan), spare_worker():
             release_id = ingest(file, flow_run.id)
@@ -56,22 +49,24 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
             return ended(outcome, tell(plan, release_id))
     except BadInput as error:
         tell_rejected(file.dataset.name, file.sanitizer.method, error)
-        return ended("rejected", f"{error} Nothing was published.", error)
+        return ended(Stage.REJECTED, f"{error} Nothing was published.", error)
     except StillRunning as error:
-        return ended("skipped", error.message, error)
+        return ended(SKIPPED, error.message, error)
     except PpdmError as error:
         raise failed(file, error) from None
 
 
-def ended(outcome: str, message: str, error: Exception | None = None) -> State[Any]:
-    """The run's last state: what became of the release is its name."""
+def ended(outcome: Stage | str, message: str, error: Exception | None = None) -> State[Any]:
+    """Return the last state of the flow run, named by the stage that the release ended in."""
     log_progress(message)
     print_served_outcome(message)
-    if STATES[outcome] != StateType.COMPLETED:
+    if isinstance(outcome, Stage):
+        kind, name = StateType[outcome.prefect_state], outcome.state_name
+    else:
+        kind, name = StateType.CANCELLED, outcome.capitalize()
+    if kind != StateType.COMPLETED:
         logging.getLogger("prefect.flow_runs").addFilter(is_no_surprise)
-    return State(
-        type=STATES[outcome], name=outcome.capitalize(), message=message, data=error or outcome
-    )
+    return State(type=kind, name=name, message=message, data=error or str(outcome))
 
 
 def failed(file: ReleaseFile, error: PpdmError) -> PpdmError:

@@ -17,7 +17,7 @@ from warehouse.database import Run, Store, first, read_fact
 from warehouse.ledger.entries import entry_of
 from warehouse.publishing.publish import latest_version, read_verdict
 from warehouse.runs import must_find, version_folder
-from warehouse.stages import WAITING
+from warehouse.stages import Stage
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,7 +59,8 @@ class Summary:
     def is_undecided(self) -> bool:
         """People must look: it waits, or a dry run would have."""
         is_review = self.verdict is not None and self.verdict.outcome == "REVIEW"
-        return self.run.stage == WAITING or (is_review and self.run.stage == "rehearsed")
+        stage = self.run.stage
+        return stage == Stage.AWAITING_REVIEW or (is_review and stage == Stage.DRY_RUN_PASSED)
 
     @property
     def self_test(self) -> dict[str, list[str]] | None:
@@ -78,17 +79,17 @@ class Summary:
     def closing(self) -> str:
         """What became of it, in a sentence or two."""
         name, stage = self.run.release_id, self.run.stage
-        if stage == "published":
+        if stage == Stage.PUBLISHED:
             return f"{name} was approved and published as version {self.run.number:04d}."
-        if stage == "unchanged":
+        if stage == Stage.NO_CHANGE:
             return f"{name} has the same bytes as version {self.latest:04d}, which stays."
-        if stage == "rehearsed" and not self.is_undecided:
+        if stage == Stage.DRY_RUN_PASSED and not self.is_undecided:
             return f"{name} was approved in a dry run; nothing was published."
-        if stage == "rehearsed":
+        if stage == Stage.DRY_RUN_PASSED:
             return f"{name} would wait for a decision; nothing was published in a dry run."
         stays = "" if self.latest is None else f"; version {self.latest:04d} stays the latest"
         why = f" {self.refusals[0].why}" if self.refusals else ""
-        if stage == WAITING:
+        if stage == Stage.AWAITING_REVIEW:
             return f"{name} waits for a decision and nothing was published{stays}.{why}"
         return f"{name} was refused and nothing was published{stays}.{why}"
 
@@ -130,9 +131,10 @@ def read_summary(store: Store, release_id: str) -> Summary:
         entry = entry_of(db, release_id)
         is_review = verdict is not None and verdict.outcome == "REVIEW"
         made = decisions(db, release_id) if is_review else []
-        standing = standing_of(db, release_id, verdict) if run.stage == WAITING else None
+        is_undecided = run.stage == Stage.AWAITING_REVIEW
+        standing = standing_of(db, release_id, verdict) if is_undecided else None
         counted = standing.counted if standing else opened_by(db, release_id, verdict)
-    folder = version_folder(store.home, run) if run.stage == "published" else None
+    folder = version_folder(store.home, run) if run.stage == Stage.PUBLISHED else None
     return Summary(
         home=store.home.root,
         run=run,

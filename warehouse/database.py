@@ -26,7 +26,7 @@ from warehouse.integrity.events import append_event, keep_head
 from warehouse.integrity.home_key import home_key
 from warehouse.integrity.seals import NAMED, broken, insert, is_sealed_by, keep, mac_of, read_rows
 from warehouse.locks import hold
-from warehouse.stages import check_step
+from warehouse.stages import Stage, check_step
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,7 +45,7 @@ class Run:
     source_digest: str
     file_digest: str
     code_version: str
-    stage: str
+    stage: Stage
     pid: int
     flow_run_id: str | None
     started: datetime
@@ -62,7 +62,7 @@ class Change:
 
     db: duckdb.DuckDBPyConnection
     detail: dict[str, Any]
-    to: str  # the stage that it leads to; what is written may decide that
+    to: Stage  # the stage that it leads to; what is written may decide that
 
     def keep(self, table: str, row: Mapping[str, Any]) -> None:
         """Writes a sealed row, which the step's event then names."""
@@ -94,7 +94,7 @@ class Store:
                     keep_head(connection)
 
     @contextmanager
-    def advance(self, run: Run, to: str, **detail: Any) -> Iterator[Change]:
+    def advance(self, run: Run, to: Stage, **detail: Any) -> Iterator[Change]:
         """One step of a run: the caller's writes, the new stage and its event, or nothing."""
         with self.transaction(run.release_id) as db:
             change = Change(db, dict(detail), to)
@@ -230,7 +230,7 @@ RUN_COLUMNS = (
 
 def find_run(db: duckdb.DuckDBPyConnection, release_id: str) -> Run | None:
     row = first(db, f"select {RUN_COLUMNS} from meta.run where release_id = ?", [release_id])
-    return Run(*row) if row else None
+    return read_run(row) if row else None
 
 
 def list_runs(db: duckdb.DuckDBPyConnection, dataset: str | None = None) -> list[Run]:
@@ -239,11 +239,20 @@ def list_runs(db: duckdb.DuckDBPyConnection, dataset: str | None = None) -> list
         "order by started, number",
         [dataset, dataset],
     ).fetchall()
-    return [Run(*row) for row in rows]
+    return [read_run(row) for row in rows]
+
+
+def read_run(row: tuple[Any, ...]) -> Run:
+    """Return the run of a row with ``RUN_COLUMNS``; refuse a stage that does not exist."""
+    fields = dict(zip(RUN_COLUMNS.split(", "), row, strict=True))
+    try:
+        return Run(**{**fields, "stage": Stage(fields["stage"])})
+    except ValueError:
+        raise broken(f"The stage of {fields['release_id']} was changed.") from None
 
 
 def move(
-    db: duckdb.DuckDBPyConnection, release_id: str, to: str, detail: Mapping[str, Any]
+    db: duckdb.DuckDBPyConnection, release_id: str, to: Stage, detail: Mapping[str, Any]
 ) -> None:
     run = find_run(db, release_id)
     if run is None:

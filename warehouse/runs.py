@@ -15,7 +15,7 @@ from warehouse.clock import now
 from warehouse.database import RUN_COLUMNS, Run, Store, find_run, first, list_runs, move, tell
 from warehouse.home import Home
 from warehouse.integrity.seals import NAMED
-from warehouse.stages import FINISHED, WAITING
+from warehouse.stages import FINISHED, Stage
 
 if TYPE_CHECKING:
     import duckdb
@@ -50,7 +50,7 @@ def begin_run(
         for run in dead:
             if (run.source_digest, run.file_digest, run.code_version) != identity:
                 drop_tables(db, [run])  # nobody will continue it
-                move(db, run.release_id, "abandoned", {})
+                move(db, run.release_id, Stage.ABANDONED, {})
         number = 1 + max((run.number for run in earlier), default=0)
         for run in dead:
             if (run.source_digest, run.file_digest, run.code_version) == identity:
@@ -59,7 +59,11 @@ def begin_run(
                     [pid, flow_run_id, run.release_id],
                 )
                 # Whoever only looks at what waits has no part in it.
-                sealed = [] if run.stage == WAITING else keep_authors(db, run.release_id, owner)
+                sealed = (
+                    []
+                    if run.stage == Stage.AWAITING_REVIEW
+                    else keep_authors(db, run.release_id, owner)
+                )
                 told = {"at stage": run.stage, NAMED: sealed}
                 tell(db, dataset, run.release_id, "continued", told)
                 return must_find(db, run.release_id), earlier
@@ -73,7 +77,7 @@ def begin_run(
                 source_digest,
                 file_digest,
                 code_version,
-                "created",
+                Stage.CREATED,
                 pid,
                 flow_run_id,
                 now(),
@@ -81,7 +85,7 @@ def begin_run(
         )
         told = {"source": source_digest, "file": file_digest, "code": code_version}
         sealed = keep_authors(db, release_id, owner)
-        tell(db, dataset, release_id, "created", {**told, NAMED: sealed})
+        tell(db, dataset, release_id, Stage.CREATED, {**told, NAMED: sealed})
         return must_find(db, release_id), earlier
 
 
@@ -99,7 +103,7 @@ def must_find(db: duckdb.DuckDBPyConnection, release_id: str) -> Run:
 
 def reject_run(store: Store, run: Run, why: dict[str, str | None]) -> None:
     """Bad input: the run ends, and none of its tables stay."""
-    with store.advance(run, "rejected", **why) as change:
+    with store.advance(run, Stage.REJECTED, **why) as change:
         drop_tables(change.db, [run])
     store.home.clear_work(run.release_id)
 
@@ -131,7 +135,7 @@ def tidy(store: Store, dataset: str, keep_raw: int) -> None:
                 "select number from published.version where dataset = ?", [dataset]
             ).fetchall()
         }
-    for run in (*finished, *(run for run in runs if run.stage == WAITING)):
+    for run in (*finished, *(run for run in runs if run.stage == Stage.AWAITING_REVIEW)):
         store.home.clear_work(run.release_id)
         if run.number not in recorded:  # a crash between rename and commit left it
             discard(version_folder(store.home, run))

@@ -1,44 +1,159 @@
-"""The stages of a release and the only ways between them.
+"""The stages of a release and the only steps between them.
 
     created -> raw -> validated -> sanitized -> audited -> approved -> published
-                                                       |-> waiting -> published
+                                                       |-> awaiting_review -> published
                                                        `-> refused
 
-A PASS is `approved`; a REVIEW is `waiting`, not in a process but here, until people approve or
-reject it. From both the release may also end as `unchanged` (the same bytes as the latest) or be
-`refused` at the door. A dry run ends as `rehearsed`, bad input as `rejected`, and a run that nobody
-will continue, because data, policy or code changed, as `abandoned`.
+A PASS leads to `approved`. A REVIEW leads to `awaiting_review`: the release stays in the warehouse,
+without a process, until people approve or reject it. From both stages the release may also end as
+`no_change` (the same bytes as the latest version) or as `refused` by the checks before publishing.
+A dry run ends as `dry_run_passed`, bad input as `rejected`, and a run that cannot be continued,
+because data, policy or code changed, as `abandoned`.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from ppdm_core.model.errors import Defect
 
-WAITING = "waiting"
-ALLOWED: dict[str, frozenset[str]] = {
-    "created": frozenset({"raw", "rejected", "abandoned"}),
-    "raw": frozenset({"validated", "rejected", "abandoned"}),
-    "validated": frozenset({"sanitized", "rejected", "abandoned"}),
-    "sanitized": frozenset({"audited", "abandoned"}),
-    "audited": frozenset({"approved", WAITING, "rehearsed", "refused", "abandoned"}),
-    WAITING: frozenset({"published", "unchanged", "refused", "abandoned"}),
-    "approved": frozenset({"published", "unchanged", "rehearsed", "refused", "abandoned"}),
-    "published": frozenset(),
-    "unchanged": frozenset(),
-    "rehearsed": frozenset(),
-    "refused": frozenset(),
-    "rejected": frozenset(),
-    "abandoned": frozenset(),
+RELEASE_AGAIN = "Release the same file again: it continues, to the same bytes."
+SHOW_CHECKS = "See every check: ppdm show {release_id}"
+DECIDE = "To decide: ppdm decide {release_id} --approve --note WHY (or --reject)"
+EVENTS = "ppdm.release."
+
+
+class Stage(StrEnum):
+    """A stage of a release; the value is stored, logged and printed as JSON."""
+
+    label: str  # what a screen shows
+    event: str | None  # name of the Prefect event at the end of a release; None: no event
+    prefect_state: str  # name of a Prefect StateType
+    next_step: str  # what a person can do next
+
+    def __new__(
+        cls,
+        value: str,
+        label: str = "",
+        next_step: str = "",
+        event: str | None = None,
+        prefect_state: str = "RUNNING",
+    ) -> Stage:
+        stage = str.__new__(cls, value)
+        stage._value_ = value
+        stage.label, stage.next_step = label, next_step
+        stage.event = None if event is None else EVENTS + event
+        stage.prefect_state = prefect_state
+        return stage
+
+    CREATED = "created", "CREATED", RELEASE_AGAIN
+    RAW = "raw", "RAW", RELEASE_AGAIN
+    VALIDATED = "validated", "VALIDATED", RELEASE_AGAIN
+    SANITIZED = "sanitized", "SANITIZED", RELEASE_AGAIN
+    AUDITED = "audited", "AUDITED", RELEASE_AGAIN
+    APPROVED = "approved", "APPROVED", RELEASE_AGAIN
+    AWAITING_REVIEW = (
+        "awaiting_review",
+        "AWAITING REVIEW (nothing was published; people decide)",
+        DECIDE,
+        "awaiting_review",
+        "COMPLETED",  # no process waits for the decision
+    )
+    PUBLISHED = (
+        "published",
+        "PUBLISHED",
+        "See what was published: ppdm show {release_id}",
+        "approved",
+        "COMPLETED",
+    )
+    NO_CHANGE = (
+        "no_change",
+        "NO CHANGE (the same bytes as the latest version; nothing new was published)",
+        "Release again when the source has changed.",
+        "no_change",
+        "COMPLETED",
+    )
+    DRY_RUN_PASSED = (
+        "dry_run_passed",
+        "DRY RUN PASSED (nothing was published)",
+        "Release the same file without --dry-run.",
+        None,
+        "COMPLETED",
+    )
+    REFUSED = "refused", "REFUSED (nothing was published)", SHOW_CHECKS, "refused", "FAILED"
+    REJECTED = (
+        "rejected",
+        "REJECTED (nothing was published)",
+        "Correct the release file or the source, and release again.",
+        "refused",
+        "FAILED",
+    )
+    ABANDONED = (
+        "abandoned",
+        "ABANDONED (nothing was published)",
+        "See the later runs of the dataset: ppdm status",
+        None,
+        "CANCELLED",
+    )
+
+    @property
+    def state_name(self) -> str:
+        """The name of the Prefect state that a release ends in: "No change"."""
+        return self.value.replace("_", " ").capitalize()
+
+
+_ENDED_BEFORE_AUDIT = frozenset({Stage.REJECTED, Stage.ABANDONED})
+ALLOWED: dict[Stage, frozenset[Stage]] = {
+    Stage.CREATED: frozenset({Stage.RAW}) | _ENDED_BEFORE_AUDIT,
+    Stage.RAW: frozenset({Stage.VALIDATED}) | _ENDED_BEFORE_AUDIT,
+    Stage.VALIDATED: frozenset({Stage.SANITIZED}) | _ENDED_BEFORE_AUDIT,
+    Stage.SANITIZED: frozenset({Stage.AUDITED, Stage.ABANDONED}),
+    Stage.AUDITED: frozenset(
+        {
+            Stage.APPROVED,
+            Stage.AWAITING_REVIEW,
+            Stage.DRY_RUN_PASSED,
+            Stage.REFUSED,
+            Stage.ABANDONED,
+        }
+    ),
+    Stage.AWAITING_REVIEW: frozenset(
+        {Stage.PUBLISHED, Stage.NO_CHANGE, Stage.REFUSED, Stage.ABANDONED}
+    ),
+    Stage.APPROVED: frozenset(
+        {
+            Stage.PUBLISHED,
+            Stage.NO_CHANGE,
+            Stage.DRY_RUN_PASSED,
+            Stage.REFUSED,
+            Stage.ABANDONED,
+        }
+    ),
+    Stage.PUBLISHED: frozenset(),
+    Stage.NO_CHANGE: frozenset(),
+    Stage.DRY_RUN_PASSED: frozenset(),
+    Stage.REFUSED: frozenset(),
+    Stage.REJECTED: frozenset(),
+    Stage.ABANDONED: frozenset(),
 }
 FINISHED = frozenset(stage for stage, onward in ALLOWED.items() if not onward)
-ORDER = ("created", "raw", "validated", "sanitized", "audited", WAITING, "approved")
+ORDER = (
+    Stage.CREATED,
+    Stage.RAW,
+    Stage.VALIDATED,
+    Stage.SANITIZED,
+    Stage.AUDITED,
+    Stage.AWAITING_REVIEW,
+    Stage.APPROVED,
+)
 
 
-def check_step(before: str, after: str) -> None:
+def check_step(before: Stage, after: Stage) -> None:
+    """Raise Defect unless a release may go from one stage to the other."""
     if after not in ALLOWED[before]:
         raise Defect(f"A release cannot go from stage '{before}' to '{after}'.")
 
 
-def is_past(stage: str, done: str) -> bool:
-    """Whether a run at ``stage`` has already left the work of ``done`` behind."""
+def is_past(stage: Stage, done: Stage) -> bool:
+    """Return whether a run at ``stage`` has completed the work that leads to ``done``."""
     return stage in FINISHED or ORDER.index(stage) >= ORDER.index(done)

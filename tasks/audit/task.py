@@ -15,14 +15,14 @@ from tasks.redaction import shielded
 from tasks.stage_facts import report_to_dict
 from warehouse.checkpoints import checkpoint
 from warehouse.database import keep_fact
-from warehouse.stages import is_past
+from warehouse.stages import Stage, is_past
 
 
 @task(name="attack shadows", cache_policy=NO_CACHE)
 @shielded
 def attack_shadows(plan: Plan, release_id: str) -> None:
     store, run = plan.run(release_id)
-    if is_past(run.stage, "audited"):
+    if is_past(run.stage, Stage.AUDITED):
         return
     testing = SelfTesting(store, run, plan.policy)
     job = export(plan, store, run)
@@ -32,7 +32,7 @@ def attack_shadows(plan: Plan, release_id: str) -> None:
         report = testing.cover(worker, job, report)
     store.home.clear_work(release_id)
     checkpoint("attacks played")
-    with store.advance(run, "audited") as change:
+    with store.advance(run, Stage.AUDITED) as change:
         keep_fact(change.db, run, "report", report_to_dict(report))
         rows = [
             [run.release_id, s.name, s.value, s.low, s.high, s.n, s.baseline, s.worst]

@@ -27,7 +27,7 @@ from warehouse.raw_profile import check_columns, profile
 from warehouse.runs import begin_run, reject_run, tidy
 from warehouse.sources import SOURCES
 from warehouse.sql import KEY, LABEL, column_types
-from warehouse.stages import is_past
+from warehouse.stages import Stage, is_past
 from warehouse.table_digest import content_digest
 from warehouse.validated_table import write_validated
 
@@ -66,10 +66,10 @@ def begin(plan: Plan, flow_run_id: str | None = None) -> str:
 def load_raw(plan: Plan, release_id: str) -> None:
     log_progress("reading the source")
     store, run = plan.run(release_id)
-    if is_past(run.stage, "raw"):
+    if is_past(run.stage, Stage.RAW):
         return
     table = raw_table(run)
-    with rejecting(store, run, plan), store.advance(run, "raw") as change:
+    with rejecting(store, run, plan), store.advance(run, Stage.RAW) as change:
         SOURCES[plan.source.kind].load(change.db, plan.source, table)
         if SOURCES[plan.source.kind].digest(plan.source) != run.source_digest:
             raise MachineTrouble(
@@ -86,7 +86,7 @@ def load_raw(plan: Plan, release_id: str) -> None:
 def validate(plan: Plan, release_id: str) -> None:
     log_progress("validating")
     store, run = plan.run(release_id)
-    if is_past(run.stage, "validated"):
+    if is_past(run.stage, Stage.VALIDATED):
         return
     with rejecting(store, run, plan):
         check_raw(plan, store, run)
@@ -111,7 +111,7 @@ def write_records(plan: Plan, store: Store, run: Run) -> None:
     def key_of(ids: Sequence[bytes]) -> list[bytes]:
         return noise.record_keys(ids, *scope)
 
-    with store.advance(run, "validated") as change:
+    with store.advance(run, Stage.VALIDATED) as change:
         check_same_id(change.db, plan)
         columns = with_known_bounds(change.db, plan.dataset, plan.columns)
         validated = write_validated(
@@ -143,8 +143,8 @@ def check_same_id(db: duckdb.DuckDBPyConnection, plan: Plan) -> None:
     """Under another id everybody would be somebody else to the ledger."""
     rows = db.execute(
         "select distinct json_extract_string(detail, '$.record_id') from meta.event "
-        "where dataset = ? and kind = 'validated'",
-        [plan.dataset],
+        "where dataset = ? and kind = ?",
+        [plan.dataset, Stage.VALIDATED],
     ).fetchall()
     known = {name for (name,) in rows} - {None}
     if plan.record_id and known and plan.record_id not in known:

@@ -18,7 +18,7 @@ from warehouse.integrity.seals import NAMED, keep
 from warehouse.publishing.publish import read_verdict
 from warehouse.runs import must_find
 from warehouse.sources import SOURCES
-from warehouse.stages import WAITING
+from warehouse.stages import Stage
 
 MOST_LETTERS = 1000
 AGAIN = "Run the release again: what it makes then is decided anew."
@@ -53,7 +53,7 @@ def plain_text(option: str, text: str) -> str:
 
 
 def check_waiting(run: Run) -> None:
-    if run.stage != WAITING:
+    if run.stage != Stage.AWAITING_REVIEW:
         raise BadInput(
             f"{run.release_id} does not wait for a decision: it is '{run.stage}'.",
             remedy="See what waits: ppdm status",
@@ -87,7 +87,7 @@ def approve(store: Store, run: Run, note: str, shown: str | None) -> None:
 def reject(store: Store, run: Run, note: str, shown: str | None) -> None:
     """Anybody may, also the author."""
     person = approvals.current_user()
-    with store.advance(run, "refused", rejected_by=person.name) as change:
+    with store.advance(run, Stage.REFUSED, rejected_by=person.name) as change:
         verdict = reviewed(read_verdict(change.db, run.release_id), run)
         row = approvals.decision_row(change.db, run.release_id, verdict, "reject", note, shown)
         change.keep(approvals.DECISIONS, row)

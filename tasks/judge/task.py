@@ -21,14 +21,18 @@ from warehouse.approvals import WAITERS
 from warehouse.database import Run, read_fact
 from warehouse.integrity.history import check_history
 from warehouse.integrity.seals import moment
-from warehouse.stages import WAITING, is_past
+from warehouse.stages import Stage, is_past
 
 if TYPE_CHECKING:
     import duckdb
 
 
 EARLIER = "earlier_refusals"
-STAGES: dict[Outcome, str] = {"PASS": "approved", "REVIEW": WAITING, "FAIL": "refused"}
+STAGES: dict[Outcome, Stage] = {
+    "PASS": Stage.APPROVED,
+    "REVIEW": Stage.AWAITING_REVIEW,
+    "FAIL": Stage.REFUSED,
+}
 
 
 @task(name="judge", cache_policy=NO_CACHE)
@@ -36,7 +40,7 @@ STAGES: dict[Outcome, str] = {"PASS": "approved", "REVIEW": WAITING, "FAIL": "re
 def judge(plan: Plan, release_id: str, dry_run: bool = False) -> None:
     log_progress("judging")
     store, run = plan.run(release_id)
-    if is_past(run.stage, WAITING):
+    if is_past(run.stage, Stage.AWAITING_REVIEW):
         return
     # One transaction reads the ledger, decides and charges: two runs cannot spend the same.
     with store.advance(run, STAGES["FAIL"]) as change:
@@ -44,8 +48,8 @@ def judge(plan: Plan, release_id: str, dry_run: bool = False) -> None:
         account = weigh(change, run, plan)
         verdict = reached(change.db, run, plan, account)
         change.to = STAGES[verdict.outcome]
-        if dry_run and change.to == WAITING:  # nobody decides about what nobody wants to publish
-            change.to = "rehearsed"
+        if dry_run and change.to == Stage.AWAITING_REVIEW:  # there is nothing to decide about
+            change.to = Stage.DRY_RUN_PASSED
         change.detail["failures"] = len(verdict.failures)
         change.keep(
             "audit.verdict",
@@ -60,7 +64,7 @@ def judge(plan: Plan, release_id: str, dry_run: bool = False) -> None:
             },
         )
         charge(change, run, plan, account, verdict)
-        if change.to == WAITING:
+        if change.to == Stage.AWAITING_REVIEW:
             change.keep(WAITERS, {"release_id": release_id, "file": plan.file})
 
 
@@ -89,7 +93,7 @@ TRIED_BEFORE = """
         from meta.event
         where dataset = $dataset
         group by release_id
-        having bool_or(kind = 'audited')
+        having bool_or(kind = $audited)
     )
     select
         release_id,
@@ -101,8 +105,8 @@ TRIED_BEFORE = """
     where release_id <> $release and (a.data = $data or source_digest = $source) and (
         d.release_id is not null
         or (file_digest <> $file or r.code_version <> $code) and (
-            stage = 'refused'
-            or coalesce(v.outcome, '') <> 'PASS' and stage not in ('published', 'unchanged')
+            stage = $refused
+            or coalesce(v.outcome, '') <> 'PASS' and not list_contains($released, stage)
         )
     )
     order by number
@@ -122,6 +126,9 @@ def earlier_refusals(db: duckdb.DuckDBPyConnection, run: Run) -> tuple[Finding, 
         "source": run.source_digest,
         "file": run.file_digest,
         "code": run.code_version,
+        "audited": Stage.AUDITED,
+        "refused": Stage.REFUSED,
+        "released": [Stage.PUBLISHED, Stage.NO_CHANGE],
     }
     rows = db.execute(TRIED_BEFORE, values).fetchall()
     rejected = [name for name, is_rejected in rows if is_rejected]

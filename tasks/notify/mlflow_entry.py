@@ -30,6 +30,7 @@ from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Verdict
 from ppdm_core.numerics.amplification import USELESS, in_words
+from warehouse.stages import Stage
 
 NOTE = "mlflow.note.content"  # MLflow shows this tag as the description
 SCORE_PARTS = (
@@ -53,7 +54,7 @@ class ReleaseEntry:
     number: int
     release_id: str
     started: datetime
-    outcome: str  # the stage that the release ended in
+    outcome: Stage  # the stage that the release ended in
     closing: str  # what became of it, in a sentence or two
     method: str
     parameters: Mapping[str, Any]
@@ -71,7 +72,7 @@ class ReleaseEntry:
 
     @property
     def was_refused(self) -> bool:
-        return self.outcome == "refused"
+        return self.outcome == Stage.REFUSED
 
     def metrics(self) -> dict[str, float]:
         """What was judged comes first: pages of one run keep this order."""
@@ -119,7 +120,7 @@ class ReleaseEntry:
             "code_version": self.code_version,
             NOTE: self._note(),
         }
-        if self.outcome == "published":
+        if self.outcome == Stage.PUBLISHED:
             tags["version"] = f"{self.number:04d}"
         if self.flow_run_id is not None:
             tags["prefect_flow_run_id"] = self.flow_run_id

@@ -10,19 +10,14 @@ from ppdm_core.model.errors import BadInput, PpdmError
 from tasks.context import Plan
 from tasks.publish.card import card_text
 from tasks.release_summary import Summary
+from warehouse.stages import Stage
 
 if TYPE_CHECKING:
     from uuid import UUID
 
 MOMENT = 1.0  # seconds
-EVENTS = {
-    "published": "approved",
-    "unchanged": "unchanged",
-    "waiting": "waiting",
-    "refused": "refused",
-    "rejected": "refused",
-    "failed": "failed",
-}
+FAILED = "failed"  # not a stage: the machine or this program failed
+FAILED_EVENT = "ppdm.release.failed"
 
 
 def verdict_rows(summary: Summary) -> list[dict[str, str]]:
@@ -57,24 +52,33 @@ def show_release(plan: Plan, summary: Summary, page: str | None) -> None:
             description="Its figures in MLflow, to compare with other releases.",
         )
     name_run(plan.dataset, plan.method, run.stage, run.release_id)
-    emit(plan.dataset, plan.method, run.stage, run.release_id, summary.closing())
+    if run.stage.event:
+        emit(
+            run.stage.event,
+            plan.dataset,
+            plan.method,
+            run.stage,
+            run.release_id,
+            summary.closing(),
+        )
 
 
 def show_rejection(dataset: str, method: str, error: BadInput) -> None:
     why = f"{error} Nothing was published; `latest` stays as it was."
     row = {"check": "input", "outcome": "FAIL", "observed": "", "limit": "", "why": str(error)}
     show_verdict(dataset, [row], why)
-    name_run(dataset, method, "rejected", dataset)
-    emit(dataset, method, "rejected", dataset, why)
+    name_run(dataset, method, Stage.REJECTED, dataset)
+    assert Stage.REJECTED.event is not None
+    emit(Stage.REJECTED.event, dataset, method, Stage.REJECTED, dataset, why)
 
 
 def show_failure(dataset: str, method: str, error: PpdmError) -> None:
     """The machine or we failed; perhaps also Prefect, which is then not asked twice."""
     import httpx
 
-    emit(dataset, method, "failed", dataset, str(error))
+    emit(FAILED_EVENT, dataset, method, FAILED, dataset, str(error))
     with suppress(httpx.HTTPError):
-        name_run(dataset, method, "failed", dataset)
+        name_run(dataset, method, FAILED, dataset)
 
 
 def show_verdict(dataset: str, rows: list[dict[str, str]], closing: str) -> None:
@@ -111,27 +115,25 @@ def artifact_key(dataset: str, what: str) -> str:
     return f"{dataset}-{what}".replace("_", "-")
 
 
-def name_run(dataset: str, method: str, stage: str, subject: str) -> None:
+def name_run(dataset: str, method: str, outcome: str, subject: str) -> None:
     from prefect.client.orchestration import get_client
     from prefect.runtime import flow_run
 
-    tags = [*flow_run.tags, f"dataset:{dataset}", f"method:{method}", f"outcome:{stage}"]
+    tags = [*flow_run.tags, f"dataset:{dataset}", f"method:{method}", f"outcome:{outcome}"]
     with get_client(sync_client=True) as client:
-        client.update_flow_run(flow_run.id, name=f"{subject} {method} {stage}", tags=set(tags))
+        client.update_flow_run(flow_run.id, name=f"{subject} {method} {outcome}", tags=set(tags))
 
 
-def emit(dataset: str, method: str, stage: str, subject: str, message: str) -> None:
-    """An event that automations can wait for; a dry run is nobody's business."""
+def emit(event: str, dataset: str, method: str, outcome: str, subject: str, message: str) -> None:
+    """Emit an event that automations can wait for."""
     from prefect.events import emit_event
 
-    if stage not in EVENTS:
-        return
     emit_event(
-        event=f"ppdm.release.{EVENTS[stage]}",
+        event=event,
         resource={
             "prefect.resource.id": f"ppdm.dataset.{dataset}",
             "prefect.resource.name": dataset,
             "ppdm.method": method,
         },
-        payload={"release": subject, "method": method, "outcome": stage, "message": message},
+        payload={"release": subject, "method": method, "outcome": outcome, "message": message},
     )

@@ -31,12 +31,12 @@ from warehouse.publishing.manifest import NAME, file_digest, verify
 from warehouse.publishing.publish import ORDER
 from warehouse.runs import tidy
 from warehouse.sql import ROW, quoted
-from warehouse.stages import FINISHED, WAITING
+from warehouse.stages import FINISHED, Stage
 
 
 @task(name="leave", cache_policy=NO_CACHE)
 @shielded
-def leave(plan: Plan, release_id: str, dry_run: bool) -> str:
+def leave(plan: Plan, release_id: str, dry_run: bool) -> Stage:
     """The stage that the release ends in."""
     log_progress("at the door")
     store, run = plan.run(release_id)
@@ -47,19 +47,21 @@ def leave(plan: Plan, release_id: str, dry_run: bool) -> str:
     with store.transaction(release_id) as db:
         latest = door.latest_version(db, plan.dataset)
     if dry_run:  # what waits is left to those who decide
-        return WAITING if run.stage == WAITING else end(store, run, "rehearsed")
+        is_undecided = run.stage == Stage.AWAITING_REVIEW
+        return run.stage if is_undecided else end(store, run, Stage.DRY_RUN_PASSED)
     same = latest is not None and latest[2] == summary.sanitized["data_digest"]
     if latest and same and is_intact(store, plan.dataset, latest):
-        return end(store, run, "unchanged", same_as=latest[1])
-    if run.stage == WAITING and (summary.standing is None or summary.standing.missing):
-        return WAITING
+        return end(store, run, Stage.NO_CHANGE, same_as=latest[1])
+    is_undecided = summary.standing is None or summary.standing.missing > 0
+    if run.stage == Stage.AWAITING_REVIEW and is_undecided:
+        return run.stage
     try:
         door.publish(store, parcel(plan, store, summary))
     except Undecided:  # an approval lapsed just now
-        return WAITING
+        return Stage.AWAITING_REVIEW
     except Refused as refusal:
-        return end(store, run, "refused", at_the_door=refusal.message)
-    return "published"
+        return end(store, run, Stage.REFUSED, at_the_door=refusal.message)
+    return Stage.PUBLISHED
 
 
 def is_intact(store: Store, dataset: str, version: tuple[Any, ...]) -> bool:
@@ -73,7 +75,7 @@ def is_intact(store: Store, dataset: str, version: tuple[Any, ...]) -> bool:
     return file_digest(folder / NAME) == manifest_digest
 
 
-def end(store: Store, run: Run, stage: str, **detail: str) -> str:
+def end(store: Store, run: Run, stage: Stage, **detail: str) -> Stage:
     with store.advance(run, stage, **detail) as change:
         if detail:
             keep_fact(change.db, run, "ending", detail)

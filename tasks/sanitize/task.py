@@ -36,7 +36,7 @@ from warehouse.ledger.entries import write_draws
 from warehouse.parquet_parts import PartRows, to_block, write_parts
 from warehouse.publishing.publish import candidate_table, write_candidate
 from warehouse.sql import ROW, quoted
-from warehouse.stages import is_past
+from warehouse.stages import Stage, is_past
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 def make_draws(plan: Plan, release_id: str) -> None:
     log_progress("perturbing: the candidate and its shadow draws")
     store, run = plan.run(release_id)
-    if is_past(run.stage, "sanitized"):
+    if is_past(run.stage, Stage.SANITIZED):
         return
     store.home.clear_work(release_id)
     with rejecting(store, run, plan):
@@ -95,7 +95,7 @@ class Draws:
         ]
         halves = self.halves(X, fitted, is_fit_on_them=aside is None and given is None)
         checkpoint("shadows drawn")
-        with self.store.advance(self.run, "sanitized") as change:
+        with self.store.advance(self.run, Stage.SANITIZED) as change:
             fit_digest = keep_fit(change.db, self.run, identity, fitted)
             write_kept(change.db, self.run, X, halves)
             draws_digest = self.write_draws(change.db, X, candidate, fitted)

@@ -40,7 +40,7 @@ def test_eight_processes_on_four_datasets_take_turns(small: Maker) -> None:
         assert not LOCK_TEXT.search(result.stdout)
         assert not LOCK_TEXT.search(WAITING.sub("", result.stderr))
     endings = Counter(json.loads(result.stdout)["release"]["stage"] for result in results)
-    assert endings == {"published": 4, "unchanged": 4}
+    assert endings == {"published": 4, "no_change": 4}
     check_outcome(releases)
 
 
@@ -59,7 +59,7 @@ def check_outcome(releases: list[Small]) -> None:
     assert runs == sorted(
         (f"{name}-{number:04d}", stage)
         for name in DATASETS
-        for number, stage in ((1, "published"), (2, "unchanged"))
+        for number, stage in ((1, "published"), (2, "no_change"))
     )
     # The raw table of the last run of each is kept.
     assert sorted(tables) == sorted((f"{name}_0002",) for name in DATASETS)

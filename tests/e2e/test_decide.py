@@ -48,7 +48,7 @@ def test_it_waits_in_the_warehouse_until_two_others_approve(
     tick = release.run("release", "--json")  # as a schedule would
     found = answer(tick)
     assert (tick.exit_code, found["error"]["kind"]) == (4, "undecided")
-    assert found["release"]["stage"] == "waiting"
+    assert found["release"]["stage"] == "awaiting_review"
     assert found["release"]["approvals_missing"] == 2
     assert f"ppdm decide {ID} --approve" in found["error"]["remedy"]
     assert asked(release, "select count(*) from audit.verdict") == [(1,)]  # nothing was redone
@@ -97,7 +97,7 @@ def test_what_was_rejected_or_published_is_not_asked_again(waiting: Small, tmp_p
     for user in (OTHER, THIRD):
         approved_by(published, user)
     assert published.versions() == ["0001"]
-    assert published.run("", entry="prepared").stdout == "unchanged\n"
+    assert published.run("", entry="prepared").stdout == "no_change\n"
 
 
 BAD = {
@@ -125,9 +125,9 @@ def approved_by(release: Small, user: int, point: str = "none") -> Result:
 )
 def test_killed_at_the_door_it_goes_on(waiting: Small, tmp_path: Path, point: str) -> None:
     release = waiting.copied_to(tmp_path / "copy")
-    assert approved_by(release, OTHER).stdout == "waiting\n"
+    assert approved_by(release, OTHER).stdout == "awaiting_review\n"
     assert approved_by(release, THIRD, point).exit_code == -9
-    assert asked(release, "select stage from meta.run") == [("waiting",)]
+    assert asked(release, "select stage from meta.run") == [("awaiting_review",)]
     assert release.run("", entry="prepared").stdout == "published\n"
     assert release.versions() == ["0001"]
     verify(release.published / "latest")
@@ -137,14 +137,14 @@ def test_killed_at_the_door_it_goes_on(waiting: Small, tmp_path: Path, point: st
 @pytest.mark.parametrize("what", ["source", "file"])
 def test_a_change_starts_anew(waiting: Small, tmp_path: Path, what: str) -> None:
     release = waiting.copied_to(tmp_path / "copy")
-    assert approved_by(release, OTHER).stdout == "waiting\n"
+    assert approved_by(release, OTHER).stdout == "awaiting_review\n"
     if what == "source":
         release.rows = release.rows[:-1]
     else:
         release.content["review"]["approvals"] = 1
-    assert release.write().run("", entry="prepared").stdout == "waiting\n"
+    assert release.write().run("", entry="prepared").stdout == "awaiting_review\n"
     stages = asked(release, "select release_id, stage from meta.run order by number")
-    assert stages == [(ID, "abandoned"), ("small-0002", "waiting")]
+    assert stages == [(ID, "abandoned"), ("small-0002", "awaiting_review")]
     assert release.versions() == []
 
 
@@ -152,10 +152,10 @@ def test_a_change_starts_anew(waiting: Small, tmp_path: Path, what: str) -> None
 def test_a_dry_run_asks_nobody(waiting: Small, tmp_path: Path, prefect_api: str) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     looked = release.run("release", "--dry-run", "--json")
-    assert (looked.exit_code, answer(looked)["release"]["stage"]) == (4, "waiting")
+    assert (looked.exit_code, answer(looked)["release"]["stage"]) == (4, "awaiting_review")
     release.rows = release.rows[:-1]
     tried = release.write().run("release", "--dry-run", "--json")
-    assert (tried.exit_code, answer(tried)["release"]["stage"]) == (4, "rehearsed")
+    assert (tried.exit_code, answer(tried)["release"]["stage"]) == (4, "dry_run_passed")
 
 
 def test_a_group_shares_a_home(waiting: Small) -> None:

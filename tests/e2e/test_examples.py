@@ -151,7 +151,7 @@ def test_an_example(
     if case.released:
         check_published(case, release, result)
     else:
-        ending = (4, "waiting") if case.waits else (3, "refused")
+        ending = (4, "awaiting_review") if case.waits else (3, "refused")
         assert (result.exit_code, found["stage"]) == ending
         assert release.versions() == []
     if case.is_own:

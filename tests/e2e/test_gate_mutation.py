@@ -197,11 +197,11 @@ VERDICTS = {
 
 def at_the_door(release: Small) -> Any:
     """The store, and the parcel as the pipeline makes it."""
-    from ppdm.cli.release import read_file
+    from ppdm.cli.release import read_release_file
     from tasks.publish.task import parcel
     from tasks.release_summary import read_summary
 
-    plan = read_file(release.file)[1]
+    plan = read_release_file(release.file)[1]
     store = Store(Home(release.home))
     return store, parcel(plan, store, read_summary(store, "small-0001"))
 
@@ -256,7 +256,7 @@ def test_what_is_committed_is_not_removed_by_an_interrupt(
             publish(store, parcel)
     assert release.versions() == ["0001"]
     verify(release.published / "0001")
-    assert release.run("", entry="prepared").stdout == "unchanged\n"
+    assert release.run("", entry="prepared").stdout == "no_change\n"
     assert release.versions() == ["0001"]
 
 
@@ -328,7 +328,7 @@ def test_the_door_believes_only_what_people_decided(
     change(release, DECISIONS[what])
     with pytest.raises(Refused, match="The door"):
         publish(store, parcel)
-    check_shut(release, "waiting")
+    check_shut(release, "awaiting_review")
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_approvals_count_for_a_time(
         return
     with pytest.raises(error):
         publish(store, parcel)
-    check_shut(release, "waiting")
+    check_shut(release, "awaiting_review")
 
 
 def check_shut(release: Small, stage: str = "approved") -> None:

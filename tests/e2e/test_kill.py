@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Maker = Callable[..., Small]
 POINTS = sorted(points_in_code())
-ENDINGS = ("unchanged", "rehearsed", "refused", "waiting", "rejected")
+ENDINGS = ("no_change", "dry_run_passed", "refused", "awaiting_review", "rejected")
 
 
 def runs(release: Small) -> dict[str, str]:
@@ -73,7 +73,7 @@ def test_killed_at_every_point_a_release_ends_as_if_nothing_had_happened(
     assert chain.results[-1].exit_code == 0
     check_same(chain.release, history.release)
     # Killed after its last step, the run was complete: the next one had nothing new to publish.
-    assert runs(chain.release) == {"history-0001": "published", "history-0002": "unchanged"}
+    assert runs(chain.release) == {"history-0001": "published", "history-0002": "no_change"}
 
 
 def test_the_flow_runs_of_killed_processes_are_marked_as_crashed(
@@ -112,11 +112,11 @@ def test_killed_once_and_run_again(point: str, small: Maker, history: History) -
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_killed_on_the_way_to_another_ending(ending: str, when: str, small: Maker) -> None:
     release = small("ending").write()
-    published = [] if ending in ("refused", "waiting") else ["0001"]
+    published = [] if ending in ("refused", "awaiting_review") else ["0001"]
     if published:
         assert release.run("", entry="prepared").exit_code == 0
     result = die_before(release, ending, when)
-    assert result.exit_code == {"refused": 3, "waiting": 4, "rejected": 2}.get(ending, 0)
+    assert result.exit_code == {"refused": 3, "awaiting_review": 4, "rejected": 2}.get(ending, 0)
     assert list(runs(release).values())[-1] == ending
     assert release.versions() == published
     check_tidy(release)
@@ -125,11 +125,11 @@ def test_killed_on_the_way_to_another_ending(ending: str, when: str, small: Make
 def die_before(release: Small, ending: str, when: str) -> Result:
     """Lead the next release to this ending, kill it there, and run it again."""
     command = ["release"]
-    if ending == "rehearsed":
+    if ending == "dry_run_passed":
         command.append("--dry-run")
     if ending == "refused":
         release.strict().write()
-    if ending == "waiting":
+    if ending == "awaiting_review":
         release.undecided(approvals=1).write()
     if ending == "rejected":
         release.rows[3]["iron"] = "none"

@@ -68,15 +68,15 @@ def test_a_refused_release_ends_with_3_and_leaves_nothing(history: History) -> N
 
 def test_a_release_that_waits_ends_with_4_and_leaves_nothing(history: History) -> None:
     result = history.results["waiting"]
-    assert (result.exit_code, answer(result)["release"]["stage"]) == (4, "waiting")
+    assert (result.exit_code, answer(result)["release"]["stage"]) == (4, "awaiting_review")
     assert "history-0005" not in {path.name for path in history.release.published.iterdir()}
     assert history.release.versions() == ["0001", "0003"]
 
 
 def test_a_dry_run_publishes_nothing_and_a_changed_row_does(history: History) -> None:
-    rehearsed = answer(history.results["rehearsed"])["release"]
+    rehearsed = answer(history.results["dry run"])["release"]
     changed = answer(history.results["changed"])["release"]
-    assert (rehearsed["stage"], rehearsed["published"]) == ("rehearsed", None)
+    assert (rehearsed["stage"], rehearsed["published"]) == ("dry_run_passed", None)
     assert (changed["stage"], changed["version"]) == ("published", "0003")
     assert history.release.versions() == ["0001", "0003"]
     latest = history.release.published / "latest"
@@ -109,7 +109,7 @@ def test_a_defect_is_told_without_a_traceback(history: History) -> None:
 def test_status_and_show(history: History) -> None:
     status = history.release.ask("status", "--json")
     stages = {each["release_id"]: each["stage"] for each in answer(status)["runs"]}
-    endings = ["published", "rehearsed", "published", "refused"]
+    endings = ["published", "dry_run_passed", "published", "refused"]
     endings += ["abandoned", "abandoned", "rejected"]  # the first of these waited for people
     assert stages == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
     shown = history.release.ask("show", "history-0004")
@@ -162,7 +162,7 @@ def test_the_mlflow_runs_carry_the_verdicts(history: History) -> None:
     assert experiment is not None
     runs = client.search_runs([experiment.experiment_id])
     verdicts = {run.data.tags["release_id"]: run.data.tags["outcome"] for run in runs}
-    endings = ["published", "rehearsed", "published", "refused", "waiting"]
+    endings = ["published", "dry_run_passed", "published", "refused", "awaiting_review"]
     assert verdicts == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
     assert all("zoom/record_linkage.rate.baseline" in run.data.metrics for run in runs)
 

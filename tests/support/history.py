@@ -38,7 +38,7 @@ def make_history(release: Small) -> History:
     history.points = passed.read_text().splitlines()
     release.rows.append(ADDED)
     release.write()
-    results["rehearsed"] = run("release", "--dry-run", "--json")
+    results["dry run"] = run("release", "--dry-run", "--json")
     results["changed"] = run("release", "--json")
     lax = copy.deepcopy(release.content)
     release.strict().write()

@@ -18,6 +18,7 @@ from warehouse.home import Home
 from warehouse.integrity.history import check_history
 from warehouse.ledger.entries import Terms, keep_entry, next_number
 from warehouse.runs import begin_run
+from warehouse.stages import Stage
 
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 VERDICT: dict[str, Any] = {
@@ -57,9 +58,9 @@ def begin(store: Store, dataset: str = "wine") -> Run:
 def judge(store: Store, run: Run) -> None:
     """With a row in every table that is sealed; begin_run wrote those of the authors."""
     for stage in STEPS:
-        with store.advance(run, stage):
+        with store.advance(run, Stage(stage)):
             pass
-    with store.advance(run, "refused") as change:
+    with store.advance(run, Stage.REFUSED) as change:
         change.keep("audit.verdict", {**VERDICT, "release_id": run.release_id})
         terms = Terms(run.dataset, "all", "pca_laplace")
         charged = Account(spent=0.0, asked=0.0, after=0.0, records=0)

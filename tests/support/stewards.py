@@ -23,7 +23,7 @@ from warehouse.columns import Column, Source
 from warehouse.database import Store, keep_fact
 from warehouse.home import Home
 from warehouse.ledger.entries import entry_of
-from warehouse.stages import is_past
+from warehouse.stages import Stage, is_past
 
 NUMERIC: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 1.0}
 COLUMNS = (Column("id", "identifier"), Column("x", **NUMERIC), Column("y", **NUMERIC))
@@ -92,11 +92,11 @@ class Steward:
             release_id = begin.fn(plan)
             load_raw.fn(plan, release_id)
             store, run = plan.run(release_id)
-            if not is_past(run.stage, "validated"):
+            if not is_past(run.stage, Stage.VALIDATED):
                 write_records(plan, store, run)
             make_draws.fn(plan, release_id)
-            if not is_past(plan.run(release_id)[1].stage, "audited"):
-                with store.advance(run, "audited") as change:
+            if not is_past(plan.run(release_id)[1].stage, Stage.AUDITED):
+                with store.advance(run, Stage.AUDITED) as change:
                     keep_fact(change.db, run, "report", NO_REPORT)
             judge.fn(plan, release_id)
         with store.transaction() as db:

@@ -26,10 +26,15 @@ from warehouse.ledger.entries import Terms, charge
 from warehouse.publishing.publish import read_verdict
 from warehouse.runs import begin_run, must_find
 from warehouse.sources import SOURCES
+from warehouse.stages import Stage
 
 ANN, BOB, CAT = Person(1001, "ann"), Person(1002, "bob"), Person(1003, "cat")
 OWNER, CODE = "Dora", "c" * 16
-STAGES: dict[Outcome, str] = {"PASS": "approved", "REVIEW": "waiting", "FAIL": "refused"}
+STAGES: dict[Outcome, Stage] = {
+    "PASS": Stage.APPROVED,
+    "REVIEW": Stage.AWAITING_REVIEW,
+    "FAIL": Stage.REFUSED,
+}
 WHY: dict[Outcome, str] = {"PASS": "Fine.", "REVIEW": "Too few.", "FAIL": "Broken."}
 
 
@@ -86,7 +91,7 @@ class Office:
 
     def walk(self, run: Run, *stages: str) -> None:
         for stage in stages:
-            with self.store.advance(run, stage):
+            with self.store.advance(run, Stage(stage)):
                 pass
 
     def judge(self, run: Run, outcome: Outcome) -> None:

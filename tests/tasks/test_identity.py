@@ -16,6 +16,7 @@ from tasks.sanitize.task import Draws, make_draws
 from tests.support.stewards import NUMERIC, Steward, limits, numbers
 from warehouse.columns import Column
 from warehouse.database import Run, Store, keep_fact, read_fact
+from warehouse.stages import Stage
 
 WITH_NOTES = (
     Column("id", "identifier"),
@@ -44,7 +45,7 @@ def sanitized(plan: Plan) -> tuple[Store, Run]:
 
 def audited(plan: Plan) -> tuple[Store, Run]:
     store, run = sanitized(plan)
-    with store.advance(run, "audited") as change:
+    with store.advance(run, Stage.AUDITED) as change:
         keep_fact(change.db, run, "report", {"scores": [], "skipped": {}, "failed": {}})
     return store, run
 

@@ -12,7 +12,7 @@ from warehouse import database as store_module
 from warehouse.database import Run, Store, find_run, keep_fact, list_runs, read_fact
 from warehouse.home import Home
 from warehouse.runs import begin_run, reject_run, tidy
-from warehouse.stages import ALLOWED, FINISHED, ORDER, is_past
+from warehouse.stages import ALLOWED, FINISHED, ORDER, Stage, is_past
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def events(store: Store) -> list[str]:
 
 def walk(store: Store, run: Run, *stages: str) -> None:
     for stage in stages:
-        with store.advance(run, stage):
+        with store.advance(run, Stage(stage)):
             pass
 
 
@@ -57,12 +57,12 @@ def test_every_stage_is_reachable_and_known() -> None:
     for stage in ORDER:
         reached |= ALLOWED[stage]
     assert reached == set(ALLOWED)
-    assert {"published", "refused", "unchanged"} <= FINISHED
+    assert {"published", "refused", "no_change"} <= FINISHED
 
 
 def test_a_step_and_its_event_come_together(store: Store) -> None:
     run = begin(store)
-    with store.advance(run, "raw", rows=3) as change:
+    with store.advance(run, Stage.RAW, rows=3) as change:
         change.db.execute('create table raw."wine_0001" (x integer)')
     assert events(store) == ["created", "raw"]
     with store.transaction() as db:
@@ -74,7 +74,7 @@ def test_a_failed_step_leaves_nothing(store: Store) -> None:
     run = begin(store)
 
     def fail() -> None:
-        with store.advance(run, "raw") as change:
+        with store.advance(run, Stage.RAW) as change:
             change.db.execute('create table raw."wine_0001" (x integer)')
             raise RuntimeError
 
@@ -89,7 +89,10 @@ def test_a_failed_step_leaves_nothing(store: Store) -> None:
 @pytest.mark.parametrize("stage", ["validated", "approved", "published", "created"])
 def test_no_stage_can_be_skipped(store: Store, stage: str) -> None:
     run = begin(store)
-    with pytest.raises(Defect, match="cannot go from stage 'created'"), store.advance(run, stage):
+    with (
+        pytest.raises(Defect, match="cannot go from stage 'created'"),
+        store.advance(run, Stage(stage)),
+    ):
         pass
     assert events(store) == ["created"]
 
@@ -98,7 +101,7 @@ def test_a_finished_run_stays_finished(store: Store) -> None:
     run = begin(store)
     walk(store, run, "raw", "validated", "sanitized", "audited", "refused")
     for stage in ALLOWED:
-        with pytest.raises(Defect), store.advance(run, stage):
+        with pytest.raises(Defect), store.advance(run, Stage(stage)):
             pass
     assert is_past("refused", "sanitized")
     assert not is_past("raw", "validated")
@@ -124,7 +127,7 @@ def test_other_data_or_code_abandons_a_dead_run(store: Store) -> None:
 
 def test_rejecting_drops_the_tables_of_the_run_only(store: Store) -> None:
     run = begin(store)
-    with store.advance(run, "raw") as change:
+    with store.advance(run, Stage.RAW) as change:
         change.db.execute('create table raw."wine_0001" (x integer)')
         change.db.execute('create table raw."wine_00010" (x integer)')
     reject_run(store, run, {"kind": "bad_input"})
@@ -138,7 +141,7 @@ def test_rejecting_drops_the_tables_of_the_run_only(store: Store) -> None:
 def test_old_private_tables_are_dropped_and_facts_stay(store: Store) -> None:
     for source in ("s1", "s2"):
         run = begin(store, source=source)
-        with store.advance(run, "raw") as change:
+        with store.advance(run, Stage.RAW) as change:
             change.db.execute(f'create table raw."{run.table}" (x integer)')
             keep_fact(change.db, run, "validated", {"n": 3})
         walk(store, run, "validated", "sanitized", "audited", "refused")

@@ -33,7 +33,7 @@ from tests.support.waiting_runs import ANN, BOB, CAT, OWNER, STAGES, Office, Per
 from warehouse.approvals import Choice
 from warehouse.integrity.history import check_history
 from warehouse.publishing.publish import check_approved, read_verdict
-from warehouse.stages import ALLOWED, FINISHED, ORDER
+from warehouse.stages import ALLOWED, FINISHED, ORDER, Stage
 
 DORA = Person(1004, OWNER.lower())  # has the name that the file gives its owner
 LAPSE = timedelta(days=14)
@@ -98,7 +98,7 @@ class Dataset(RuleBasedStateMachine):
         is_continued = before is not None and before.stage not in FINISHED
         assert (self.current == last) == is_continued
         model = self.runs.setdefault(self.current, Model())
-        if model.stage != "waiting":
+        if model.stage != "awaiting_review":
             model.makers |= {person.uid or 0, DORA.uid or 0}
 
     @precondition(lambda self: self.model.stage in WORK)
@@ -127,7 +127,7 @@ class Dataset(RuleBasedStateMachine):
         self.office.later(seconds=1)
         model, uid = self.model, person.uid or 0
         expected: type[PpdmError] | None = None
-        if model.stage != "waiting":
+        if model.stage != "awaiting_review":
             expected = BadInput
         elif choice == "approve" and uid in model.makers:
             expected = Refused
@@ -150,7 +150,7 @@ class Dataset(RuleBasedStateMachine):
         run = self.office.plan.run(self.current)[1]
         parcel: Any = SimpleNamespace(run=run, review=self.office.review)
         try:
-            with self.office.store.advance(run, "published") as change:
+            with self.office.store.advance(run, Stage.PUBLISHED) as change:
                 verdict = read_verdict(change.db, self.current)
                 if verdict is None:
                     raise Refused("It has no verdict.")
@@ -159,14 +159,14 @@ class Dataset(RuleBasedStateMachine):
                 change.db.execute("insert into published.version values (?, ?, ?, ?, ?, ?)", row)
                 change.detail.update(data="d", manifest="m")
         except PpdmError:
-            assert not (before in ("approved", "waiting") and may_leave)
+            assert not (before in ("approved", "awaiting_review") and may_leave)
             self.seen[f"stayed {before}", len(model.approved)] += 1
             return
         assert may_leave and "published" in ALLOWED[before]
         self.seen[f"left {before}", len(model.approved)] += 1
         model.stage = "published"
 
-    @precondition(lambda self: self.model.stage == "waiting")
+    @precondition(lambda self: self.model.stage == "awaiting_review")
     @rule()
     def set_the_clock_back(self) -> None:
         """An hour before the last thing that was written."""
@@ -198,7 +198,7 @@ def test_a_release_leaves_only_as_its_rules_say() -> None:
     Dataset.seen.clear()
     check(6, 8, derandomize=True)
     # The tries were not idle: two approved, and one alone was not enough or too long ago.
-    assert {("left waiting", 2), ("stayed waiting", 1)} <= set(Dataset.seen)
+    assert {("left awaiting_review", 2), ("stayed awaiting_review", 1)} <= set(Dataset.seen)
 
 
 @pytest.mark.slow

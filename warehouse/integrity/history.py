@@ -34,7 +34,7 @@ from warehouse.integrity.seals import (
 )
 from warehouse.ledger.entries import check_ledger
 from warehouse.publishing.manifest import NAME, file_digest
-from warehouse.stages import ALLOWED
+from warehouse.stages import ALLOWED, Stage
 
 if TYPE_CHECKING:
     import duckdb
@@ -138,7 +138,7 @@ def check_runs(db: duckdb.DuckDBPyConnection, events: list[Row]) -> None:
     runs = db.execute(
         "select release_id, dataset, source_digest, file_digest, code_version from meta.run"
     ).fetchall()
-    begun = {each["release_id"]: each for each in events if each["kind"] == "created"}
+    begun = {each["release_id"]: each for each in events if each["kind"] == Stage.CREATED}
     for release_id, *found in runs:
         event = begun.get(release_id)
         detail = json.loads(event["detail"]) if event else {}
@@ -154,7 +154,9 @@ def check_versions(db: duckdb.DuckDBPyConnection, events: list[Row]) -> None:
         "select dataset, format('{}-{:04d}', dataset, number), release_id, data_digest, "
         "manifest_digest from published.version"
     ).fetchall()
-    details = [(each, json.loads(each["detail"])) for each in events if each["kind"] == "published"]
+    details = [
+        (each, json.loads(each["detail"])) for each in events if each["kind"] == Stage.PUBLISHED
+    ]
     published = [
         (each["dataset"], each["release_id"], each["release_id"], d.get("data"), d.get("manifest"))
         for each, d in details

@@ -34,6 +34,7 @@ from warehouse.publishing.published_rows import keep_rows
 from warehouse.runs import discard, sweep, version_folder
 from warehouse.sinks import SINKS
 from warehouse.sql import ROW, quoted
+from warehouse.stages import Stage
 
 if TYPE_CHECKING:
     import duckdb
@@ -159,7 +160,7 @@ def publish(store: Store, parcel: Parcel) -> Path:
         sweep(home, run.dataset)
         draft = final.with_name(f".{final.name}.tmp")
         draft.mkdir()
-    with removed_on_error(store, run, draft), store.advance(run, "published") as change:
+    with removed_on_error(store, run, draft), store.advance(run, Stage.PUBLISHED) as change:
         checkpoint("door opened")
         check_seals(change.db, run)
         happened = moment(change.db)

@@ -14,6 +14,7 @@ from warehouse.columns import RESERVED
 from warehouse.database import Run, find_run, first
 from warehouse.integrity.seals import broken
 from warehouse.sql import KEY, ROW, quoted
+from warehouse.stages import Stage
 from warehouse.table_digest import content_digest
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def check_kept(db: duckdb.DuckDBPyConnection, run: Run) -> None:
     """Kept rows are those that left, or attackers would be handed others."""
     row = first(
         db,
-        "select detail from meta.event where release_id = ? and kind = 'published'",
-        [run.release_id],
+        "select detail from meta.event where release_id = ? and kind = ?",
+        [run.release_id, Stage.PUBLISHED],
     )
     told = json.loads(row[0]).get("rows") if row else None  # older releases tell nothing
     names = [name for (name, *_) in db.execute(f"describe {kept_rows(run)}").fetchall()]

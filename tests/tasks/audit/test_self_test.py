@@ -28,6 +28,7 @@ from tests.support import mutants
 from warehouse.columns import Column, Source
 from warehouse.database import keep_fact, read_fact
 from warehouse.home import Home
+from warehouse.stages import Stage
 
 NAME = "transform_inverse"
 POLICY = Policy(
@@ -167,7 +168,7 @@ def test_a_home_proves_for_itself_what_another_one_found(
             keep_fact(db, run, "sanitized", {})
         testing = SelfTesting(store, run, POLICY)
         testing.prove(worker)
-        with store.advance(run, "raw") as change:
+        with store.advance(run, Stage.RAW) as change:
             testing.keep(change)
         assert len(stored(there)) == 2
     assert asked == 2 * [NAME, "door_scan"]

@@ -19,6 +19,7 @@ from tasks.release_summary import read_summary
 from tests.support.waiting_runs import ANN, BOB, CAT, OWNER, Office, staffed
 from warehouse.approvals import Person, current_user
 from warehouse.publishing.publish import check_approved, read_verdict
+from warehouse.stages import Stage
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_two_people_approve(office: Office) -> None:
     office.decide(CAT)
     assert [one.person for one in office.standing().counted] == [BOB, CAT]
     assert office.standing().missing == 0
-    assert office.stage() == "waiting"  # only the door ends that
+    assert office.stage() == "awaiting_review"  # only the door ends that
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_only_approvals_that_opened_the_door_are_told(office: Office) -> None:
 def publish_now(office: Office) -> None:
     """As the door does, without anything that leaves."""
     run = office.plan.run("t-0001")[1]
-    with office.store.advance(run, "published", data="d", manifest="m") as change:
+    with office.store.advance(run, Stage.PUBLISHED, data="d", manifest="m") as change:
         change.db.execute(
             "insert into published.version values ('t', 1, 't-0001', 'd', 'm', ?)", [office.time]
         )

@@ -170,7 +170,7 @@ def test_releases_from_before_the_ledger_are_charged_to_everybody(
 
 def write_old_releases(db: Any) -> None:
     db.execute("insert into meta.dataset values ('people', 'registry', null, now())")
-    for number, (stage, ln_gamma) in enumerate((("rehearsed", "2.0"), ("refused", "1.25")), 1):
+    for number, (stage, ln_gamma) in enumerate((("dry_run_passed", "2.0"), ("refused", "1.25")), 1):
         name = f"people-{number:04d}"
         db.execute(
             "insert into meta.run values (?, 'people', ?, 's', 'f', 'c', ?, 1, null, now())",

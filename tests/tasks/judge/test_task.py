@@ -12,6 +12,7 @@ from warehouse.clock import now
 from warehouse.database import Run, Store, keep_fact
 from warehouse.home import Home
 from warehouse.runs import begin_run
+from warehouse.stages import Stage
 
 BEGUN = ("raw", "validated")
 REFUSED = ("raw", "validated", "sanitized", "audited", "refused")
@@ -45,7 +46,7 @@ def run_to(
         flow_run_id=None,
     )
     for stage in stages:
-        with store.advance(run, stage) as change:
+        with store.advance(run, Stage(stage)) as change:
             if stage == "validated":
                 keep_fact(change.db, run, stage, {"data": data or source})
                 change.detail["data"] = data or source
@@ -114,8 +115,8 @@ def test_what_people_were_to_decide_is_not_tuned_away(
     values = [first.release_id, outcome, "d", "p", "c", "[]", now()]
     with store.transaction() as db:
         db.execute("insert into audit.verdict values (?, ?, ?, ?, ?, ?, ?, null)", values)
-    for stage in ("waiting" if outcome == "REVIEW" else "approved", end):
-        with store.advance(first, stage):
+    for stage in ("awaiting_review" if outcome == "REVIEW" else "approved", end):
+        with store.advance(first, Stage(stage)):
             pass
     run = run_to(store, BEGUN, source="same data", file="second settings")
     assert bool(findings(store, run)) == is_told
