@@ -14,7 +14,7 @@ from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import peak
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, People
+from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Numeric, Schema
 
@@ -68,6 +68,6 @@ def attack(n: int, d: int) -> None:
         public=Public("copy", "original", ()),
         schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d))),
         epsilon=0.1,
-        targets=People(people, np.zeros((n, 0), dtype=np.int32), labels),
+        targets=RecordSet(people, np.zeros((n, 0), dtype=np.int32), labels),
     )
     RecordLinkage().attack(view, np.random.default_rng(1))

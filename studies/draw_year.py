@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.simulation import Draw, Past, Truth
+from ppdm_core.audit.simulation import ReleaseDraw, EarlierReleases, OriginalTable
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Versions
+from ppdm_core.model.attacker import EarlierRows
 from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.numerics.scaling import fit_scaling
@@ -68,7 +68,7 @@ def linked(kind: str, year: Sequence[ArrayRows], sanitizer: Sanitizer) -> Point:
         draw(sanitizer, rows, fitted, key_of(kind, week)) for week, rows in enumerate(year)
     ]
     now, shadows = year[-1], [draw(sanitizer, year[-1], fitted, bytes([k]) * 32) for k in (1, 2)]
-    truth = Truth(now.whole.X, now.whole.label, now.schema)
+    truth = OriginalTable(now.whole.X, now.whole.label, now.schema)
     draws = [replace(one, source=None) for one in shadows]
     auditor = Auditor(truth, draws, POLICY, b"year", past=kept(published))
     scores = {score.name: score for score in auditor.run("record_linkage")}
@@ -76,16 +76,16 @@ def linked(kind: str, year: Sequence[ArrayRows], sanitizer: Sanitizer) -> Point:
     return rate.value, rate.low, rate.high, rate.baseline
 
 
-def kept(published: Sequence[Draw]) -> Past:
+def kept(published: Sequence[ReleaseDraw]) -> EarlierReleases:
     """All releases but the last, and those rows of the last that were there before."""
     rows, Y = np.arange(len(published[-1].Y)), published[-1].Y
-    again: Floats = np.full_like(Y, np.nan)
+    unchanged_rows: Floats = np.full_like(Y, np.nan)
     since = np.full(len(Y), len(published))
     for week, one in reversed(list(enumerate(published[:-1]))):
         same = (one.Y == Y).all(axis=1)
-        again[same], since[same] = Y[same], week
-    versions = tuple(Versions(rows, one.Y, one.public) for one in published[:-1])
-    return Past(versions, again, since)
+        unchanged_rows[same], since[same] = Y[same], week
+    versions = tuple(EarlierRows(rows, one.Y, one.public) for one in published[:-1])
+    return EarlierReleases(versions, unchanged_rows, since)
 
 
 def figures(folder: Path, weeks: Sequence[int] = WEEKS) -> dict[str, list[Point]]:

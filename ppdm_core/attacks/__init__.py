@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppdm_core.attacks._needs import check_needs, needs_in_words
+from ppdm_core.attacks._needs import check_needs, describe_needs
 from ppdm_core.attacks.attribute_inference import AttributeInference
 from ppdm_core.attacks.column_order import ColumnOrder
 from ppdm_core.attacks.correlation_filter import CorrelationFilter
@@ -49,4 +49,4 @@ ATTACKS: dict[str, Attack] = {
     "linkability": Linkability(),
 }
 
-__all__ = ["ATTACKS", "check_needs", "needs_in_words"]
+__all__ = ["ATTACKS", "check_needs", "describe_needs"]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Versions
+from ppdm_core.model.attacker import AttackerView, EarlierRows
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public
 from ppdm_core.numerics.linear_map import (
@@ -90,7 +90,7 @@ def gathered(view: AttackerView) -> Draws:
     """The rows now and all earlier ones that can be brought beside them, each draw once."""
     now, m = view.public, len(view.Y)
     Y = components_of(view) if has_map(now) else view.Y
-    parts = [Versions(np.arange(m), Y, now), *_comparable(view)]
+    parts = [EarlierRows(np.arange(m), Y, now), *_comparable(view)]
     precision, scale = _noise_of(parts, now)
     counts = [len(part.rows) for part in parts]
     row = np.concatenate([part.rows for part in parts])
@@ -112,10 +112,10 @@ def _repeats(row: Ints, Z: Floats, number: Ints, slack: Floats) -> Ints:
     return np.unique(np.where(number[first + 1] > number[first], first + 1, first))
 
 
-def _comparable(view: AttackerView) -> list[Versions]:
+def _comparable(view: AttackerView) -> list[EarlierRows]:
     """Earlier versions in the space of the release now."""
     now, found = view.public, []
-    for version in view.earlier or ():
+    for version in view.earlier_releases or ():
         then = version.public
         if has_same_map(then, now):
             is_back = has_map(now) and then.space == "original"
@@ -126,7 +126,7 @@ def _comparable(view: AttackerView) -> list[Versions]:
         else:
             continue
         heard = ~np.isnan(Z).all(axis=1)
-        found.append(Versions(version.rows[heard], np.array(Z)[heard], then))
+        found.append(EarlierRows(version.rows[heard], np.array(Z)[heard], then))
     return found
 
 
@@ -146,7 +146,7 @@ def is_same_noise(one: Public, other: Public) -> bool:
     return same_law and has_same_map(one, other)
 
 
-def _noise_of(parts: list[Versions], now: Public) -> tuple[Floats, Floats]:
+def _noise_of(parts: list[EarlierRows], now: Public) -> tuple[Floats, Floats]:
     """Of each part: one over the variance of its noise in the components now, and its scale."""
     s = parts[0].Y.shape[1]
     scale = np.ones((len(parts), s))

@@ -7,22 +7,29 @@ import numpy as np
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView
 from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
 from ppdm_core.model.release import Public
 
 _DOUBT = 6.0  # standard errors
 
 
-def check_turned(attack: Attack, view: AttackerView) -> Floats:
-    """The sample, if there is a secret map to find with it."""
-    sample = view.sample
-    assert sample is not None
+def check_secret_map(attack: Attack, view: AttackerView) -> None:
+    """Raise NotApplicable if the release holds original columns: then no map is secret."""
     if view.public.space == "original":
         raise NotApplicable(
-            f"The attack {attack.name} undoes a secret map; the release has the original columns."
+            f"The attack {attack.name} undoes a secret map; the release has the original columns.",
+            reason=Reason.COLUMNS_RELEASED,
         )
+
+
+def read_sample(attack: Attack, view: AttackerView) -> Floats:
+    """Return the attacker's sample (p, d); raise NotApplicable if its records are all equal."""
+    sample = view.sample
+    assert sample is not None
     if any(len(table) < 2 or not np.ptp(table, axis=0).any() for table in (sample, view.Y)):
         raise NotApplicable(
-            f"The attack {attack.name} needs a sample and a release with records that differ."
+            f"The attack {attack.name} needs a sample and a release with records that differ.",
+            reason=Reason.TOO_FEW_RECORDS,
         )
     return sample
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
 from ppdm_core.model.release import Public
 from ppdm_core.numerics.distances import row_slices
 from ppdm_core.numerics.distributions import DRAWN, DrawnLaw, StudentT, law_named
@@ -61,7 +62,10 @@ class KnownNoise:
 
 def known_noise(public: Public) -> KnownNoise:
     if public.scales is None or public.law not in DRAWN:
-        raise NotApplicable(f"{public.method} publishes no noise law that is known here.")
+        raise NotApplicable(
+            f"{public.method} publishes no noise law that is known here.",
+            reason=Reason.METHOD_UNKNOWN,
+        )
     nu = public.facts.get("nu")
     law = law_named(public.law, None if nu is None else float(nu))
     least = 1e-9 * max(float(public.scales.max(initial=0.0)), 1e-9)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.attacker import AttackerView, People
+from ppdm_core.model.attacker import AttackerView, RecordSet
 
 _SURE = 1e9  # gamma of answers that are never wrong
 
@@ -36,7 +36,7 @@ class Answers:
     def __len__(self) -> int:
         return len(self.place)
 
-    def known(self, people: People) -> Codes:
+    def known(self, people: RecordSet) -> Codes:
         """The true cells in the same order."""
         return people.C[:, self.place]
 

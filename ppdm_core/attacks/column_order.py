@@ -14,6 +14,7 @@ from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.linear_map import has_map
 
 _STATISTICS = 20_000  # rows of the release from which laws of columns are taken
@@ -49,9 +50,10 @@ class ColumnOrder(Attack):
     must_notice: ClassVar[Mapping[str, float]] = {"shuffled cosines": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        check_secret_order(view)
         check_needs(self, view)
         held = _held(view)
-        _check(view, held)
+        check_record_count(view, held)
         transform = Sequence.of(view)
         F = transform.forward(held)
         sample = F if view.sample is None else transform.forward(view.sample)
@@ -132,11 +134,26 @@ def _held(view: AttackerView) -> Floats:
     return np.concatenate([np.zeros((0, d)), *tables])
 
 
-def _check(view: AttackerView, held: Floats) -> None:
+def check_secret_order(view: AttackerView) -> None:
+    """Raise NotApplicable if the order of the released columns is no secret."""
+    is_original = view.public.space == "original"
+    if is_original or view.public.space == "embedded" or has_map(view.public):
+        raise NotApplicable(
+            f"The attack {ColumnOrder.name} needs columns whose order is secret.",
+            reason=Reason.COLUMNS_RELEASED if is_original else Reason.NOT_MEASURABLE,
+        )
+
+
+def check_record_count(view: AttackerView, held: Floats) -> None:
+    """Raise NotApplicable if the records at hand are too few, or have too few columns."""
     name = ColumnOrder.name
     if len(held) == 1 and view.known is None and view.records is None:
-        raise NotApplicable(f"The attack {name} needs a sample of more than one record.")
-    if view.public.space in ("original", "embedded") or has_map(view.public):
-        raise NotApplicable(f"The attack {name} needs columns whose order is secret.")
+        raise NotApplicable(
+            f"The attack {name} needs a sample of more than one record.",
+            reason=Reason.TOO_FEW_RECORDS,
+        )
     if view.Y.shape[1] > held.shape[1]:
-        raise NotApplicable(f"The attack {name} needs no more released columns than original ones.")
+        raise NotApplicable(
+            f"The attack {name} needs no more released columns than original ones.",
+            reason=Reason.NOT_MEASURABLE,
+        )

@@ -13,7 +13,7 @@ from ppdm_core.attacks._alignment import procrustes, ridge
 from ppdm_core.attacks._confidence import learned_claim
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, Known
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
 from ppdm_core.numerics.random_orthogonal import haar
 
 Estimator = Literal["uniform", "projection", "optimal"]
@@ -56,7 +56,7 @@ class KnownPairs(Attack):
         return from_pairs(view, view.known, rng)
 
 
-def from_pairs(view: AttackerView, known: Known, rng: np.random.Generator) -> Estimate:
+def from_pairs(view: AttackerView, known: KnownRows, rng: np.random.Generator) -> Estimate:
     """What pairs tell about all other rows, however they were found."""
     candidates: dict[str, Floats] = {}
     claims: dict[str, Floats] = {}
@@ -121,7 +121,7 @@ class Frame:
         return int(d - r)
 
 
-def find_frame(view: AttackerView, known: Known) -> Frame | None:
+def find_frame(view: AttackerView, known: KnownRows) -> Frame | None:
     """The orthogonal map that the known pairs fit, if there is one."""
     d = known.X.shape[1]
     if view.Y.shape[1] > d:

@@ -13,7 +13,7 @@ from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._rough_matching import is_believed, rough_rows
 from ppdm_core.attacks.known_pairs import find_frame, from_pairs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, Known
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
 
 _EXACT = 1e-6
 _PAIRS = {"quick": 2e8, "standard": 1e9, "thorough": 2e10}  # distances between rows, at most
@@ -60,7 +60,7 @@ class KnownRecords(Attack):
             names = ("orthogonal", "procrustes", "regression")
             nothing = {name: np.zeros(len(view.Y)) for name in names}
             return Estimate({name: mean.copy() for name in names}, nothing, notes=notes)
-        known = Known(records[is_found], rows[is_found])
+        known = KnownRows(records[is_found], rows[is_found])
         pairs = from_pairs(view, known, rng)
         best = "procrustes" if find_frame(view, known) is None else "optimal"
         candidates = {"orthogonal": pairs.candidates[best].copy()}

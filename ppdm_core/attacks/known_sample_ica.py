@@ -10,11 +10,12 @@ import numpy as np
 
 from ppdm_core.attacks._fast_ica import independent_components
 from ppdm_core.attacks._known_map import (
-    check_turned,
+    check_secret_map,
     keeps_scale,
     ordered,
     origin_of,
     polar,
+    read_sample,
     turn_between,
 )
 from ppdm_core.attacks._needs import check_needs
@@ -66,8 +67,9 @@ class KnownSampleIca(Attack):
     must_notice: ClassVar[Mapping[str, float]] = {"rotation": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        check_secret_map(self, view)
         check_needs(self, view)
-        sample = check_turned(self, view)
+        sample = read_sample(self, view)
         origin, count = origin_of(view, sample), STARTS[view.effort]
         theirs = independent_components(sample, rng, starts=count)
         Y = ordered(view.Y)

@@ -17,7 +17,13 @@ from ppdm_core.attacks._axis_signs import (
     moment_evidence,
     signs_of,
 )
-from ppdm_core.attacks._known_map import check_turned, keeps_scale, ordered, origin_of
+from ppdm_core.attacks._known_map import (
+    check_secret_map,
+    keeps_scale,
+    ordered,
+    origin_of,
+    read_sample,
+)
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._rigid_registration import best_overlay, drawn
 from ppdm_core.model.arrays import Floats
@@ -87,8 +93,9 @@ class KnownSamplePca(Attack):
     must_notice: ClassVar[Mapping[str, float]] = {"rotation": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
+        check_secret_map(self, view)
         check_needs(self, view)
-        sample = check_turned(self, view)
+        sample = read_sample(self, view)
         search = SEARCHES[view.effort]
         axes = matched_axes(view, sample)
         evidence = axis_evidence(axes)

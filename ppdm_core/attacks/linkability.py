@@ -44,13 +44,13 @@ class Linkability(Attack):
         "Somebody with two files about the same people puts them together by the release."
     )
     goal: ClassVar[Goal] = "pair"
-    needs: ClassVar[frozenset[str]] = frozenset({"files", "reconstructions"})
+    needs: ClassVar[frozenset[str]] = frozenset({"split_files", "reconstructions"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        assert view.files is not None
-        files = view.files
+        assert view.split_files is not None
+        files = view.split_files
         left = costs_of(view, files.left, files.left_columns)
         right = costs_of(view, files.right, files.right_columns)
         found: dict[str, Ints] = {}

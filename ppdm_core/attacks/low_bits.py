@@ -15,6 +15,7 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Effort
+from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.distances import row_slices, squared_distances
 from ppdm_core.numerics.distributions import DRAWN
 from ppdm_core.numerics.linear_map import has_map, has_noise, project
@@ -89,7 +90,8 @@ class LowBits(Attack):
         if public.space == "components" and has_map(public):
             return project(public, X), view.Y
         raise NotApplicable(
-            f"The attack {self.name} needs values that noise was added to and nothing else."
+            f"The attack {self.name} needs values that noise was added to and nothing else.",
+            reason=Reason.NO_COMMON_COLUMN,
         )
 
 

@@ -21,7 +21,7 @@ from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._row_posterior import as_released, found_again
 from ppdm_core.attacks._shadow_releases import Imitate, learned, noisy, resampled
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, People
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Response
 from ppdm_core.numerics.distances import squared_distances
@@ -95,7 +95,7 @@ class Membership(Attack):
         return found
 
 
-def _world(view: AttackerView, place: Callable[[People], Floats], Z: Floats) -> World:
+def _world(view: AttackerView, place: Callable[[RecordSet], Floats], Z: Floats) -> World:
     targets, reference = view.targets, view.reference
     assert targets is not None
     assert reference is not None

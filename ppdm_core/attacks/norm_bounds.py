@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ppdm_core.attacks._alignment import ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, Known
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
 from ppdm_core.model.release import Public
 
 DEVIATIONS = 2.0  # standard errors that are taken off a bound
@@ -97,7 +97,9 @@ def product_deviation(a: Floats, c: Floats, product: Floats, d: int, k: float) -
     return np.asarray(np.sqrt(np.maximum(fourth - product**2, 0.0) / k))
 
 
-def lower_bounds(Y: Floats, known: Known, direct: Floats, ratio: float, k: float, d: int) -> Floats:
+def lower_bounds(
+    Y: Floats, known: KnownRows, direct: Floats, ratio: float, k: float, d: int
+) -> Floats:
     """(n,) the best bound of each row over the known pairs."""
     norms = np.linalg.norm(known.X, axis=1)  # (c,)
     products = Y @ Y[known.rows].T / ratio  # (n, c)
@@ -130,13 +132,13 @@ def _quotient(norms: Floats, lengths: Floats, ratio: float) -> float:
     return float(norms @ lengths) / square if square > 0 else 1.0 / np.sqrt(ratio)
 
 
-def _with_known(found: dict[str, Floats], known: Known, norms: Floats) -> dict[str, Floats]:
+def _with_known(found: dict[str, Floats], known: KnownRows, norms: Floats) -> dict[str, Floats]:
     for estimate in found.values():
         estimate[known.rows] = norms
     return found
 
 
-def _notes(bounds: Floats, found: dict[str, Floats], known: Known) -> dict[str, float]:
+def _notes(bounds: Floats, found: dict[str, Floats], known: KnownRows) -> dict[str, float]:
     others = np.setdiff1d(np.arange(len(bounds)), known.rows)
     if len(others) == 0:
         return {}

@@ -90,10 +90,10 @@ class RecordLinkage(Attack):
         weighted = by_column(view, np.arange(d))
         if weighted is not None:
             links["nearest:weighted"] = nearest_within_labels(weighted, *labels)
-        if view.partial is None or not len(view.partial):
+        if view.partial_columns is None or not len(view.partial_columns):
             return Estimate(links)
         in_part = named((name, linked(costs)) for name, costs in partial_costs(view))
-        weighted = by_column(view, view.partial)
+        weighted = by_column(view, view.partial_columns)
         if weighted is not None:
             in_part["nearest:weighted"] = weighted.best(1)[0][:, 0]
         return Estimate(links, scenarios={"partial": in_part})
@@ -167,8 +167,8 @@ def odds_within_labels(view: AttackerView, surprise: Surprise, answers: Answers)
 
 def partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
     assert view.targets is not None
-    assert view.partial is not None
-    columns = view.partial
+    assert view.partial_columns is not None
+    columns = view.partial_columns
     X = view.targets.X[:, columns]
     for name, X_hat in tables(view).items():
         yield f":{name}", Squares(X, X_hat[:, columns])

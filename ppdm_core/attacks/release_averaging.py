@@ -47,7 +47,7 @@ class ReleaseAveraging(Attack):
     name: ClassVar[str] = "release_averaging"
     story: ClassVar[str] = "A subscriber averages over all releases of the same people."
     goal: ClassVar[Goal] = "reconstruct"
-    needs: ClassVar[frozenset[str]] = frozenset({"earlier"})
+    needs: ClassVar[frozenset[str]] = frozenset({"earlier_releases"})
     must_notice: ClassVar[Mapping[str, float]] = {"twenty releases": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:

@@ -36,23 +36,25 @@ class ReleaseDifferencing(Attack):
     name: ClassVar[str] = "release_differencing"
     story: ClassVar[str] = "A subscriber compares releases, knowing when a person came or changed."
     goal: ClassVar[Goal] = "link"
-    needs: ClassVar[frozenset[str]] = frozenset({"came", "targets"})
+    needs: ClassVar[frozenset[str]] = frozenset({"arrival_batches", "targets"})
     must_notice: ClassVar[Mapping[str, float]] = {"arrivals": 0.85}
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        assert view.came is not None
-        found = within(view, view.came, rng)
-        if view.left is None:
+        assert view.arrival_batches is not None
+        found = within(view, view.arrival_batches, rng)
+        if view.departure_batches is None:
             return Estimate(found)
-        return Estimate(found, scenarios={"left": within(view, view.left, rng)})
+        return Estimate(found, scenarios={"left": within(view, view.departure_batches, rng)})
 
 
 def within(view: AttackerView, batches: Batches, rng: np.random.Generator) -> dict[str, Ints]:
     """Whoever is in another batch is ruled out as somebody with another label is."""
     assert view.targets is not None
     rows, people = codes(view, batches)
-    seen = replace(view, label=rows, targets=replace(view.targets, label=people), partial=None)
+    seen = replace(
+        view, label=rows, targets=replace(view.targets, label=people), partial_columns=None
+    )
     found = {"blind": blind(view.Y, rows, people, rng)}
     with suppress(NotApplicable):  # where values cannot be compared
         found |= RecordLinkage().attack(seen, rng).candidates

@@ -45,9 +45,9 @@ class TransformInverse(Attack):
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
         candidates = inverses(view) if has_map(view.public) else {}
-        if view.leak is None or not has_map(view.leak):
+        if view.leaked_map is None or not has_map(view.leaked_map):
             return Estimate(candidates)
-        leaked = replace(view, public=view.leak)
+        leaked = replace(view, public=view.leaked_map)
         return Estimate(candidates, scenarios={"leaked": {**inverses(leaked), **filled(leaked)}})
 
 

@@ -24,8 +24,8 @@ Goal = Literal["reconstruct", "norms", "link", "source", "member", "infer", "pai
 
 
 @dataclass(frozen=True, eq=False)
-class People:
-    """Original records, as somebody holds them."""
+class RecordSet:
+    """Original records that an attacker holds."""
 
     X: Floats  # (k, d) scaled
     C: Codes  # (k, c) codes of the categorical columns
@@ -37,90 +37,97 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """Records whose released rows the attacker knows."""
+class KnownRows:
+    """Original records whose released rows the attacker knows."""
 
     X: Floats  # (k, d)
     rows: Ints  # (k,) their positions in the released table
 
 
 @dataclass(frozen=True, eq=False)
-class TwoFiles:
-    """The same people in two files with different columns, each in an order of its own."""
+class SplitFiles:
+    """Two files about the same persons with different columns, each in its own row order."""
 
-    left_columns: Ints  # places in schema.numeric
+    left_columns: Ints  # positions in schema.numeric
     left: Floats  # (t, len(left_columns))
     right_columns: Ints
     right: Floats  # (t, len(right_columns))
 
 
 @dataclass(frozen=True, eq=False)
-class Versions:
-    """Earlier released rows of the same people, all made in one way; any number of each person."""
+class EarlierRows:
+    """Rows released earlier for the same persons, all with the same public parameters.
 
-    rows: Ints  # (v,) whose they are: rows of the release now
+    A person may have any number of them, also none.
+    """
+
+    rows: Ints  # (v,) positions of the persons' rows in the current release
     Y: Floats  # (v, s); NaN in columns that were not released then
     public: Public
 
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """Rows that came together, or left together, and people of whom it is known with which."""
+    """Rows grouped by the releases in which they appeared or disappeared together.
 
-    rows: Ints  # (m,) number of the batch
-    targets: Ints  # (t,)
+    The attacker knows the batch of each target.
+    """
+
+    rows: Ints  # (m,) batch number of each row
+    targets: Ints  # (t,) batch number of each target
 
 
 @dataclass(frozen=True, eq=False)
 class AttackerView:
-    """All that an attack gets. The truth is not in it, so an attack cannot cheat.
+    """Everything that an attack receives. It does not hold the original table.
 
-    ``Y`` is shuffled by a private permutation that only the scorer holds. Attacks on membership
-    and the like play against a release of one half of the people: the targets are then people of
-    both halves, and the reference further people who are not in the release.
+    ``Y`` is shuffled by a private permutation that only the evaluator holds. Attacks on membership
+    and similar ones run on a release of one half of the records: the targets then come from both
+    halves, and the reference holds further persons who are not in the release.
     """
 
     Y: Floats  # (m, s)
-    label: Codes  # (m,) released in the clear
+    label: Codes  # (m,) released unperturbed
     public: Public
     schema: Schema  # of the original columns, scaled
     epsilon: float  # relative error that counts as a breach
-    C: Codes | None = None  # (m, c) released answers, codes in the order of public.responses
+    C: Codes | None = None  # (m, c) released responses, codes in the order of public.responses
     effort: Effort = "standard"
-    known: Known | None = None
-    records: Floats | None = None  # (k, d) known in full, but not which rows are theirs
+    known: KnownRows | None = None
+    records: Floats | None = None  # (k, d) complete known records, without their row positions
     sample: Floats | None = None  # (p, d) records of the same population
-    targets: People | None = None  # full records of people to find in the release
-    partial: Ints | None = None  # columns of schema.numeric that are known of a target in part
-    files: TwoFiles | None = None
-    reference: People | None = None  # people who are not in the release
-    earlier: tuple[Versions, ...] | None = None  # None: which rows belong together is not known
-    came: Batches | None = None  # by the earlier releases that had the row as it is
-    left: Batches | None = None  # None: nobody is gone since the last release
-    leak: Public | None = None  # the same with what the key hides: its map
+    targets: RecordSet | None = None  # complete records of the persons to find in the release
+    partial_columns: Ints | None = None  # columns of schema.numeric known in the partial scenario
+    split_files: SplitFiles | None = None
+    reference: RecordSet | None = None  # persons who are not in the release
+    earlier_releases: tuple[EarlierRows, ...] | None = None  # None: rows cannot be matched
+    arrival_batches: Batches | None = None  # by the earlier releases that hold the same row
+    departure_batches: Batches | None = None  # None: no row disappeared since the last release
+    leaked_map: Public | None = None  # ``public`` with the map that the key hides
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Candidates of one attack; the audit scores all and reports the worst for the steward.
+    """Candidate results of one attack; the audit scores all and reports the most harmful one.
 
     goal "reconstruct": (m, d) original values, aligned to ``view.Y``.
     goal "norms": (m,) Euclidean lengths of the records, aligned to ``view.Y``.
-    goal "link": (t,) position in ``view.Y`` for each target, -1 for "no answer".
+    goal "link": (t,) position in ``view.Y`` for each target, -1 for none.
     goal "source": (m, k) for each row of ``view.Y`` the k likeliest targets, best first, -1 for
     none; the claims hold their probabilities, (m, k).
-    goal "member": (t,) the higher, the likelier is the target in the release.
+    goal "member": (t,) membership scores; a higher score means a likelier member.
     goal "infer": (t, d + c) each column of each target, from its other columns and its label.
-    goal "pair": (t,) position in ``files.right`` for each line of ``files.left``, -1 for none.
-    goal "single_out": (p, d + c + 1, 2) statements about one person: closed intervals of the
-    columns, the codes and the label, all of which hold.
+    goal "pair": (t,) position in ``split_files.right`` for each line of ``split_files.left``,
+    -1 for none.
+    goal "single_out": (p, d + c + 1, 2) predicates that should match one person: closed intervals
+    of the columns, the codes and the label, all of which hold.
     """
 
     candidates: Mapping[str, NDArray[Any]]
     claims: Mapping[str, Floats] = field(default_factory=dict)  # own breach probability per row
     scenarios: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
-    notes: Mapping[str, float] = field(default_factory=dict)  # what it can tell of its own work
+    notes: Mapping[str, float] = field(default_factory=dict)  # diagnostics of the attack itself
 
 
 class Attack(ABC):
@@ -143,7 +150,7 @@ class Attack(ABC):
 
 
 @runtime_checkable
-class Explained(Protocol):
-    """An attack that can tell, once the truth is shown, where it lost what it did not get."""
+class ExplainsError(Protocol):
+    """An attack that can split its error into parts once the original records are shown."""
 
     def explain(self, view: AttackerView, X: Floats) -> Mapping[str, float]: ...

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.audit.simulation import Past
+from ppdm_core.audit.simulation import EarlierReleases
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Versions
+from ppdm_core.model.attacker import EarlierRows
 from ppdm_core.model.release import Public
 from ppdm_core.numerics.linear_map import has_map, has_same_map, invert, project
 from ppdm_core.numerics.scaling import Scaling
@@ -28,7 +28,7 @@ Facts = Mapping[str, Any]
 SAME = 1e-6  # of the scale of the noise: what arithmetic may have changed in the same draw
 
 
-def read_past(db: Any, plan: Plan, run: Run, facts: Facts, kept: Ints) -> Past | None:
+def read_past(db: Any, plan: Plan, run: Run, facts: Facts, kept: Ints) -> EarlierReleases | None:
     """None where nobody can say which rows belong together; without versions at first."""
     columns = facts["public"]["columns"]
     if plan.record_id is None or not facts["row_aligned"] or not columns:
@@ -44,14 +44,16 @@ def read_past(db: Any, plan: Plan, run: Run, facts: Facts, kept: Ints) -> Past |
         rows = np.searchsorted(kept, found[ROW]).clip(max=len(kept) - 1)
         is_kept = kept[rows] == found[ROW]
         Y, public = brought(found, then, facts)
-        version = Versions(rows[is_kept], Y[is_kept], public)
+        version = EarlierRows(rows[is_kept], Y[is_kept], public)
         same = is_same_draw(version, Y_now, now)
         again[version.rows[same]] = Y_now[version.rows[same]]
         seen[version.rows[same]] += found[SEEN][is_kept][same] + ";"
         still += int(np.sum(found[LAST][is_kept][same] == runs[-1].number))
         versions.append(version)
     gone = count_rows(db, runs[-1]) - still if runs else 0
-    return Past(tuple(versions), again, np.unique(seen, return_inverse=True)[1], gone, lost)
+    return EarlierReleases(
+        tuple(versions), again, np.unique(seen, return_inverse=True)[1], gone, lost
+    )
 
 
 def mechanisms(db: Any, runs: list[Run]) -> list[tuple[Facts, list[Run]]]:
@@ -109,7 +111,7 @@ def rescaled(public: Public, then: Facts, now: Facts) -> Public:
     )
 
 
-def is_same_draw(version: Versions, Y: Floats, public: Public) -> NDArray[np.bool_]:
+def is_same_draw(version: EarlierRows, Y: Floats, public: Public) -> NDArray[np.bool_]:
     """Which of the earlier rows leave again as they are."""
     if not has_same_map(version.public, public):
         return np.zeros(len(version.rows), dtype=np.bool_)

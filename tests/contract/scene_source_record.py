@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.attacker import People
+from ppdm_core.model.attacker import RecordSet
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.sanitizers.kde_resample import kernel_correction, normal_reference
@@ -33,18 +33,18 @@ def public(bandwidth: str = "paper", d: int = D, **more: Any) -> Public:
     return replace(plain, **more)
 
 
-def people(n: int, rng: np.random.Generator, d: int = D) -> People:
+def people(n: int, rng: np.random.Generator, d: int = D) -> RecordSet:
     label = rng.integers(0, 2, n).astype(np.int32)
     X = 0.25 * label[:, None] + 0.6 * rng.random((n, d)) + 0.15 * rng.random((n, 1))
-    return People(X, np.zeros((n, 0), dtype=np.int32), label)
+    return RecordSet(X, np.zeros((n, 0), dtype=np.int32), label)
 
 
-def picked(who: People, places: Ints) -> People:
-    return People(who.X[places], who.C[places], who.label[places])
+def picked(who: RecordSet, places: Ints) -> RecordSet:
+    return RecordSet(who.X[places], who.C[places], who.label[places])
 
 
 def drawn(
-    who: People, m: int, rng: np.random.Generator, corrected: bool = False
+    who: RecordSet, m: int, rng: np.random.Generator, corrected: bool = False
 ) -> tuple[Floats, Codes, Ints]:
     """Rows, their labels and the people behind them, written once more after the paper."""
     d = who.X.shape[1]

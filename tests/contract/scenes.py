@@ -10,9 +10,15 @@ import numpy as np
 
 from ppdm_core.audit.self_test.known_answers import suited
 from ppdm_core.audit.self_test.must_catch import plants_for
-from ppdm_core.audit.simulation import Draw, Stage, Truth, cast_all, cast_split
+from ppdm_core.audit.simulation import (
+    AttackTrial,
+    OriginalTable,
+    ReleaseDraw,
+    choose_participants,
+    choose_half_participants,
+)
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Batches, Versions
+from ppdm_core.model.attacker import AttackerView, Batches, EarlierRows
 from ppdm_core.model.policy import Attacker
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Numeric, Schema
@@ -60,7 +66,7 @@ class Weak:
 class Scene:
     """A view, and what only the scorer knows."""
 
-    stage: Stage
+    stage: AttackTrial
     weak: Weak
 
     @property
@@ -72,18 +78,20 @@ class Scene:
         return replace(
             view,
             sample=weak.sample,
-            earlier=tuple(Versions(self.stage.back, Y, weak.public) for Y in weak.earlier),
-            came=self.came,
+            earlier_releases=tuple(
+                EarlierRows(self.stage.back, Y, weak.public) for Y in weak.earlier
+            ),
+            arrival_batches=self.arrival_batches,
             reconstructions=copies,
         )
 
     @property
-    def came(self) -> Batches:
+    def arrival_batches(self) -> Batches:
         """All at once, if the scene does not say."""
         n, stage = len(self.weak.X), self.stage
         since = np.zeros(n, dtype=np.int64) if self.weak.since is None else self.weak.since
         behind = stage.draw.records[stage.shuffle]
-        return Batches(since[behind], since[stage.cast.targets])
+        return Batches(since[behind], since[stage.participants.targets])
 
 
 def people(rng: np.random.Generator, n: int) -> Floats:
@@ -192,15 +200,15 @@ def staged(weak: Weak, seed: int) -> Scene:
     rng = np.random.default_rng([seed, 1])
     n, d = weak.X.shape
     label = np.zeros(n, dtype=np.int32) if weak.label is None else weak.label
-    truth = Truth(weak.X, label, weak.schema or unit_box(d), weak.codes)
-    draw = Draw(weak.Y, weak.public, weak.source, weak.C, weak.members, weak.leak)
+    truth = OriginalTable(weak.X, label, weak.schema or unit_box(d), weak.codes)
+    draw = ReleaseDraw(weak.Y, weak.public, weak.source, weak.C, weak.members, weak.leak)
     attacker = Attacker(known_records=weak.known, epsilon=EPSILON)
-    cast = (
-        cast_all(n, d, attacker, rng)
+    participants = (
+        choose_participants(n, d, attacker, rng)
         if weak.members is None
-        else cast_split(n, d, weak.members, attacker, rng)
+        else choose_half_participants(n, d, weak.members, attacker, rng)
     )
-    return Scene(Stage.set(truth, draw, cast, rng), weak)
+    return Scene(AttackTrial.set(truth, draw, participants, rng), weak)
 
 
 def without(view: AttackerView, need: str) -> AttackerView:
@@ -211,7 +219,7 @@ def without(view: AttackerView, need: str) -> AttackerView:
     if need == "public.noise":
         return replace(view, public=replace(public, scales=None, law=None))
     if need == "map_or_leak":
-        return replace(without(view, "public.map"), leak=None)
+        return replace(without(view, "public.map"), leaked_map=None)
     if need == "known_or_sample":
         return replace(view, known=None, records=None, sample=None)
     if need == "public.lengths":

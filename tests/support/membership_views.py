@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.model.attacker import People
+from ppdm_core.model.attacker import RecordSet
 from tests.contract import scene_kernel_support, scene_membership, scene_source_record
 from tests.contract.scene_source_record import people, picked
 
 
-def everybody(scene: dict[str, Any]) -> People:
+def everybody(scene: dict[str, Any]) -> RecordSet:
     n = len(scene["X"])
-    return People(scene["X"], np.zeros((n, 0), dtype=np.int32), scene["label"])
+    return RecordSet(scene["X"], np.zeros((n, 0), dtype=np.int32), scene["label"])
 
 
 def by_row(scene: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from ppdm_core.attacks import _neighbour_search as _search
 from ppdm_core.attacks import attribute_inference
 from ppdm_core.attacks.attribute_inference import AttributeInference, most_agreed
-from ppdm_core.model.attacker import AttackerView, People
+from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
@@ -26,7 +26,7 @@ def make_view(Y, X, *, labels=None, people=None, public=COPY, **more) -> Attacke
         public=public,
         schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(X.shape[1]))),
         epsilon=0.1,
-        targets=People(X, np.zeros((len(X), 0), dtype=np.int32), people),
+        targets=RecordSet(X, np.zeros((len(X), 0), dtype=np.int32), people),
         **more,
     )
 
@@ -150,7 +150,7 @@ def categories(n: int, gamma: float, seed: int) -> AttackerView:
         schema=Schema((), columns),
         epsilon=0.1,
         C=said.astype(np.int32),
-        targets=People(np.zeros((n, 0)), C, np.zeros(n, dtype=np.int32)),
+        targets=RecordSet(np.zeros((n, 0)), C, np.zeros(n, dtype=np.int32)),
     )
 
 

@@ -9,7 +9,7 @@ from scipy.fft import dct
 
 from ppdm_core.attacks._column_matching import assigned, by_law, transport_costs
 from ppdm_core.attacks.column_order import ColumnOrder, Sequence
-from ppdm_core.model.attacker import AttackerView, Known
+from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Numeric, Schema
@@ -52,7 +52,7 @@ def attack(view: AttackerView, seed: int = 0):
 def test_one_record_by_hand():
     # (3, 1) has the cosines 4 / sqrt(2) and 2 / sqrt(2); the release shows them the other way.
     Y = np.array([[2.0, 4.0], [0.0, 2.0]]) / np.sqrt(2)
-    view = make_view(np.zeros((2, 2)), Y, known=Known(np.array([[3.0, 1.0]]), np.array([0])))
+    view = make_view(np.zeros((2, 2)), Y, known=KnownRows(np.array([[3.0, 1.0]]), np.array([0])))
     view = replace(view, schema=Schema((Numeric("a", 0.0, 9.0), Numeric("b", 0.0, 9.0))))
     np.testing.assert_allclose(attack(view).candidates["value"], [[3.0, 1.0], [1.0, 1.0]])
 
@@ -64,7 +64,7 @@ def test_secret_order_of_all_cosines_is_found(held, seed):
     X = people(rng, 150)
     Y = cosines(X)[:, rng.permutation(6)]
     what = {
-        "known": {"known": Known(X[9:10], np.array([9]))},
+        "known": {"known": KnownRows(X[9:10], np.array([9]))},
         "records": {"records": X[:4]},
         "sample": {"sample": people(rng, 200)},
     }[held]
@@ -78,7 +78,7 @@ def test_pruned_cosines_are_zero_or_expected():
     X = people(rng, 150)
     kept = np.array([3, 0, 1])
     sample = people(rng, 60)
-    view = make_view(X, cosines(X)[:, kept], known=Known(X[:1], np.array([0])), sample=sample)
+    view = make_view(X, cosines(X)[:, kept], known=KnownRows(X[:1], np.array([0])), sample=sample)
     candidates = attack(view).candidates
     assert set(candidates) == {"value", "value_filled", "transport", "transport_filled"}
     C = np.zeros((150, 6))
@@ -91,7 +91,7 @@ def test_pruned_cosines_are_zero_or_expected():
 def test_any_secret_order_of_original_columns_and_a_public_order_and_centre():
     rng = np.random.default_rng(4)
     X = people(rng, 120)
-    view = make_view(X, X[:, rng.permutation(6)], facts={}, known=Known(X[:1], np.array([0])))
+    view = make_view(X, X[:, rng.permutation(6)], facts={}, known=KnownRows(X[:1], np.array([0])))
     np.testing.assert_allclose(attack(view).candidates["value"], X, atol=1e-12)
     order, centre = rng.permutation(6), np.full(6, 0.5)
     facts = {**DCT, "transform_order": " ".join(str(i + 1) for i in order)}
@@ -140,7 +140,7 @@ def test_independent_noise_tells_nothing(seed):
 
 def test_equal_values_constant_columns_and_few_rows_do_no_harm():
     X = np.array([[0.5, 0.5, 0.2], [0.5, 0.5, 0.9], [0.5, 0.5, 0.2]])
-    for held in ({"known": Known(X[:1], np.array([0]))}, {"records": X[:1]}, {"sample": X[:2]}):
+    for held in ({"known": KnownRows(X[:1], np.array([0]))}, {"records": X[:1]}, {"sample": X[:2]}):
         for Y in (X, X[:, 1:], X[:, :1]):
             for X_hat in attack(make_view(X, Y, facts={}, **held)).candidates.values():
                 assert X_hat.shape == X.shape
@@ -166,6 +166,8 @@ def test_rows_may_stand_anywhere():
     ],
 )
 def test_where_it_does_not_apply_it_says_why(changed, why):
-    view = make_view(np.ones((3, 3)), np.ones((3, 3)), known=Known(np.ones((1, 3)), np.array([0])))
+    view = make_view(
+        np.ones((3, 3)), np.ones((3, 3)), known=KnownRows(np.ones((1, 3)), np.array([0]))
+    )
     with pytest.raises(NotApplicable, match=why):
         attack(replace(view, **changed))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppdm_core.attacks.known_pairs import KnownPairs, breach_probability, find_frame, haar
-from ppdm_core.model.attacker import AttackerView, Known
+from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Numeric, Schema
@@ -27,7 +27,7 @@ def make_view(X, Y, known, *, epsilon=0.1, centre=None) -> AttackerView:
         public=Public("rotation", "rotated", tuple(f"y{i}" for i in range(Y.shape[1])), centre),
         schema=Schema(tuple(Numeric(f"x{i}", -9.0, 9.0) for i in range(d))),
         epsilon=epsilon,
-        known=Known(X[known], np.asarray(known)),
+        known=KnownRows(X[known], np.asarray(known)),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ppdm_core.attacks import linkability
 from ppdm_core.attacks.linkability import Linkability
-from ppdm_core.model.attacker import AttackerView, TwoFiles
+from ppdm_core.model.attacker import AttackerView, SplitFiles
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Numeric, Schema
@@ -24,7 +24,7 @@ def make_view(Y, X, order, left, *, public=COPY, **more) -> AttackerView:
         public=public,
         schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(X.shape[1]))),
         epsilon=0.1,
-        files=TwoFiles(np.array(left), X[:, left], right, X[order][:, right]),
+        split_files=SplitFiles(np.array(left), X[:, left], right, X[order][:, right]),
         **more,
     )
 
@@ -45,8 +45,8 @@ def noisy(b: float, d: int, law: str = "laplace") -> Public:
 def test_hand_worked_files():
     # Row 0 is near left line 0 and right line 1; row 1 near left line 1 and right line 0.
     Y = np.array([[0.1, 0.9], [0.8, 0.2]])
-    files = TwoFiles(np.array([0]), np.array([[0.11], [0.79]]), np.array([1]), Y[::-1, 1:] + 0.01)
-    view = replace(make_view(Y, Y, np.arange(2), [0]), files=files)
+    files = SplitFiles(np.array([0]), np.array([[0.11], [0.79]]), np.array([1]), Y[::-1, 1:] + 0.01)
+    view = replace(make_view(Y, Y, np.arange(2), [0]), split_files=files)
     got = pairs(view)
     assert set(got) == {"nearest:released", "one_to_one:released"}
     for link in got.values():
@@ -84,7 +84,7 @@ def test_probabilities_against_brute_force():
     view = make_view(Y, X, order, [0, 1], public=public)
     F = [
         np.exp(-np.sum((file[:, None] - Y[None][:, :, at]) ** 2, axis=2) / (2 * 0.2**2))
-        for file, at in ((view.files.left, [0, 1]), (view.files.right, [2, 3]))
+        for file, at in ((view.split_files.left, [0, 1]), (view.split_files.right, [2, 3]))
     ]
 
     def odds(f: np.ndarray, at: list[int]) -> np.ndarray:
@@ -142,6 +142,6 @@ def test_tiny_and_constant_releases(n):
 def test_without_files_or_a_common_space_it_does_not_apply():
     view = make_view(np.ones((3, 2)), np.ones((3, 2)), np.arange(3), [0])
     with pytest.raises(NotApplicable, match="linkability needs two columns"):
-        pairs(replace(view, files=None))
+        pairs(replace(view, split_files=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
         pairs(replace(view, public=Public("rotation", "rotated", ())))

@@ -13,7 +13,7 @@ from ppdm_core.attacks.low_bits import (
     lattice_evidence,
     shortlists,
 )
-from ppdm_core.model.attacker import AttackerView, People
+from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Numeric, Schema
@@ -33,7 +33,7 @@ def make_view(X, Y, b, *, law="laplace", **public) -> AttackerView:
         public=Public("noise", columns=(), law=law, scales=scales, **public),
         schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d))),
         epsilon=0.1,
-        targets=People(X, np.zeros((t, 0), dtype=np.int32), np.zeros(t, dtype=np.int32)),
+        targets=RecordSet(X, np.zeros((t, 0), dtype=np.int32), np.zeros(t, dtype=np.int32)),
     )
 
 

@@ -13,7 +13,7 @@ from ppdm_core.attacks._shadow_releases import _logistic, answered, noisy, resam
 from ppdm_core.attacks.membership import Membership
 from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
-from ppdm_core.model.attacker import AttackerView, People
+from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
@@ -285,8 +285,8 @@ def test_one_column_in_the_clear_tells_members():
         public=Public("other", "original", tuple("abcdef")),
         schema=Schema(tuple(Numeric(name, 0.0, 1.0) for name in "abcdef")),
         epsilon=0.1,
-        targets=People(X[:200], none[0][:200], none[1][:200]),
-        reference=People(X[200:], none[0][200:], none[1][200:]),
+        targets=RecordSet(X[:200], none[0][:200], none[1][:200]),
+        reference=RecordSet(X[200:], none[0][200:], none[1][200:]),
     )
     score = Membership().attack(view, rng).candidates["found_again"]
     # The shuffled columns hold everybody's values too, so members are found in all six.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ppdm_core.attacks.norm_bounds import NormBounds, norm_bound, product_deviation, value_bound
-from ppdm_core.model.attacker import AttackerView, Known
+from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Numeric, Schema
@@ -31,7 +31,7 @@ def make_view(X, Y, factor, known=(), **fields) -> AttackerView:
         public=Public("random_projection", "rotated", (), facts=facts),
         schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d))),
         epsilon=0.1,
-        known=Known(X[known], known) if len(known) else None,
+        known=KnownRows(X[known], known) if len(known) else None,
         **fields,
     )
 

@@ -9,7 +9,7 @@ from ppdm_core.attacks import _assignment as _linking
 from ppdm_core.attacks import _neighbour_search as _search
 from ppdm_core.attacks._neighbour_search import nearest_rows, smallest
 from ppdm_core.attacks.record_linkage import RecordLinkage
-from ppdm_core.model.attacker import AttackerView, Known, People
+from ppdm_core.model.attacker import AttackerView, KnownRows, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
@@ -18,8 +18,8 @@ from ppdm_core.numerics import distances
 RNG = np.random.default_rng(0)  # the attack draws nothing
 
 
-def people(X, C=None, label=None) -> People:
-    return People(
+def people(X, C=None, label=None) -> RecordSet:
+    return RecordSet(
         X,
         np.zeros((len(X), 0), dtype=np.int32) if C is None else C,
         np.zeros(len(X), dtype=np.int32) if label is None else label,
@@ -283,7 +283,7 @@ def test_answers_help_where_numbers_do_not_decide():
         Y=Y,
         public=public,
         schema=Schema(numeric, view.schema.categorical),
-        targets=People(X, view.targets.C, view.targets.label),
+        targets=RecordSet(X, view.targets.C, view.targets.label),
     )
     alone = replace(both, C=None, public=replace(public, responses=()))
     for name in ("nearest:released", "odds"):
@@ -296,7 +296,7 @@ def test_partial_records_use_their_columns_and_nothing_else():
     X = rng.uniform(0, 1, (100, 4))
     public = Public("noise", "original", (), np.zeros(4), np.eye(4), "laplace", np.full(4, 0.01))
     view = make_view(X + rng.laplace(0, 0.01, X.shape), X, public=public)
-    view = replace(view, partial=np.array([1, 3]))
+    view = replace(view, partial_columns=np.array([1, 3]))
     got = RecordLinkage().attack(view, RNG).scenarios["partial"]
     ways = {"nearest:released", "one_to_one:released", "nearest:weighted"}
     for name in ("filtered", "likelihood", "odds"):
@@ -320,7 +320,7 @@ def test_partial_records_meet_mixed_components_through_the_filter():
     public = Public("pca", "components", (), np.full(4, 0.5), loadings, "normal", scales)
     Z = (X - 0.5) @ loadings + rng.normal(0, 0.01, X.shape)
     view = make_view(Z, X, public=public, reconstructions={"back": 0.5 + Z @ loadings.T})
-    got = RecordLinkage().attack(replace(view, partial=np.array([0, 1])), RNG)
+    got = RecordLinkage().attack(replace(view, partial_columns=np.array([0, 1])), RNG)
     partial = got.scenarios["partial"]
     assert "likelihood" not in partial  # every component mixes all columns
     assert np.mean(partial["filtered"] == np.arange(150)) > 0.6
@@ -362,8 +362,8 @@ def test_one_column_in_the_clear_decides_alone(noise):
         public=Public("other", "original", tuple("abcdefgh")),
         schema=Schema(tuple(Numeric(name, 0.0, 1.0) for name in "abcdefgh")),
         epsilon=0.1,
-        targets=People(X[20:], np.zeros((100, 0), np.int32), np.zeros(100, np.int32)),
-        known=Known(X[:20], np.arange(20)),
+        targets=RecordSet(X[20:], np.zeros((100, 0), np.int32), np.zeros(100, np.int32)),
+        known=KnownRows(X[:20], np.arange(20)),
     )
     links = RecordLinkage().attack(view, np.random.default_rng(0)).candidates
     found = {name: np.mean(link == np.arange(20, 120)) for name, link in links.items()}
@@ -374,6 +374,6 @@ def test_one_column_in_the_clear_decides_alone(noise):
     alone = RecordLinkage().attack(replace(view, known=None), np.random.default_rng(0)).candidates
     is_found = np.mean(alone["nearest:weighted"] == np.arange(20, 120)) > 0.99
     assert is_found == (noise == 0.0)  # without pairs only what is exactly the same is seen
-    half = replace(view, known=None, partial=np.array([1, 5]))
+    half = replace(view, known=None, partial_columns=np.array([1, 5]))
     partial = RecordLinkage().attack(half, np.random.default_rng(0)).scenarios["partial"]
     assert (np.mean(partial["nearest:weighted"] == np.arange(20, 120)) > 0.99) == (noise == 0.0)

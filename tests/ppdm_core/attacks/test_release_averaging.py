@@ -9,7 +9,7 @@ from scipy import optimize, stats
 from ppdm_core.attacks._earlier_draws import Draws
 from ppdm_core.attacks.release_averaging import ReleaseAveraging, left_over, likeliest
 from ppdm_core.attacks.shrinkage import Shrinkage
-from ppdm_core.model.attacker import AttackerView, Versions
+from ppdm_core.model.attacker import AttackerView, EarlierRows
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Numeric, Schema
@@ -31,10 +31,10 @@ def public(law: str, b: float, d: int, loadings=None, space="original") -> Publi
     return Public("noise", space, (), np.full(d, 0.5), L, law, scales, facts=facts)
 
 
-def dense(Y: np.ndarray, what: Public) -> Versions:
+def dense(Y: np.ndarray, what: Public) -> EarlierRows:
     """A version of every row, but for those of NaN alone."""
     rows = np.flatnonzero(~np.isnan(Y).all(axis=1))
-    return Versions(rows, Y[rows], what)
+    return EarlierRows(rows, Y[rows], what)
 
 
 def draws_of(U: np.ndarray, scale: float) -> Draws:
@@ -54,7 +54,7 @@ def make_view(versions, what: Public, d: int) -> AttackerView:
         public=what,
         schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d))),
         epsilon=0.1,
-        earlier=tuple(dense(Y, what) for Y in rest),
+        earlier_releases=tuple(dense(Y, what) for Y in rest),
     )
 
 
@@ -210,11 +210,11 @@ def test_without_noise_only_mean_and_median_in_the_original_columns():
 def test_without_peoples_rows_or_a_map_it_does_not_apply():
     view = make_view([np.ones((3, 2))], public("normal", 0.1, 2), 2)
     with pytest.raises(NotApplicable, match="release_averaging needs releases whose rows"):
-        tables(replace(view, earlier=None))
+        tables(replace(view, earlier_releases=None))
     secret = replace(
         view,
         public=Public("rotation", "rotated", ()),
-        earlier=(dense(np.zeros((3, 2)), view.public),),
+        earlier_releases=(dense(np.zeros((3, 2)), view.public),),
     )
     with pytest.raises(NotApplicable, match="a published linear map"):
         tables(secret)
@@ -222,7 +222,9 @@ def test_without_peoples_rows_or_a_map_it_does_not_apply():
 
 def with_versions(now: Public, Y: float, *earlier: tuple[float, Public]) -> AttackerView:
     view = make_view([np.array([[Y]])], now, 1)
-    return replace(view, earlier=tuple(dense(np.array([[y]]), what) for y, what in earlier))
+    return replace(
+        view, earlier_releases=tuple(dense(np.array([[y]]), what) for y, what in earlier)
+    )
 
 
 def test_hand_worked_weights_of_noisier_versions():

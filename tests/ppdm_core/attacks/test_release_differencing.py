@@ -11,7 +11,7 @@ from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.attacks.release_differencing import ReleaseDifferencing
 from ppdm_core.audit.runner import Auditor
 from ppdm_core.audit.self_test.leaks import noisy_columns, unit_box
-from ppdm_core.audit.simulation import Draw, Past, Truth
+from ppdm_core.audit.simulation import EarlierReleases, OriginalTable, ReleaseDraw
 from ppdm_core.model.attacker import AttackerView, Batches
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Policy
@@ -31,9 +31,9 @@ SECRET = Public("random_rotation", "rotated", ("a", "b", "c"))
 
 
 def scores(Y: np.ndarray, public: Public, since: np.ndarray, gone: int = 0) -> dict[str, Score]:
-    past = Past((), np.full_like(Y, np.nan), since, gone)
-    truth = Truth(X, LABEL, unit_box(D))
-    auditor = Auditor(truth, [Draw(Y, public)], POLICY, b"seed", past=past)
+    past = EarlierReleases((), np.full_like(Y, np.nan), since, gone)
+    truth = OriginalTable(X, LABEL, unit_box(D))
+    auditor = Auditor(truth, [ReleaseDraw(Y, public)], POLICY, b"seed", past=past)
     return {score.name: score for score in auditor.run("release_differencing")}
 
 
@@ -65,8 +65,8 @@ def test_values_help_within_a_batch():
 
 def test_a_first_release_is_one_batch_and_linked_as_any_other():
     Y = X + 0.1 * np.random.default_rng(3).standard_normal((N, D))
-    at_once = Past((), np.full_like(Y, np.nan), np.zeros(N, dtype=np.int64))
-    truth, draw = Truth(X, LABEL, unit_box(D)), Draw(Y, noisy_columns(D, 0.1))
+    at_once = EarlierReleases((), np.full_like(Y, np.nan), np.zeros(N, dtype=np.int64))
+    truth, draw = OriginalTable(X, LABEL, unit_box(D)), ReleaseDraw(Y, noisy_columns(D, 0.1))
     auditor = Auditor(truth, [draw], POLICY, b"seed", past=at_once)
     (plain,), (compared,) = auditor.play(RecordLinkage()), auditor.play(ReleaseDifferencing())
     for name, answer in plain.candidates.items():
@@ -101,10 +101,12 @@ def test_labels_rule_out_rows_of_the_batch():
         public=SECRET,
         schema=unit_box(D),
         epsilon=0.1,
-        targets=Truth(X[:3], np.array([0, 1, 1], dtype=np.int32), unit_box(D)).people(np.arange(3)),
-        came=Batches(np.array([1, 1, 2, 2]), np.array([2, 1, 3])),
+        targets=OriginalTable(X[:3], np.array([0, 1, 1], dtype=np.int32), unit_box(D)).people(
+            np.arange(3)
+        ),
+        arrival_batches=Batches(np.array([1, 1, 2, 2]), np.array([2, 1, 3])),
     )
     found = ReleaseDifferencing().attack(view, np.random.default_rng(0))
     np.testing.assert_array_equal(found.candidates["blind"], [2, 1, -1])
     with pytest.raises(NotApplicable, match=r"release_differencing needs .*record_id"):
-        ReleaseDifferencing().attack(replace(view, came=None), np.random.default_rng(0))
+        ReleaseDifferencing().attack(replace(view, arrival_batches=None), np.random.default_rng(0))

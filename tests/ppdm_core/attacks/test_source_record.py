@@ -7,7 +7,7 @@ import pytest
 
 from ppdm_core.attacks._label_groups import OneClass
 from ppdm_core.attacks.source_record import SourceRecord, posterior
-from ppdm_core.model.attacker import AttackerView, People
+from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.numerics.kernel_model import Kernel, Surroundings
@@ -113,7 +113,7 @@ def test_the_true_source_is_hardly_ever_excluded(given):
     )
     whole = next(inner.blocks())
     view = AttackerView(
-        Y, label, out.public, inner.schema, 0.1, targets=People(whole.X, whole.C, whole.label)
+        Y, label, out.public, inner.schema, 0.1, targets=RecordSet(whole.X, whole.C, whole.label)
     )
     estimate = played(view)
     right = np.mean(estimate.candidates["fitted"] == source[:, None], axis=1) > 0
@@ -143,7 +143,7 @@ def test_the_only_record_of_a_class_is_behind_its_rows(copies):
     inner = scaled(rows, fitted)
     block, out = next(inner.blocks()), release(method, rows, fitted=fitted)
     released = next(out.rows.blocks())
-    who = People(block.X, block.C, block.label)
+    who = RecordSet(block.X, block.C, block.label)
     view = AttackerView(released.X, released.label, out.public, inner.schema, 0.1, targets=who)
     theirs = released.label == 1
     claims = played(view).claims
@@ -188,7 +188,7 @@ def test_tiny_tables_and_constant_columns(n):
     who = people(n, rng)
     X = who.X.copy()
     X[:, 0] = 0.5
-    who = People(X, who.C, who.label)
+    who = RecordSet(X, who.C, who.label)
     view = AttackerView(X + 0.0, who.label, public(), schema(), 0.1, targets=who)
     for claimed in played(view).claims.values():
         assert np.isfinite(claimed).all() and claimed[:, 0].min() > 0

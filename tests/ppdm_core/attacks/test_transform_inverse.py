@@ -85,7 +85,7 @@ def leaked_view(Y, loadings, *, centre, sample=None) -> AttackerView:
     view = make_view(Y, centre=None, loadings=None, space="rotated")
     columns = tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(len(loadings)))
     leak = replace(view.public, centre=centre, loadings=loadings)
-    return replace(view, leak=leak, schema=Schema(columns), sample=sample)
+    return replace(view, leaked_map=leak, schema=Schema(columns), sample=sample)
 
 
 def test_a_leaked_rotation_gives_everything_as_a_scenario_alone():
@@ -129,7 +129,7 @@ def test_a_sample_fills_what_a_leaked_projection_dropped(seed):
 def test_a_published_map_and_a_leak_stand_beside_each_other():
     view = make_view(np.array([[0.25]]), centre=np.full(2, 0.5), loadings=np.array([[1.0], [0.0]]))
     leak = replace(view.public, loadings=np.array([[0.0], [1.0]]))
-    got = TransformInverse().attack(replace(view, leak=leak), np.random.default_rng(0))
+    got = TransformInverse().attack(replace(view, leaked_map=leak), np.random.default_rng(0))
     np.testing.assert_allclose(got.candidates["inverse"], [[0.75, 0.5]])
     np.testing.assert_allclose(got.scenarios["leaked"]["inverse"], [[0.5, 0.75]])
 
@@ -137,4 +137,4 @@ def test_a_published_map_and_a_leak_stand_beside_each_other():
 def test_a_leak_without_a_map_is_none():
     view = leaked_view(np.ones((2, 2)), np.eye(2), centre=np.zeros(2))
     with pytest.raises(NotApplicable, match="or a secret one"):
-        TransformInverse().attack(replace(view, leak=view.public), np.random.default_rng(0))
+        TransformInverse().attack(replace(view, leaked_map=view.public), np.random.default_rng(0))

@@ -13,7 +13,7 @@ from ppdm_core.attacks.trilateration import (
     located,
     with_fixed_point,
 )
-from ppdm_core.model.attacker import AttackerView, Known
+from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Public
 from ppdm_core.model.schema import Numeric, Schema
@@ -28,7 +28,7 @@ def make_view(X, Y, known, **changed) -> AttackerView:
         public=Public("rotation", "rotated", columns),
         schema=Schema(tuple(Numeric(f"x{j}", -20.0, 20.0) for j in range(X.shape[1]))),
         epsilon=0.1,
-        known=Known(X[known], np.asarray(known)),
+        known=KnownRows(X[known], np.asarray(known)),
         **changed,
     )
 
@@ -159,7 +159,7 @@ def test_rows_may_stand_anywhere_and_answers_stay_in_bounds():
     view = replace(view, schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(3))))
     order = rng.permutation(50)
     rows = np.argsort(order)[np.arange(10)]
-    moved = replace(view, Y=Y[order], known=Known(X[:10], rows))
+    moved = replace(view, Y=Y[order], known=KnownRows(X[:10], rows))
     one, two = (Trilateration().attack(v, rng).candidates for v in (view, moved))
     for name, X_hat in one.items():
         assert X_hat.min() >= 0.0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ppdm_core.attacks.known_pairs import KnownPairs
-from ppdm_core.model.attacker import AttackerView, Known
+from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.random_projection import STEP, RandomProjection, ratio_moments
@@ -126,7 +126,7 @@ def test_known_pairs_undo_it_on_the_kept_directions():
         public=public,
         schema=schema(),
         epsilon=0.1,
-        known=Known(X[:20], np.arange(20)),
+        known=KnownRows(X[:20], np.arange(20)),
     )
     X_hat = KnownPairs().attack(view, np.random.default_rng(1)).candidates["regression"]
     np.testing.assert_allclose(X_hat, X, atol=1e-4)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ppdm_core.attacks.known_pairs import find_frame
-from ppdm_core.model.attacker import AttackerView, Known
+from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.random_rotation import STEP, RandomRotation, haar
@@ -138,7 +138,7 @@ def test_one_known_record_more_undoes_the_translation():
     X, Y = moved(40)
     public = release(RandomRotation(translation=True), table(40)).public
     label = np.zeros(40, dtype=np.int32)
-    known = Known(X[:6], np.arange(6))
+    known = KnownRows(X[:6], np.arange(6))
     frame = find_frame(AttackerView(Y, label, public, schema(), 0.1, known), known)
     assert frame is not None
     assert frame.freedom == 0
