@@ -13,17 +13,17 @@ import numpy as np
 
 from benchmarks.harness import Comparison, Side
 from ppdm_core.attacks.known_sample_pca import (
-    Axes,
-    axis_evidence,
-    exhaustive_signs,
-    hybrid_signs,
-    matched_axes,
+    MatchedAxes,
+    compute_axis_evidence,
+    choose_exhaustive_signs,
+    choose_hybrid_signs,
+    match_axes,
 )
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 MINUTE, SECOND = 60.0, 1.0
 JOINT = 8  # signs that the hybrid tries jointly in a standard audit
@@ -49,29 +49,29 @@ def compared(small: bool) -> Iterator[list[Comparison]]:
     ]
 
 
-def rotated(d: int, n: int, p: int) -> Axes:
+def rotated(d: int, n: int, p: int) -> MatchedAxes:
     """Normal records, as in the paper, with a mean that tells the signs."""
     rng = np.random.default_rng(1)
     scales = 1.3 ** -np.arange(d)
-    X = (rng.standard_normal((n + p, d)) + 0.5) * scales @ haar(d, rng)
-    public = Public(
+    X = (rng.standard_normal((n + p, d)) + 0.5) * scales @ random_orthogonal(d, rng)
+    public = PublicParameters(
         "random_rotation", "rotated", tuple(f"y{i}" for i in range(d)), preserves_distances=True
     )
     view = AttackerView(
-        Y=X[p:] @ haar(d, rng),
+        Y=X[p:] @ random_orthogonal(d, rng),
         label=np.zeros(n, dtype=np.int32),
         public=public,
         schema=Schema(tuple(Numeric(f"x{i}", -9.0, 9.0) for i in range(d))),
         epsilon=0.1,
         sample=X[:p],
     )
-    return matched_axes(view, X[:p])
+    return match_axes(view, X[:p])
 
 
-def exhaustive(axes: Axes) -> Floats:
-    return exhaustive_signs(axes, len(axes.B), np.random.default_rng(0))
+def exhaustive(axes: MatchedAxes) -> Floats:
+    return choose_exhaustive_signs(axes, len(axes.B), np.random.default_rng(0))
 
 
-def hybrid(axes: Axes) -> Floats:
+def hybrid(axes: MatchedAxes) -> Floats:
     """With the evidence that it starts from."""
-    return hybrid_signs(axes, axis_evidence(axes), JOINT, np.random.default_rng(0))
+    return choose_hybrid_signs(axes, compute_axis_evidence(axes), JOINT, np.random.default_rng(0))

@@ -15,7 +15,7 @@ from benchmarks.memory import peak
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, RecordSet
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 
 MOST_MB = 1000.0
@@ -43,9 +43,9 @@ def tables(n: int, d: int) -> tuple[Floats, Floats]:
 
 
 def nearest(people: Floats, rows: Floats) -> None:
-    from ppdm_core.attacks._neighbour_search import nearest_rows
+    from ppdm_core.attacks._neighbour_search import find_nearest_rows
 
-    nearest_rows(people, rows, 1)
+    find_nearest_rows(people, rows, 1)
 
 
 def brute(people: Floats, rows: Floats) -> None:
@@ -65,7 +65,7 @@ def attack(n: int, d: int) -> None:
     view = AttackerView(
         Y=rows,
         label=labels,
-        public=Public("copy", "original", ()),
+        public=PublicParameters("copy", "original", ()),
         schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d))),
         epsilon=0.1,
         targets=RecordSet(people, np.zeros((n, 0), dtype=np.int32), labels),

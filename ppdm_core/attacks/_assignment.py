@@ -8,42 +8,47 @@ from typing import Protocol
 
 import numpy as np
 
-from ppdm_core.attacks._background import log_normal
-from ppdm_core.attacks._likelihood import known_noise
-from ppdm_core.attacks._neighbour_search import nearest_rows, smallest
-from ppdm_core.attacks._noise_likelihood_ratio import log_density
+from ppdm_core.attacks._neighbour_search import find_nearest_rows, find_smallest
+from ppdm_core.attacks._noise_likelihood import read_noise
+from ppdm_core.attacks._noise_likelihood_ratio import pairwise_log_density
+from ppdm_core.attacks._row_density import log_normal
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.numerics.distances import row_slices, squared_distances
-from ppdm_core.numerics.distributions import DRAWN, DrawnLaw
-from ppdm_core.numerics.linear_map import centre_and_loadings, components_of, has_map, has_noise
+from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, SampledDistribution
+from ppdm_core.numerics.linear_map import (
+    compute_components,
+    get_centre_and_loadings,
+    has_map,
+    has_noise,
+)
 
-EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
-_CANDIDATES = 20  # rows for each person, in larger tables
-_IMPOSSIBLE = 1e6  # cost; infinite ones would leave a solver without any answer
-_ROUNDING = 1e-12  # loadings below are none
-_PLAIN = 0.1  # weight of a normal law among the explanations of a row
+MAX_EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
+_CANDIDATES_PER_PERSON = 20  # rows for each person, in larger tables
+_MAX_COST = 1e6  # cost; infinite ones would leave a solver without any answer
+_MIN_LOADING = 1e-12  # loadings below are none
+_NORMAL_WEIGHT = 0.1  # weight of a normal law among the explanations of a row
 
 
 class Costs(Protocol):
     """Minus log likelihood, or a distance, of people and rows."""
 
-    def all(self) -> Iterator[tuple[slice, Floats]]:
+    def iterate_blocks(self) -> Iterator[tuple[slice, Floats]]:
         """(people, their costs with every row), a few people at a time."""
         ...
 
-    def best(self, k: int) -> tuple[Ints, Floats]:
+    def find_cheapest(self, k: int) -> tuple[Ints, Floats]:
         """(t, k) the cheapest rows of each, cheapest first, and their costs."""
         ...
 
-    def within(self, people: Ints, rows: Ints) -> Costs: ...
+    def select(self, people: Ints, rows: Ints) -> Costs: ...
 
     @property
     def shape(self) -> tuple[int, int]: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Squares:
+class DistanceCosts:
     """Squared distances."""
 
     people: Floats  # (t, q)
@@ -53,89 +58,89 @@ class Squares:
     def shape(self) -> tuple[int, int]:
         return len(self.people), len(self.rows)
 
-    def within(self, people: Ints, rows: Ints) -> Squares:
-        return Squares(self.people[people], self.rows[rows])
+    def select(self, people: Ints, rows: Ints) -> DistanceCosts:
+        return DistanceCosts(self.people[people], self.rows[rows])
 
-    def all(self) -> Iterator[tuple[slice, Floats]]:
+    def iterate_blocks(self) -> Iterator[tuple[slice, Floats]]:
         return squared_distances(self.people, self.rows)
 
-    def best(self, k: int) -> tuple[Ints, Floats]:
-        return nearest_rows(self.people, self.rows, k)
+    def find_cheapest(self, k: int) -> tuple[Ints, Floats]:
+        return find_nearest_rows(self.people, self.rows, k)
 
 
 @dataclass(frozen=True, eq=False)
-class Surprise:
+class LikelihoodCosts:
     """By the law of the noise, in units of its scales, and that of the answers."""
 
-    law: DrawnLaw | None  # None: there are answers only
+    law: SampledDistribution | None  # None: there are answers only
     people: Floats  # (t, s)
     rows: Floats  # (m, s)
-    answers: Squares
+    responses: DistanceCosts
     offset: Floats  # (m,) added for each row
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.answers.shape
+        return self.responses.shape
 
-    def within(self, people: Ints, rows: Ints) -> Surprise:
+    def select(self, people: Ints, rows: Ints) -> LikelihoodCosts:
         return replace(
             self,
             people=self.people[people],
             rows=self.rows[rows],
-            answers=self.answers.within(people, rows),
+            responses=self.responses.select(people, rows),
             offset=self.offset[rows],
         )
 
-    def all(self) -> Iterator[tuple[slice, Floats]]:
+    def iterate_blocks(self) -> Iterator[tuple[slice, Floats]]:
         t, m = self.shape
         for part in row_slices(t, 3 * m):
             C = np.tile(self.offset, (len(self.people[part]), 1))
-            if self.answers.rows.shape[1]:
-                ((_, D),) = squared_distances(self.answers.people[part], self.answers.rows)
+            if self.responses.rows.shape[1]:
+                ((_, D),) = squared_distances(self.responses.people[part], self.responses.rows)
                 C += D
             if self.law is not None:
-                C -= log_density(self.law, self.people[part], self.rows)
-            yield part, np.minimum(C, _IMPOSSIBLE, out=C)
+                C -= pairwise_log_density(self.law, self.people[part], self.rows)
+            yield part, np.minimum(C, _MAX_COST, out=C)
 
-    def best(self, k: int) -> tuple[Ints, Floats]:
+    def find_cheapest(self, k: int) -> tuple[Ints, Floats]:
         t, m = self.shape
         k = min(k, m)
         place, cost = np.empty((t, k), dtype=np.int64), np.empty((t, k))
-        for part, C in self.all():
-            place[part], cost[part] = smallest(C, k)
+        for part, C in self.iterate_blocks():
+            place[part], cost[part] = find_smallest(C, k)
         return place, cost
 
-    def odds(self, log_answers: float = 0.0) -> Surprise:
+    def compute_odds(self, log_response_probability: float = 0.0) -> LikelihoodCosts:
         """Against what all people make of a row, or a plain law: a normal one for the numbers,
         one probability for all answers.
         """
         t, m = self.shape
         top = np.full(m, -np.inf)
         total = np.zeros(m)
-        for _, C in self.all():
+        for _, C in self.iterate_blocks():
             here = (-C).max(axis=0)
             new = np.maximum(top, here)
             total *= np.exp(np.where(np.isfinite(top), top - new, -np.inf))
             total += np.exp(-C - new).sum(axis=0)
             top = new
-        plain = log_normal(self.rows) + log_answers + np.log(_PLAIN)
-        people = top + np.log(total) + np.log((1.0 - _PLAIN) / t)
+        plain = log_normal(self.rows) + log_response_probability + np.log(_NORMAL_WEIGHT)
+        people = top + np.log(total) + np.log((1.0 - _NORMAL_WEIGHT) / t)
         return replace(self, offset=np.logaddexp(people, plain) + self.offset)
 
 
-def linked(costs: Costs) -> tuple[Ints, Ints]:
+def link_rows(costs: Costs) -> tuple[Ints, Ints]:
     """The cheapest row of each person; and the assignment of least total cost, each row used once,
     where those who are left over get no answer (-1)."""
-    if costs.shape[1] > EXACT_ROWS:
-        place, cost = costs.best(_CANDIDATES)
-        return place[:, 0].copy(), _sparse_assignment(place, cost, costs.shape[1])
+    if costs.shape[1] > MAX_EXACT_ROWS:
+        place, cost = costs.find_cheapest(_CANDIDATES_PER_PERSON)
+        return place[:, 0].copy(), _solve_sparse_assignment(place, cost, costs.shape[1])
     C = np.empty(costs.shape)
-    for part, block in costs.all():
+    for part, block in costs.iterate_blocks():
         C[part] = block
-    return C.argmin(axis=1), _assignment(C)
+    return C.argmin(axis=1), _solve_assignment(C)
 
 
-def _assignment(C: Floats) -> Ints:
+def _solve_assignment(C: Floats) -> Ints:
     from scipy.optimize import linear_sum_assignment
 
     link = np.full(len(C), -1, dtype=np.int64)
@@ -144,7 +149,7 @@ def _assignment(C: Floats) -> Ints:
     return link
 
 
-def _sparse_assignment(place: Ints, cost: Floats, m: int) -> Ints:
+def _solve_sparse_assignment(place: Ints, cost: Floats, m: int) -> Ints:
     """Among the best rows of each person, or none, which costs as much more than the last of these
     as that more than the first."""
     from scipy.sparse import csr_array
@@ -163,48 +168,52 @@ def _sparse_assignment(place: Ints, cost: Floats, m: int) -> Ints:
     return link
 
 
-def linked_within_labels(costs: Costs, people: Codes, rows: Codes) -> tuple[Ints, Ints]:
+def link_within_labels(costs: Costs, people: Codes, rows: Codes) -> tuple[Ints, Ints]:
     """The same for each label apart; who has a label that no row has gets no answer."""
     found = np.full((2, len(people)), -1, dtype=np.int64)
     for code in np.unique(people).tolist():
         who, where = np.flatnonzero(people == code), np.flatnonzero(rows == code)
         if len(where):
-            place = np.stack(linked(costs.within(who, where)))
+            place = np.stack(link_rows(costs.select(who, where)))
             found[:, who] = np.where(place >= 0, where[place], -1)
     return found[0], found[1]
 
 
-def nearest_within_labels(costs: Costs, people: Codes, rows: Codes) -> Ints:
+def find_nearest_within_labels(costs: Costs, people: Codes, rows: Codes) -> Ints:
     found = np.full(len(people), -1, dtype=np.int64)
     for code in np.unique(people).tolist():
         who, where = np.flatnonzero(people == code), np.flatnonzero(rows == code)
         if len(where):
-            found[who] = where[costs.within(who, where).best(1)[0][:, 0]]
+            found[who] = where[costs.select(who, where).find_cheapest(1)[0][:, 0]]
     return found
 
 
-def has_law(view: AttackerView) -> bool:
-    return has_map(view.public) and has_noise(view.public) and view.public.law in DRAWN
+def has_noise_distribution(view: AttackerView) -> bool:
+    return (
+        has_map(view.public) and has_noise(view.public) and view.public.law in SAMPLED_DISTRIBUTIONS
+    )
 
 
-def pure_surprise(view: AttackerView, X: Floats, columns: Ints) -> Surprise | None:
+def find_pure_component_costs(
+    view: AttackerView, X: Floats, columns: Ints
+) -> LikelihoodCosts | None:
     """By the components that are made of these columns alone, if there are such."""
-    if not has_law(view):
+    if not has_noise_distribution(view):
         return None
-    centre, loadings = centre_and_loadings(view.public)
+    centre, loadings = get_centre_and_loadings(view.public)
     others = np.setdiff1d(np.arange(len(loadings)), columns)
-    pure = np.flatnonzero((np.abs(loadings[others]) <= _ROUNDING).all(axis=0))
+    pure = np.flatnonzero((np.abs(loadings[others]) <= _MIN_LOADING).all(axis=0))
     if not len(pure):
         return None
-    noise = known_noise(view.public)
-    T = clamped(view, (X - centre[columns]) @ loadings[np.ix_(columns, pure)], pure)
+    noise = read_noise(view.public)
+    T = clamp_components(view, (X - centre[columns]) @ loadings[np.ix_(columns, pure)], pure)
     T = T / noise.scales[pure]
-    Z = components_of(view)[:, pure] / noise.scales[pure]
-    nothing = Squares(np.zeros((len(T), 0)), np.zeros((len(Z), 0)))
-    return Surprise(noise.law, T, Z, nothing, np.zeros(len(Z)))
+    Z = compute_components(view)[:, pure] / noise.scales[pure]
+    nothing = DistanceCosts(np.zeros((len(T), 0)), np.zeros((len(Z), 0)))
+    return LikelihoodCosts(noise.law, T, Z, nothing, np.zeros(len(Z)))
 
 
-def clamped(view: AttackerView, T: Floats, components: Ints) -> Floats:
+def clamp_components(view: AttackerView, T: Floats, components: Ints) -> Floats:
     """Where these components can be at all in the release."""
     ranges = view.public.ranges
     if ranges is None:

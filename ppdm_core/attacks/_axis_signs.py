@@ -10,12 +10,12 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
 
-MOST_AXES = 20  # that all combinations of signs are tried for
-_BLOCK = 2**15  # pairs at a time: small enough to stay in the processor's cache
+MAX_AXES = 20  # that all combinations of signs are tried for
+_BLOCK_PAIRS = 2**15  # pairs at a time: small enough to stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class SignEvidence:
     """For each axis, how much nearer the tables are with equal signs than with opposite ones."""
 
     difference: Floats  # (s,) of the mean distances; positive: equal signs
@@ -23,14 +23,14 @@ class Evidence:
 
     @property
     def z(self) -> Floats:
-        return _divided(self.difference, self.error)
+        return _divide(self.difference, self.error)
 
     @property
     def signs(self) -> Floats:
-        return signs_of(self.difference)
+        return take_signs(self.difference)
 
 
-def coordinate_evidence(A: Floats, B: Floats) -> Evidence:
+def compute_coordinate_evidence(A: Floats, B: Floats) -> SignEvidence:
     """One axis at a time, by the energy distance of the two one-dimensional laws.
 
     Of the energy distance only the mean of |a - b| over all pairs depends on the sign. If the law
@@ -43,7 +43,7 @@ def coordinate_evidence(A: Floats, B: Floats) -> Evidence:
         of_b = mean_distances(-b, a) - mean_distances(b, a)  # (n,)
         differences[k] = of_a.mean()
         errors[k] = np.sqrt(of_a.var() / len(a) + of_b.var() / len(b))
-    return Evidence(differences, errors)
+    return SignEvidence(differences, errors)
 
 
 def mean_distances(points: Floats, b: Floats) -> Floats:
@@ -56,7 +56,7 @@ def mean_distances(points: Floats, b: Floats) -> Floats:
     return means
 
 
-def moment_evidence(A: Floats, B: Floats, mean_variance: Floats | None) -> Floats:
+def compute_moment_evidence(A: Floats, B: Floats, mean_variance: Floats | None) -> Floats:
     """Log of how much likelier equal signs are, by odd central moments and the means, (s,).
 
     A moment of the small table is the large table's, or its negative, plus a normal error.
@@ -64,33 +64,33 @@ def moment_evidence(A: Floats, B: Floats, mean_variance: Floats | None) -> Float
     """
     total = np.zeros(A.shape[1])
     if mean_variance is not None:
-        total += _divided(2 * A.mean(axis=0) * B.mean(axis=0), mean_variance)
+        total += _divide(2 * A.mean(axis=0) * B.mean(axis=0), mean_variance)
     spread = B.std(axis=0)
-    X, Y = (_divided(T - T.mean(axis=0), np.broadcast_to(spread, T.shape)) for T in (A, B))
+    X, Y = (_divide(T - T.mean(axis=0), np.broadcast_to(spread, T.shape)) for T in (A, B))
     for power in (3, 5):
         # A mean that is estimated too takes the linear part out of the error.
         variance = (Y**power - power * np.mean(Y ** (power - 1), axis=0) * Y).var(axis=0)
         product = np.mean(X**power, axis=0) * np.mean(Y**power, axis=0)
-        total += _divided(2 * len(A) * product, variance)
+        total += _divide(2 * len(A) * product, variance)
     return total
 
 
-def cross_terms(A: Floats, B: Floats, free: Ints) -> Floats:
+def sum_cross_distances(A: Floats, B: Floats, free: Ints) -> Floats:
     """Sum over all pairs of |a D - b| for every choice D of the signs of the free columns.
 
     Element c flips column free[k] where bit k of c is set. Gray order, so that one step flips one
     column, which adds a rank-one matrix to the squared distances. Exact, O(2^free pairs).
     """
-    if len(free) > MOST_AXES:
+    if len(free) > MAX_AXES:
         raise ValueError(f"{len(free)} signs are too many to try all")
-    size = max(1, _BLOCK // len(A))
+    size = max(1, _BLOCK_PAIRS // len(A))
     blocks = [B[start : start + size] for start in range(0, len(B), size)]
     with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as pool:
-        parts = pool.map(lambda block: _block_terms(A, block, free), blocks)
+        parts = pool.map(lambda block: _sum_block_distances(A, block, free), blocks)
         return np.asarray(sum(parts))
 
 
-def _block_terms(A: Floats, B: Floats, free: Ints) -> Floats:
+def _sum_block_distances(A: Floats, B: Floats, free: Ints) -> Floats:
     D = np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1) - 2 * A @ B.T
     D += 1e-12 * D.max(initial=0.0)  # rounding must not make a square negative
     steps = [4 * np.multiply.outer(A[:, k], B[:, k]) for k in free]
@@ -107,17 +107,17 @@ def _block_terms(A: Floats, B: Floats, free: Ints) -> Floats:
     return terms
 
 
-def best_of_all(A: Floats, B: Floats, signs: Floats, free: Ints) -> Floats:
+def choose_signs_jointly(A: Floats, B: Floats, signs: Floats, free: Ints) -> Floats:
     """``signs`` with the free ones chosen jointly: the least energy distance."""
-    code = int(np.argmin(cross_terms(A * signs, B, free)))
+    code = int(np.argmin(sum_cross_distances(A * signs, B, free)))
     flips = np.ones(len(signs))
     flips[free] = 1.0 - 2.0 * (code >> np.arange(len(free)) & 1)
     return np.asarray(signs * flips)
 
 
-def signs_of(values: Floats) -> Floats:
+def take_signs(values: Floats) -> Floats:
     return np.where(values < 0, -1.0, 1.0)
 
 
-def _divided(values: Floats, by: Floats) -> Floats:
+def _divide(values: Floats, by: Floats) -> Floats:
     return np.divide(values, by, out=np.zeros_like(values), where=by > 0)

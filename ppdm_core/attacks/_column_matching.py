@@ -13,14 +13,14 @@ from ppdm_core.model.policy import Effort
 from ppdm_core.numerics.distances import row_slices, squared_distances
 
 _QUANTILES = 256
-_LOOKED_FOR = {"quick": 3, "standard": 10, "thorough": 40}
-_CLOSEST = 5  # rows tried for each record that is looked for
-_MOVES = 400
-_TRIED = 12  # moves that are worked out exactly before none is taken
+_SEARCHED_RECORDS = {"quick": 3, "standard": 10, "thorough": 40}
+_ROWS_PER_RECORD = 5  # rows tried for each record that is looked for
+_MAX_MOVES = 400
+_MOVES_PER_STEP = 12  # moves that are worked out exactly before none is taken
 _TINY = np.finfo(np.float64).tiny
 
 
-def assigned(cost: Floats) -> Ints:
+def assign_columns(cost: Floats) -> Ints:
     """The order of least total cost, (d, s) -> (s,)."""
     from scipy.optimize import linear_sum_assignment
 
@@ -30,35 +30,35 @@ def assigned(cost: Floats) -> Ints:
     return order
 
 
-def by_value(F: Floats, Y: Floats, prior: Floats) -> Ints:
+def match_by_value(F: Floats, Y: Floats, prior: Floats) -> Ints:
     """From records and their released rows: values that are equal, or nearest to that.
 
     ``prior`` decides between columns that the records do not tell apart.
     """
     cost = np.mean((F[:, :, None] - Y[:, None, :]) ** 2, axis=0)  # (d, s)
     unit = max(float(np.mean(Y**2)), _TINY)
-    return assigned(cost / unit + 1e-9 * prior / max(float(prior.max()), 1.0))
+    return assign_columns(cost / unit + 1e-9 * prior / max(float(prior.max()), 1.0))
 
 
-def by_search(F: Floats, Y: Floats, prior: Floats, effort: Effort) -> tuple[Ints, float]:
+def match_by_search(F: Floats, Y: Floats, prior: Floats, effort: Effort) -> tuple[Ints, float]:
     """From records whose rows are not known: a row whose values are some of a record's gives an
     order, and the right order puts the other records onto rows as well. Returns the order and how
     far the records are from the nearest rows then (a median, relative)."""
-    looked_for = F[: _LOOKED_FOR[effort]]
+    looked_for = F[: _SEARCHED_RECORDS[effort]]
     orders: dict[tuple[int, ...], Ints] = {}
     for record in looked_for:
-        for row in _rows_like(record, Y):
-            order = by_value(record[None], Y[row : row + 1], prior)
+        for row in _find_similar_rows(record, Y):
+            order = match_by_value(record[None], Y[row : row + 1], prior)
             orders.setdefault(tuple(order.tolist()), order)
-    scored = [(_misplaced(F, Y, order)[0], order) for order in orders.values()]
+    scored = [(_measure_misplacement(F, Y, order)[0], order) for order in orders.values()]
     _, order = min(scored, key=lambda one: one[0])
-    _, nearest, distance = _misplaced(F, Y, order)
+    _, nearest, distance = _measure_misplacement(F, Y, order)
     close = distance <= 2.0 * np.median(distance) + _TINY
-    order = by_value(F[close], Y[nearest[close]], prior)
-    return order, _misplaced(F, Y, order)[0]
+    order = match_by_value(F[close], Y[nearest[close]], prior)
+    return order, _measure_misplacement(F, Y, order)[0]
 
 
-def _rows_like(record: Floats, Y: Floats) -> Ints:
+def _find_similar_rows(record: Floats, Y: Floats) -> Ints:
     """Rows whose values are nearest to being values of the record, in whatever order."""
     own = np.sort(record)
     middle = (own[1:] + own[:-1]) / 2.0
@@ -69,10 +69,10 @@ def _rows_like(record: Floats, Y: Floats) -> Ints:
         else:
             gap = Y[part] - own[np.searchsorted(middle, Y[part])]
         cost[part] = np.einsum("ij,ij->i", gap, gap)
-    return np.argsort(cost, kind="stable")[:_CLOSEST]
+    return np.argsort(cost, kind="stable")[:_ROWS_PER_RECORD]
 
 
-def _misplaced(F: Floats, Y: Floats, order: Ints) -> tuple[float, Ints, Floats]:
+def _measure_misplacement(F: Floats, Y: Floats, order: Ints) -> tuple[float, Ints, Floats]:
     """Median distance of the records to their nearest rows, these rows, and the distances."""
     nearest, least = np.empty(len(F), dtype=np.int64), np.empty(len(F))
     for part, D in squared_distances(F[:, order], Y):
@@ -90,19 +90,21 @@ def transport_costs(F: Floats, Y: Floats) -> Floats:
     """
     at = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     A, B = np.quantile(F, at, axis=0), np.quantile(Y, at, axis=0)
-    moved = np.maximum(_squares(A)[:, None] - 2.0 * A.T @ B / _QUANTILES + _squares(B), 0.0)
+    moved = np.maximum(
+        _mean_squares(A)[:, None] - 2.0 * A.T @ B / _QUANTILES + _mean_squares(B), 0.0
+    )
     spread = (A.var(axis=0)[:, None] + B.var(axis=0)) / 2.0
     flat = 1e-12 * max(float(spread.max()), _TINY)
     return np.asarray(np.log1p(moved / (spread + flat)))
 
 
-def by_law(F: Floats, Y: Floats, cost: Floats) -> Ints:
+def match_by_distribution(F: Floats, Y: Floats, cost: Floats) -> Ints:
     """From a sample: each column's law, then how the columns vary together.
 
     The order of least transport is improved by single moves (another own column, or two columns
     exchanged) while the correlations fit better than the laws fit worse.
     """
-    order = assigned(cost)
+    order = assign_columns(cost)
     own, released = _correlations(F), _correlations(Y)
 
     def total(order: Ints) -> float:
@@ -110,8 +112,8 @@ def by_law(F: Floats, Y: Floats, cost: Floats) -> Ints:
         return float(cost[order, np.arange(len(order))].sum() + np.sum(apart**2) / 2.0)
 
     value = total(order)
-    for _ in range(_MOVES):
-        found = _moves(order, own, released, cost)
+    for _ in range(_MAX_MOVES):
+        found = _propose_moves(order, own, released, cost)
         better = next(((t, new) for new in found if (t := total(new)) < value - 1e-12), None)
         if better is None:
             break
@@ -119,7 +121,7 @@ def by_law(F: Floats, Y: Floats, cost: Floats) -> Ints:
     return order
 
 
-def _moves(order: Ints, own: Floats, released: Floats, cost: Floats) -> list[Ints]:
+def _propose_moves(order: Ints, own: Floats, released: Floats, cost: Floats) -> list[Ints]:
     """The most promising moves, by what each would change if nothing else did."""
     d, s = cost.shape
     columns = np.arange(s)
@@ -135,7 +137,7 @@ def _moves(order: Ints, own: Floats, released: Floats, cost: Floats) -> list[Int
     change[taken] += G[order][:, holder[taken]].T - G[taken, holder[taken]][:, None]
     change[order, columns] = np.inf
     found = []
-    for place in np.argsort(change, axis=None, kind="stable")[:_TRIED]:
+    for place in np.argsort(change, axis=None, kind="stable")[:_MOVES_PER_STEP]:
         c, j = divmod(int(place), s)
         new = order.copy()
         if holder[c] >= 0:
@@ -145,7 +147,7 @@ def _moves(order: Ints, own: Floats, released: Floats, cost: Floats) -> list[Int
     return found
 
 
-def _squares(A: Floats) -> Floats:
+def _mean_squares(A: Floats) -> Floats:
     return np.asarray(np.mean(A**2, axis=0))
 
 

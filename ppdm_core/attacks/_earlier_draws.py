@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.attacks._likelihood import known_noise
+from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView, EarlierRows
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.linear_map import (
-    components_of,
+    compute_components,
     has_map,
     has_same_map,
     invert,
@@ -21,11 +21,13 @@ from ppdm_core.numerics.linear_map import (
     project,
 )
 
-_SAME = 1e-6  # of the scale of the noise: what arithmetic may have changed in the same draw
+_SAME_DRAW_TOLERANCE = (
+    1e-6  # of the scale of the noise: what arithmetic may have changed in the same draw
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class RowDraws:
     """All draws of all rows, one below the other; every row has one at least."""
 
     m: int
@@ -35,8 +37,8 @@ class Draws:
     scale: Floats  # (v, s) of the noise
     is_of_law: NDArray[np.bool_]  # (v,) same map and law as the release now
 
-    def only(self, keep: NDArray[np.bool_]) -> Draws:
-        return Draws(
+    def select(self, keep: NDArray[np.bool_]) -> RowDraws:
+        return RowDraws(
             self.m,
             self.row[keep],
             self.Z[keep],
@@ -45,26 +47,26 @@ class Draws:
             self.is_of_law[keep],
         )
 
-    def total(self, values: Floats) -> Floats:
+    def sum_by_row(self, values: Floats) -> Floats:
         """(m, s) sums over the draws of each row; NaN counts nothing."""
         columns = [np.bincount(self.row, column, self.m) for column in np.nan_to_num(values).T]
         return np.stack(columns, axis=1)
 
-    def mean(self, weight: Floats) -> Floats:
+    def weighted_mean(self, weight: Floats) -> Floats:
         weight = np.where(np.isnan(self.Z), 0.0, weight)
-        return self.total(weight * self.Z) / self.total(weight)
+        return self.sum_by_row(weight * self.Z) / self.sum_by_row(weight)
 
-    def median(self, weight: Floats | None = None) -> Floats:
+    def weighted_median(self, weight: Floats | None = None) -> Floats:
         """(m, s) with half of the weight on either side; between two values their middle."""
         found = np.empty((self.m, self.Z.shape[1]))
         for j, z in enumerate(self.Z.T):
             heard = np.flatnonzero(~np.isnan(z))
             order = heard[np.lexsort((z[heard], self.row[heard]))]
             w = np.ones(len(order)) if weight is None else weight[order, j]
-            found[:, j] = _medians(self.row[order], z[order], w, self.m)
+            found[:, j] = _grouped_medians(self.row[order], z[order], w, self.m)
         return found
 
-    def extreme(self, values: Floats, *, largest: bool) -> Floats:
+    def find_extreme(self, values: Floats, *, largest: bool) -> Floats:
         """(m, s) the largest or smallest over the draws of each row."""
         sign = 1.0 if largest else -1.0
         found = np.full((self.m, values.shape[1]), -np.inf)
@@ -73,7 +75,7 @@ class Draws:
         return sign * found
 
 
-def _medians(row: Ints, z: Floats, weight: Floats, m: int) -> Floats:
+def _grouped_medians(row: Ints, z: Floats, weight: Floats, m: int) -> Floats:
     """Of values sorted within rows, which are in order."""
     below = np.cumsum(weight)
     ends = np.cumsum(np.bincount(row, minlength=m))
@@ -86,12 +88,12 @@ def _medians(row: Ints, z: Floats, weight: Floats, m: int) -> Floats:
     return np.asarray((z[first] + z[last]) / 2)
 
 
-def gathered(view: AttackerView) -> Draws:
+def gather_draws(view: AttackerView) -> RowDraws:
     """The rows now and all earlier ones that can be brought beside them, each draw once."""
     now, m = view.public, len(view.Y)
-    Y = components_of(view) if has_map(now) else view.Y
-    parts = [EarlierRows(np.arange(m), Y, now), *_comparable(view)]
-    precision, scale = _noise_of(parts, now)
+    Y = compute_components(view) if has_map(now) else view.Y
+    parts = [EarlierRows(np.arange(m), Y, now), *_bring_into_current_space(view)]
+    precision, scale = _noise_of_parts(parts, now)
     counts = [len(part.rows) for part in parts]
     row = np.concatenate([part.rows for part in parts])
     Z = np.concatenate([part.Y for part in parts])
@@ -99,12 +101,12 @@ def gathered(view: AttackerView) -> Draws:
     is_same = np.array([is_same_noise(part.public, now) for part in parts])
     order = np.lexsort((Z[:, 0], row))
     row, Z, number = row[order], Z[order], number[order]
-    while len(repeats := _repeats(row, Z, number, _SAME * scale[0])):
+    while len(repeats := _find_repeats(row, Z, number, _SAME_DRAW_TOLERANCE * scale[0])):
         row, Z, number = (np.delete(array, repeats, axis=0) for array in (row, Z, number))
-    return Draws(m, row, Z, precision[number], scale[number], is_same[number])
+    return RowDraws(m, row, Z, precision[number], scale[number], is_same[number])
 
 
-def _repeats(row: Ints, Z: Floats, number: Ints, slack: Floats) -> Ints:
+def _find_repeats(row: Ints, Z: Floats, number: Ints, slack: Floats) -> Ints:
     """Of two neighbours that are one draw the one from the later part."""
     with np.errstate(invalid="ignore"):
         is_close = (np.abs(np.diff(Z, axis=0)) <= slack).all(axis=1) & (np.diff(row) == 0)
@@ -112,7 +114,7 @@ def _repeats(row: Ints, Z: Floats, number: Ints, slack: Floats) -> Ints:
     return np.unique(np.where(number[first + 1] > number[first], first + 1, first))
 
 
-def _comparable(view: AttackerView) -> list[EarlierRows]:
+def _bring_into_current_space(view: AttackerView) -> list[EarlierRows]:
     """Earlier versions in the space of the release now."""
     now, found = view.public, []
     for version in view.earlier_releases or ():
@@ -122,7 +124,7 @@ def _comparable(view: AttackerView) -> list[EarlierRows]:
             Z = project(now, version.Y) if is_back else version.Y
         elif has_map(then) or then.space == "original":
             X = version.Y if then.space == "original" else invert(then, version.Y)
-            Z = _projected(now, X)
+            Z = _project_onto_current_map(now, X)
         else:
             continue
         heard = ~np.isnan(Z).all(axis=1)
@@ -130,7 +132,7 @@ def _comparable(view: AttackerView) -> list[EarlierRows]:
     return found
 
 
-def _projected(now: Public, X: Floats) -> Floats:
+def _project_onto_current_map(now: PublicParameters, X: Floats) -> Floats:
     """Column by column where the map is: then unknown columns stay the only unknown ones."""
     if now.loadings is None or now.centre is None:
         return X
@@ -140,27 +142,27 @@ def _projected(now: Public, X: Floats) -> Floats:
     return project(now, X)
 
 
-def is_same_noise(one: Public, other: Public) -> bool:
+def is_same_noise(one: PublicParameters, other: PublicParameters) -> bool:
     """Of the same law, on the same components; the scales may differ."""
     same_law = (one.law, one.facts.get("nu")) == (other.law, other.facts.get("nu"))
     return same_law and has_same_map(one, other)
 
 
-def _noise_of(parts: list[EarlierRows], now: Public) -> tuple[Floats, Floats]:
+def _noise_of_parts(parts: list[EarlierRows], now: PublicParameters) -> tuple[Floats, Floats]:
     """Of each part: one over the variance of its noise in the components now, and its scale."""
     s = parts[0].Y.shape[1]
     scale = np.ones((len(parts), s))
     for number, part in enumerate(parts):
         if part.public.scales is not None and is_same_noise(part.public, now):
-            scale[number] = known_noise(part.public).scales
+            scale[number] = read_noise(part.public).scales
     try:
-        variance = np.stack([_brought_variance(part.public, now) for part in parts])
+        variance = np.stack([_variance_in_current_space(part.public, now) for part in parts])
     except NotApplicable:
         return np.ones((len(parts), s)), scale
     return 1 / variance, scale
 
 
-def _brought_variance(then: Public, now: Public) -> Floats:
+def _variance_in_current_space(then: PublicParameters, now: PublicParameters) -> Floats:
     """Of the noise of one release in the components of another; never 0."""
     variance = np.maximum(noise_variance(then), 1e-18)
     if has_same_map(then, now) or then.loadings is None or now.loadings is None:

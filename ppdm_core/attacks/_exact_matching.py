@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import squared_distances
 
-_BINS = 2**22
-_BLOCK = 2**23  # distances between two looks at what they tell
-_TILE = 2**15  # distances at a time: what a processor keeps at hand
-_DENSE = 0.02  # share of distances that fit some pair of records: then fitting tells nothing
-_RELATIVE = 2e-8
-_ENOUGH = 3  # distances that must fit beyond what chance explains
+_MAX_BINS = 2**22
+_BLOCK_DISTANCES = 2**23  # distances between two looks at what they tell
+_TILE_DISTANCES = 2**15  # distances at a time: what a processor keeps at hand
+_MAX_FITTING_SHARE = (
+    0.02  # share of distances that fit some pair of records: then fitting tells nothing
+)
+_RELATIVE_TOLERANCE = 2e-8
+_MIN_FITTING_ROWS = 3  # distances that must fit beyond what chance explains
 
 
 @dataclass(frozen=True, eq=False)
-class Pattern:
+class DistancePattern:
     """The distances between the known records, ready to be looked up."""
 
     D: Floats  # (k, k)
@@ -30,9 +32,9 @@ class Pattern:
     def largest(self) -> float:
         return float(self.D.max())
 
-    def table(self) -> tuple[NDArray[np.bool_], float]:
+    def make_table(self) -> tuple[NDArray[np.bool_], float]:
         """Which bins of squared distances hold one of ours, and how many bins are in a unit."""
-        unit = max(8.0 * self.tolerance * self.largest, self.largest**2 / _BINS)
+        unit = max(8.0 * self.tolerance * self.largest, self.largest**2 / _MAX_BINS)
         own = self.D[np.triu_indices(len(self.D), 1)]
         ends = np.concatenate([np.maximum(own - self.tolerance, 0.0), own + self.tolerance])
         places = (ends**2 / unit).astype(np.int64)
@@ -41,7 +43,7 @@ class Pattern:
         return table, 1.0 / unit
 
 
-def exact_rows(
+def find_exact_rows(
     X: Floats, Y: Floats, near: Floats, grid: float, pairs: float, rng: np.random.Generator
 ) -> Ints | None:
     """The row of each record, -1 where there is none; None without a match beyond chance.
@@ -55,24 +57,24 @@ def exact_rows(
         return None
     D = cdist(X, X)
     typical = float(np.median(D[np.triu_indices(len(X), 1)]))
-    pattern = Pattern(D, _RELATIVE * typical + 2.0 * np.sqrt(Y.shape[1]) * grid)
+    pattern = DistancePattern(D, _RELATIVE_TOLERANCE * typical + 2.0 * np.sqrt(Y.shape[1]) * grid)
     if typical <= 0.0:
         return None
     best: tuple[int, Ints] | None = None
-    for row, record in _promising(pattern, Y, near, pairs, rng):
-        rows = _completed(pattern, Y, row, record)
+    for row, record in _iterate_promising_pairs(pattern, Y, near, pairs, rng):
+        rows = _complete_match(pattern, Y, row, record)
         count = int(np.sum(rows >= 0))
         if best is None or count > best[0]:
             best = count, rows
         if count > 0.9 * len(X):
             break
-    if best is None or best[0] < min(len(X), _ENOUGH):
+    if best is None or best[0] < min(len(X), _MIN_FITTING_ROWS):
         return None
     return best[1]
 
 
-def _promising(
-    pattern: Pattern, Y: Floats, near: Floats, pairs: float, rng: np.random.Generator
+def _iterate_promising_pairs(
+    pattern: DistancePattern, Y: Floats, near: Floats, pairs: float, rng: np.random.Generator
 ) -> Iterator[tuple[int, int]]:
     """Rows and the records they may be of, as soon as their distances fit more often than by
     chance."""
@@ -80,14 +82,14 @@ def _promising(
     shuffled = rng.permutation(n)
     queue = shuffled[np.argsort(near[shuffled], kind="stable")]
     queue = queue[: max(int(pairs / n), min(n, 8 * k))]
-    size = max(1, _BLOCK // n)
-    search = Search.of(pattern, Y)
+    size = max(1, _BLOCK_DISTANCES // n)
+    lookup = DistanceLookup.build(pattern, Y)
     for start in range(0, len(queue), size):
         block = queue[start : start + size]
-        rows, columns = search.likely(block)
-        if len(rows) > _DENSE * len(block) * n + 20 * len(block):
+        rows, columns = lookup.find_likely(block)
+        if len(rows) > _MAX_FITTING_SHARE * len(block) * n + 20 * len(block):
             return
-        votes = _votes(pattern, Y, block, rows, columns)
+        votes = _count_votes(pattern, Y, block, rows, columns)
         wanted = max(2, min(k - 1, 2 + int(2 * np.median(votes.max(axis=1)))))
         order = np.argsort(-votes, axis=None, kind="stable")[:k]
         for place in order:
@@ -97,7 +99,7 @@ def _promising(
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class DistanceLookup:
     """All rows, ready for squared distances, in bins, by one product."""
 
     B: Floats  # (s + 2, n)
@@ -105,16 +107,16 @@ class Search:
     per_unit: float
 
     @classmethod
-    def of(cls, pattern: Pattern, Y: Floats) -> Search:
+    def build(cls, pattern: DistancePattern, Y: Floats) -> DistanceLookup:
         Y = Y - Y.mean(axis=0)  # |a|^2 - 2ab + |b|^2 cancels badly far from the origin
         squares = np.einsum("ij,ij->i", Y, Y)
-        return cls(np.vstack([Y.T, np.ones(len(Y)), squares]), *pattern.table())
+        return cls(np.vstack([Y.T, np.ones(len(Y)), squares]), *pattern.make_table())
 
-    def likely(self, block: Ints) -> tuple[Ints, Ints]:
+    def find_likely(self, block: Ints) -> tuple[Ints, Ints]:
         """Places in the block, and rows, whose distance is in a bin with one of ours."""
         ahead = self.B[:, block].T * self.per_unit  # (rows, s + 2)
         ahead = np.hstack([-2.0 * ahead[:, :-2], ahead[:, -1:], ahead[:, -2:-1]])
-        step = max(1, _TILE // len(block))
+        step = max(1, _TILE_DISTANCES // len(block))
         found = []
         for start in range(0, self.B.shape[1], step):
             D = ahead @ self.B[:, start : start + step]
@@ -127,7 +129,9 @@ class Search:
         return rows[others], columns[others]
 
 
-def _votes(pattern: Pattern, Y: Floats, block: Ints, rows: Ints, columns: Ints) -> Ints:
+def _count_votes(
+    pattern: DistancePattern, Y: Floats, block: Ints, rows: Ints, columns: Ints
+) -> Ints:
     """(rows, k) how many other records each row sees at the distance at which each record does."""
     seen = np.linalg.norm(Y[block[rows]] - Y[columns], axis=1)
     k = len(pattern.D)
@@ -145,7 +149,7 @@ def _votes(pattern: Pattern, Y: Floats, block: Ints, rows: Ints, columns: Ints) 
     return votes
 
 
-def _completed(pattern: Pattern, Y: Floats, row: int, record: int) -> Ints:
+def _complete_match(pattern: DistancePattern, Y: Floats, row: int, record: int) -> Ints:
     """The rows of all records, if ``row`` is that of ``record``; -1 where no row fits."""
     k = len(pattern.D)
     rows = np.full(k, -1)

@@ -8,23 +8,23 @@ from functools import cached_property
 
 import numpy as np
 
-from ppdm_core.attacks._background import log_background
+from ppdm_core.attacks._row_density import log_background
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView
-from ppdm_core.numerics.kernel_model import FEW_ROWS, Surroundings
+from ppdm_core.numerics.kernel_model import FEW_ROWS, KernelSetting
 
 
 @dataclass(frozen=True, eq=False)
-class OneClass:
+class LabelGroup:
     rows: Ints  # places in view.Y
-    people: Ints  # places among the targets
+    targets: Ints  # places among the targets
     Y: Floats
     X: Floats
-    everybody: Floats  # the rows of all classes
-    around: Surroundings
+    all_rows: Floats  # the rows of all classes
+    around: KernelSetting
 
     @property
-    def most(self) -> float:
+    def record_count(self) -> float:
         """As many records as rows, unless more are known."""
         return float(max(len(self.Y), len(self.X), 1))
 
@@ -33,21 +33,21 @@ class OneClass:
         """Log density of each row if nobody who is known is behind it."""
         # The spread of few rows would make them look too common.
         few = len(self.Y) < FEW_ROWS
-        fitted = np.vstack([self.Y, self.everybody]) if few else self.Y
+        fitted = np.vstack([self.Y, self.all_rows]) if few else self.Y
         return log_background(fitted, self.around)[: len(self.Y)]
 
 
-def classes_of(view: AttackerView) -> Iterator[OneClass]:
+def iterate_label_groups(view: AttackerView) -> Iterator[LabelGroup]:
     """The classes that have rows."""
     targets = view.targets
     assert targets is not None
-    around = Surroundings.of(view.public, view.schema, view.Y)
+    around = KernelSetting.of(view.public, view.schema, view.Y)
     for code in np.unique(view.label).tolist():
         rows, people = np.flatnonzero(view.label == code), np.flatnonzero(targets.label == code)
-        yield OneClass(rows, people, view.Y[rows], targets.X[people], view.Y, around)
+        yield LabelGroup(rows, people, view.Y[rows], targets.X[people], view.Y, around)
 
 
-def row_sums(start: Floats, row: Ints, likely: Floats) -> Floats:
+def add_by_row(start: Floats, row: Ints, likely: Floats) -> Floats:
     """Log of exp(start) and all exp(likely) of the same row; ``row`` is sorted."""
     total = start.copy()
     if len(row):

@@ -7,100 +7,102 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_core.attacks._label_groups import OneClass
-from ppdm_core.attacks._noise_likelihood_ratio import noise_odds
-from ppdm_core.attacks.kernel_support import NOBODY, PRIOR, support
+from ppdm_core.attacks._label_groups import LabelGroup
+from ppdm_core.attacks._noise_likelihood_ratio import compute_noise_odds
+from ppdm_core.attacks.kernel_support import MEMBER_PRIOR, NO_ROW_LOG_ODDS, compute_support
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import Response
 from ppdm_core.numerics.distances import squared_distances
-from ppdm_core.numerics.distributions import DrawnLaw
-from ppdm_core.numerics.kernel_model import Surroundings
+from ppdm_core.numerics.distributions import SampledDistribution
+from ppdm_core.numerics.kernel_model import KernelSetting
 
-NEIGHBOUR = 5
-_NOWHERE = 1e6  # distance to rows that are not there, in units
+NEIGHBOUR_RANK = 5
+_MISSING_DISTANCE = 1e6  # distance to rows that are not there, in units
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class MembershipTables:
     """All in one space. Somebody's row has somebody's label, so classes are looked at apart."""
 
     Z: Floats  # (m, s) the release
     label: Codes  # (m,)
     T: Floats  # (t, s) people who may be in it
-    own: Codes  # (t,) their labels
+    target_label: Codes  # (t,) their labels
     R: Floats  # (r, s) people who are not
-    theirs: Codes  # (r,)
+    reference_label: Codes  # (r,)
     unit: Floats  # (s,) in which distances are measured
-    answers: Codes  # (m, c) released categories
-    cells: Codes  # (t, c) true ones of T
-    their_cells: Codes  # (r, c)
+    responses: Codes  # (m, c) released categories
+    target_codes: Codes  # (t, c) true ones of T
+    reference_codes: Codes  # (r, c)
 
-    def divided(self, unit: Floats) -> World:
+    def rescale(self, unit: Floats) -> MembershipTables:
         """In these units, distances too."""
         Z, T, R = (part / unit for part in (self.Z, self.T, self.R))
         return replace(self, Z=Z, T=T, R=R, unit=np.ones(len(unit)))
 
-    def of_class(self, code: int) -> tuple[Ints, World]:
+    def select_class(self, code: int) -> tuple[Ints, MembershipTables]:
         """The people of a class, and what they are compared with."""
-        people = np.flatnonzero(self.own == code)
-        rows, others = self.label == code, self.theirs == code
+        people = np.flatnonzero(self.target_label == code)
+        rows, others = self.label == code, self.reference_label == code
         return people, replace(
             self,
             Z=self.Z[rows],
             label=self.label[rows],
             T=self.T[people],
-            own=self.own[people],
+            target_label=self.target_label[people],
             R=self.R[others],
-            theirs=self.theirs[others],
-            answers=self.answers[rows],
-            cells=self.cells[people],
-            their_cells=self.their_cells[others],
+            reference_label=self.reference_label[others],
+            responses=self.responses[rows],
+            target_codes=self.target_codes[people],
+            reference_codes=self.reference_codes[others],
         )
 
-    def by_class(self, measure: Callable[[World], Floats], lowest: float) -> Floats:
+    def measure_by_class(
+        self, measure: Callable[[MembershipTables], Floats], lowest: float
+    ) -> Floats:
         """``measure`` of each class apart, ``lowest`` where there are no rows; (t,)."""
         found = np.full(len(self.T), lowest)
-        for code in np.unique(self.own).tolist():
-            people, world = self.of_class(code)
-            if len(world.Z):
-                found[people] = measure(world)
+        for code in np.unique(self.target_label).tolist():
+            people, tables = self.select_class(code)
+            if len(tables.Z):
+                found[people] = measure(tables)
         return found
 
 
-Odds = Callable[[World], Floats]
+Odds = Callable[[MembershipTables], Floats]
 Features = dict[str, Floats]  # (t,) each
 
 
-def noisy_odds(law: DrawnLaw, responses: tuple[Response, ...]) -> Odds:
-    """The world must be in scales of the noise."""
+def make_noise_odds(law: SampledDistribution, responses: tuple[Response, ...]) -> Odds:
+    """The tables must be in scales of the noise."""
 
-    def of_class(one: World) -> Floats:
-        cells = one.answers, one.cells, one.their_cells
-        return noise_odds(law, one.Z, one.T, one.R, cells, responses)
+    def measure(one: MembershipTables) -> Floats:
+        cells = one.responses, one.target_codes, one.reference_codes
+        return compute_noise_odds(law, one.Z, one.T, one.R, cells, responses)
 
-    return lambda world: world.by_class(of_class, -700.0)
+    return lambda tables: tables.measure_by_class(measure, -700.0)
 
 
-def kernel_odds(around: Surroundings) -> Odds:
-    def odds(world: World) -> Floats:
-        def of_class(one: World) -> Floats:
-            parts = OneClass(np.arange(0), np.arange(0), one.Z, one.T, world.Z, around)
+def make_kernel_odds(around: KernelSetting) -> Odds:
+    def odds(tables: MembershipTables) -> Floats:
+        def measure(one: MembershipTables) -> Floats:
+            parts = LabelGroup(np.arange(0), np.arange(0), one.Z, one.T, tables.Z, around)
             n = float(len(one.Z))
-            kernel = around.from_records(one.T, one.Z, world.Z, n, PRIOR)
-            return support(parts, kernel, n)[2]
+            kernel = around.from_records(one.T, one.Z, tables.Z, n, MEMBER_PRIOR)
+            return compute_support(parts, kernel, n)[2]
 
-        return world.by_class(of_class, NOBODY)
+        return tables.measure_by_class(measure, NO_ROW_LOG_ODDS)
 
     return odds
 
 
-def features(world: World, odds: Odds | None) -> Features:
+def compute_features(tables: MembershipTables, odds: Odds | None) -> Features:
     """The higher, the likelier a member; "isolation" alone says nothing of that."""
-    near, far = np.full((2, len(world.T), 2), _NOWHERE)
-    for code in np.unique(world.own).tolist():
-        people, one = world.of_class(code)
-        near[people] = _distances(one.T / one.unit, one.Z / one.unit)
-        far[people] = _distances(one.T / one.unit, one.R / one.unit)
+    near, far = np.full((2, len(tables.T), 2), _MISSING_DISTANCE)
+    for code in np.unique(tables.target_label).tolist():
+        people, one = tables.select_class(code)
+        near[people] = _measure_distances(one.T / one.unit, one.Z / one.unit)
+        far[people] = _measure_distances(one.T / one.unit, one.R / one.unit)
     logs = np.log(np.maximum(far, 1e-12)) - np.log(np.maximum(near, 1e-12))
     found = {
         "closest": -near[:, 0],
@@ -108,14 +110,14 @@ def features(world: World, odds: Odds | None) -> Features:
         "density_ratio": logs[:, 1],
     }
     if odds is not None:
-        found["likelihood"] = odds(world)
+        found["likelihood"] = odds(tables)
     return found | {"isolation": np.log(np.maximum(far[:, 1], 1e-12))}
 
 
-def _distances(T: Floats, Z: Floats) -> Floats:
+def _measure_distances(T: Floats, Z: Floats) -> Floats:
     """To the closest and to the fifth closest row of Z (or the farthest, if fewer); (t, 2)."""
-    found = np.full((len(T), 2), _NOWHERE)
-    k = min(NEIGHBOUR, len(Z))
+    found = np.full((len(T), 2), _MISSING_DISTANCE)
+    k = min(NEIGHBOUR_RANK, len(Z))
     if k:
         for people, D in squared_distances(T, Z):
             nearest = np.partition(D, k - 1, axis=1)[:, :k] if k < len(Z) else D

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.numerics.distances import measured
+from ppdm_core.numerics.distances import sort_by_distance
 
-_ALL_AT_ONCE = 4_096  # rows; beyond, the best ones of groups are compared
-_GROUPS = 12  # for each row asked for
-_LARGEST_GROUP = 2_048  # rows
+_MAX_EXACT_ROWS = 4_096  # rows; beyond, the best ones of groups are compared
+_GROUPS_PER_NEIGHBOUR = 12  # for each row asked for
+_MAX_GROUP_ROWS = 2_048  # rows
 _TILE_BYTES = 2**24
 _TILE_ROWS = 8_192  # of B
 
 
-def nearest_rows(A: Floats, B: Floats, k: int) -> tuple[Ints, Floats]:
+def find_nearest_rows(A: Floats, B: Floats, k: int) -> tuple[Ints, Floats]:
     """(t, k) places in B of the rows nearest to each row of A, best first, and their squared
     distances.
 
@@ -29,18 +29,22 @@ def nearest_rows(A: Floats, B: Floats, k: int) -> tuple[Ints, Floats]:
         return place, square
     origin = B.mean(axis=0)  # |b|^2 - 2ab cancels badly far from the origin
     A, B = A - origin, B - origin
-    size = n if n <= _ALL_AT_ONCE else min(-(-n // (_GROUPS * k)), _LARGEST_GROUP)
-    lifted = _lifted(B, size)
+    size = n if n <= _MAX_EXACT_ROWS else min(-(-n // (_GROUPS_PER_NEIGHBOUR * k)), _MAX_GROUP_ROWS)
+    lifted = _lift_rows(B, size)
     step = max(1, _TILE_BYTES // (8 * min(len(lifted), _TILE_ROWS)))
     for start in range(0, len(A), step):
         part = slice(start, start + step)
         ahead = np.column_stack([A[part], np.ones(len(A[part]))])
-        found = _all(ahead @ lifted.T, k) if size == n else _champions(ahead, lifted, k, size)
-        place[part], square[part] = measured(A[part], B, found)
+        found = (
+            _smallest_of_all(ahead @ lifted.T, k)
+            if size == n
+            else _smallest_of_groups(ahead, lifted, k, size)
+        )
+        place[part], square[part] = sort_by_distance(A[part], B, found)
     return place, square
 
 
-def _lifted(B: Floats, size: int) -> Floats:
+def _lift_rows(B: Floats, size: int) -> Floats:
     """Rows (-2b, |b|^2), and as many that are infinitely far as fill the last group."""
     n, q = B.shape
     lifted = np.zeros((-(-n // size) * size, q + 1))
@@ -50,7 +54,7 @@ def _lifted(B: Floats, size: int) -> Floats:
     return lifted
 
 
-def _all(D: Floats, k: int) -> Ints:
+def _smallest_of_all(D: Floats, k: int) -> Ints:
     if k == 1:
         return np.asarray(D.argmin(axis=1)[:, None])
     if k == D.shape[1]:
@@ -58,7 +62,7 @@ def _all(D: Floats, k: int) -> Ints:
     return np.asarray(np.argpartition(D, k - 1, axis=1)[:, :k])
 
 
-def _champions(ahead: Floats, lifted: Floats, k: int, size: int) -> Ints:
+def _smallest_of_groups(ahead: Floats, lifted: Floats, k: int, size: int) -> Ints:
     """The best row of each group, and of these the best k."""
     t, groups = len(ahead), len(lifted) // size
     place, least = np.empty((t, groups), dtype=np.int64), np.empty((t, groups))
@@ -70,23 +74,25 @@ def _champions(ahead: Floats, lifted: Floats, k: int, size: int) -> Ints:
         best = D.argmin(axis=2)
         place[:, here] = best + np.arange(here.start, here.stop) * size
         least[:, here] = np.take_along_axis(D, best[:, :, None], axis=2)[:, :, 0]
-    return np.take_along_axis(place, _all(least, k), axis=1)
+    return np.take_along_axis(place, _smallest_of_all(least, k), axis=1)
 
 
-def smallest(C: Floats, k: int) -> tuple[Ints, Floats]:
+def find_smallest(C: Floats, k: int) -> tuple[Ints, Floats]:
     """(t, k) places of the smallest entries of each line, smallest first, and these; in long lines
     the smallest of groups, as above."""
     t, n = C.shape
     k = min(k, n)
-    if n <= _ALL_AT_ONCE:
-        place = _all(C, k)
+    if n <= _MAX_EXACT_ROWS:
+        place = _smallest_of_all(C, k)
     else:
-        size = min(-(-n // (_GROUPS * k)), _LARGEST_GROUP)
+        size = min(-(-n // (_GROUPS_PER_NEIGHBOUR * k)), _MAX_GROUP_ROWS)
         whole = n // size * size
         first = C[:, :whole].reshape(t, -1, size).argmin(axis=2) + np.arange(0, whole, size)
         rest = np.tile(np.arange(whole, n), (t, 1))
         found = np.hstack([first, rest])
-        place = np.take_along_axis(found, _all(np.take_along_axis(C, found, axis=1), k), axis=1)
+        place = np.take_along_axis(
+            found, _smallest_of_all(np.take_along_axis(C, found, axis=1), k), axis=1
+        )
     value = np.take_along_axis(C, place, axis=1)
     order = np.lexsort((place, value))
     return np.take_along_axis(place, order, axis=1), np.take_along_axis(value, order, axis=1)

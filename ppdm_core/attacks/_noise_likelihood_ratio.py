@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.attacks._background import log_normal
+from ppdm_core.attacks._row_density import log_normal
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.release import Response
-from ppdm_core.numerics.distributions import DrawnLaw, StudentT
+from ppdm_core.numerics.distributions import SampledDistribution, StudentT
 
 Anys = NDArray[np.floating[Any]]
 
-_PLAIN = 0.1  # weight of a normal law among the explanations of a row
-_MOST_REFERENCE = 2_000  # people of a class
-_PIECE = 2**17  # pairs that fit the processor's cache
-_AT_ONCE = 32  # factors whose product is taken before its logarithm
+_NORMAL_WEIGHT = 0.1  # weight of a normal law among the explanations of a row
+_MAX_REFERENCE_RECORDS = 2_000  # people of a class
+_CACHED_PAIRS = 2**17  # pairs that fit the processor's cache
+_FACTORS_PER_LOGARITHM = 32  # factors whose product is taken before its logarithm
 
 
-def log_density(law: DrawnLaw, A: Floats, B: Floats) -> Floats:
+def pairwise_log_density(law: SampledDistribution, A: Floats, B: Floats) -> Floats:
     """Of the differences between all rows of A and of B, in scales; (len(A), len(B))."""
     from scipy.spatial.distance import cdist
 
@@ -47,15 +47,19 @@ def log_density(law: DrawnLaw, A: Floats, B: Floats) -> Floats:
 def _log_product(A: Anys, B: Anys, factor: Callable[[Anys], Anys]) -> Floats:
     """Log of the product over columns; a logarithm now and then, because it is dear."""
     total = np.zeros((len(A), len(B)))
-    for start in range(0, A.shape[1], _AT_ONCE):
+    for start in range(0, A.shape[1], _FACTORS_PER_LOGARITHM):
         product = np.ones(total.shape, dtype=A.dtype)
-        for a, b in zip(A.T[start : start + _AT_ONCE], B.T[start : start + _AT_ONCE], strict=True):
+        for a, b in zip(
+            A.T[start : start + _FACTORS_PER_LOGARITHM],
+            B.T[start : start + _FACTORS_PER_LOGARITHM],
+            strict=True,
+        ):
             product *= factor(a[:, None] - b[None, :])
         total += np.log(product)
     return total
 
 
-def match_gains(codes: Codes, responses: tuple[Response, ...]) -> tuple[Floats, Floats]:
+def encode_matches(codes: Codes, responses: tuple[Response, ...]) -> tuple[Floats, Floats]:
     """Cells as columns of 0 and 1, and the same times what a match adds to a log likelihood."""
     marks, gains = [np.zeros((len(codes), 0))], [np.zeros(0)]
     for column, response in zip(codes.T, responses, strict=True):
@@ -66,8 +70,8 @@ def match_gains(codes: Codes, responses: tuple[Response, ...]) -> tuple[Floats, 
     return marked, marked * np.concatenate(gains)
 
 
-def noise_odds(
-    law: DrawnLaw,
+def compute_noise_odds(
+    law: SampledDistribution,
     Z: Floats,
     T: Floats,
     R: Floats,
@@ -79,21 +83,21 @@ def noise_odds(
     The mean over rows of f(z | x) / g(z): g is what other people of T and R, and a normal law,
     make of the row. ``cells`` are the answers of the rows and the categories of T and of R.
     """
-    some = slice(None, None, -(-len(R) // _MOST_REFERENCE) or 1)
+    some = slice(None, None, -(-len(R) // _MAX_REFERENCE_RECORDS) or 1)
     t, people = len(T), np.vstack([T, R[some]])
     none = tuple(np.zeros((len(part), 0), dtype=np.int32) for part in (Z, T, R))
     answers, own_cells, their_cells = cells or none
-    said, _ = match_gains(answers, responses)
-    _, gains = match_gains(np.vstack([own_cells, their_cells[some]]), responses)
+    said, _ = encode_matches(answers, responses)
+    _, gains = encode_matches(np.vstack([own_cells, their_cells[some]]), responses)
     # A likelihood is relative to answers that match nowhere, so the plain law must be, too.
-    rare = -sum(math.log((1.0 - r.kept) / max(r.column.k - 1, 1)) for r in responses)
-    plain = log_normal(Z) + math.log(_PLAIN) + rare
+    rare = -sum(math.log((1.0 - r.keep_probability) / max(r.column.k - 1, 1)) for r in responses)
+    plain = log_normal(Z) + math.log(_NORMAL_WEIGHT) + rare
     plain += said @ np.log(np.maximum(said.mean(axis=0), 1e-300))
     total = np.zeros(t)
-    each = math.log((1.0 - _PLAIN) / max(len(people) - 1, 1))
-    size = max(1, _PIECE // len(people))
+    each = math.log((1.0 - _NORMAL_WEIGHT) / max(len(people) - 1, 1))
+    size = max(1, _CACHED_PAIRS // len(people))
     for rows in (slice(i, i + size) for i in range(0, len(Z), size)):
-        L = log_density(law, Z[rows], people) + said[rows] @ gains.T
+        L = pairwise_log_density(law, Z[rows], people) + said[rows] @ gains.T
         top = np.maximum(L.max(axis=1), plain[rows])
         F = np.exp(L - top[:, None] + each)
         g = F.sum(axis=1) + np.exp(plain[rows] - top)

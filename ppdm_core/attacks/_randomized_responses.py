@@ -10,11 +10,11 @@ import numpy as np
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import AttackerView, RecordSet
 
-_SURE = 1e9  # gamma of answers that are never wrong
+_MAX_GAMMA = 1e9  # gamma of answers that are never wrong
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class ReleasedResponses:
     """The columns that are released; without any, all arrays have no columns."""
 
     rows: Codes  # (m, c)
@@ -23,24 +23,24 @@ class Answers:
     sizes: Ints  # (c,) different cells
 
     @classmethod
-    def of(cls, view: AttackerView) -> Answers:
+    def from_view(cls, view: AttackerView) -> ReleasedResponses:
         responses = view.public.responses if view.C is not None else ()
         names = [column.name for column in view.schema.categorical]
         return cls(
-            np.zeros((len(view.Y), 0), dtype=np.int32) if not responses else _codes(view.C),
+            np.zeros((len(view.Y), 0), dtype=np.int32) if not responses else _check_codes(view.C),
             np.array([names.index(r.column.name) for r in responses], dtype=np.int64),
-            np.array([math.log(min(max(r.gamma, 1.0), _SURE)) for r in responses]),
+            np.array([math.log(min(max(r.gamma, 1.0), _MAX_GAMMA)) for r in responses]),
             np.array([r.column.k for r in responses], dtype=np.int64),
         )
 
     def __len__(self) -> int:
         return len(self.place)
 
-    def known(self, people: RecordSet) -> Codes:
+    def select_codes(self, people: RecordSet) -> Codes:
         """The true cells in the same order."""
         return people.C[:, self.place]
 
-    def placed(self, codes: Codes, columns: Ints | None = None) -> Floats:
+    def place_points(self, codes: Codes, columns: Ints | None = None) -> Floats:
         """Points whose squared distances are minus the log likelihood, up to a constant."""
         asked = range(len(self)) if columns is None else columns
         blocks = [
@@ -60,6 +60,6 @@ class Answers:
         return -float(np.sum(np.log(self.sizes)))
 
 
-def _codes(C: Codes | None) -> Codes:
+def _check_codes(C: Codes | None) -> Codes:
     assert C is not None
     return C

@@ -13,18 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.attacks._known_map import polar
+from ppdm_core.attacks._secret_map import polar
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import squared_distances
 
-SEARCH = (150, 600)  # records of the sample and rows of the release while starts compete
-POLISH = (500, 3_000)  # and at the end
-_HEAT, _COOLING = 0.25, 0.7  # first kernel, as a share of the variance, and its decay per step
-_EXACT = 1e-4  # records that fit so well, against their spread, are rows of the release
+SEARCH_ROWS = (150, 600)  # records of the sample and rows of the release while starts compete
+POLISH_ROWS = (500, 3_000)  # and at the end
+_FIRST_KERNEL_SHARE, _KERNEL_DECAY = (
+    0.25,
+    0.7,
+)  # first kernel, as a share of the variance, and its decay per step
+_EXACT_TOLERANCE = 1e-4  # records that fit so well, against their spread, are rows of the release
 
 
 @dataclass(frozen=True, eq=False)
-class Overlay:
+class RigidMap:
     """x = x0 + (y - y0) Q."""
 
     x0: Floats  # (d,)
@@ -32,52 +35,52 @@ class Overlay:
     Q: Floats  # (s, d) part of an orthogonal matrix
     likelihood: float = -np.inf  # mean log likelihood of the sample, but for a constant
 
-    def answer(self, Y: Floats) -> Floats:
+    def apply(self, Y: Floats) -> Floats:
         return np.asarray(self.x0 + (Y - self.y0) @ self.Q)
 
 
-def best_overlay(
+def find_rigid_map(
     starts: Iterable[Floats],
     sample: Floats,
     Y: Floats,
     rng: np.random.Generator,
     *,
     has_origin: bool,
-) -> Overlay:
+) -> RigidMap:
     """The likeliest of what the starts (s, d) lead to.
 
-    The search runs on random parts of both tables (``SEARCH``, ``POLISH``); at the end the whole
+    The search runs on random parts of both tables (``SEARCH_ROWS``, ``POLISH_ROWS``); at the end the whole
     release is asked whether it holds the sample's own records.
     """
-    few, some = drawn(sample, SEARCH[0], rng), drawn(Y, SEARCH[1], rng)
-    found = [climb(Q, few, some, has_origin=has_origin, is_search=True) for Q in starts]
+    few, some = draw_rows(sample, SEARCH_ROWS[0], rng), draw_rows(Y, SEARCH_ROWS[1], rng)
+    found = [run_em(Q, few, some, has_origin=has_origin, is_search=True) for Q in starts]
     found.sort(key=lambda overlay: -overlay.likelihood)
-    few, some = drawn(sample, POLISH[0], rng), drawn(Y, POLISH[1], rng)
-    finals = [climb(one.Q, few, some, has_origin=has_origin, is_search=False) for one in found[:2]]
+    few, some = draw_rows(sample, POLISH_ROWS[0], rng), draw_rows(Y, POLISH_ROWS[1], rng)
+    finals = [run_em(one.Q, few, some, has_origin=has_origin, is_search=False) for one in found[:2]]
     best = max(finals, key=lambda overlay: overlay.likelihood)
-    return snapped(best, few, Y, has_origin=has_origin)
+    return snap_to_rows(best, few, Y, has_origin=has_origin)
 
 
-def drawn(X: Floats, count: int, rng: np.random.Generator) -> Floats:
+def draw_rows(X: Floats, count: int, rng: np.random.Generator) -> Floats:
     return X if len(X) <= count else X[rng.permutation(len(X))[:count]]
 
 
-def climb(
+def run_em(
     Q: Floats, sample: Floats, Y: Floats, *, has_origin: bool, is_search: bool, steps: int = 30
-) -> Overlay:
+) -> RigidMap:
     """Expectation-maximisation; a search starts hot and is content with single precision."""
     kind: Any = np.float32 if is_search else np.float64
     x0 = np.zeros(sample.shape[1]) if has_origin else sample.mean(axis=0)
     y0 = np.zeros(Y.shape[1]) if has_origin else Y.mean(axis=0)
     X, Y, Q, y0 = (np.asarray(each, dtype=kind) for each in (sample - x0, Y, Q, y0))
     spread = max(float(Y.var(axis=0).mean()), np.finfo(np.float64).tiny)
-    heat, floor = _HEAT * spread * is_search, 1e-9 * spread
+    heat, floor = _FIRST_KERNEL_SHARE * spread * is_search, 1e-9 * spread
     own, likelihood = 0.0, -np.inf
     for _ in range(steps):
-        D = _squares(X @ Q.T, Y - y0)  # (p, n)
+        D = _squared_distances(X @ Q.T, Y - y0)  # (p, n)
         nearest = D.min(axis=1, keepdims=True)
         own = own or max(float(nearest.mean()) / Y.shape[1], floor)
-        kernel, heat = max(own, heat), heat * _COOLING
+        kernel, heat = max(own, heat), heat * _KERNEL_DECAY
         P = np.exp((nearest - D) * (0.5 / kernel))
         total = P.sum(axis=1, keepdims=True)
         fit = float(np.mean(np.log(total) - nearest * (0.5 / kernel)))
@@ -89,15 +92,15 @@ def climb(
         before, Q = Q, polar((T - y0).T @ X)
         if np.abs(Q - before).max() < (1e-4 if is_search else 1e-6) and heat <= own:
             break
-    return Overlay(x0, y0.astype(np.float64), Q.astype(np.float64), likelihood)
+    return RigidMap(x0, y0.astype(np.float64), Q.astype(np.float64), likelihood)
 
 
-def snapped(overlay: Overlay, sample: Floats, Y: Floats, *, has_origin: bool) -> Overlay:
+def snap_to_rows(overlay: RigidMap, sample: Floats, Y: Floats, *, has_origin: bool) -> RigidMap:
     """The overlay on which half of the sample are rows of the release, if that is so."""
     sample = sample[: max(200, 6 * Y.shape[1])]
-    current, before, exact = overlay, np.inf, _EXACT * float(sample.std(axis=0).max())
+    current, before, exact = overlay, np.inf, _EXACT_TOLERANCE * float(sample.std(axis=0).max())
     for _ in range(30):
-        places, residuals = _nearest(current, sample, Y)
+        places, residuals = _find_nearest(current, sample, Y)
         middle = float(np.median(residuals))
         near = residuals <= middle
         if middle <= exact and near.sum() > 2 * Y.shape[1]:  # fewer can be turned to fit anything
@@ -108,11 +111,11 @@ def snapped(overlay: Overlay, sample: Floats, Y: Floats, *, has_origin: bool) ->
         X, T = sample[near], Y[places[near]]
         x0 = current.x0 if has_origin else X.mean(axis=0)
         y0 = current.y0 if has_origin else T.mean(axis=0)
-        current = Overlay(x0, y0, polar((T - y0).T @ (X - x0)), overlay.likelihood)
+        current = RigidMap(x0, y0, polar((T - y0).T @ (X - x0)), overlay.likelihood)
     return overlay
 
 
-def _nearest(overlay: Overlay, sample: Floats, Y: Floats) -> tuple[Ints, Floats]:
+def _find_nearest(overlay: RigidMap, sample: Floats, Y: Floats) -> tuple[Ints, Floats]:
     turned = overlay.y0 + (sample - overlay.x0) @ overlay.Q.T
     places, residuals = np.empty(len(sample), dtype=np.int64), np.empty(len(sample))
     for rows, D in squared_distances(turned, Y):
@@ -121,7 +124,7 @@ def _nearest(overlay: Overlay, sample: Floats, Y: Floats) -> tuple[Ints, Floats]
     return places, residuals
 
 
-def _squares(A: Floats, B: Floats) -> Floats:
+def _squared_distances(A: Floats, B: Floats) -> Floats:
     D = A @ (-2 * B.T)
     D += np.square(A).sum(axis=1)[:, None]
     D += np.square(B).sum(axis=1)

@@ -8,43 +8,43 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.attacks._likelihood import known_noise
-from ppdm_core.attacks._neighbour_search import nearest_rows
+from ppdm_core.attacks._neighbour_search import find_nearest_rows
+from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Effort
-from ppdm_core.numerics.distributions import DRAWN
+from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS
 from ppdm_core.numerics.linear_map import (
-    centre_and_loadings,
-    components_of,
+    compute_components,
+    get_centre_and_loadings,
     has_map,
     has_noise,
     invert,
 )
 
-_TRIED: dict[Effort, int] = {"quick": 1, "standard": 2, "thorough": 4}
-_ASKED = 500  # rows whose nearest neighbours say how far apart rows are
-LAST_DIGITS = 1e-9  # of a column's width: what arithmetic may have changed
-_LEAST = 1e-6  # of a column's range: an exact copy still has rounded digits
+_RECONSTRUCTIONS: dict[Effort, int] = {"quick": 1, "standard": 2, "thorough": 4}
+_GAP_SAMPLE_ROWS = 500  # rows whose nearest neighbours say how far apart rows are
+RELATIVE_ROUNDING = 1e-9  # of a column's width: what arithmetic may have changed
+_MIN_RELATIVE_ERROR = 1e-6  # of a column's range: an exact copy still has rounded digits
 
 
 @dataclass(frozen=True, eq=False)
-class Belief:
+class RowPosterior:
     """Normal around the mean of each row, with one covariance for all rows."""
 
     mean: Floats  # (m, d)
     covariance: Floats  # (d, d)
     is_filtered: bool = False  # as exact as the covariance says
 
-    def half_distances(self, X: Floats, columns: Ints) -> tuple[Floats, Floats]:
+    def place_points(self, X: Floats, columns: Ints) -> tuple[Floats, Floats]:
         """People and rows so placed that squared distances are minus the log likelihood of the
         known columns, up to a constant."""
         W = np.linalg.cholesky(np.linalg.inv(self.covariance[np.ix_(columns, columns)]) / 2)
         return X @ W, self.mean[:, columns] @ W
 
 
-def tables(view: AttackerView) -> Mapping[str, Floats]:
+def list_reconstructions(view: AttackerView) -> Mapping[str, Floats]:
     """The release in the original columns, best guess first."""
     d = len(view.schema.numeric)
     if view.reconstructions:
@@ -54,21 +54,21 @@ def tables(view: AttackerView) -> Mapping[str, Floats]:
     raise NotApplicable(f"{view.public.method} is not released in the original columns.")
 
 
-def as_released(view: AttackerView) -> Floats | None:
+def read_noisy_columns(view: AttackerView) -> Floats | None:
     """The original columns with all their noise, mapped back where the map is public."""
     if has_map(view.public):
-        return invert(view.public, components_of(view))
+        return invert(view.public, compute_components(view))
     is_same = view.public.space == "original" and view.Y.shape[1] == len(view.schema.numeric)
     return view.Y if is_same else None
 
 
-def found_again(view: AttackerView, X: Floats, X_hat: Floats) -> NDArray[np.bool_]:
+def find_verbatim_values(view: AttackerView, X: Floats, X_hat: Floats) -> NDArray[np.bool_]:
     """Which values of people stand in the released column, to the last digits; (t, d).
 
     Only of columns in which most rows have a value of their own: elsewhere it tells nothing.
     """
     found = np.zeros(X.shape, dtype=np.bool_)
-    slack = LAST_DIGITS * view.schema.widths
+    slack = RELATIVE_ROUNDING * view.schema.widths
     for j, column in enumerate(X_hat.T):
         value = np.unique(column)
         if 2 * len(value) > len(column):
@@ -77,46 +77,46 @@ def found_again(view: AttackerView, X: Floats, X_hat: Floats) -> NDArray[np.bool
     return found
 
 
-def beliefs(view: AttackerView, rows: Ints) -> dict[str, Belief]:
+def list_posteriors(view: AttackerView, rows: Ints) -> dict[str, RowPosterior]:
     """About these rows: the first two tables as they are (quick 1, thorough 4), and ``filtered``
     where map and noise are public, in place of the second one unless thorough."""
-    found, most = {}, _TRIED[view.effort]
+    found, most = {}, _RECONSTRUCTIONS[view.effort]
     if can_filter(view):
-        found["filtered"] = filtered(view, rows)
+        found["filtered"] = filter_noise(view, rows)
         most = most if view.effort == "thorough" else 1
-    for name, X_hat in list(tables(view).items())[:most]:
-        found[name] = as_it_is(X_hat[rows], view.schema.widths)
+    for name, X_hat in list(list_reconstructions(view).items())[:most]:
+        found[name] = assume_gap_error(X_hat[rows], view.schema.widths)
     return found
 
 
-def as_it_is(X_hat: Floats, widths: Floats) -> Belief:
+def assume_gap_error(X_hat: Floats, widths: Floats) -> RowPosterior:
     """Half as far from the truth as rows are from each other."""
     units = np.where(widths > 0, widths, 1.0)
     F = X_hat / units
-    some = F[:: -(-len(F) // _ASKED) or 1]
-    gap = nearest_rows(some, F, 2)[1][:, -1]
-    spread = max(float(np.median(gap)) / 4 / max(F.shape[1], 1), _LEAST**2)
-    return Belief(X_hat, np.diag(spread * units**2))
+    some = F[:: -(-len(F) // _GAP_SAMPLE_ROWS) or 1]
+    gap = find_nearest_rows(some, F, 2)[1][:, -1]
+    spread = max(float(np.median(gap)) / 4 / max(F.shape[1], 1), _MIN_RELATIVE_ERROR**2)
+    return RowPosterior(X_hat, np.diag(spread * units**2))
 
 
 def can_filter(view: AttackerView) -> bool:
     public = view.public
-    if not has_map(public) or not has_noise(public) or public.law not in DRAWN:
+    if not has_map(public) or not has_noise(public) or public.law not in SAMPLED_DISTRIBUTIONS:
         return False
-    return known_noise(public).has_variance and len(view.schema.numeric) > 0
+    return read_noise(public).has_variance and len(view.schema.numeric) > 0
 
 
-def filtered(view: AttackerView, rows: Ints) -> Belief:
+def filter_noise(view: AttackerView, rows: Ints) -> RowPosterior:
     """Linear minimum mean square error estimates from the components, and their errors.
 
     Directions that the map drops are taken to be as in people outside the release, if there are
     such, else at the centre, and to vary half as much as the least direction that is kept.
     """
-    centre, L = centre_and_loadings(view.public)
+    centre, L = get_centre_and_loadings(view.public)
     s = L.shape[1]
-    Z = components_of(view)
+    Z = compute_components(view)
     basis = Z[rows] if len(rows) >= 5 * (s + 1) else Z
-    noise = np.diag(known_noise(view.public).variance)
+    noise = np.diag(read_noise(view.public).variance)
     # What is smaller than the error of the estimate is not known to be smaller.
     least = max(float(np.trace(noise)) / s * min(1.0, (s / len(basis)) ** 0.5), 1e-12)
     mean = basis.mean(axis=0)
@@ -125,18 +125,20 @@ def filtered(view: AttackerView, rows: Ints) -> Belief:
     values = np.maximum(values, least)
     signal = (vectors * values) @ vectors.T  # (s, s)
     back = np.linalg.pinv(L)  # (s, d)
-    drift, prior = _dropped(view, signal, float(values.min()) / 2, rows)
+    drift, prior = _estimate_dropped_directions(view, signal, float(values.min()) / 2, rows)
     prior += back.T @ signal @ back
     gain = np.linalg.solve(L.T @ prior @ L + noise, L.T @ prior)  # (s, d)
     covariance = prior - prior @ L @ gain
     covariance = (covariance + covariance.T) / 2 + 1e-6 * least * np.eye(len(L))
     X_hat = centre + drift + mean @ back + (Z[rows] - mean) @ gain
-    return Belief(X_hat, covariance, is_filtered=True)
+    return RowPosterior(X_hat, covariance, is_filtered=True)
 
 
-def _dropped(view: AttackerView, signal: Floats, rest: float, rows: Ints) -> tuple[Floats, Floats]:
+def _estimate_dropped_directions(
+    view: AttackerView, signal: Floats, rest: float, rows: Ints
+) -> tuple[Floats, Floats]:
     """Mean (d,) and further covariance (d, d) that the directions off the map bring in."""
-    centre, L = centre_and_loadings(view.public)
+    centre, L = get_centre_and_loadings(view.public)
     d, s = L.shape
     off = np.eye(d) - L @ np.linalg.pinv(L)
     others = view.sample

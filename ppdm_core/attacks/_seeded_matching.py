@@ -10,20 +10,22 @@ from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.policy import Effort
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import squared_distances
 
-_MOST_ROWS = {"quick": 600, "standard": 1_500, "thorough": 6_000}  # more have no seeds
-_MOST_SETS = {"quick": 3_000, "standard": 6_000, "thorough": 100_000}
-_PLACED = 9  # records in a set
-_WIDE = 3.0  # standard deviations that a squared distance may be off
-_BLOCK = 2**22
-_VAGUE = 0.25  # spread of squared distances, by their mean, from which on there are no seeds
+_MAX_ROWS = {"quick": 600, "standard": 1_500, "thorough": 6_000}  # more have no seeds
+_MAX_SETS = {"quick": 3_000, "standard": 6_000, "thorough": 100_000}
+_SET_RECORDS = 9  # records in a set
+_MAX_DEVIATIONS = 3.0  # standard deviations that a squared distance may be off
+_BLOCK_DISTANCES = 2**22
+_MAX_RELATIVE_SPREAD = (
+    0.25  # spread of squared distances, by their mean, from which on there are no seeds
+)
 _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
-class Law:
+class DistanceDistortion:
     """Released squared distance = factor * original + shift, give or take the spread."""
 
     factor: float = 1.0
@@ -32,7 +34,7 @@ class Law:
     is_relative: bool = False  # the spread is a share of the distance itself
 
     @classmethod
-    def of(cls, public: Public, typical: float) -> Law:
+    def from_public(cls, public: PublicParameters, typical: float) -> DistanceDistortion:
         """What the release says of its distances; else about a tenth up or down."""
         facts = {name: float(v) for name, v in public.facts.items() if isinstance(v, int | float)}
         if "squared_distance_ratio_mean" in facts:
@@ -45,7 +47,7 @@ class Law:
             return cls(1.0, facts["distance_distortion_mean"], spread)
         return cls(1.0, 0.0, 0.1, is_relative=True)
 
-    def expected(self, original: float, typical: float) -> tuple[float, float]:
+    def predict(self, original: float, typical: float) -> tuple[float, float]:
         """Mean and standard deviation of the released squared distance."""
         share = original if self.is_relative else math.sqrt(original / max(typical, _TINY))
         mean = self.factor * original + min(self.shift * share, 0.0)
@@ -53,55 +55,62 @@ class Law:
 
     def is_vague(self, typical: float) -> bool:
         """Then nearly every distance would fit every other."""
-        return self.spread > _VAGUE * (1.0 if self.is_relative else typical)
+        return self.spread > _MAX_RELATIVE_SPREAD * (1.0 if self.is_relative else typical)
 
 
-def seeds(
-    X: Floats, Y: Floats, public: Public, effort: Effort, count: int
+def find_seeds(
+    X: Floats, Y: Floats, public: PublicParameters, effort: Effort, count: int
 ) -> list[tuple[Ints, Ints]]:
     """The likeliest sets: which records were placed, and their rows.
 
     Records are placed one after the other, those far from the others first, because few rows are
     as far apart; a set goes on with every row at fitting distances from all of its rows.
     """
-    if len(Y) > _MOST_ROWS[effort]:
+    if len(Y) > _MAX_ROWS[effort]:
         return []
     D = np.concatenate([part for _, part in squared_distances(Y, Y)]).astype(np.float32)
     own = np.concatenate([part for _, part in squared_distances(X, X)])
     typical = float(np.mean(own))
-    law = Law.of(public, typical)
-    if law.is_vague(typical):
+    distortion = DistanceDistortion.from_public(public, typical)
+    if distortion.is_vague(typical):
         return []
-    placed = _far_apart(own)[:_PLACED]
+    placed = _order_far_apart(own)[:_SET_RECORDS]
     rows, cost = np.arange(len(Y))[:, None], np.zeros(len(Y))
     for step in range(1, len(placed)):
         wanted = own[placed[step], placed[:step]]
-        further, dearer = _extended(D, rows, cost, wanted, law, typical)
+        further, dearer = _extend_sets(D, rows, cost, wanted, distortion, typical)
         if len(further) == 0:
             placed = placed[:step]
             break
-        best = np.argsort(dearer, kind="stable")[: _MOST_SETS[effort]]
+        best = np.argsort(dearer, kind="stable")[: _MAX_SETS[effort]]
         rows, cost = further[best], dearer[best]
     if len(placed) < 3:
         return []
     return [(placed, one) for one in rows[np.argsort(cost, kind="stable")[:count]]]
 
 
-def _extended(
-    D: NDArray[np.float32], rows: Ints, cost: Floats, wanted: Floats, law: Law, typical: float
+def _extend_sets(
+    D: NDArray[np.float32],
+    rows: Ints,
+    cost: Floats,
+    wanted: Floats,
+    distortion: DistanceDistortion,
+    typical: float,
 ) -> tuple[Ints, Floats]:
     found, costs = [], []
-    size = max(1, _BLOCK // len(D))
-    laws = [law.expected(float(one), typical) for one in wanted]
+    size = max(1, _BLOCK_DISTANCES // len(D))
+    predictions = [distortion.predict(float(one), typical) for one in wanted]
     for start in range(0, len(rows), size):
         some = rows[start : start + size]
-        mean, spread = laws[0]
+        mean, spread = predictions[0]
         seen = D[some[:, 0]]  # (sets, n)
-        which, row = np.nonzero((seen >= mean - _WIDE * spread) & (seen <= mean + _WIDE * spread))
+        which, row = np.nonzero(
+            (seen >= mean - _MAX_DEVIATIONS * spread) & (seen <= mean + _MAX_DEVIATIONS * spread)
+        )
         total = cost[start + which] + ((seen[which, row] - mean) / spread) ** 2
-        for j in range(1, len(laws)):
-            z = (D[some[which, j], row] - laws[j][0]) / laws[j][1]
-            fits = np.abs(z) <= _WIDE
+        for j in range(1, len(predictions)):
+            z = (D[some[which, j], row] - predictions[j][0]) / predictions[j][1]
+            fits = np.abs(z) <= _MAX_DEVIATIONS
             which, row, total = which[fits], row[fits], (total + z**2)[fits]
         fits = np.all(some[which] != row[:, None], axis=1)
         found.append(np.column_stack([some[which[fits]], row[fits]]))
@@ -109,7 +118,7 @@ def _extended(
     return np.concatenate(found), np.concatenate(costs)
 
 
-def _far_apart(own: Floats) -> Ints:
+def _order_far_apart(own: Floats) -> Ints:
     """Records in an order in which each is as far as can be from those before it."""
     order = [int(own.sum(axis=1).argmax())]
     least = own[order[0]].copy()

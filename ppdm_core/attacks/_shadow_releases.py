@@ -6,21 +6,26 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ppdm_core.attacks._membership_features import Features, Odds, World, features
+from ppdm_core.attacks._membership_features import (
+    Features,
+    MembershipTables,
+    Odds,
+    compute_features,
+)
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import Response
-from ppdm_core.numerics.distributions import DrawnLaw, StudentT
-from ppdm_core.numerics.kernel_model import Surroundings
+from ppdm_core.numerics.distributions import SampledDistribution, StudentT
+from ppdm_core.numerics.kernel_model import KernelSetting
 
-Imitate = Callable[[Floats, Codes, np.random.Generator], tuple[Floats, Ints]]
+Imitator = Callable[[Floats, Codes, np.random.Generator], tuple[Floats, Ints]]
 # people and labels to a release of them, and the person behind each row
 
-MOST_PEOPLE = 2_000
+MAX_SHADOW_RECORDS = 2_000
 _RIDGE = 1.0
-_STEPS = 25
+_MAX_STEPS = 25
 
 
-def noisy(law: DrawnLaw) -> Imitate:
+def make_noise_imitator(law: SampledDistribution) -> Imitator:
     """In scales of the noise."""
 
     def draw(shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
@@ -37,7 +42,7 @@ def noisy(law: DrawnLaw) -> Imitate:
     return lambda T, label, rng: (T + draw(T.shape, rng), np.arange(len(T)))
 
 
-def resampled(around: Surroundings) -> Imitate:
+def make_resampling_imitator(around: KernelSetting) -> Imitator:
     """By the published rule, class by class."""
 
     def imitate(X: Floats, label: Codes, rng: np.random.Generator) -> tuple[Floats, Ints]:
@@ -57,74 +62,78 @@ def resampled(around: Surroundings) -> Imitate:
     return imitate
 
 
-def answered(cells: Codes, responses: tuple[Response, ...], rng: np.random.Generator) -> Codes:
+def randomize_responses(
+    cells: Codes, responses: tuple[Response, ...], rng: np.random.Generator
+) -> Codes:
     """Kept with their published chance, else any other answer."""
     given = cells.copy()
     for j, response in enumerate(responses):
         k, first = response.column.k, -int(response.column.missing)
         moved = np.where(
-            rng.random(len(cells)) < response.kept, 0, rng.integers(1, max(k, 2), len(cells))
+            rng.random(len(cells)) < response.keep_probability,
+            0,
+            rng.integers(1, max(k, 2), len(cells)),
         )
         given[:, j] = (cells[:, j] - first + moved) % k + first
     return given
 
 
-def learned(
-    world: World,
+def learn_shadow_score(
+    tables: MembershipTables,
     found: Features,
     odds: Odds | None,
-    imitate: Imitate,
+    imitate: Imitator,
     responses: tuple[Response, ...],
     times: int,
     rng: np.random.Generator,
 ) -> Floats:
     """What imitated releases of reference people say of the people of this one; (t,)."""
-    tables, answers = [], []
+    features, is_member = [], []
     for _ in range(times):
-        order = rng.permutation(len(world.R))[:MOST_PEOPLE]
+        order = rng.permutation(len(tables.R))[:MAX_SHADOW_RECORDS]
         members, others, rest = np.array_split(order, 3)
-        R, theirs = world.R, world.theirs
+        R, theirs = tables.R, tables.reference_label
         Z, source = imitate(R[members], theirs[members], rng)
         asked = np.concatenate([members, others])
-        cells = world.their_cells
-        imitated = World(
+        cells = tables.reference_codes
+        imitated = MembershipTables(
             Z=Z,
             label=theirs[members][source],
             T=R[asked],
-            own=theirs[asked],
+            target_label=theirs[asked],
             R=R[rest],
-            theirs=theirs[rest],
-            unit=world.unit,
-            answers=answered(cells[members][source], responses, rng),
-            cells=cells[asked],
-            their_cells=cells[rest],
+            reference_label=theirs[rest],
+            unit=tables.unit,
+            responses=randomize_responses(cells[members][source], responses, rng),
+            target_codes=cells[asked],
+            reference_codes=cells[rest],
         )
-        tables.append(_table(features(imitated, odds)))
-        answers.append(np.arange(len(asked)) < len(members))
-    weights = _logistic(np.vstack(tables), np.concatenate(answers))
-    score: Floats = _table(found) @ weights
+        features.append(_tabulate(compute_features(imitated, odds)))
+        is_member.append(np.arange(len(asked)) < len(members))
+    weights = _fit_logistic(np.vstack(features), np.concatenate(is_member))
+    score: Floats = _tabulate(found) @ weights
     return score
 
 
-def _table(found: Features) -> Floats:
+def _tabulate(found: Features) -> Floats:
     """Standardised, because an imitated release is smaller than the real one."""
-    columns = {name: _standard(score) for name, score in found.items()}
+    columns = {name: _standardize(score) for name, score in found.items()}
     if "likelihood" in columns:
-        columns["together"] = _standard(columns["likelihood"] * columns["isolation"])
+        columns["together"] = _standardize(columns["likelihood"] * columns["isolation"])
     return np.column_stack([*columns.values(), np.ones(len(next(iter(columns.values()))))])
 
 
-def _standard(score: Floats) -> Floats:
+def _standardize(score: Floats) -> Floats:
     """By median and quartiles, so that a few far values do not flatten the others."""
     low, middle, high = np.quantile(score, [0.25, 0.5, 0.75])
     width = max(float(high - low), 1e-9 * max(1.0, abs(float(middle))))
     return np.asarray(np.clip((score - middle) / width, -10.0, 10.0))
 
 
-def _logistic(A: Floats, answer: Floats) -> Floats:
+def _fit_logistic(A: Floats, answer: Floats) -> Floats:
     """Weights of a logistic regression with a small ridge, by Newton's steps."""
     w = np.zeros(A.shape[1])
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         p = 1.0 / (1.0 + np.exp(-np.clip(A @ w, -30.0, 30.0)))
         gradient = A.T @ (answer - p) - _RIDGE * w
         curvature = (A * (p * (1.0 - p))[:, None]).T @ A + _RIDGE * np.eye(len(w))

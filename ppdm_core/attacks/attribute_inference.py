@@ -9,17 +9,17 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._neighbour_search import nearest_rows
-from ppdm_core.attacks._randomized_responses import Answers
-from ppdm_core.attacks._row_posterior import Belief, beliefs
+from ppdm_core.attacks._neighbour_search import find_nearest_rows
+from ppdm_core.attacks._randomized_responses import ReleasedResponses
+from ppdm_core.attacks._row_posterior import RowPosterior, list_posteriors
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, ColumnKind, Estimate, Goal
-from ppdm_core.numerics.distances import measured
+from ppdm_core.numerics.distances import sort_by_distance
 
-_NEIGHBOURS = 64
-_EXACT_ROWS = 4_096
-_PARTS = 4  # of the columns that are left out of the search together, in larger tables
-_COPY = 0.25  # of the second squared distance: the first is nobody else's
+_NEIGHBOUR_COUNT = 64
+_MAX_EXACT_ROWS = 4_096
+_COLUMN_PARTS = 4  # of the columns that are left out of the search together, in larger tables
+_MAX_COPY_RATIO = 0.25  # of the second squared distance: the first is nobody else's
 
 
 @dataclass(frozen=True)
@@ -61,80 +61,89 @@ class AttributeInference(Attack):
             rows = np.flatnonzero(view.label == code)
             if not len(rows):  # nobody with this label is in it
                 rows = np.arange(len(view.Y))
-            for name, guess in _within_label(view, who, rows).items():
+            for name, guess in _infer_within_label(view, who, rows).items():
                 answer = found.setdefault(name, np.zeros((targets.n, targets.X.shape[1] + c)))
                 answer[who] = guess
         return Estimate(found)
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class InferenceTask:
     """People of one label and the rows with it; columns are numbered, the answers last."""
 
-    belief: Belief
-    answers: Answers
+    posterior: RowPosterior
+    responses: ReleasedResponses
     rows: Codes  # (m, c) released answers
     X: Floats  # (t, d)
     codes: Codes  # (t, c)
 
     @property
-    def columns(self) -> int:
-        return int(self.X.shape[1]) + len(self.answers)
+    def column_count(self) -> int:
+        return int(self.X.shape[1]) + len(self.responses)
 
-    def placed(self, known: Ints) -> tuple[Floats, Floats]:
+    def place_points(self, known: Ints) -> tuple[Floats, Floats]:
         """People and rows by these columns: squared distances are minus log likelihoods."""
         d = self.X.shape[1]
         numbers, words = known[known < d], known[known >= d] - d
-        one, two = self.belief.half_distances(self.X[:, numbers], numbers)
-        told = self.answers.placed(self.codes, words), self.answers.placed(self.rows, words)
-        return np.hstack([one, told[0]]), np.hstack([two, told[1]])
+        one, two = self.posterior.place_points(self.X[:, numbers], numbers)
+        points = (
+            self.responses.place_points(self.codes, words),
+            self.responses.place_points(self.rows, words),
+        )
+        return np.hstack([one, points[0]]), np.hstack([two, points[1]])
 
-    def searched(self) -> Iterator[tuple[int, Ints, Floats]]:
+    def iterate_neighbours(self) -> Iterator[tuple[int, Ints, Floats]]:
         """(column, (t, k) the closest rows by the others, closest first, their distances)."""
-        large = len(self.rows) > _EXACT_ROWS and self.columns > _PARTS
-        parts = np.array_split(np.arange(self.columns), _PARTS if large else self.columns)
+        large = len(self.rows) > _MAX_EXACT_ROWS and self.column_count > _COLUMN_PARTS
+        parts = np.array_split(
+            np.arange(self.column_count), _COLUMN_PARTS if large else self.column_count
+        )
         for part in parts:
-            place, square = nearest_rows(*self.placed(without(self.columns, part)), _NEIGHBOURS)
+            place, square = find_nearest_rows(
+                *self.place_points(drop_columns(self.column_count, part)), _NEIGHBOUR_COUNT
+            )
             for column in part.tolist():
                 if len(part) == 1:
                     yield column, place, square
                     continue
-                points = self.placed(without(self.columns, column))
-                yield column, *measured(*points, place)
+                points = self.place_points(drop_columns(self.column_count, column))
+                yield column, *sort_by_distance(*points, place)
 
-    def values(self, column: int, place: Ints) -> Floats:
+    def predict_values(self, column: int, place: Ints) -> Floats:
         """(t, k) what each row says about the column, given the others."""
         d = self.X.shape[1]
         if column >= d:
             return np.asarray(self.rows[place, column - d], dtype=np.float64)
-        others = without(d, column)
-        V = self.belief.covariance
+        others = drop_columns(d, column)
+        V = self.posterior.covariance
         slope = np.linalg.solve(V[np.ix_(others, others)], V[others, column])
-        mean = self.belief.mean
+        mean = self.posterior.mean
         level = mean[:, column] - mean[:, others] @ slope  # (m,)
         return np.asarray(level[place] + (self.X[:, others] @ slope)[:, None])
 
 
-def _within_label(view: AttackerView, who: Ints, rows: Ints) -> dict[str, Floats]:
+def _infer_within_label(view: AttackerView, who: Ints, rows: Ints) -> dict[str, Floats]:
     assert view.targets is not None
-    answers = Answers.of(view)
-    X, C = view.targets.X[who], answers.known(view.targets)[who]
+    responses = ReleasedResponses.from_view(view)
+    X, C = view.targets.X[who], responses.select_codes(view.targets)[who]
     d, c = X.shape[1], len(view.schema.categorical)
     low, high = view.schema.lows, view.schema.highs
-    slack = np.concatenate([view.epsilon * view.schema.widths, np.zeros(len(answers))])
-    output = np.concatenate([np.arange(d), d + answers.place])  # columns of the answer
+    slack = np.concatenate([view.epsilon * view.schema.widths, np.zeros(len(responses))])
+    output = np.concatenate([np.arange(d), d + responses.place])  # columns of the answer
     found = {}
-    for name, belief in beliefs(view, rows).items():
-        asked = Asked(belief, answers, answers.rows[rows], X, C)
+    for name, posterior in list_posteriors(view, rows).items():
+        task = InferenceTask(posterior, responses, responses.rows[rows], X, C)
         guess = {way: np.zeros((len(who), d + c)) for way in ("nearest", "neighbours", "copy")}
         guess["regression"] = np.zeros((len(who), d + c))
-        guess["regression"][:, output] = regression(asked)
-        for column, place, square in asked.searched():
-            values, at = asked.values(column, place), output[column]
+        guess["regression"][:, output] = predict_by_regression(task)
+        for column, place, square in task.iterate_neighbours():
+            values, at = task.predict_values(column, place), output[column]
             weight = np.exp(square[:, :1] - square)
             guess["nearest"][:, at] = values[:, 0]
-            guess["neighbours"][:, at] = most_agreed(values, weight, float(slack[column]))
-            is_copy = square[:, 0] <= _COPY * square[:, 1] if square.shape[1] > 1 else True
+            guess["neighbours"][:, at] = vote_on_values(values, weight, float(slack[column]))
+            is_copy = (
+                square[:, 0] <= _MAX_COPY_RATIO * square[:, 1] if square.shape[1] > 1 else True
+            )
             guess["copy"][:, at] = np.where(is_copy, values[:, 0], guess["regression"][:, at])
         for way, table in guess.items():
             table[:, :d] = np.clip(table[:, :d], low, high)
@@ -142,7 +151,7 @@ def _within_label(view: AttackerView, who: Ints, rows: Ints) -> dict[str, Floats
     return found
 
 
-def most_agreed(values: Floats, weight: Floats, slack: float) -> Floats:
+def vote_on_values(values: Floats, weight: Floats, slack: float) -> Floats:
     """(t,) of each line the value with most weight within ``slack`` of it."""
     near = np.abs(values[:, :, None] - values[:, None, :]) <= slack
     votes = np.einsum("ijk,ik->ij", near, weight)
@@ -150,34 +159,34 @@ def most_agreed(values: Floats, weight: Floats, slack: float) -> Floats:
     return np.asarray(np.take_along_axis(values, best, axis=1)[:, 0])
 
 
-def regression(asked: Asked) -> Floats:
+def predict_by_regression(task: InferenceTask) -> Floats:
     """(t, columns) each column from the others, by the covariance of all rows.
 
     A category is the one whose indicator gets the largest value.
     """
-    d = asked.X.shape[1]
-    blocks = [(asked.X[:, [j]], asked.belief.mean[:, [j]]) for j in range(d)]
-    for j, size in enumerate(asked.answers.sizes.tolist()):
+    d = task.X.shape[1]
+    blocks = [(task.X[:, [j]], task.posterior.mean[:, [j]]) for j in range(d)]
+    for j, size in enumerate(task.responses.sizes.tolist()):
         cells = np.arange(-1, size)
-        blocks.append((asked.codes[:, [j]] == cells, asked.rows[:, [j]] == cells))
+        blocks.append((task.codes[:, [j]] == cells, task.rows[:, [j]] == cells))
     people = np.hstack([one for one, _ in blocks]).astype(np.float64)
     rows = np.hstack([two for _, two in blocks]).astype(np.float64)
     mean = rows.mean(axis=0)
     S = (rows - mean).T @ (rows - mean) / len(rows)
-    if asked.belief.is_filtered:  # people vary more than such estimates of them
-        S[:d, :d] += asked.belief.covariance
+    if task.posterior.is_filtered:  # people vary more than such estimates of them
+        S[:d, :d] += task.posterior.covariance
     q = len(S)
     S += np.diag((1e-9 + q / len(rows) / 10) * np.diag(S) + 1e-12)
     ends = np.cumsum([0, *(one.shape[1] for one, _ in blocks)])
     guess = np.empty((len(people), len(blocks)))
     for j in range(len(blocks)):
         own = np.arange(ends[j], ends[j + 1])
-        others = without(q, own)
+        others = drop_columns(q, own)
         slope = np.linalg.solve(S[np.ix_(others, others)], S[np.ix_(others, own)])
         expected = mean[own] + (people[:, others] - mean[others]) @ slope
         guess[:, j] = expected[:, 0] if j < d else expected.argmax(axis=1) - 1
     return guess
 
 
-def without(n: int, columns: int | Ints) -> Ints:
+def drop_columns(n: int, columns: int | Ints) -> Ints:
     return np.delete(np.arange(n), columns)

@@ -8,8 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._alignment import ridge
-from ppdm_core.attacks._column_matching import by_law, by_search, by_value, transport_costs
+from ppdm_core.attacks._column_matching import (
+    match_by_distribution,
+    match_by_search,
+    match_by_value,
+    transport_costs,
+)
+from ppdm_core.attacks._map_fitting import ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
@@ -17,7 +22,7 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.linear_map import has_map
 
-_STATISTICS = 20_000  # rows of the release from which laws of columns are taken
+_MAX_STATISTICS_ROWS = 20_000  # rows of the release from which laws of columns are taken
 
 
 @dataclass(frozen=True)
@@ -52,38 +57,42 @@ class ColumnOrder(Attack):
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_secret_order(view)
         check_needs(self, view)
-        held = _held(view)
+        held = _collect_records(view)
         check_record_count(view, held)
-        transform = Sequence.of(view)
-        F = transform.forward(held)
-        sample = F if view.sample is None else transform.forward(view.sample)
-        some = rng.permutation(len(view.Y))[:_STATISTICS] if len(view.Y) > _STATISTICS else ...
+        transform = ColumnTransform.from_view(view)
+        F = transform.transform(held)
+        sample = F if view.sample is None else transform.transform(view.sample)
+        some = (
+            rng.permutation(len(view.Y))[:_MAX_STATISTICS_ROWS]
+            if len(view.Y) > _MAX_STATISTICS_ROWS
+            else ...
+        )
         prior = transport_costs(sample, view.Y[some])
         orders: dict[str, Ints] = {}
         notes: dict[str, float] = {}
         if view.known is not None and len(view.known.rows):
-            orders["value"] = by_value(
-                transform.forward(view.known.X), view.Y[view.known.rows], prior
+            orders["value"] = match_by_value(
+                transform.transform(view.known.X), view.Y[view.known.rows], prior
             )
         elif view.records is not None and len(view.records):
-            records = transform.forward(view.records)
-            orders["value"], notes["distance_of_records"] = by_search(
+            records = transform.transform(view.records)
+            orders["value"], notes["distance_of_records"] = match_by_search(
                 records, view.Y, prior, view.effort
             )
         if len(sample) > 1:
-            orders["transport"] = by_law(sample, view.Y[some], prior)
+            orders["transport"] = match_by_distribution(sample, view.Y[some], prior)
         if len(orders) == 2:
             notes["columns_agreed"] = float(np.mean(orders["value"] == orders["transport"]))
         candidates = {}
         for name, order in orders.items():
-            for ending, C in _completed(F, view.Y, order).items():
-                X_hat = transform.backward(C)
+            for ending, C in _complete_columns(F, view.Y, order).items():
+                X_hat = transform.invert(C)
                 candidates[name + ending] = np.clip(X_hat, view.schema.lows, view.schema.highs)
         return Estimate(candidates, notes=notes)
 
 
 @dataclass(frozen=True, eq=False)
-class Sequence:
+class ColumnTransform:
     """The public transform whose columns were shuffled."""
 
     positions: Ints  # (d,) column of the table at each place of the sequence
@@ -91,20 +100,20 @@ class Sequence:
     is_cosine: bool
 
     @classmethod
-    def of(cls, view: AttackerView) -> Sequence:
+    def from_view(cls, view: AttackerView) -> ColumnTransform:
         facts, d = view.public.facts, len(view.schema.numeric)
         order = str(facts.get("transform_order", "")).split()
         positions = np.array(order, dtype=np.int64) - 1 if len(order) == d else np.arange(d)
         origin = np.zeros(d) if view.public.centre is None else view.public.centre
         return cls(positions, origin, "DCT-II" in str(facts.get("transform", "")))
 
-    def forward(self, X: Floats) -> Floats:
+    def transform(self, X: Floats) -> Floats:
         from scipy.fft import dct
 
         T = (X - self.origin)[:, self.positions]
         return np.asarray(dct(T, type=2, norm="ortho", axis=1)) if self.is_cosine else T
 
-    def backward(self, C: Floats) -> Floats:
+    def invert(self, C: Floats) -> Floats:
         from scipy.fft import idct
 
         T = idct(C, type=2, norm="ortho", axis=1) if self.is_cosine else C
@@ -113,7 +122,7 @@ class Sequence:
         return X + self.origin
 
 
-def _completed(F: Floats, Y: Floats, order: Ints) -> dict[str, Floats]:
+def _complete_columns(F: Floats, Y: Floats, order: Ints) -> dict[str, Floats]:
     """All columns of the transform in their places; the pruned ones at zero, or as expected."""
     n, d = len(Y), F.shape[1]
     C = np.zeros((n, d))
@@ -126,7 +135,7 @@ def _completed(F: Floats, Y: Floats, order: Ints) -> dict[str, Floats]:
     return {"": C, "_filled": filled}
 
 
-def _held(view: AttackerView) -> Floats:
+def _collect_records(view: AttackerView) -> Floats:
     """All records that the attacker has from anywhere."""
     d = len(view.schema.numeric)
     known = None if view.known is None else view.known.X

@@ -8,17 +8,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._likelihood import KnownNoise, known_noise
 from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._noise_likelihood import KnownNoise, read_noise
 from ppdm_core.attacks.shrinkage import covariance
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.numerics.linear_map import centre_and_loadings, components_of, has_map, invert
+from ppdm_core.numerics.linear_map import (
+    compute_components,
+    get_centre_and_loadings,
+    has_map,
+    invert,
+)
 
-EVERY = 20  # all counts of kept directions up to here, then each about a fifth larger
-GROWTH = 1.2
-CANDIDATE_BYTES = 2**30  # of all counts together: fewer of them on a very large table
+MAX_CONSECUTIVE_COUNT = (
+    20  # all counts of kept directions up to here, then each about a fifth larger
+)
+COUNT_GROWTH = 1.2
+MAX_CANDIDATE_BYTES = 2**30  # of all counts together: fewer of them on a very large table
 
 
 @dataclass(frozen=True)
@@ -54,21 +61,23 @@ class CorrelationFilter(Attack):
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
         low, high = view.schema.lows, view.schema.highs
-        noise = known_noise(view.public)
+        noise = read_noise(view.public)
         Y, back = self._noisy_records(view, noise)
         if noise.has_variance:
             N = (back.T * noise.variance) @ back
-            estimates = {**dict(kept(Y, N, N, min(back.shape))), **spectral(Y, N)}
+            estimates = {**dict(keep_leading(Y, N, N, min(back.shape))), **filter_spectrum(Y, N)}
         else:
             N = (back.T * noise.scales**2) @ back
-            estimates = dict(kept(np.clip(Y, low, high), N, np.zeros_like(N), min(back.shape)))
+            estimates = dict(
+                keep_leading(np.clip(Y, low, high), N, np.zeros_like(N), min(back.shape))
+            )
         return Estimate({name: np.clip(X_hat, low, high) for name, X_hat in estimates.items()})
 
     def _noisy_records(self, view: AttackerView, noise: KnownNoise) -> tuple[Floats, Floats]:
         """The release in original columns, and the map (s, d) of its noise into them."""
         if has_map(view.public):
-            back = np.asarray(np.linalg.pinv(centre_and_loadings(view.public)[1]), np.float64)
-            return invert(view.public, components_of(view)), back
+            back = np.asarray(np.linalg.pinv(get_centre_and_loadings(view.public)[1]), np.float64)
+            return invert(view.public, compute_components(view)), back
         if view.public.space == "original" and len(noise.scales) == view.Y.shape[1]:
             return view.Y, np.eye(view.Y.shape[1])
         raise NotApplicable(
@@ -76,35 +85,35 @@ class CorrelationFilter(Attack):
         )
 
 
-def counts(rank: int, most: int) -> list[int]:
+def choose_counts(rank: int, most: int) -> list[int]:
     """Every count up to 20, then fewer and fewer, and the last; about ``most`` in all."""
-    found = list(range(1, min(rank, EVERY) + 1))
+    found = list(range(1, min(rank, MAX_CONSECUTIVE_COUNT) + 1))
     while found[-1] < rank:
-        found.append(min(rank, round(found[-1] * GROWTH)))
+        found.append(min(rank, round(found[-1] * COUNT_GROWTH)))
     if len(found) <= most:
         return found
     return sorted({round(count) for count in np.geomspace(1, rank, max(most, 2)).tolist()})
 
 
-def kept(Y: Floats, N: Floats, excess: Floats, rank: int) -> Iterator[tuple[str, Floats]]:
+def keep_leading(Y: Floats, N: Floats, excess: Floats, rank: int) -> Iterator[tuple[str, Floats]]:
     """Y with only its leading components, for one count after the other.
 
     ``excess`` is taken off the covariance. A row is projected along what noise of covariance
     ``N`` would most likely have added, which is at right angles if it is alike everywhere.
     """
-    mean, (Q, deviation) = Y.mean(axis=0), noisy_directions(N)
+    mean, (Q, deviation) = Y.mean(axis=0), find_noise_directions(N)
     flat = Q / deviation  # (d, r)
     V = Q @ np.linalg.eigh(Q.T @ (covariance(Y) - excess) @ Q)[1][:, ::-1]  # strongest first
     white, seen = (Y - mean) @ flat, flat.T @ V  # (n, r), (r, r)
-    for count in counts(rank, CANDIDATE_BYTES // max(Y.nbytes, 1)):
+    for count in choose_counts(rank, MAX_CANDIDATE_BYTES // max(Y.nbytes, 1)):
         onto = np.linalg.pinv(seen[:, :count]).T @ V[:, :count].T  # (r, d)
         yield f"keep_{count}", mean + white @ onto
 
 
-def spectral(Y: Floats, N: Floats) -> dict[str, Floats]:
+def filter_spectrum(Y: Floats, N: Floats) -> dict[str, Floats]:
     """The count by the edge of pure noise, with and without shrinkage of what is kept."""
     mean = Y.mean(axis=0)
-    Q, deviation = noisy_directions(N)
+    Q, deviation = find_noise_directions(N)
     flat, back = Q / deviation, (Q * deviation).T  # to units of the noise, and back
     values, V = np.linalg.eigh(flat.T @ covariance(Y) @ flat)
     factors = spectral_factors(values, len(Y))
@@ -127,7 +136,7 @@ def spectral_factors(values: Floats, n: int) -> Floats:
     return np.where(out, np.sqrt(np.maximum(square, 0.0)) / np.where(out, values, 1.0), 0.0)
 
 
-def noisy_directions(N: Floats) -> tuple[Floats, Floats]:
+def find_noise_directions(N: Floats) -> tuple[Floats, Floats]:
     """Orthonormal directions (d, r) in which noise of covariance N is independent, and how wide."""
     values, V = np.linalg.eigh(N)
     there = values > 1e-12 * max(float(values.max(initial=0.0)), 1e-300)

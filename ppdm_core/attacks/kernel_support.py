@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._label_groups import OneClass, classes_of, row_sums
+from ppdm_core.attacks._label_groups import LabelGroup, add_by_row, iterate_label_groups
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.numerics.kernel_model import Kernel, check_resampled
 
-PRIOR = 0.5  # that somebody is a member
-_ENOUGH = 500.0  # log of a ratio that settles the matter, short of what floats can hold
-NOBODY = -10.0  # log odds where the class has no row at all
+MEMBER_PRIOR = 0.5  # that somebody is a member
+_MAX_LOG_RATIO = 500.0  # log of a ratio that settles the matter, short of what floats can hold
+NO_ROW_LOG_ODDS = -10.0  # log odds where the class has no row at all
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class KernelSupport(Attack):
     goal: ClassVar[Goal] = "member"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "public.resampled"})
     must_notice: ClassVar[Mapping[str, float]] = {"kernels": 0.85}
+    leak_variant: ClassVar[str] = "many rows"
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
@@ -49,32 +50,32 @@ class KernelSupport(Attack):
         assert targets is not None
         found = {
             "count": np.zeros(targets.n),
-            "weight": np.full(targets.n, NOBODY),
-            "likelihood": np.full(targets.n, NOBODY),
+            "weight": np.full(targets.n, NO_ROW_LOG_ODDS),
+            "likelihood": np.full(targets.n, NO_ROW_LOG_ODDS),
         }
-        for one in classes_of(view):
-            n = float(max(len(one.Y), 1))
-            kernel = one.around.from_records(one.X, one.Y, one.everybody, n, PRIOR)
-            for name, score in zip(found, support(one, kernel, n), strict=True):
-                found[name][one.people] = score
+        for group in iterate_label_groups(view):
+            n = float(max(len(group.Y), 1))
+            kernel = group.around.from_records(group.X, group.Y, group.all_rows, n, MEMBER_PRIOR)
+            for name, score in zip(found, compute_support(group, kernel, n), strict=True):
+                found[name][group.targets] = score
         return Estimate(found)
 
 
-def support(one: OneClass, kernel: Kernel, n: float) -> tuple[Floats, Floats, Floats]:
+def compute_support(group: LabelGroup, kernel: Kernel, n: float) -> tuple[Floats, Floats, Floats]:
     """Count, weight and log odds of each person of a class; ``n`` records are behind its rows."""
-    m, t = len(one.Y), len(one.X)
-    background = one.background
-    known = min(PRIOR * max(t - 1, 0), 0.9 * n)  # records of people who are known, about
+    m, t = len(group.Y), len(group.X)
+    background = group.background
+    known = min(MEMBER_PRIOR * max(t - 1, 0), 0.9 * n)  # records of people who are known, about
     each = max(known, 1e-9) / max(t - 1, 1)
     count, weight = np.zeros(t), np.zeros(t)
     odds = np.full(t, -m / n)
-    for rows, (row, person, likely) in kernel.pairs(one.Y, one.X):
+    for rows, (row, person, likely) in kernel.pairs(group.Y, group.X):
         other = background[rows] + np.log(1.0 - known / n)
-        total = np.exp(likely - row_sums(other, row, likely + np.log(each / n))[row])
+        total = np.exp(likely - add_by_row(other, row, likely + np.log(each / n))[row])
         # The sum holds the person's own part, which the alternative does not have.
         ratio = total / np.maximum(1.0 - total * each / n, 1e-9)
         count += np.bincount(person, minlength=t)
-        against = np.exp(np.minimum(likely - background[rows][row], _ENOUGH))
+        against = np.exp(np.minimum(likely - background[rows][row], _MAX_LOG_RATIO))
         weight += np.bincount(person, against, minlength=t)
         odds += np.bincount(person, np.log1p(ratio / n), minlength=t)
-    return count, np.log(np.maximum(weight / m, np.exp(NOBODY))), odds
+    return count, np.log(np.maximum(weight / m, np.exp(NO_ROW_LOG_ODDS))), odds

@@ -9,16 +9,16 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppdm_core.attacks._alignment import procrustes, ridge
-from ppdm_core.attacks._confidence import learned_claim
+from ppdm_core.attacks._breach_claims import learn_claims
+from ppdm_core.attacks._map_fitting import procrustes, ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
-from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 Estimator = Literal["uniform", "projection", "optimal"]
-_AGREEMENT = 1e-6  # relative; far below any noise, far above rounding
-_RANK = 1e-9
+_MAX_RELATIVE_ERROR = 1e-6  # relative; far below any noise, far above rounding
+_RANK_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -53,24 +53,24 @@ class KnownPairs(Attack):
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
         assert view.known is not None
-        return from_pairs(view, view.known, rng)
+        return estimate_from_pairs(view, view.known, rng)
 
 
-def from_pairs(view: AttackerView, known: KnownRows, rng: np.random.Generator) -> Estimate:
+def estimate_from_pairs(view: AttackerView, known: KnownRows, rng: np.random.Generator) -> Estimate:
     """What pairs tell about all other rows, however they were found."""
     candidates: dict[str, Floats] = {}
     claims: dict[str, Floats] = {}
     low, high = view.schema.lows, view.schema.highs
-    frame = find_frame(view, known)
+    frame = find_rotation(view, known)
     if frame is not None:
-        candidates, claims = _orthogonal_estimates(frame, view, rng)
+        candidates, claims = _estimate_by_rotation(frame, view, rng)
         for name in ("projection", "optimal"):  # "uniform" is the paper's, as it stands there
             candidates[name] = np.clip(candidates[name], low, high)
     Yk = view.Y[known.rows]
     for name, learn in (("procrustes", procrustes), ("regression", ridge)):
         X_hat = np.clip(learn(Yk, known.X, view.Y), low, high)
         candidates[name] = X_hat
-        claims[name] = learned_claim(learn, Yk, known.X, view.Y, X_hat, view.epsilon)
+        claims[name] = learn_claims(learn, Yk, known.X, view.Y, X_hat, view.epsilon)
     for name, X_hat in candidates.items():
         X_hat[known.rows] = known.X
         claims[name][known.rows] = 1.0
@@ -106,7 +106,7 @@ def breach_probability(
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class PartialRotation:
     """x - x0 = (y - y0) B A^T on the span of the known records, an unknown rotation off it."""
 
     x0: Floats  # (d,)
@@ -121,12 +121,12 @@ class Frame:
         return int(d - r)
 
 
-def find_frame(view: AttackerView, known: KnownRows) -> Frame | None:
+def find_rotation(view: AttackerView, known: KnownRows) -> PartialRotation | None:
     """The orthogonal map that the known pairs fit, if there is one."""
     d = known.X.shape[1]
     if view.Y.shape[1] > d:
         return None
-    Yk = _padded(view.Y[known.rows], d)
+    Yk = _pad_columns(view.Y[known.rows], d)
     zero = np.zeros(d)
     origins = [(zero, zero)]
     if view.public.centre is not None:
@@ -134,36 +134,36 @@ def find_frame(view: AttackerView, known: KnownRows) -> Frame | None:
     if len(known.rows) > 1:  # one pair minus itself would fit anything
         origins.append((known.X[0], Yk[0]))
     for x0, y0 in origins:
-        bases = _matching_bases(known.X - x0, Yk - y0)
+        bases = _match_bases(known.X - x0, Yk - y0)
         if bases is not None:
-            return Frame(x0, y0, *bases, fixed_origin=not x0.any() and not y0.any())
+            return PartialRotation(x0, y0, *bases, fixed_origin=not x0.any() and not y0.any())
     return None
 
 
-def _matching_bases(Xk: Floats, Yk: Floats) -> tuple[Floats, Floats] | None:
+def _match_bases(Xk: Floats, Yk: Floats) -> tuple[Floats, Floats] | None:
     """A, B with Xk = (U S) A^T and Yk = (U S) B^T, or None if no orthogonal map does that."""
     U, S, Vt = np.linalg.svd(Xk, full_matrices=False)
     if S.max(initial=0.0) == 0.0:
         return None
-    rank = int(np.sum(S / S[0] > _RANK))
+    rank = int(np.sum(S / S[0] > _RANK_TOLERANCE))
     B = _polar(Yk.T @ U[:, :rank] / S[:rank])
     error = np.abs(Yk - (U[:, :rank] * S[:rank]) @ B.T).max() / np.abs(Xk).max()
-    if error > _AGREEMENT:
+    if error > _MAX_RELATIVE_ERROR:
         return None
     # Directions that are weaker than the disagreement tell nothing about the map.
-    rank = int(np.sum(S / S[0] > max(_RANK, 100.0 * error)))
+    rank = int(np.sum(S / S[0] > max(_RANK_TOLERANCE, 100.0 * error)))
     return Vt[:rank].T, _polar(Yk.T @ U[:, :rank] / S[:rank])
 
 
-def _orthogonal_estimates(
-    frame: Frame, view: AttackerView, rng: np.random.Generator
+def _estimate_by_rotation(
+    frame: PartialRotation, view: AttackerView, rng: np.random.Generator
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    V = _padded(view.Y, len(frame.x0)) - frame.y0  # (n, d)
+    V = _pad_columns(view.Y, len(frame.x0)) - frame.y0  # (n, d)
     A2, B2 = _complement(frame.A), _complement(frame.B)  # (d, D)
     span = frame.x0 + (V @ frame.B) @ frame.A.T  # (n, d)
     offset = V @ B2  # (n, D)
     distance = np.linalg.norm(offset, axis=1)
-    guess = offset @ haar(frame.freedom, rng) @ A2.T  # (n, d)
+    guess = offset @ random_orthogonal(frame.freedom, rng) @ A2.T  # (n, d)
 
     def radius(X_hat: Floats) -> Floats:
         return np.asarray(view.epsilon * np.linalg.norm(V if frame.fixed_origin else X_hat, axis=1))
@@ -195,5 +195,5 @@ def _complement(A: Floats) -> Floats:
     return np.linalg.qr(A, mode="complete").Q[:, A.shape[1] :]
 
 
-def _padded(Y: Floats, d: int) -> Floats:
+def _pad_columns(Y: Floats, d: int) -> Floats:
     return np.pad(Y, ((0, 0), (0, d - Y.shape[1])))

@@ -8,15 +8,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._exact_matching import exact_rows
+from ppdm_core.attacks._approximate_matching import find_approximate_rows, is_believable
+from ppdm_core.attacks._exact_matching import find_exact_rows
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._rough_matching import is_believed, rough_rows
-from ppdm_core.attacks.known_pairs import find_frame, from_pairs
+from ppdm_core.attacks.known_pairs import estimate_from_pairs, find_rotation
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
 
-_EXACT = 1e-6
-_PAIRS = {"quick": 2e8, "standard": 1e9, "thorough": 2e10}  # distances between rows, at most
+_LENGTH_TOLERANCE = 1e-6
+_MAX_DISTANCES = {
+    "quick": 2e8,
+    "standard": 1e9,
+    "thorough": 2e10,
+}  # distances between rows, at most
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class KnownRecords(Attack):
         check_needs(self, view)
         records = view.records
         assert records is not None
-        rows, notes = found_rows(view, records, rng)
+        rows, notes = find_rows(view, records, rng)
         is_found = rows >= 0
         notes["matched"] = float(is_found.mean())
         if not is_found.any():
@@ -61,8 +65,8 @@ class KnownRecords(Attack):
             nothing = {name: np.zeros(len(view.Y)) for name in names}
             return Estimate({name: mean.copy() for name in names}, nothing, notes=notes)
         known = KnownRows(records[is_found], rows[is_found])
-        pairs = from_pairs(view, known, rng)
-        best = "procrustes" if find_frame(view, known) is None else "optimal"
+        pairs = estimate_from_pairs(view, known, rng)
+        best = "procrustes" if find_rotation(view, known) is None else "optimal"
         candidates = {"orthogonal": pairs.candidates[best].copy()}
         claims = {"orthogonal": pairs.claims[best].copy()}
         for name in ("procrustes", "regression"):
@@ -70,23 +74,23 @@ class KnownRecords(Attack):
         return Estimate(candidates, claims, notes=notes)
 
 
-def found_rows(
+def find_rows(
     view: AttackerView, records: Floats, rng: np.random.Generator
 ) -> tuple[Ints, dict[str, float]]:
     """The row of each record, -1 for none, and how well the distances between them agree."""
     grid = 0.0 if view.public.grid is None else float(np.max(view.public.grid))
     near = length_gap(view, records)
-    pairs = _PAIRS[view.effort] * (1.0 if view.public.preserves_distances else 0.2)
-    rows = exact_rows(records, view.Y, near, grid, pairs, rng)
+    pairs = _MAX_DISTANCES[view.effort] * (1.0 if view.public.preserves_distances else 0.2)
+    rows = find_exact_rows(records, view.Y, near, grid, pairs, rng)
     if rows is not None:
         return rows, {"residual": 0.0}
-    alone = _by_length(records, view)
+    alone = _find_by_length(records, view)
     if alone is not None:
         return alone, {"residual": 0.0}
     sample = np.zeros((0, records.shape[1])) if view.sample is None else view.sample
-    rows, ratio = rough_rows(records, sample, view.Y, view.public, view.effort, rng)
+    rows, ratio = find_approximate_rows(records, sample, view.Y, view.public, view.effort, rng)
     notes = {"residual": min(ratio, 1.0)}
-    return (rows if is_believed(ratio) else np.full(len(records), -1)), notes
+    return (rows if is_believable(ratio) else np.full(len(records), -1)), notes
 
 
 def length_gap(view: AttackerView, records: Floats) -> Floats:
@@ -101,7 +105,7 @@ def length_gap(view: AttackerView, records: Floats) -> Floats:
     return gap
 
 
-def _by_length(records: Floats, view: AttackerView) -> Ints | None:
+def _find_by_length(records: Floats, view: AttackerView) -> Ints | None:
     """One or two records have hardly a pattern, but a rotation about zero keeps their lengths."""
     if len(records) > 2 or not view.public.preserves_distances:
         return None
@@ -111,7 +115,7 @@ def _by_length(records: Floats, view: AttackerView) -> Ints | None:
         if x0 is None:
             continue
         own = np.linalg.norm(records - x0, axis=1)
-        fits = np.abs(length - own[:, None]) <= _EXACT * own[:, None]  # (k, m)
+        fits = np.abs(length - own[:, None]) <= _LENGTH_TOLERANCE * own[:, None]  # (k, m)
         if np.all(fits.sum(axis=1) == 1):
             return np.asarray(fits.argmax(axis=1))
     return None

@@ -8,26 +8,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._fast_ica import independent_components
-from ppdm_core.attacks._known_map import (
+from ppdm_core.attacks._fast_ica import fit_independent_components
+from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._rigid_registration import draw_rows, find_rigid_map
+from ppdm_core.attacks._secret_map import (
     check_secret_map,
-    keeps_scale,
-    ordered,
-    origin_of,
+    find_origin,
+    fit_rotation,
+    has_original_units,
     polar,
     read_sample,
-    turn_between,
+    sort_rows,
 )
-from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._rigid_registration import best_overlay, drawn
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 
-MOST_ROWS = 10_000  # of the release that components are fitted on
-STARTS: dict[Effort, int] = {"quick": 2, "standard": 4, "thorough": 16}
-TURNS: dict[Effort, int] = {"quick": 4, "standard": 24, "thorough": 96}
-_LEVELS = 200
+MAX_FITTED_ROWS = 10_000  # of the release that components are fitted on
+ICA_STARTS: dict[Effort, int] = {"quick": 2, "standard": 4, "thorough": 16}
+RANDOM_ROTATIONS: dict[Effort, int] = {"quick": 4, "standard": 24, "thorough": 96}
+_MAX_QUANTILES = 200
 
 
 @dataclass(frozen=True)
@@ -65,34 +65,37 @@ class KnownSampleIca(Attack):
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"sample"})
     must_notice: ClassVar[Mapping[str, float]] = {"rotation": 0.85}
+    leak_variant: ClassVar[str] = "skewed columns and sample"
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_secret_map(self, view)
         check_needs(self, view)
         sample = read_sample(self, view)
-        origin, count = origin_of(view, sample), STARTS[view.effort]
-        theirs = independent_components(sample, rng, starts=count)
-        Y = ordered(view.Y)
-        ours = independent_components(drawn(Y, MOST_ROWS, rng), rng, starts=count)
+        origin, count = find_origin(view, sample), ICA_STARTS[view.effort]
+        theirs = fit_independent_components(sample, rng, starts=count)
+        Y = sort_rows(view.Y)
+        ours = fit_independent_components(draw_rows(Y, MAX_FITTED_ROWS, rng), rng, starts=count)
         zero, image = theirs.mean, ours.mean  # a record, and what the map makes of it
         if origin is not None:
             zero, image = origin, np.zeros(Y.shape[1])
         U, V = theirs.components(sample, zero), ours.components(Y, image)
-        turn, cost = match(U, V)
+        turn, cost = match_components(U, V)
         x0, y0 = theirs.mean, view.Y.mean(axis=0)
         back = ours.unmixing @ turn @ theirs.mixing  # (s, d)
         candidates = {"matched": x0 + (view.Y - y0) @ back}
-        places = [polar(rng.standard_normal(turn.shape)) for _ in range(TURNS[view.effort])]
-        affine = best_overlay([turn, *places], U, V, rng, has_origin=False)
-        parts = affine.answer(ours.components(view.Y, image))
+        places = [
+            polar(rng.standard_normal(turn.shape)) for _ in range(RANDOM_ROTATIONS[view.effort])
+        ]
+        affine = find_rigid_map([turn, *places], U, V, rng, has_origin=False)
+        parts = affine.apply(ours.components(view.Y, image))
         candidates["affine"] = zero + parts @ theirs.mixing
-        if keeps_scale(view.public):
-            candidates |= _rigid(back, view, sample, origin, rng)
-        notes = {"matching_cost": cost, "strength": float(ours.strength.min())}
+        if has_original_units(view.public):
+            candidates |= _estimate_rigid(back, view, sample, origin, rng)
+        notes = {"matching_cost": cost, "strength": float(ours.negentropy.min())}
         return Estimate(candidates, notes=notes)
 
 
-def match(U: Floats, V: Floats) -> tuple[Floats, float]:
+def match_components(U: Floats, V: Floats) -> tuple[Floats, float]:
     """Signed permutation T such that V T has the columns of U, as far as V has any; mean cost.
 
     The cost of a pair is the mean distance between equal quantiles about the means (a Wasserstein
@@ -102,7 +105,7 @@ def match(U: Floats, V: Floats) -> tuple[Floats, float]:
     from scipy.optimize import linear_sum_assignment
 
     u0, v0 = U.mean(axis=0), V.mean(axis=0)
-    levels = (np.arange(count := min(len(U), len(V), _LEVELS)) + 0.5) / count
+    levels = (np.arange(count := min(len(U), len(V), _MAX_QUANTILES)) + 0.5) / count
     A = np.quantile(U - u0, levels, axis=0).T  # (k, levels)
     B = np.quantile(V - v0, levels, axis=0).T
     same = np.abs(B[:, None] - A).mean(axis=2) + np.minimum(np.abs(v0[:, None] - u0), 1.0)
@@ -115,17 +118,19 @@ def match(U: Floats, V: Floats) -> tuple[Floats, float]:
     return T, float(costs[pairs].mean())
 
 
-def _rigid(
+def _estimate_rigid(
     back: Floats,
     view: AttackerView,
     sample: Floats,
     origin: Floats | None,
     rng: np.random.Generator,
 ) -> dict[str, Floats]:
-    Q = turn_between(view.Y, back)
+    Q = fit_rotation(view.Y, back)
     shift = np.zeros(sample.shape[1]) if origin is None else origin
-    overlay = best_overlay([Q], sample - shift, ordered(view.Y), rng, has_origin=origin is not None)
+    overlay = find_rigid_map(
+        [Q], sample - shift, sort_rows(view.Y), rng, has_origin=origin is not None
+    )
     return {
         "orthogonal": sample.mean(axis=0) + (view.Y - view.Y.mean(axis=0)) @ Q,
-        "overlay": shift + overlay.answer(view.Y),
+        "overlay": shift + overlay.apply(view.Y),
     }

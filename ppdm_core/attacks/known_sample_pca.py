@@ -10,46 +10,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.attacks._axis_signs import (
-    MOST_AXES,
-    Evidence,
-    best_of_all,
-    coordinate_evidence,
-    moment_evidence,
-    signs_of,
-)
-from ppdm_core.attacks._known_map import (
-    check_secret_map,
-    keeps_scale,
-    ordered,
-    origin_of,
-    read_sample,
+    MAX_AXES,
+    SignEvidence,
+    choose_signs_jointly,
+    compute_coordinate_evidence,
+    compute_moment_evidence,
+    take_signs,
 )
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._rigid_registration import best_overlay, drawn
+from ppdm_core.attacks._rigid_registration import draw_rows, find_rigid_map
+from ppdm_core.attacks._secret_map import (
+    check_secret_map,
+    find_origin,
+    has_original_units,
+    read_sample,
+    sort_rows,
+)
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 
-CLEAR = 3.0  # standard errors
-_RANK = 1e-10
-_PAIRS = (250, 5_000)  # records of the sample and rows of the release that a joint choice compares
-_JOINT_ROWS = 1_000
-_FEWEST = 20_000  # pairs, below which trying all signs is not worth its time
+CLEAR_STANDARD_ERRORS = 3.0  # standard errors
+_RANK_TOLERANCE = 1e-10
+_MAX_COMPARED_ROWS = (
+    250,
+    5_000,
+)  # records of the sample and rows of the release that a joint choice compares
+_MAX_JOINT_ROWS = 1_000
+_MIN_PAIRS = 20_000  # pairs, below which trying all signs is not worth its time
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchEffort:
     """What an effort is worth."""
 
-    starts: int  # of the overlay
+    rigid_starts: int  # of the overlay
     joint: int  # signs that the hybrid tries jointly
     work: float  # sign choices times pairs of the exhaustive search; 0 skips it
 
 
-SEARCHES: dict[Effort, Search] = {
-    "quick": Search(starts=8, joint=6, work=0.0),
-    "standard": Search(starts=24, joint=8, work=1e9),
-    "thorough": Search(starts=128, joint=12, work=5e10),
+SEARCH_EFFORTS: dict[Effort, SearchEffort] = {
+    "quick": SearchEffort(rigid_starts=8, joint=6, work=0.0),
+    "standard": SearchEffort(rigid_starts=24, joint=8, work=1e9),
+    "thorough": SearchEffort(rigid_starts=128, joint=12, work=5e10),
 }
 
 
@@ -91,51 +94,56 @@ class KnownSamplePca(Attack):
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"sample"})
     must_notice: ClassVar[Mapping[str, float]] = {"rotation": 0.85}
+    leak_variant: ClassVar[str] = "groups and sample"
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_secret_map(self, view)
         check_needs(self, view)
         sample = read_sample(self, view)
-        search = SEARCHES[view.effort]
-        axes = matched_axes(view, sample)
-        evidence = axis_evidence(axes)
+        search = SEARCH_EFFORTS[view.effort]
+        axes = match_axes(view, sample)
+        evidence = compute_axis_evidence(axes)
         signs = {
             "coordinate": evidence.signs,
-            "moments": signs_of(moment_evidence(axes.A, axes.B, mean_variance(axes))),
-            "hybrid": hybrid_signs(axes, evidence, search.joint, rng),
+            "moments": take_signs(compute_moment_evidence(axes.A, axes.B, mean_variance(axes))),
+            "hybrid": choose_hybrid_signs(axes, evidence, search.joint, rng),
         }
-        rows = affordable_rows(min(axes.Z.shape[0], view.Y.shape[1]), *axes.sizes, search.work)
+        rows = count_affordable_rows(
+            min(axes.Z.shape[0], view.Y.shape[1]), *axes.sizes, search.work
+        )
         if rows > 0:
-            signs["exhaustive"] = exhaustive_signs(axes, rows, rng)
-        candidates = {name: axes.answer(view.Y, chosen) for name, chosen in signs.items()}
-        candidates["cautious"] = axes.answer(view.Y, evidence.signs * sureness(evidence))
+            signs["exhaustive"] = choose_exhaustive_signs(axes, rows, rng)
+        candidates = {name: axes.map_back(view.Y, chosen) for name, chosen in signs.items()}
+        candidates["cautious"] = axes.map_back(view.Y, evidence.signs * sign_confidence(evidence))
         shift = np.zeros(sample.shape[1]) if axes.origin is None else axes.origin
-        overlay = best_overlay(
-            starts(axes, signs, sample, search.starts, rng),
+        overlay = find_rigid_map(
+            iterate_starts(axes, signs, sample, search.rigid_starts, rng),
             sample - shift,
-            axes.unit * ordered(view.Y),
+            axes.unit * sort_rows(view.Y),
             rng,
             has_origin=axes.origin is not None,
         )
-        candidates["overlay"] = shift + overlay.answer(axes.unit * view.Y)
+        candidates["overlay"] = shift + overlay.apply(axes.unit * view.Y)
         variances = axes.variances
         notes = {
-            "sign_confidence": share(np.abs(evidence.z) > CLEAR, variances),
+            "sign_confidence": variance_share(
+                np.abs(evidence.z) > CLEAR_STANDARD_ERRORS, variances
+            ),
             "eigen_gap": float(np.min(1 - variances[1:] / variances[:-1], initial=1.0)),
-            "agreement": share(np.ptp(list(signs.values()), axis=0) == 0, variances),
+            "agreement": variance_share(np.ptp(list(signs.values()), axis=0) == 0, variances),
             "overlay_likelihood": overlay.likelihood,
         }
         return Estimate(candidates, notes=notes)
 
     def explain(self, view: AttackerView, X: Floats) -> dict[str, float]:
         """The error that is left with the best signs: that of the axes alone."""
-        X_hat, length = with_best_signs(view, X), np.linalg.norm(X, axis=1)
+        X_hat, length = estimate_with_best_signs(view, X), np.linalg.norm(X, axis=1)
         error = np.linalg.norm(X - X_hat, axis=1)[length > 0] / length[length > 0]
         return {"relative_error_with_best_signs": float(np.mean(error))} if len(error) else {}
 
 
 @dataclass(frozen=True, eq=False)
-class Axes:
+class MatchedAxes:
     """The k principal axes of sample and release, matched by their variances."""
 
     Z: Floats  # (d, k)
@@ -154,33 +162,36 @@ class Axes:
     def sizes(self) -> tuple[int, int]:
         return len(self.A), len(self.B)
 
-    def answer(self, Y: Floats, weights: Floats) -> Floats:
+    def map_back(self, Y: Floats, weights: Floats) -> Floats:
         x0, y0 = self.means
         return np.asarray(x0 + self.unit * (Y - y0) @ ((self.W * weights) @ self.Z.T))
 
 
-def matched_axes(view: AttackerView, sample: Floats) -> Axes:
-    Y, origin = ordered(view.Y), origin_of(view, sample)
-    of_sample, Z = principal_axes(sample)
-    of_release, W = principal_axes(Y)
-    k = min(np.sum(of_sample > _RANK * of_sample[0]), np.sum(of_release > _RANK * of_release[0]))
+def match_axes(view: AttackerView, sample: Floats) -> MatchedAxes:
+    Y, origin = sort_rows(view.Y), find_origin(view, sample)
+    of_sample, Z = find_principal_axes(sample)
+    of_release, W = find_principal_axes(Y)
+    k = min(
+        np.sum(of_sample > _RANK_TOLERANCE * of_sample[0]),
+        np.sum(of_release > _RANK_TOLERANCE * of_release[0]),
+    )
     Z, W = Z[:, :k], W[:, :k]
     unit = 1.0
-    if not keeps_scale(view.public):
+    if not has_original_units(view.public):
         unit = float(np.sqrt(of_sample[:k].sum() / of_release[:k].sum()))
     means = sample.mean(axis=0), Y.mean(axis=0)
     x0, y0 = means if origin is None else (origin, np.zeros(Y.shape[1]))
-    return Axes(Z, W, (sample - x0) @ Z, unit * (Y - y0) @ W, means, unit, origin)
+    return MatchedAxes(Z, W, (sample - x0) @ Z, unit * (Y - y0) @ W, means, unit, origin)
 
 
-def principal_axes(X: Floats) -> tuple[Floats, Floats]:
+def find_principal_axes(X: Floats) -> tuple[Floats, Floats]:
     """Variances, largest first, and the axes as columns."""
     centred = X - X.mean(axis=0)
     values, vectors = np.linalg.eigh(centred.T @ centred / (len(X) - 1))
     return values[::-1], vectors[:, ::-1]
 
 
-def mean_variance(axes: Axes) -> Floats | None:
+def mean_variance(axes: MatchedAxes) -> Floats | None:
     """Of the sample's mean along its axes; None where the origin is not known.
 
     An axis is off by a random angle towards each other one, the larger the closer their variances
@@ -196,90 +207,99 @@ def mean_variance(axes: Axes) -> Floats | None:
     return np.asarray((v + moved.sum(axis=1)) / len(axes.A))
 
 
-def axis_evidence(axes: Axes) -> Evidence:
+def compute_axis_evidence(axes: MatchedAxes) -> SignEvidence:
     """By the laws about the origin or about their means, whichever tells more of an axis."""
-    central = coordinate_evidence(*central_scores(axes))
+    central = compute_coordinate_evidence(*central_scores(axes))
     variance = mean_variance(axes)
     if variance is None:
         return central
-    plain = coordinate_evidence(axes.A, axes.B)
+    plain = compute_coordinate_evidence(axes.A, axes.B)
     # A mean that is off by t moves the difference by at most 2t.
-    plain = Evidence(plain.difference, np.sqrt(plain.error**2 + 4 * variance))
+    plain = SignEvidence(plain.difference, np.sqrt(plain.error**2 + 4 * variance))
     is_plain = np.abs(plain.z) >= np.abs(central.z)
-    return Evidence(
+    return SignEvidence(
         np.where(is_plain, plain.difference, central.difference),
         np.where(is_plain, plain.error, central.error),
     )
 
 
-def central_scores(axes: Axes) -> tuple[Floats, Floats]:
+def central_scores(axes: MatchedAxes) -> tuple[Floats, Floats]:
     return axes.A - axes.A.mean(axis=0), axes.B - axes.B.mean(axis=0)
 
 
-def sureness(evidence: Evidence) -> Floats:
+def sign_confidence(evidence: SignEvidence) -> Floats:
     """Probability of the sign that was taken minus that of the other one, (k,)."""
     from scipy.special import erf
 
     return np.asarray(erf(np.abs(evidence.z) / np.sqrt(2)))
 
 
-def hybrid_signs(axes: Axes, evidence: Evidence, joint: int, rng: np.random.Generator) -> Floats:
+def choose_hybrid_signs(
+    axes: MatchedAxes, evidence: SignEvidence, joint: int, rng: np.random.Generator
+) -> Floats:
     """All axes at one scale, because short axes hardly move a distance."""
     doubt = np.argsort(np.abs(evidence.z), kind="stable")[:joint]
-    free = doubt[np.abs(evidence.z[doubt]) < CLEAR]
+    free = doubt[np.abs(evidence.z[doubt]) < CLEAR_STANDARD_ERRORS]
     if len(free) == 0:
         return evidence.signs
     spread = np.sqrt(axes.variances)
-    A, B = drawn(axes.A / spread, _PAIRS[0], rng), drawn(axes.B / spread, _JOINT_ROWS, rng)
-    return best_of_all(A, B, evidence.signs, free)
+    A, B = (
+        draw_rows(axes.A / spread, _MAX_COMPARED_ROWS[0], rng),
+        draw_rows(axes.B / spread, _MAX_JOINT_ROWS, rng),
+    )
+    return choose_signs_jointly(A, B, evidence.signs, free)
 
 
-def exhaustive_signs(axes: Axes, rows: int, rng: np.random.Generator) -> Floats:
-    A, B = drawn(axes.A, _PAIRS[0], rng), drawn(axes.B, rows, rng)
+def choose_exhaustive_signs(axes: MatchedAxes, rows: int, rng: np.random.Generator) -> Floats:
+    A, B = draw_rows(axes.A, _MAX_COMPARED_ROWS[0], rng), draw_rows(axes.B, rows, rng)
     k = A.shape[1]
-    return best_of_all(A, B, np.ones(k), np.arange(k))
+    return choose_signs_jointly(A, B, np.ones(k), np.arange(k))
 
 
-def affordable_rows(axes: int, p: int, n: int, work: float) -> int:
+def count_affordable_rows(axes: int, p: int, n: int, work: float) -> int:
     """How many released rows all signs can be tried on; 0 if too few to be worth it."""
-    if axes > MOST_AXES:
+    if axes > MAX_AXES:
         return 0
-    p, n = min(p, _PAIRS[0]), min(n, _PAIRS[1])
+    p, n = min(p, _MAX_COMPARED_ROWS[0]), min(n, _MAX_COMPARED_ROWS[1])
     rows = min(n, int(work / 2**axes / p))
-    return rows if rows * p >= min(n * p, _FEWEST) else 0
+    return rows if rows * p >= min(n * p, _MIN_PAIRS) else 0
 
 
-def starts(
-    axes: Axes, signs: Mapping[str, Floats], sample: Floats, count: int, rng: np.random.Generator
+def iterate_starts(
+    axes: MatchedAxes,
+    signs: Mapping[str, Floats],
+    sample: Floats,
+    count: int,
+    rng: np.random.Generator,
 ) -> Iterator[Floats]:
     """Rotations to begin from: the chosen signs, then what other samples would have chosen."""
     for chosen in {tuple(each): each for each in signs.values()}.values():
         yield (axes.W * chosen) @ axes.Z.T
     k = axes.Z.shape[1]
-    B = drawn(axes.B, _JOINT_ROWS, rng)
+    B = draw_rows(axes.B, _MAX_JOINT_ROWS, rng)
     central = B - B.mean(axis=0)
     for number in range(count):
         X = sample[rng.integers(0, len(sample), len(sample))]
-        Z = principal_axes(X)[1][:, :k]
+        Z = find_principal_axes(X)[1][:, :k]
         if axes.origin is None or number % 2 == 0:
-            z = coordinate_evidence((X - X.mean(axis=0)) @ Z, central).z
+            z = compute_coordinate_evidence((X - X.mean(axis=0)) @ Z, central).z
         else:
-            z = coordinate_evidence((X - axes.origin) @ Z, B).z
-        yield (axes.W * signs_of(z + rng.standard_normal(k))) @ Z.T
+            z = compute_coordinate_evidence((X - axes.origin) @ Z, B).z
+        yield (axes.W * take_signs(z + rng.standard_normal(k))) @ Z.T
 
 
-def share(chosen: NDArray[np.bool_], variances: Floats) -> float:
+def variance_share(chosen: NDArray[np.bool_], variances: Floats) -> float:
     return float(variances[chosen].sum() / variances.sum())
 
 
-def best_signs(axes: Axes, Y: Floats, X: Floats) -> Floats:
+def choose_best_signs(axes: MatchedAxes, Y: Floats, X: Floats) -> Floats:
     """The signs that answer best if the truth is known: what is left then is no sign's fault."""
     B = (Y - axes.means[1]) @ axes.W
-    return signs_of(np.einsum("ik,ik->k", B, (X - axes.means[0]) @ axes.Z))
+    return take_signs(np.einsum("ik,ik->k", B, (X - axes.means[0]) @ axes.Z))
 
 
-def with_best_signs(view: AttackerView, X: Floats) -> Floats:
+def estimate_with_best_signs(view: AttackerView, X: Floats) -> Floats:
     """What the attack would answer with the best signs given the truth, for the scorer."""
     assert view.sample is not None
-    axes = matched_axes(view, view.sample)
-    return axes.answer(view.Y, best_signs(axes, view.Y, X))
+    axes = match_axes(view, view.sample)
+    return axes.map_back(view.Y, choose_best_signs(axes, view.Y, X))

@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._assignment import EXACT_ROWS, Costs, Squares, pure_surprise
+from ppdm_core.attacks._assignment import (
+    MAX_EXACT_ROWS,
+    Costs,
+    DistanceCosts,
+    find_pure_component_costs,
+)
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._row_posterior import beliefs
+from ppdm_core.attacks._row_posterior import list_posteriors
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_ROWS = 64  # of the release, for each line of a file
+_ROWS_PER_LINE = 64  # of the release, for each line of a file
 
 
 @dataclass(frozen=True)
@@ -51,42 +56,42 @@ class Linkability(Attack):
         check_needs(self, view)
         assert view.split_files is not None
         files = view.split_files
-        left = costs_of(view, files.left, files.left_columns)
-        right = costs_of(view, files.right, files.right_columns)
+        left = compute_costs(view, files.left, files.left_columns)
+        right = compute_costs(view, files.right, files.right_columns)
         found: dict[str, Ints] = {}
         for name in (name for name in left if name in right):
-            ways = paired(left[name], right[name])
+            ways = pair_lines(left[name], right[name])
             found |= {f"{way}:{name}": link for way, link in ways.items()}
         return Estimate(found)
 
 
-def costs_of(view: AttackerView, X: Floats, columns: Ints) -> dict[str, Costs]:
+def compute_costs(view: AttackerView, X: Floats, columns: Ints) -> dict[str, Costs]:
     found: dict[str, Costs] = {
-        name: Squares(*belief.half_distances(X, columns))
-        for name, belief in beliefs(view, np.arange(len(view.Y))).items()
+        name: DistanceCosts(*posterior.place_points(X, columns))
+        for name, posterior in list_posteriors(view, np.arange(len(view.Y))).items()
     }
-    exact = pure_surprise(view, X, columns)
+    exact = find_pure_component_costs(view, X, columns)
     if exact is not None:
-        found["odds"] = exact.odds()
+        found["odds"] = exact.compute_odds()
     return found
 
 
-def paired(left: Costs, right: Costs) -> dict[str, Ints]:
-    row_of_left, left_of_row = _likely(left)
-    row_of_right, right_of_row = _likely(right)
+def pair_lines(left: Costs, right: Costs) -> dict[str, Ints]:
+    row_of_left, left_of_row = _compute_probabilities(left)
+    row_of_right, right_of_row = _compute_probabilities(right)
     there = row_of_left @ right_of_row.T  # (t, t)
-    found = {"nearest": _nearest(there)}
-    if there.shape[0] <= EXACT_ROWS:
+    found = {"nearest": _choose_likeliest(there)}
+    if there.shape[0] <= MAX_EXACT_ROWS:
         back = left_of_row @ row_of_right.T
-        found["one_to_one"] = _one_to_one((there * back).toarray())
+        found["one_to_one"] = _choose_one_to_one((there * back).toarray())
     return found
 
 
-def _likely(costs: Costs) -> tuple[csr_array, csr_array]:
+def _compute_probabilities(costs: Costs) -> tuple[csr_array, csr_array]:
     """(t, m) how likely a row is for each line, and a line for each row."""
     from scipy.sparse import csr_array
 
-    place, cost = costs.best(_ROWS)
+    place, cost = costs.find_cheapest(_ROWS_PER_LINE)
     (t, k), m = place.shape, costs.shape[1]
     of_row = np.full(m, np.inf)
     np.minimum.at(of_row, place, cost)
@@ -100,12 +105,12 @@ def _likely(costs: Costs) -> tuple[csr_array, csr_array]:
     return one, two
 
 
-def _nearest(common: csr_array) -> Ints:
+def _choose_likeliest(common: csr_array) -> Ints:
     most = common.max(axis=1).toarray().ravel()
     return np.where(most > 0, np.asarray(common.argmax(axis=1)).ravel(), -1)
 
 
-def _one_to_one(common: Floats) -> Ints:
+def _choose_one_to_one(common: Floats) -> Ints:
     from scipy.optimize import linear_sum_assignment
 
     line, other = linear_sum_assignment(common, maximize=True)

@@ -9,27 +9,37 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.distances import row_slices, squared_distances
-from ppdm_core.numerics.distributions import DRAWN
+from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS
 from ppdm_core.numerics.linear_map import has_map, has_noise, project
 
-PAIRS: dict[Effort, int] = {"quick": 1_000_000, "standard": 3_000_000, "thorough": 50_000_000}
-OFFSETS = range(-3, 4)  # neighbours of the number that the noise was made from
-TESTED = 2.0  # numbers for one double: with more, nearly every double can be reached
-MISSED = 4.6  # price of a cell that cannot be reached, in nats: other libraries round otherwise
-FORGIVEN = 1  # such cells in a row that is still looked at
-ON_GRID = 2.0**-20  # of a step: a value so close to a multiple is one
-COARSE = 2.0**-40  # of the largest value: what all values are multiples of, if there is a grid
-DECIMALS = 9  # a table that has no more is on a grid too
-Bits = tuple[int, int]  # of the number that noise below and above zero is made from
-SAMPLERS: dict[str, Bits] = {"reachable": (53, 53), "reachable_numpy": (52, 53)}
+MAX_TESTED_PAIRS: dict[Effort, int] = {
+    "quick": 1_000_000,
+    "standard": 3_000_000,
+    "thorough": 50_000_000,
+}
+UNIFORM_OFFSETS = range(-3, 4)  # neighbours of the number that the noise was made from
+MAX_NUMBERS_PER_DOUBLE = (
+    2.0  # numbers for one double: with more, nearly every double can be reached
+)
+MISS_PENALTY_NATS = (
+    4.6  # price of a cell that cannot be reached, in nats: other libraries round otherwise
+)
+MAX_MISSES = 1  # such cells in a row that is still looked at
+GRID_TOLERANCE = 2.0**-20  # of a step: a value so close to a multiple is one
+MIN_GRID_STEP = (
+    2.0**-40
+)  # of the largest value: what all values are multiples of, if there is a grid
+MAX_GRID_DECIMALS = 9  # a table that has no more is on a grid too
+SamplerBits = tuple[int, int]  # of the number that noise below and above zero is made from
+SAMPLERS: dict[str, SamplerBits] = {"reachable": (53, 53), "reachable_numpy": (52, 53)}
 
 
 @dataclass(frozen=True)
@@ -62,22 +72,22 @@ class LowBits(Attack):
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
         X, Y = self._addends(view)
-        chance = tie_breakers(Y, rng)
+        chance = draw_tie_breakers(Y, rng)
         scales = np.zeros(Y.shape[1])
-        if view.public.law in DRAWN and has_noise(view.public):
-            scales = known_noise(view.public).scales
-        bits: dict[str, Bits | None] = {"lattice": None}
+        if view.public.law in SAMPLED_DISTRIBUTIONS and has_noise(view.public):
+            scales = read_noise(view.public).scales
+        bits: dict[str, SamplerBits | None] = {"lattice": None}
         if view.public.law == "laplace" and scales.any():
             bits.update(SAMPLERS)
         if is_on_grid(view, Y):
             return Estimate({name: rng.integers(0, len(Y), len(X)) for name in bits})
-        most = max(1, PAIRS[view.effort] // len(X))
+        most = max(1, MAX_TESTED_PAIRS[view.effort] // len(X))
         links = {name: np.empty(len(X), dtype=np.int64) for name in bits}
-        tested = without_clamps(Y)
-        for part, rows in shortlists(X, Y, scales, most):
+        tested = mask_clamped_values(Y)
+        for part, rows in choose_tested_rows(X, Y, scales, most):
             for name, count in bits.items():
-                total = evidence(X[part], tested, rows, scales, count)
-                links[name][part] = most_evident(total, rows, chance)
+                total = sum_evidence(X[part], tested, rows, scales, count)
+                links[name][part] = choose_most_evident(total, rows, chance)
         return Estimate(links)
 
     def _addends(self, view: AttackerView) -> tuple[Floats, Floats]:
@@ -104,15 +114,15 @@ def is_on_grid(view: AttackerView, Y: Floats) -> bool:
     if public.grid is not None and len(public.grid) == Y.shape[1]:
         origin = public.centre if public.space == "original" else None
         steps = (Y if origin is None else Y - origin) / public.grid
-        if np.all(np.abs(steps - np.rint(steps)) <= ON_GRID):
+        if np.all(np.abs(steps - np.rint(steps)) <= GRID_TOLERANCE):
             return True
     largest = float(np.abs(Y).max(initial=0.0))
-    step = np.ldexp(COARSE, int(np.frexp(largest)[1])) if largest > 0 else 1.0
+    step = np.ldexp(MIN_GRID_STEP, int(np.frexp(largest)[1])) if largest > 0 else 1.0
     is_binary = np.all(Y / step == np.rint(Y / step))
-    return bool(is_binary or np.array_equal(Y, np.round(Y, DECIMALS)))
+    return bool(is_binary or np.array_equal(Y, np.round(Y, MAX_GRID_DECIMALS)))
 
 
-def without_clamps(Y: Floats) -> Floats:
+def mask_clamped_values(Y: Floats) -> Floats:
     """NaN, which is not tested, for zeros and for an end of a column that several values are at."""
     tested = np.where(Y == 0.0, np.nan, Y)
     for end in (Y.min(axis=0), Y.max(axis=0)):
@@ -121,7 +131,9 @@ def without_clamps(Y: Floats) -> Floats:
     return np.asarray(tested)
 
 
-def shortlists(X: Floats, Y: Floats, scales: Floats, most: int) -> Iterator[tuple[slice, Ints]]:
+def choose_tested_rows(
+    X: Floats, Y: Floats, scales: Floats, most: int
+) -> Iterator[tuple[slice, Ints]]:
     """For some targets at a time the rows to test, (t, r)."""
     n = len(Y)
     if n <= most:
@@ -133,28 +145,34 @@ def shortlists(X: Floats, Y: Floats, scales: Floats, most: int) -> Iterator[tupl
         yield part, np.argpartition(D, most, axis=1)[:, :most]
 
 
-def evidence(X: Floats, Y: Floats, rows: Ints, scales: Floats, bits: Bits | None) -> Floats:
+def sum_evidence(
+    X: Floats, Y: Floats, rows: Ints, scales: Floats, bits: SamplerBits | None
+) -> Floats:
     """(t, r) of Laplace noise made from so many random bits, or of floats alone, in nats."""
     total = np.zeros(rows.shape)
     misses = np.zeros(rows.shape, dtype=np.int8)
     for i, b in enumerate(scales.tolist()):
-        target, place = np.nonzero(misses <= FORGIVEN)  # the others are out of the race
+        target, place = np.nonzero(misses <= MAX_MISSES)  # the others are out of the race
         x, y = X[target, i], Y[rows[target, place], i]
-        found = lattice_evidence(x, y) if bits is None else laplace_evidence(x, y, b, bits)
+        found = (
+            compute_lattice_evidence(x, y)
+            if bits is None
+            else compute_laplace_evidence(x, y, b, bits)
+        )
         total[target, place] += found
-        misses[target, place] += found <= -MISSED
-    total[misses > FORGIVEN] = -np.inf
+        misses[target, place] += found <= -MISS_PENALTY_NATS
+    total[misses > MAX_MISSES] = -np.inf
     return total
 
 
-def lattice_evidence(x: Floats, y: Floats) -> Floats:
+def compute_lattice_evidence(x: Floats, y: Floats) -> Floats:
     """Noise is a double: where it is coarser than y, few values of y can come from x."""
     noise = y - x
     surprise = np.maximum(np.log(np.spacing(np.abs(noise)) / np.spacing(np.abs(y))), 0.0)
-    return np.where(np.isnan(y), 0.0, np.where(x + noise == y, surprise, -MISSED))
+    return np.where(np.isnan(y), 0.0, np.where(x + noise == y, surprise, -MISS_PENALTY_NATS))
 
 
-def laplace_evidence(x: Floats, y: Floats, b: float, bits: Bits) -> Floats:
+def compute_laplace_evidence(x: Floats, y: Floats, b: float, bits: SamplerBits) -> Floats:
     """There are fewer numbers u than doubles y where the noise is large against its scale."""
     noise = y - x
     u = np.exp(-np.abs(noise) / b)
@@ -162,11 +180,11 @@ def laplace_evidence(x: Floats, y: Floats, b: float, bits: Bits) -> Floats:
     numbers = np.where(noise < 0, 2.0 ** bits[0], 2.0 ** bits[1])
     share = u * np.spacing(np.abs(y)) * numbers / b
     found = np.zeros(y.shape)
-    tested = np.flatnonzero(share < TESTED)
+    tested = np.flatnonzero(share < MAX_NUMBERS_PER_DOUBLE)
     scale = np.where(noise[tested] < 0, b, -b)
     passed = is_reachable(x[tested], y[tested], u[tested], scale, numbers[tested])
     chance = np.clip(share[tested], np.finfo(np.float64).tiny, 1.0)
-    found[tested] = np.where(passed, -np.log(chance), -MISSED)
+    found[tested] = np.where(passed, -np.log(chance), -MISS_PENALTY_NATS)
     return found
 
 
@@ -176,13 +194,13 @@ def is_reachable(
     """Whether y = x + scale log(k / numbers) in floats for a whole k near numbers u."""
     k = np.rint(u * numbers)
     passed = np.zeros(y.shape, dtype=np.bool_)
-    for offset in OFFSETS:
+    for offset in UNIFORM_OFFSETS:
         near = np.clip(k + offset, 1.0, numbers)
         passed |= x + scale * np.log(near / numbers) == y
     return passed
 
 
-def most_evident(total: Floats, rows: Ints, chance: Floats) -> Ints:
+def choose_most_evident(total: Floats, rows: Ints, chance: Floats) -> Ints:
     """For each target the row with most evidence, ties by chance."""
     best = np.maximum(total.max(axis=1, keepdims=True), np.finfo(np.float64).min)
     is_best = total >= best - 1e-9
@@ -191,7 +209,7 @@ def most_evident(total: Floats, rows: Ints, chance: Floats) -> Ints:
     return np.asarray(np.take_along_axis(rows, pick[:, None], axis=1)[:, 0])
 
 
-def tie_breakers(Y: Floats, rng: np.random.Generator) -> Floats:
+def draw_tie_breakers(Y: Floats, rng: np.random.Generator) -> Floats:
     """A random number for each row that does not depend on where the row stands."""
     chance = np.empty(len(Y))
     chance[np.lexsort(Y.T)] = rng.random(len(Y))

@@ -8,31 +8,36 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._membership_features import (
     Features,
+    MembershipTables,
     Odds,
-    World,
-    features,
-    kernel_odds,
-    noisy_odds,
+    compute_features,
+    make_kernel_odds,
+    make_noise_odds,
 )
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._row_posterior import as_released, found_again
-from ppdm_core.attacks._shadow_releases import Imitate, learned, noisy, resampled
+from ppdm_core.attacks._noise_likelihood import read_noise
+from ppdm_core.attacks._row_posterior import find_verbatim_values, read_noisy_columns
+from ppdm_core.attacks._shadow_releases import (
+    Imitator,
+    learn_shadow_score,
+    make_noise_imitator,
+    make_resampling_imitator,
+)
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Response
 from ppdm_core.numerics.distances import squared_distances
-from ppdm_core.numerics.distributions import DRAWN
-from ppdm_core.numerics.kernel_model import Surroundings, is_resampled
-from ppdm_core.numerics.linear_map import components_of, has_map, has_noise, project
+from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS
+from ppdm_core.numerics.kernel_model import KernelSetting, is_resampled
+from ppdm_core.numerics.linear_map import compute_components, has_map, has_noise, project
 
-_IMITATIONS = {"quick": 2, "standard": 4, "thorough": 16}
-_LEAST_PEOPLE = 30  # of whom a release can be imitated
-_LOOKS = 3  # reconstructions that are tried
-_COMPARED = 500  # rows whose looks are compared
+_SHADOW_RELEASES = {"quick": 2, "standard": 4, "thorough": 16}
+_MIN_REFERENCE_RECORDS = 30  # of whom a release can be imitated
+_MAX_RECONSTRUCTIONS = 3  # reconstructions that are tried
+_COMPARED_ROWS = 500  # rows whose looks are compared
 
 
 @dataclass(frozen=True)
@@ -68,62 +73,73 @@ class Membership(Attack):
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        found = self._compared(view, rng)
-        X_hat = as_released(view)
+        found = self._compare(view, rng)
+        X_hat = read_noisy_columns(view)
         if X_hat is not None and view.targets is not None:
-            found["found_again"] = found_again(view, view.targets.X, X_hat).sum(axis=1) * 1.0
+            found["found_again"] = (
+                find_verbatim_values(view, view.targets.X, X_hat).sum(axis=1) * 1.0
+            )
         return Estimate(found)
 
-    def _compared(self, view: AttackerView, rng: np.random.Generator) -> Features:
+    def _compare(self, view: AttackerView, rng: np.random.Generator) -> Features:
         if not has_map(view.public):
-            return _by_looks(view, _reconstructions(self.name, view))
-        world = _world(view, lambda people: project(view.public, people.X), components_of(view))
+            return _compare_reconstructions(view, _list_reconstructions(self.name, view))
+        tables = _collect_tables(
+            view, lambda people: project(view.public, people.X), compute_components(view)
+        )
         odds: Odds | None = None
-        imitate: Imitate | None = None
+        imitate: Imitator | None = None
         if is_resampled(view.public):
-            around = Surroundings.of(view.public, view.schema, view.Y)
-            odds, imitate = kernel_odds(around), resampled(around)
-        elif has_noise(view.public) and view.public.law in DRAWN:
-            noise = known_noise(view.public)
-            world = world.divided(noise.scales)
-            odds, imitate = noisy_odds(noise.law, _answered(view)), noisy(noise.law)
-        found = features(world, odds)
-        if imitate is not None and len(world.R) >= _LEAST_PEOPLE:
-            times = _IMITATIONS[view.effort]
-            found["shadow"] = learned(world, found, odds, imitate, _answered(view), times, rng)
+            around = KernelSetting.of(view.public, view.schema, view.Y)
+            odds, imitate = make_kernel_odds(around), make_resampling_imitator(around)
+        elif has_noise(view.public) and view.public.law in SAMPLED_DISTRIBUTIONS:
+            noise = read_noise(view.public)
+            tables = tables.rescale(noise.scales)
+            odds, imitate = (
+                make_noise_odds(noise.law, _released_responses(view)),
+                make_noise_imitator(noise.law),
+            )
+        found = compute_features(tables, odds)
+        if imitate is not None and len(tables.R) >= _MIN_REFERENCE_RECORDS:
+            times = _SHADOW_RELEASES[view.effort]
+            found["shadow"] = learn_shadow_score(
+                tables, found, odds, imitate, _released_responses(view), times, rng
+            )
         del found["isolation"]
         return found
 
 
-def _world(view: AttackerView, place: Callable[[RecordSet], Floats], Z: Floats) -> World:
+def _collect_tables(
+    view: AttackerView, place: Callable[[RecordSet], Floats], Z: Floats
+) -> MembershipTables:
     targets, reference = view.targets, view.reference
     assert targets is not None
     assert reference is not None
     R = place(reference)
     unit = np.maximum(R.std(axis=0), 1e-9 * max(1.0, float(np.abs(R).max(initial=0.0))))
     names = [column.name for column in view.schema.categorical]
-    columns = [names.index(response.column.name) for response in _answered(view)]
+    columns = [names.index(response.column.name) for response in _released_responses(view)]
     given = np.zeros((len(Z), 0), dtype=np.int32) if view.C is None else view.C
-    return World(
+    return MembershipTables(
         Z=Z,
         label=view.label,
         T=place(targets),
-        own=targets.label,
+        target_label=targets.label,
         R=R,
-        theirs=reference.label,
+        reference_label=reference.label,
         unit=unit,
-        answers=given[:, : len(columns)],
-        cells=targets.C[:, columns],
-        their_cells=reference.C[:, columns],
+        responses=given[:, : len(columns)],
+        target_codes=targets.C[:, columns],
+        reference_codes=reference.C[:, columns],
     )
 
 
-def _answered(view: AttackerView) -> tuple[Response, ...]:
+def _released_responses(view: AttackerView) -> tuple[Response, ...]:
     """The categorical columns that were released, if there are any."""
     return () if view.C is None else view.public.responses
 
 
-def _reconstructions(name: str, view: AttackerView) -> list[Floats]:
+def _list_reconstructions(name: str, view: AttackerView) -> list[Floats]:
     found = list(view.reconstructions.values())
     if not found and view.public.space == "original":
         found = [view.Y]
@@ -134,16 +150,16 @@ def _reconstructions(name: str, view: AttackerView) -> list[Floats]:
     return found
 
 
-def _by_looks(view: AttackerView, reconstructions: list[Floats]) -> Features:
+def _compare_reconstructions(view: AttackerView, reconstructions: list[Floats]) -> Features:
     """Those that look most like people, best first."""
     assert view.reference is not None
     R = view.reference.X
     gaps = [_energy_distance(X_hat, R) for X_hat in reconstructions]
-    best = np.argsort(gaps, kind="stable")[:_LOOKS]
+    best = np.argsort(gaps, kind="stable")[:_MAX_RECONSTRUCTIONS]
     found: Features = {}
     for rank, place in enumerate(best.tolist(), start=1):
-        world = _world(view, lambda people: people.X, reconstructions[place])
-        for name, score in features(world, None).items():
+        tables = _collect_tables(view, lambda people: people.X, reconstructions[place])
+        for name, score in compute_features(tables, None).items():
             if name != "isolation":
                 found[f"{name}:{rank}"] = score
     return found
@@ -151,7 +167,7 @@ def _by_looks(view: AttackerView, reconstructions: list[Floats]) -> Features:
 
 def _energy_distance(A: Floats, B: Floats) -> float:
     """How differently two samples are spread; rows are taken evenly over their values."""
-    A, B = (X[np.lexsort(X.T)[:: max(1, len(X) // _COMPARED)]] for X in (A, B))
+    A, B = (X[np.lexsort(X.T)[:: max(1, len(X) // _COMPARED_ROWS)]] for X in (A, B))
 
     def mean(P: Floats, Q: Floats) -> float:
         parts = [np.sqrt(D).sum() for _, D in squared_distances(P, Q)]

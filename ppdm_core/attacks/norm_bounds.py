@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppdm_core.attacks._alignment import ridge
+from ppdm_core.attacks._map_fitting import ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 
-DEVIATIONS = 2.0  # standard errors that are taken off a bound
+BOUND_STANDARD_ERRORS = 2.0  # standard errors that are taken off a bound
 
 
 @dataclass(frozen=True)
@@ -47,23 +47,25 @@ class NormBounds(Attack):
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        ratio, k = kept_lengths(view.public)
+        ratio, k = read_length_ratio(view.public)
         lengths = np.linalg.norm(view.Y, axis=1)  # (n,)
         found = {"direct": lengths / np.sqrt(ratio)}
         pairs = view.known
         if pairs is None or len(pairs.rows) == 0:
-            found.update(calibrated_by_mean(lengths, view))
+            found.update(calibrate_by_mean(lengths, view))
             return Estimate(found)
         norms = np.linalg.norm(pairs.X, axis=1)
-        found["calibrated"] = lengths * _quotient(norms, lengths[pairs.rows], ratio)
-        found["regression"] = by_regression(view.Y, pairs.rows, norms)
+        found["calibrated"] = lengths * _fit_factor(norms, lengths[pairs.rows], ratio)
+        found["regression"] = predict_by_regression(view.Y, pairs.rows, norms)
         d = len(view.schema.numeric)
-        bounds = lower_bounds(view.Y, pairs, found["direct"], ratio, k, d)
+        bounds = compute_lower_bounds(view.Y, pairs, found["direct"], ratio, k, d)
         found["lower_bound"] = np.maximum(bounds, 0.0)
-        return Estimate(_with_known(found, pairs, norms), notes=_notes(bounds, found, pairs))
+        return Estimate(
+            _insert_known(found, pairs, norms), notes=_describe_bounds(bounds, found, pairs)
+        )
 
 
-def kept_lengths(public: Public) -> tuple[float, float]:
+def read_length_ratio(public: PublicParameters) -> tuple[float, float]:
     """Mean of |y|^2 / |x|^2 over the matrices, and the number of random directions."""
     told = public.facts.get("squared_distance_ratio_mean")
     if told is None:
@@ -97,17 +99,17 @@ def product_deviation(a: Floats, c: Floats, product: Floats, d: int, k: float) -
     return np.asarray(np.sqrt(np.maximum(fourth - product**2, 0.0) / k))
 
 
-def lower_bounds(
+def compute_lower_bounds(
     Y: Floats, known: KnownRows, direct: Floats, ratio: float, k: float, d: int
 ) -> Floats:
     """(n,) the best bound of each row over the known pairs."""
     norms = np.linalg.norm(known.X, axis=1)  # (c,)
     products = Y @ Y[known.rows].T / ratio  # (n, c)
     deviation = product_deviation(direct[:, None], norms, products, d, k)
-    return np.asarray(norm_bound(products, norms, DEVIATIONS * deviation).max(axis=1))
+    return np.asarray(norm_bound(products, norms, BOUND_STANDARD_ERRORS * deviation).max(axis=1))
 
 
-def calibrated_by_mean(lengths: Floats, view: AttackerView) -> dict[str, Floats]:
+def calibrate_by_mean(lengths: Floats, view: AttackerView) -> dict[str, Floats]:
     """Known records or a sample are as long on average as the records behind the release."""
     people = view.records if view.records is not None and len(view.records) else view.sample
     if people is None or len(people) == 0:
@@ -117,7 +119,7 @@ def calibrated_by_mean(lengths: Floats, view: AttackerView) -> dict[str, Floats]
     return {"calibrated": lengths * (mean / seen) if seen > 0 else np.zeros_like(lengths)}
 
 
-def by_regression(Y: Floats, rows: Ints, norms: Floats) -> Floats:
+def predict_by_regression(Y: Floats, rows: Ints, norms: Floats) -> Floats:
     """Squared lengths from a ridge regression on the released values and their squared length."""
     features = np.column_stack([Y, np.sum(Y**2, axis=1)])
     unit = np.maximum(np.std(features, axis=0), 1e-12)
@@ -126,19 +128,21 @@ def by_regression(Y: Floats, rows: Ints, norms: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
-def _quotient(norms: Floats, lengths: Floats, ratio: float) -> float:
+def _fit_factor(norms: Floats, lengths: Floats, ratio: float) -> float:
     """Least squares factor from released to true lengths."""
     square = float(lengths @ lengths)
     return float(norms @ lengths) / square if square > 0 else 1.0 / np.sqrt(ratio)
 
 
-def _with_known(found: dict[str, Floats], known: KnownRows, norms: Floats) -> dict[str, Floats]:
+def _insert_known(found: dict[str, Floats], known: KnownRows, norms: Floats) -> dict[str, Floats]:
     for estimate in found.values():
         estimate[known.rows] = norms
     return found
 
 
-def _notes(bounds: Floats, found: dict[str, Floats], known: KnownRows) -> dict[str, float]:
+def _describe_bounds(
+    bounds: Floats, found: dict[str, Floats], known: KnownRows
+) -> dict[str, float]:
     others = np.setdiff1d(np.arange(len(bounds)), known.rows)
     if len(others) == 0:
         return {}

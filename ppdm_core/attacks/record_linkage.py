@@ -10,33 +10,33 @@ import numpy as np
 
 from ppdm_core.attacks._assignment import (
     Costs,
-    Squares,
-    Surprise,
-    clamped,
-    has_law,
-    linked,
-    linked_within_labels,
-    nearest_within_labels,
-    pure_surprise,
+    DistanceCosts,
+    LikelihoodCosts,
+    clamp_components,
+    find_nearest_within_labels,
+    find_pure_component_costs,
+    has_noise_distribution,
+    link_rows,
+    link_within_labels,
 )
-from ppdm_core.attacks._likelihood import known_noise
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._randomized_responses import Answers
+from ppdm_core.attacks._noise_likelihood import read_noise
+from ppdm_core.attacks._randomized_responses import ReleasedResponses
 from ppdm_core.attacks._row_posterior import (
-    as_it_is,
-    as_released,
+    assume_gap_error,
     can_filter,
-    filtered,
-    found_again,
-    tables,
+    filter_noise,
+    find_verbatim_values,
+    list_reconstructions,
+    read_noisy_columns,
 )
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, ColumnKind, Estimate, Goal
-from ppdm_core.numerics.linear_map import components_of, project
+from ppdm_core.numerics.linear_map import compute_components, project
 
-FEWEST_PAIRS = 3  # to tell a good column from a lucky one
-LEAST_ERROR = 1e-6  # of a column's width
-MOST_FOUND = 0.5  # share of people whose value stands in a column that is in the clear
+MIN_KNOWN_PAIRS = 3  # to tell a good column from a lucky one
+MIN_RELATIVE_ERROR = 1e-6  # of a column's width
+MIN_VERBATIM_SHARE = 0.5  # share of people whose value stands in a column that is in the clear
 
 
 @dataclass(frozen=True)
@@ -83,23 +83,25 @@ class RecordLinkage(Attack):
         check_needs(self, view)
         assert view.targets is not None
         labels = view.targets.label, view.label
-        links = named(
-            (name, linked_within_labels(costs, *labels)) for name, costs in full_costs(view)
+        links = name_candidates(
+            (name, link_within_labels(costs, *labels)) for name, costs in compute_full_costs(view)
         )
         d = len(view.schema.numeric)
-        weighted = by_column(view, np.arange(d))
+        weighted = weigh_columns(view, np.arange(d))
         if weighted is not None:
-            links["nearest:weighted"] = nearest_within_labels(weighted, *labels)
+            links["nearest:weighted"] = find_nearest_within_labels(weighted, *labels)
         if view.partial_columns is None or not len(view.partial_columns):
             return Estimate(links)
-        in_part = named((name, linked(costs)) for name, costs in partial_costs(view))
-        weighted = by_column(view, view.partial_columns)
+        in_part = name_candidates(
+            (name, link_rows(costs)) for name, costs in compute_partial_costs(view)
+        )
+        weighted = weigh_columns(view, view.partial_columns)
         if weighted is not None:
-            in_part["nearest:weighted"] = weighted.best(1)[0][:, 0]
+            in_part["nearest:weighted"] = weighted.find_cheapest(1)[0][:, 0]
         return Estimate(links, scenarios={"partial": in_part})
 
 
-def named(found: Iterable[tuple[str, tuple[Ints, Ints]]]) -> dict[str, Ints]:
+def name_candidates(found: Iterable[tuple[str, tuple[Ints, Ints]]]) -> dict[str, Ints]:
     """Two candidates for each cost; the names of reconstructions begin with a colon."""
     links: dict[str, Ints] = {}
     for name, (nearest, one_to_one) in found:
@@ -109,73 +111,82 @@ def named(found: Iterable[tuple[str, tuple[Ints, Ints]]]) -> dict[str, Ints]:
     return links
 
 
-def full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
     targets = view.targets
     assert targets is not None
-    answers = Answers.of(view)
-    told = Squares(answers.placed(answers.known(targets)), answers.placed(answers.rows))
+    responses = ReleasedResponses.from_view(view)
+    told = DistanceCosts(
+        responses.place_points(responses.select_codes(targets)),
+        responses.place_points(responses.rows),
+    )
     d = len(view.schema.numeric)
 
-    def with_answers(people: Floats, rows: Floats) -> Squares:
-        return Squares(np.hstack([people, told.people]), np.hstack([rows, told.rows]))
+    def with_answers(people: Floats, rows: Floats) -> DistanceCosts:
+        return DistanceCosts(np.hstack([people, told.people]), np.hstack([rows, told.rows]))
 
-    for name, X_hat in tables(view).items() if d else ():
+    for name, X_hat in list_reconstructions(view).items() if d else ():
         numbers = targets.X, X_hat
-        if len(answers):  # in units in which both can be added
-            numbers = as_it_is(X_hat, view.schema.widths).half_distances(targets.X, np.arange(d))
+        if len(responses):  # in units in which both can be added
+            numbers = assume_gap_error(X_hat, view.schema.widths).place_points(
+                targets.X, np.arange(d)
+            )
         yield f":{name}", with_answers(*numbers)
-    if has_law(view):
-        noise = known_noise(view.public)
-        T, Z = project(view.public, targets.X), components_of(view)
-        T, Z = clamped(view, T, np.arange(T.shape[1])) / noise.scales, Z / noise.scales
-        name, surprise = "likelihood", Surprise(noise.law, T, Z, told, answers.offset())
-    elif not d and len(answers):
+    if has_noise_distribution(view):
+        noise = read_noise(view.public)
+        T, Z = project(view.public, targets.X), compute_components(view)
+        T, Z = clamp_components(view, T, np.arange(T.shape[1])) / noise.scales, Z / noise.scales
+        name, surprise = "likelihood", LikelihoodCosts(noise.law, T, Z, told, responses.offset())
+    elif not d and len(responses):
         none = np.zeros((targets.n, 0)), np.zeros((len(view.Y), 0))
-        name, surprise = "answers", Surprise(None, *none, told, answers.offset())
+        name, surprise = "answers", LikelihoodCosts(None, *none, told, responses.offset())
     else:
         return
     yield name, surprise
-    yield "odds", odds_within_labels(view, surprise, answers)
+    yield "odds", compute_odds_within_labels(view, surprise, responses)
 
 
-def by_column(view: AttackerView, columns: Ints) -> Squares | None:
+def weigh_columns(view: AttackerView, columns: Ints) -> DistanceCosts | None:
     """Distances in these columns as they are released, in units of how good each of them is."""
-    X_hat = as_released(view)
+    X_hat = read_noisy_columns(view)
     if X_hat is None or view.targets is None or not len(columns):
         return None
     widths = np.where(view.schema.widths > 0, view.schema.widths, 1.0)
-    if view.known is not None and len(view.known.rows) >= FEWEST_PAIRS:
+    if view.known is not None and len(view.known.rows) >= MIN_KNOWN_PAIRS:
         error = np.mean((view.known.X - X_hat[view.known.rows]) ** 2, axis=0)
-        unit = np.maximum(np.sqrt(2.0 * error), LEAST_ERROR * widths)  # (d,)
+        unit = np.maximum(np.sqrt(2.0 * error), MIN_RELATIVE_ERROR * widths)  # (d,)
     else:
-        is_clear = found_again(view, view.targets.X, X_hat).mean(axis=0) >= MOST_FOUND
-        unit = np.where(is_clear, LEAST_ERROR, 1.0) * widths
+        is_clear = (
+            find_verbatim_values(view, view.targets.X, X_hat).mean(axis=0) >= MIN_VERBATIM_SHARE
+        )
+        unit = np.where(is_clear, MIN_RELATIVE_ERROR, 1.0) * widths
     unit = unit[columns]
-    return Squares(view.targets.X[:, columns] / unit, X_hat[:, columns] / unit)
+    return DistanceCosts(view.targets.X[:, columns] / unit, X_hat[:, columns] / unit)
 
 
-def odds_within_labels(view: AttackerView, surprise: Surprise, answers: Answers) -> Surprise:
+def compute_odds_within_labels(
+    view: AttackerView, surprise: LikelihoodCosts, responses: ReleasedResponses
+) -> LikelihoodCosts:
     assert view.targets is not None
     offset = surprise.offset.copy()
     for code in np.unique(view.targets.label).tolist():
         who = np.flatnonzero(view.targets.label == code)
         where = np.flatnonzero(view.label == code)
         if len(where):
-            offset[where] = surprise.within(who, where).odds(answers.log_uniform()).offset
+            offset[where] = surprise.select(who, where).compute_odds(responses.log_uniform()).offset
     return replace(surprise, offset=offset)
 
 
-def partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+def compute_partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
     assert view.targets is not None
     assert view.partial_columns is not None
     columns = view.partial_columns
     X = view.targets.X[:, columns]
-    for name, X_hat in tables(view).items():
-        yield f":{name}", Squares(X, X_hat[:, columns])
+    for name, X_hat in list_reconstructions(view).items():
+        yield f":{name}", DistanceCosts(X, X_hat[:, columns])
     if can_filter(view):
-        belief = filtered(view, np.arange(len(view.Y)))
-        yield "filtered", Squares(*belief.half_distances(X, columns))
-    exact = pure_surprise(view, X, columns)
+        posterior = filter_noise(view, np.arange(len(view.Y)))
+        yield "filtered", DistanceCosts(*posterior.place_points(X, columns))
+    exact = find_pure_component_costs(view, X, columns)
     if exact is not None:
         yield "likelihood", exact
-        yield "odds", exact.odds()
+        yield "odds", exact.compute_odds()

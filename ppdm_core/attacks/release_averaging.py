@@ -8,18 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._assignment import has_law
-from ppdm_core.attacks._earlier_draws import Draws, gathered
-from ppdm_core.attacks._likelihood import known_noise
+from ppdm_core.attacks._assignment import has_noise_distribution
+from ppdm_core.attacks._earlier_draws import RowDraws, gather_draws
 from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.numerics.distributions import DrawnLaw, StudentT
+from ppdm_core.numerics.distributions import SampledDistribution, StudentT
 from ppdm_core.numerics.linear_map import has_map, invert
 
-_STEPS = 30  # of the likeliest value, each one closer
+_MAX_STEPS = 30  # of the likeliest value, each one closer
 
 
 @dataclass(frozen=True)
@@ -57,20 +57,20 @@ class ReleaseAveraging(Attack):
             raise NotApplicable(
                 f"The attack {self.name} needs a published linear map or the original columns."
             )
-        draws = gathered(view)
-        found = {"mean": draws.mean(draws.precision), "median": draws.median()}
+        draws = gather_draws(view)
+        found = {"mean": draws.weighted_mean(draws.precision), "median": draws.weighted_median()}
         left: Floats | None = None
-        if has_law(view):
-            law, own = known_noise(public).law, draws.only(draws.is_of_law)
-            T = likeliest(own, law)
+        if has_noise_distribution(view):
+            law, own = read_noise(public).law, draws.select(draws.is_of_law)
+            T = estimate_likeliest(own, law)
             found["likeliest"] = T
             if np.isfinite(law.variance):
-                left = noise_left(own, law)
-                found["shrunk"] = shrunk(T, left)
+                left = remaining_variance(own, law)
+                found["shrunk"] = shrink_to_mean(T, left)
         if has_map(public):
             found = {name: invert(public, Z) for name, Z in found.items()}
         if left is not None and len(draws.row) > draws.m:
-            found |= filtered(view, T, left, rng)
+            found |= filter_remaining_noise(view, T, left, rng)
         low, high = view.schema.lows, view.schema.highs
         return Estimate(
             {name: np.clip(X_hat, low, high) for name, X_hat in found.items()},
@@ -78,7 +78,7 @@ class ReleaseAveraging(Attack):
         )
 
 
-def filtered(
+def filter_remaining_noise(
     view: AttackerView, T: Floats, left: Floats, rng: np.random.Generator
 ) -> dict[str, Floats]:
     """What the attack on a single release makes of likeliest components with less noise."""
@@ -89,7 +89,7 @@ def filtered(
     return {f"shrinkage/{name}": X_hat for name, X_hat in found.candidates.items()}
 
 
-def left_over(law: DrawnLaw) -> float:
+def variance_ratio(law: SampledDistribution) -> float:
     """Variance of the likeliest value times the versions, as a share of that of the mean."""
     if isinstance(law, StudentT):
         nu = law.nu
@@ -97,35 +97,35 @@ def left_over(law: DrawnLaw) -> float:
     return {"laplace": 0.5, "logistic": 9 / np.pi**2}.get(law.name, 1.0)
 
 
-def noise_left(draws: Draws, law: DrawnLaw) -> Floats:
+def remaining_variance(draws: RowDraws, law: SampledDistribution) -> Floats:
     """(m, s) variance that is left in the likeliest values, by the draws that are there."""
     heard = np.where(np.isnan(draws.Z), np.nan, 1.0)
-    precision = draws.total(heard / (law.variance * draws.scale**2))
-    return np.asarray(np.where(draws.total(heard) > 1, left_over(law), 1.0) / precision)
+    precision = draws.sum_by_row(heard / (law.variance * draws.scale**2))
+    return np.asarray(np.where(draws.sum_by_row(heard) > 1, variance_ratio(law), 1.0) / precision)
 
 
-def likeliest(draws: Draws, law: DrawnLaw) -> Floats:
+def estimate_likeliest(draws: RowDraws, law: SampledDistribution) -> Floats:
     """(m, s) by the law of the noise."""
     if law.name == "normal":
-        return draws.mean(draws.scale**-2.0)
+        return draws.weighted_mean(draws.scale**-2.0)
     if law.name == "uniform":
-        most = draws.extreme(draws.Z + draws.scale, largest=False)
-        least = draws.extreme(draws.Z - draws.scale, largest=True)
+        most = draws.find_extreme(draws.Z + draws.scale, largest=False)
+        least = draws.find_extreme(draws.Z - draws.scale, largest=True)
         return np.asarray((least + most) / 2)
-    middle = draws.median(1 / draws.scale)
+    middle = draws.weighted_median(1 / draws.scale)
     if law.name == "laplace":
         return middle
-    for _ in range(_STEPS):  # means by weights that fall with the distance
+    for _ in range(_MAX_STEPS):  # means by weights that fall with the distance
         gap = np.abs(draws.Z - middle[draws.row]) / draws.scale
         if isinstance(law, StudentT):
             weight = 1.0 / (law.nu + gap**2)
         else:
             weight = np.where(gap < 1e-6, 0.5, np.tanh(gap / 2) / np.maximum(gap, 1e-12))
-        middle = draws.mean(weight / draws.scale**2)
+        middle = draws.weighted_mean(weight / draws.scale**2)
     return middle
 
 
-def shrunk(T: Floats, left: Floats) -> Floats:
+def shrink_to_mean(T: Floats, left: Floats) -> Floats:
     """Wiener filter; the less noise is left in a row, (m, s), the less it is drawn to the mean."""
     mean = T.mean(axis=0)
     centred = T - mean

@@ -42,26 +42,30 @@ class ReleaseDifferencing(Attack):
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
         assert view.arrival_batches is not None
-        found = within(view, view.arrival_batches, rng)
+        found = link_within_batches(view, view.arrival_batches, rng)
         if view.departure_batches is None:
             return Estimate(found)
-        return Estimate(found, scenarios={"left": within(view, view.departure_batches, rng)})
+        return Estimate(
+            found, scenarios={"left": link_within_batches(view, view.departure_batches, rng)}
+        )
 
 
-def within(view: AttackerView, batches: Batches, rng: np.random.Generator) -> dict[str, Ints]:
+def link_within_batches(
+    view: AttackerView, batches: Batches, rng: np.random.Generator
+) -> dict[str, Ints]:
     """Whoever is in another batch is ruled out as somebody with another label is."""
     assert view.targets is not None
-    rows, people = codes(view, batches)
+    rows, people = encode_batches(view, batches)
     seen = replace(
         view, label=rows, targets=replace(view.targets, label=people), partial_columns=None
     )
-    found = {"blind": blind(view.Y, rows, people, rng)}
+    found = {"blind": guess_rows(view.Y, rows, people, rng)}
     with suppress(NotApplicable):  # where values cannot be compared
         found |= RecordLinkage().attack(seen, rng).candidates
     return found
 
 
-def codes(view: AttackerView, batches: Batches) -> tuple[Codes, Codes]:
+def encode_batches(view: AttackerView, batches: Batches) -> tuple[Codes, Codes]:
     """Of rows and targets: one number for each label of each batch."""
     assert view.targets is not None
     label = np.concatenate([view.label, view.targets.label])
@@ -70,7 +74,7 @@ def codes(view: AttackerView, batches: Batches) -> tuple[Codes, Codes]:
     return tuple(np.split(code.ravel().astype(np.int32), [len(view.label)]))  # type: ignore[return-value]
 
 
-def blind(Y: Floats, rows: Codes, people: Codes, rng: np.random.Generator) -> Ints:
+def guess_rows(Y: Floats, rows: Codes, people: Codes, rng: np.random.Generator) -> Ints:
     """(t,) any row of the same code, wherever it stands; -1 where there is none."""
     order = np.lexsort((*Y.T, rows))
     first = np.searchsorted(rows[order], people)

@@ -8,17 +8,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._likelihood import KnownNoise, known_noise
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._posterior import TRIED, Mixture, fitted_mixture, grid_posterior, some_rows
+from ppdm_core.attacks._noise_likelihood import KnownNoise, read_noise
+from ppdm_core.attacks._posterior_mean import (
+    MAX_FITTED_ROWS,
+    KernelPrior,
+    choose_rows,
+    fit_prior,
+    grid_posterior,
+)
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.schema import Schema
-from ppdm_core.numerics.linear_map import centre_and_loadings, components_of, invert, project
+from ppdm_core.numerics.linear_map import (
+    compute_components,
+    get_centre_and_loadings,
+    invert,
+    project,
+)
 
-SUPPORT: dict[Effort, int] = {"quick": 100, "standard": 250, "thorough": 1_000}
-SHARPENED = 3  # rounds in which a prior improves its own support
+MAX_SUPPORT_RECORDS: dict[Effort, int] = {"quick": 100, "standard": 250, "thorough": 1_000}
+SUPPORT_ROUNDS = 3  # rounds in which a prior improves its own support
 
 
 @dataclass(frozen=True)
@@ -54,17 +65,17 @@ class Shrinkage(Attack):
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        Z, noise = components_of(view), known_noise(view.public)
+        Z, noise = compute_components(view), read_noise(view.public)
         estimates = {
             name: invert(view.public, T_hat)
             for name, T_hat in self._components(view, Z, noise, rng).items()
         }
         if view.sample is not None and len(view.sample) > 1:
             if noise.has_variance:
-                centre, loadings = centre_and_loadings(view.public)
-                linear = sample_prior(Z, noise.variance, centre, loadings, view.sample)
+                centre, loadings = get_centre_and_loadings(view.public)
+                linear = filter_with_sample(Z, noise.variance, centre, loadings, view.sample)
                 estimates["sample_prior"] = linear
-            estimates["sample_support"] = sample_support(view, Z, noise, rng)
+            estimates["sample_support"] = estimate_with_sample_support(view, Z, noise, rng)
         low, high = view.schema.lows, view.schema.highs
         return Estimate({name: np.clip(X_hat, low, high) for name, X_hat in estimates.items()})
 
@@ -72,17 +83,19 @@ class Shrinkage(Attack):
         self, view: AttackerView, Z: Floats, noise: KnownNoise, rng: np.random.Generator
     ) -> dict[str, Floats]:
         """Estimates of the clean components."""
-        found = {"grid_prior": grid_prior(Z, noise, score_box(view))}
+        found = {"grid_prior": estimate_with_grid_prior(Z, noise, find_score_ranges(view))}
         support = found["grid_prior"]
         if noise.has_variance:
-            found["per_component"] = per_component(Z, noise.variance)
-            found["joint"] = joint(Z, noise.variance)
-            support = spread_out(found["joint"], Z, noise.variance)
-        found["own_prior"] = own_prior(Z, noise, support, SUPPORT[view.effort], rng)
+            found["per_component"] = shrink_components(Z, noise.variance)
+            found["joint"] = filter_jointly(Z, noise.variance)
+            support = stretch_to_covariance(found["joint"], Z, noise.variance)
+        found["own_prior"] = estimate_with_own_prior(
+            Z, noise, support, MAX_SUPPORT_RECORDS[view.effort], rng
+        )
         return found
 
 
-def per_component(Z: Floats, noise: Floats) -> Floats:
+def shrink_components(Z: Floats, noise: Floats) -> Floats:
     mean = Z.mean(axis=0)
     variance = np.diag(covariance(Z))
     kept = np.maximum(variance - noise, 0.0)
@@ -91,7 +104,7 @@ def per_component(Z: Floats, noise: Floats) -> Floats:
     return T_hat
 
 
-def joint(Z: Floats, noise: Floats) -> Floats:
+def filter_jointly(Z: Floats, noise: Floats) -> Floats:
     mean = Z.mean(axis=0)
     signal = _positive_part(covariance(Z) - np.diag(noise))
     gain = np.linalg.pinv(signal + np.diag(noise), hermitian=True) @ signal  # (s, s)
@@ -99,7 +112,7 @@ def joint(Z: Floats, noise: Floats) -> Floats:
     return T_hat
 
 
-def sample_prior(
+def filter_with_sample(
     Z: Floats, noise: Floats, centre: Floats, loadings: Floats, sample: Floats
 ) -> Floats:
     """mu + S A (A^T S A + N)^-1 (z - A^T (mu - c)), row by row."""
@@ -112,7 +125,7 @@ def sample_prior(
     return X_hat
 
 
-def grid_prior(Z: Floats, noise: KnownNoise, box: Floats) -> Floats:
+def estimate_with_grid_prior(Z: Floats, noise: KnownNoise, box: Floats) -> Floats:
     """``box`` (s, 2): where the clean components can be."""
     parts = [KnownNoise(noise.law, noise.scales[i : i + 1]) for i in range(Z.shape[1])]
     found = [
@@ -122,7 +135,7 @@ def grid_prior(Z: Floats, noise: KnownNoise, box: Floats) -> Floats:
     return np.stack(found, axis=1)
 
 
-def own_prior(
+def estimate_with_own_prior(
     Z: Floats, noise: KnownNoise, support: Floats, most: int, rng: np.random.Generator
 ) -> Floats:
     """Of ``support`` (n, s) half of the rows at most, so that others are left to judge it by.
@@ -130,26 +143,26 @@ def own_prior(
     Estimates of the support by the prior that it carries are a sharper support; the likeliest of
     a few such rounds is taken.
     """
-    rows = some_rows(Z, len(Z), rng)
+    rows = choose_rows(Z, len(Z), rng)
     m = min(most, (len(rows) + 1) // 2)
-    judges = Z[rows[m : m + TRIED]] if m < len(rows) else Z
+    judges = Z[rows[m : m + MAX_FITTED_ROWS]] if m < len(rows) else Z
     T, tried = support[rows[:m]], []
-    for _ in range(SHARPENED):
-        tried.append(fitted_mixture(Mixture(T, T, noise), judges, weigh=True))
+    for _ in range(SUPPORT_ROUNDS):
+        tried.append(fit_prior(KernelPrior(T, T, noise), judges, weigh=True))
         T = tried[-1].posterior_mean(Z[rows[:m]])
     return max(tried, key=lambda one: one.log_likelihood(judges)[0]).posterior_mean(Z)
 
 
-def sample_support(
+def estimate_with_sample_support(
     view: AttackerView, Z: Floats, noise: KnownNoise, rng: np.random.Generator
 ) -> Floats:
     assert view.sample is not None
-    X = view.sample[some_rows(view.sample, SUPPORT[view.effort], rng)]
-    prior = Mixture(project(view.public, X), X, noise)
-    return fitted_mixture(prior, Z[some_rows(Z, TRIED, rng)], weigh=False).posterior_mean(Z)
+    X = view.sample[choose_rows(view.sample, MAX_SUPPORT_RECORDS[view.effort], rng)]
+    prior = KernelPrior(project(view.public, X), X, noise)
+    return fit_prior(prior, Z[choose_rows(Z, MAX_FITTED_ROWS, rng)], weigh=False).posterior_mean(Z)
 
 
-def spread_out(T_hat: Floats, Z: Floats, noise: Floats) -> Floats:
+def stretch_to_covariance(T_hat: Floats, Z: Floats, noise: Floats) -> Floats:
     """Filtered rows vary too little: stretched to the covariance that the clean ones have."""
     S = _positive_part(covariance(Z) - np.diag(noise))
     values, vectors = np.linalg.eigh(covariance(T_hat))
@@ -163,9 +176,9 @@ def spread_out(T_hat: Floats, Z: Floats, noise: Floats) -> Floats:
     return T
 
 
-def score_box(view: AttackerView) -> Floats:
+def find_score_ranges(view: AttackerView) -> Floats:
     """(s, 2) least and largest component of any record within the declared bounds."""
-    centre, loadings = centre_and_loadings(view.public)
+    centre, loadings = get_centre_and_loadings(view.public)
     schema: Schema = view.schema
     ends = [(end - centre)[:, None] * loadings for end in (schema.lows, schema.highs)]  # (d, s)
     return np.stack([np.minimum(*ends).sum(axis=0), np.maximum(*ends).sum(axis=0)], axis=1)

@@ -9,25 +9,25 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._randomized_responses import Answers
+from ppdm_core.attacks._randomized_responses import ReleasedResponses
 from ppdm_core.attacks._row_posterior import (
-    LAST_DIGITS,
-    Belief,
-    as_released,
+    RELATIVE_ROUNDING,
+    RowPosterior,
     can_filter,
-    filtered,
-    found_again,
-    tables,
+    filter_noise,
+    find_verbatim_values,
+    list_reconstructions,
+    read_noisy_columns,
 )
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 from ppdm_core.numerics.distances import row_slices
 
-STATEMENTS: dict[Effort, int] = {"quick": 200, "standard": 500, "thorough": 2_000}
-_TRIED = 4  # rows for each statement
-_ERRORS = 3.0  # of which hardly anything is farther off
-_SURE = 0.9  # probability of a true answer that is worth a condition
+MAX_STATEMENTS: dict[Effort, int] = {"quick": 200, "standard": 500, "thorough": 2_000}
+_ROWS_PER_STATEMENT = 4  # rows for each statement
+_MAX_STANDARD_ERRORS = 3.0  # of which hardly anything is farther off
+_MIN_TRUE_PROBABILITY = 0.9  # probability of a true answer that is worth a condition
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class SinglingOut(Attack):
     each label. Answers join a box if they are true with 90 %, or if there is nothing else.
 
     Where map and noise are public, the noise is filtered out first, and a box reaches to the
-    nearest other row, but not beyond three times the error that is left. Otherwise the best guess
+    nearest other row, but not beyond three times the error that is left. Otherwise the best estimate
     of the original columns is used, and a box reaches half as far as the nearest other row, in
     units of the columns' ranges. 200 statements each (quick), 500 (standard) or 2,000 (thorough),
     of the loneliest rows among four times as many.
@@ -61,25 +61,25 @@ class SinglingOut(Attack):
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
         d = len(view.schema.numeric)
-        most = STATEMENTS[view.effort]
-        tried = rng.permutation(len(view.Y))[: _TRIED * most]
-        X_hat = next(iter(tables(view).values())) if d else view.Y[:, :0]
-        belief = filtered(view, np.arange(len(view.Y))) if can_filter(view) else None
-        guess = Guess.of(view, X_hat, belief)
+        most = MAX_STATEMENTS[view.effort]
+        tried = rng.permutation(len(view.Y))[: _ROWS_PER_STATEMENT * most]
+        X_hat = next(iter(list_reconstructions(view).values())) if d else view.Y[:, :0]
+        posterior = filter_noise(view, np.arange(len(view.Y))) if can_filter(view) else None
+        estimate = ColumnEstimate.from_view(view, X_hat, posterior)
         found = {
-            "univariate": univariate(view, X_hat, most),
-            "multivariate": boxes(view, guess, tried, d, most, rng),
+            "univariate": make_univariate(view, X_hat, most),
+            "multivariate": make_boxes(view, estimate, tried, d, most, rng),
         }
-        clear = as_released(view)
+        clear = read_noisy_columns(view)
         if d and clear is not None:
-            found["exact"] = exact(view, clear, most, rng)
+            found["exact"] = make_exact(view, clear, most, rng)
         if d > 2:
-            found["half"] = boxes(view, guess, tried, (d + 1) // 2, most, rng)
+            found["half"] = make_boxes(view, estimate, tried, (d + 1) // 2, most, rng)
         return Estimate(found)
 
 
 @dataclass(frozen=True, eq=False)
-class Guess:
+class ColumnEstimate:
     """The original columns, the unit of each, and how far a box reaches for a gap of 1."""
 
     X: Floats  # (m, d)
@@ -88,51 +88,61 @@ class Guess:
     most: float  # in units
 
     @classmethod
-    def of(cls, view: AttackerView, X_hat: Floats, belief: Belief | None) -> Guess:
-        if belief is None:
+    def from_view(
+        cls, view: AttackerView, X_hat: Floats, posterior: RowPosterior | None
+    ) -> ColumnEstimate:
+        if posterior is None:
             widths = view.schema.widths
             return cls(X_hat, np.where(widths > 0, widths, 1.0), 0.5, np.inf)
-        X = np.clip(belief.mean, view.schema.lows, view.schema.highs)
-        return cls(X, np.sqrt(np.diag(belief.covariance)), 1.0 - 1e-6, _ERRORS)
+        X = np.clip(posterior.mean, view.schema.lows, view.schema.highs)
+        return cls(X, np.sqrt(np.diag(posterior.covariance)), 1.0 - 1e-6, _MAX_STANDARD_ERRORS)
 
 
-def everything(view: AttackerView, p: int) -> Floats:
+def make_open_statements(view: AttackerView, p: int) -> Floats:
     """(p, d + c + 1, 2) statements that exclude nobody."""
     columns = len(view.schema.numeric) + len(view.schema.categorical) + 1
     return np.tile([-np.inf, np.inf], (p, columns, 1))
 
 
-def boxes(
-    view: AttackerView, guess: Guess, tried: Ints, k: int, most: int, rng: np.random.Generator
+def make_boxes(
+    view: AttackerView,
+    estimate: ColumnEstimate,
+    tried: Ints,
+    k: int,
+    most: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """Around those of the tried rows that are loneliest in k columns."""
-    d = guess.X.shape[1]
-    F = guess.X / guess.unit
+    d = estimate.X.shape[1]
+    F = estimate.X / estimate.unit
     gap, known = np.zeros(len(tried)), np.zeros((len(tried), d), dtype=np.bool_)
     for code in np.unique(view.label).tolist():
         mine, rows = np.flatnonzero(view.label[tried] == code), np.flatnonzero(view.label == code)
         columns = np.sort(rng.permutation(d)[:k])
         known[np.ix_(mine, columns)] = True
-        gap[mine] = gaps(F, tried[mine], rows, columns)
-    answers = Answers.of(view)
+        gap[mine] = measure_gaps(F, tried[mine], rows, columns)
+    responses = ReleasedResponses.from_view(view)
     if not d:
-        gap = lonely_answers(view, answers)[tried].astype(np.float64)
+        gap = find_unique_responses(view, responses)[tried].astype(np.float64)
     keep = np.argsort(-gap, kind="stable")[:most]
     keep = keep[gap[keep] > 0] if gap.any() else keep[:1]
     chosen = tried[keep]
-    statements = everything(view, len(keep))
-    half = np.minimum(gap[keep] * guess.share, guess.most)
-    reach = np.where(known[keep], half[:, None] * guess.unit, np.inf)
-    statements[:, :d, 0], statements[:, :d, 1] = guess.X[chosen] - reach, guess.X[chosen] + reach
-    for j, place in enumerate(answers.place.tolist()):
-        kept = np.exp(answers.weight[j]) / (np.exp(answers.weight[j]) + answers.sizes[j] - 1)
-        if kept >= _SURE or not d:
-            statements[:, d + place, :] = answers.rows[chosen, j][:, None]
+    statements = make_open_statements(view, len(keep))
+    half = np.minimum(gap[keep] * estimate.share, estimate.most)
+    reach = np.where(known[keep], half[:, None] * estimate.unit, np.inf)
+    statements[:, :d, 0], statements[:, :d, 1] = (
+        estimate.X[chosen] - reach,
+        estimate.X[chosen] + reach,
+    )
+    for j, place in enumerate(responses.place.tolist()):
+        kept = np.exp(responses.weight[j]) / (np.exp(responses.weight[j]) + responses.sizes[j] - 1)
+        if kept >= _MIN_TRUE_PROBABILITY or not d:
+            statements[:, d + place, :] = responses.rows[chosen, j][:, None]
     statements[:, -1, :] = view.label[chosen][:, None]
     return statements
 
 
-def gaps(F: Floats, asked: Ints, rows: Ints, columns: Ints) -> Floats:
+def measure_gaps(F: Floats, asked: Ints, rows: Ints, columns: Ints) -> Floats:
     """Largest difference over the columns to the nearest other row, for each row asked about."""
     from scipy.spatial.distance import cdist
 
@@ -146,72 +156,74 @@ def gaps(F: Floats, asked: Ints, rows: Ints, columns: Ints) -> Floats:
     return found
 
 
-def lonely_answers(
-    view: AttackerView, answers: Answers
+def find_unique_responses(
+    view: AttackerView, responses: ReleasedResponses
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Rows that share their answers and label with no other."""
-    told = np.column_stack([answers.rows, view.label])
+    told = np.column_stack([responses.rows, view.label])
     _, which, count = np.unique(told, axis=0, return_inverse=True, return_counts=True)
     return np.asarray(count[which.ravel()] == 1)
 
 
-def univariate(view: AttackerView, X_hat: Floats, most: int) -> Floats:
+def make_univariate(view: AttackerView, X_hat: Floats, most: int) -> Floats:
     d = X_hat.shape[1]
-    found = [_rare_words(view)]
+    found = [_make_category_statements(view)]
     for j in range(d):
         value = np.unique(X_hat[:, j], return_counts=True)
-        found.append(_lonely_values(view, j, *value, most // max(d, 1) + 1))
+        found.append(_make_value_statements(view, j, *value, most // max(d, 1) + 1))
     statements = np.concatenate(found)[:most]
-    return statements if len(statements) else everything(view, 1)
+    return statements if len(statements) else make_open_statements(view, 1)
 
 
-def _lonely_values(
+def _make_value_statements(
     view: AttackerView, column: int, value: Floats, count: Ints, most: int
 ) -> Floats:
     """Around the values that one row has and that are farthest from others."""
     if len(value) < 2:
-        return everything(view, 0)
+        return make_open_statements(view, 0)
     step = np.diff(value)
     before, after = np.concatenate([step[:1], step]), np.concatenate([step, step[-1:]])
     gap = np.where(count == 1, np.minimum(before, after), 0.0)
     keep = np.argsort(-gap, kind="stable")[:most]
     keep = keep[gap[keep] > 0]
-    statements = everything(view, len(keep))
+    statements = make_open_statements(view, len(keep))
     low, high = value - gap / 2, value + gap / 2
     low[0], high[-1] = -np.inf, np.inf
     statements[:, column, 0], statements[:, column, 1] = low[keep], high[keep]
     return statements
 
 
-def exact(view: AttackerView, X_hat: Floats, most: int, rng: np.random.Generator) -> Floats:
-    column = _clearest(view, X_hat)
-    slack = LAST_DIGITS * view.schema.widths
+def make_exact(view: AttackerView, X_hat: Floats, most: int, rng: np.random.Generator) -> Floats:
+    column = _find_clearest_column(view, X_hat)
+    slack = RELATIVE_ROUNDING * view.schema.widths
     value, count = np.unique(X_hat[:, column], return_counts=True)
     value = rng.permutation(value[count == 1])[:most]
-    statements = everything(view, max(len(value), 1))
+    statements = make_open_statements(view, max(len(value), 1))
     if len(value):
         statements[:, column, 0], statements[:, column, 1] = value, value
         statements[:, column] += [-slack[column], slack[column]]
     return statements
 
 
-def _clearest(view: AttackerView, X_hat: Floats) -> int:
+def _find_clearest_column(view: AttackerView, X_hat: Floats) -> int:
     values = np.array([len(np.unique(column)) for column in X_hat.T])
     if view.records is None or not len(view.records):
         return int(values.argmax())
-    hits = found_again(view, view.records, X_hat).mean(axis=0)
+    hits = find_verbatim_values(view, view.records, X_hat).mean(axis=0)
     return int(np.lexsort((values, hits))[-1])
 
 
-def _rare_words(view: AttackerView) -> Floats:
+def _make_category_statements(view: AttackerView) -> Floats:
     """Labels and answers of one row."""
-    answers = Answers.of(view)
+    responses = ReleasedResponses.from_view(view)
     d = len(view.schema.numeric)
-    columns = [(d + place, answers.rows[:, j]) for j, place in enumerate(answers.place.tolist())]
-    found = [everything(view, 0)]
+    columns = [
+        (d + place, responses.rows[:, j]) for j, place in enumerate(responses.place.tolist())
+    ]
+    found = [make_open_statements(view, 0)]
     for column, codes in [*columns, (-1, view.label)]:
         value, count = np.unique(codes, return_counts=True)
-        statements = everything(view, int((count == 1).sum()))
+        statements = make_open_statements(view, int((count == 1).sum()))
         statements[:, column, :] = value[count == 1][:, None]
         found.append(statements)
     return np.concatenate(found)

@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._label_groups import OneClass, classes_of, row_sums
+from ppdm_core.attacks._label_groups import LabelGroup, add_by_row, iterate_label_groups
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.numerics.kernel_model import Kernel, Pairs, check_resampled
 
-_BEST = 8  # people named for each row
-_FITTED_ROWS = {"quick": 200, "standard": 500, "thorough": 2_000}  # of a class
-_SHARES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)  # of records to rows that are tried
+_NAMED_RECORDS = 8  # people named for each row
+_MAX_FITTED_ROWS = {"quick": 200, "standard": 500, "thorough": 2_000}  # of a class
+_RECORD_ROW_RATIOS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)  # of records to rows that are tried
 
 
 @dataclass(frozen=True)
@@ -50,76 +50,78 @@ class SourceRecord(Attack):
         check_needs(self, view)
         check_resampled(self.name, view)
         names = ("released", "known", "fitted")
-        shape = len(view.Y), _BEST
+        shape = len(view.Y), _NAMED_RECORDS
         answers = {name: np.full(shape, -1, dtype=np.int64) for name in names}
         claims = {name: np.zeros(shape) for name in names}
-        for one in classes_of(view):
-            for name, guess in _guesses(one, _FITTED_ROWS[view.effort]).items():
-                people, chances = posterior(one, *guess)
+        for group in iterate_label_groups(view):
+            for name, guess in _guess_kernels(group, _MAX_FITTED_ROWS[view.effort]).items():
+                people, chances = compute_posterior(group, *guess)
                 named = people >= 0
-                people[named] = one.people[people[named]]
-                answers[name][one.rows], claims[name][one.rows] = people, chances
+                people[named] = group.targets[people[named]]
+                answers[name][group.rows], claims[name][group.rows] = people, chances
         return Estimate(answers, claims)
 
 
-Guess = tuple[Kernel, float]  # and the number of records of the class
+KernelGuess = tuple[Kernel, float]  # and the number of records of the class
 
 
-def _guesses(one: OneClass, most_rows: int) -> dict[str, Guess]:
-    n = one.most
-    known = one.around.from_records(one.X, one.Y, one.everybody, n)
+def _guess_kernels(group: LabelGroup, most_rows: int) -> dict[str, KernelGuess]:
+    n = group.record_count
+    known = group.around.from_records(group.X, group.Y, group.all_rows, n)
     return {
-        "released": (one.around.from_rows(one.Y, one.everybody, n), n),
+        "released": (group.around.from_rows(group.Y, group.all_rows, n), n),
         "known": (known, n),
-        "fitted": _fitted(one, most_rows),
+        "fitted": _fit_record_count(group, most_rows),
     }
 
 
-def _fitted(one: OneClass, most_rows: int) -> Guess:
+def _fit_record_count(group: LabelGroup, most_rows: int) -> KernelGuess:
     """The number of records under which the rows are likeliest."""
-    m, t = len(one.Y), len(one.X)
-    chosen = np.lexsort(one.Y.T)[:: max(1, -(-m // most_rows))]  # evenly over the values
-    counts = sorted({max(share * m, float(t), 1.0) for share in _SHARES} | {one.most})
-    best: tuple[float, Guess] | None = None
+    m, t = len(group.Y), len(group.X)
+    chosen = np.lexsort(group.Y.T)[:: max(1, -(-m // most_rows))]  # evenly over the values
+    counts = sorted(
+        {max(share * m, float(t), 1.0) for share in _RECORD_ROW_RATIOS} | {group.record_count}
+    )
+    best: tuple[float, KernelGuess] | None = None
     for n in counts:
-        kernel = one.around.from_records(one.X, one.Y, one.everybody, n)
-        likely = float(np.sum(_log_density(one, kernel, one.most, chosen)))
+        kernel = group.around.from_records(group.X, group.Y, group.all_rows, n)
+        likely = float(np.sum(_log_density(group, kernel, group.record_count, chosen)))
         if best is None or likely > best[0] + 1e-9 * abs(likely):
             best = likely, (kernel, n)
     assert best is not None
     return best[1]
 
 
-def log_other(one: OneClass, n: float) -> Floats:
+def log_unknown_source(group: LabelGroup, n: float) -> Floats:
     """Log of the chance of each row and that its record is of nobody who is known, (m,)."""
-    unknown = max(n - len(one.X), 0.5)  # nobody can be sure to know everybody
-    return np.asarray(one.background + np.log(unknown / n))
+    unknown = max(n - len(group.X), 0.5)  # nobody can be sure to know everybody
+    return np.asarray(group.background + np.log(unknown / n))
 
 
-def _log_density(one: OneClass, kernel: Kernel, n: float, chosen: Ints) -> Floats:
-    total = log_other(one, n)[chosen]
-    for rows, (row, _, likely) in kernel.pairs(one.Y[chosen], one.X):
-        total[rows] = row_sums(total[rows], row, likely - np.log(n))
+def _log_density(group: LabelGroup, kernel: Kernel, n: float, chosen: Ints) -> Floats:
+    total = log_unknown_source(group, n)[chosen]
+    for rows, (row, _, likely) in kernel.pairs(group.Y[chosen], group.X):
+        total[rows] = add_by_row(total[rows], row, likely - np.log(n))
     return np.asarray(total)
 
 
-def posterior(one: OneClass, kernel: Kernel, n: float) -> tuple[Ints, Floats]:
+def compute_posterior(group: LabelGroup, kernel: Kernel, n: float) -> tuple[Ints, Floats]:
     """The likeliest people for each row of a class, -1 for none, and their probabilities."""
-    people = np.full((len(one.Y), _BEST), -1, dtype=np.int64)
-    chances = np.zeros((len(one.Y), _BEST))
-    other = log_other(one, n)
-    for rows, (row, person, likely) in kernel.pairs(one.Y, one.X):
+    people = np.full((len(group.Y), _NAMED_RECORDS), -1, dtype=np.int64)
+    chances = np.zeros((len(group.Y), _NAMED_RECORDS))
+    other = log_unknown_source(group, n)
+    for rows, (row, person, likely) in kernel.pairs(group.Y, group.X):
         likely = likely - np.log(n)
-        chance = np.exp(likely - row_sums(other[rows], row, likely)[row])
-        row, person, chance, place = _ranked((row, person, chance))
-        best = place < _BEST
+        chance = np.exp(likely - add_by_row(other[rows], row, likely)[row])
+        row, person, chance, place = _rank_pairs((row, person, chance))
+        best = place < _NAMED_RECORDS
         line = rows.start + row[best]
         people[line, place[best]] = person[best]
         chances[line, place[best]] = chance[best]
     return people, chances
 
 
-def _ranked(pairs: Pairs) -> tuple[Ints, Ints, Floats, Ints]:
+def _rank_pairs(pairs: Pairs) -> tuple[Ints, Ints, Floats, Ints]:
     """Sorted by row and falling chance, with the place of each among those of its row."""
     row, person, chance = pairs
     order = np.lexsort((-chance, row))

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks.shrinkage import sample_prior
+from ppdm_core.attacks.shrinkage import filter_with_sample
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.numerics.linear_map import (
-    centre_and_loadings,
-    components_of,
+    compute_components,
+    get_centre_and_loadings,
     has_map,
     invert,
     project,
@@ -41,29 +41,36 @@ class TransformInverse(Attack):
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"map_or_leak"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}
+    in_every_audit: ClassVar[bool] = True
+    file_story: ClassVar[str] = "A recipient takes the released values as they stand."
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        candidates = inverses(view) if has_map(view.public) else {}
+        candidates = invert_map(view) if has_map(view.public) else {}
         if view.leaked_map is None or not has_map(view.leaked_map):
             return Estimate(candidates)
         leaked = replace(view, public=view.leaked_map)
-        return Estimate(candidates, scenarios={"leaked": {**inverses(leaked), **filled(leaked)}})
+        return Estimate(
+            candidates,
+            scenarios={"leaked": {**invert_map(leaked), **fill_dropped_directions(leaked)}},
+        )
 
 
-def inverses(view: AttackerView) -> dict[str, Floats]:
-    X_hat = invert(view.public, components_of(view))  # (n, d)
+def invert_map(view: AttackerView) -> dict[str, Floats]:
+    X_hat = invert(view.public, compute_components(view))  # (n, d)
     return {"inverse": X_hat, "clipped": np.clip(X_hat, view.schema.lows, view.schema.highs)}
 
 
-def filled(view: AttackerView) -> dict[str, Floats]:
+def fill_dropped_directions(view: AttackerView) -> dict[str, Floats]:
     """With a guess for the directions that the map drops."""
-    Z, low, high = components_of(view), view.schema.lows, view.schema.highs
+    Z, low, high = compute_components(view), view.schema.lows, view.schema.highs
     middle = (low + high) / 2
-    loadings = centre_and_loadings(view.public)[1]
+    loadings = get_centre_and_loadings(view.public)[1]
     missed = Z - project(view.public, middle)
     found = {"middle": middle + missed @ np.linalg.pinv(loadings)}
     if view.sample is not None and len(view.sample) > 1:
         nothing = np.zeros(Z.shape[1])
-        found["sample"] = sample_prior(Z, nothing, *centre_and_loadings(view.public), view.sample)
+        found["sample"] = filter_with_sample(
+            Z, nothing, *get_centre_and_loadings(view.public), view.sample
+        )
     return {name: np.clip(X_hat, low, high) for name, X_hat in found.items()}

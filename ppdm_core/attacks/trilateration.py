@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._confidence import folds, learned_claim
+from ppdm_core.attacks._breach_claims import learn_claims, split_folds
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
@@ -18,14 +18,14 @@ Distances = Callable[[Floats], Floats]  # from released to original distances
 
 # Largest first: without evidence from left-out records the answer stays near their mean.
 _PENALTIES = (1.0, 1e-1, 1e-2, 1e-3, 1e-5, 1e-9)
-_STEPS = {"quick": 2, "standard": 3, "thorough": 15}
-_MOST_ANCHORS = 60
-_BLOCK = 2**18  # numbers in one block of curvatures: what a processor keeps at hand
-_FOLDS = 10
-_NEAR = 1e-9
-_EXACT = 1e-6
-_DONE = 1e-16  # of a squared distance: nothing is left to be fitted
-_SETTLED = 1e-6  # a step that lowers nobody's loss by this share is the last
+_NEWTON_STEPS = {"quick": 2, "standard": 3, "thorough": 15}
+_MAX_ANCHORS = 60
+_BLOCK_NUMBERS = 2**18  # numbers in one block of curvatures: what a processor keeps at hand
+_MAX_FOLDS = 10
+_MIN_DISTANCE = 1e-9
+_EXACT_TOLERANCE = 1e-6
+_MIN_RELATIVE_LOSS = 1e-16  # of a squared distance: nothing is left to be fitted
+_MIN_LOSS_DECREASE = 1e-6  # a step that lowers nobody's loss by this share is the last
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -54,18 +54,19 @@ class Trilateration(Attack):
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"known"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "rotation": 0.85}
+    leak_variant: ClassVar[str] = "three columns"
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
         known = view.known
         assert known is not None
-        Xk, rows = known.X[:_MOST_ANCHORS], known.rows[:_MOST_ANCHORS]
-        Xk, Yk = with_fixed_point(view, Xk, view.Y[rows])
+        Xk, rows = known.X[:_MAX_ANCHORS], known.rows[:_MAX_ANCHORS]
+        Xk, Yk = add_fixed_point(view, Xk, view.Y[rows])
         low, high = view.schema.lows, view.schema.highs
-        steps = _STEPS[view.effort]
+        steps = _NEWTON_STEPS[view.effort]
         candidates, claims = {}, {}
         for name, fit in (("metric", fit_scale), ("ordinal", fit_monotone)):
-            penalty = best_penalty(Xk, Yk, fit, steps)
+            penalty = choose_penalty(Xk, Yk, fit, steps)
 
             def learn(
                 Ya: Floats,
@@ -74,17 +75,17 @@ class Trilateration(Attack):
                 fit: Callable[[Floats, Floats], Distances] = fit,
                 penalty: float = penalty,
             ) -> Floats:
-                return np.clip(located(Xa, Ya, Y, fit(Xa, Ya), penalty, steps), low, high)
+                return np.clip(locate_points(Xa, Ya, Y, fit(Xa, Ya), penalty, steps), low, high)
 
             X_hat = learn(Yk, Xk, view.Y)
-            claims[name] = learned_claim(learn, Yk, Xk, view.Y, X_hat, view.epsilon)
+            claims[name] = learn_claims(learn, Yk, Xk, view.Y, X_hat, view.epsilon)
             candidates[name] = X_hat
             candidates[name][known.rows] = known.X
             claims[name][known.rows] = 1.0
         return Estimate(candidates, claims)
 
 
-def with_fixed_point(view: AttackerView, Xk: Floats, Yk: Floats) -> tuple[Floats, Floats]:
+def add_fixed_point(view: AttackerView, Xk: Floats, Yk: Floats) -> tuple[Floats, Floats]:
     """The anchors and, if their lengths fit that, the point that the map leaves at zero."""
     zero = np.zeros(Xk.shape[1])
     apart = np.triu_indices(len(Xk), 1)
@@ -93,16 +94,18 @@ def with_fixed_point(view: AttackerView, Xk: Floats, Yk: Floats) -> tuple[Floats
             continue
         lengths = np.linalg.norm(Xk - x0, axis=1), np.linalg.norm(Yk, axis=1)
         if len(Xk) == 1:
-            is_fixed = abs(lengths[0][0] - lengths[1][0]) <= _EXACT * lengths[0][0]
+            is_fixed = abs(lengths[0][0] - lengths[1][0]) <= _EXACT_TOLERANCE * lengths[0][0]
         else:
-            pairs = between(Xk, Xk)[apart], between(Yk, Yk)[apart]
-            is_fixed = misfit(*lengths, scale(*pairs)) <= max(1.5 * misfit(*pairs), _EXACT)
+            pairs = pairwise_distances(Xk, Xk)[apart], pairwise_distances(Yk, Yk)[apart]
+            is_fixed = misfit(*lengths, fit_factor(*pairs)) <= max(
+                1.5 * misfit(*pairs), _EXACT_TOLERANCE
+            )
         if is_fixed:
             return np.vstack([Xk, x0]), np.vstack([Yk, np.zeros((1, Yk.shape[1]))])
     return Xk, Yk
 
 
-def scale(original: Floats, released: Floats) -> float:
+def fit_factor(original: Floats, released: Floats) -> float:
     """The factor that brings released distances nearest to the original ones."""
     square = float(released @ released)
     return float(released @ original) / square if square > 0 else 1.0
@@ -110,13 +113,13 @@ def scale(original: Floats, released: Floats) -> float:
 
 def misfit(original: Floats, released: Floats, factor: float | None = None) -> float:
     """Share of the original distances that the scaled released ones do not explain."""
-    error = original - (scale(original, released) if factor is None else factor) * released
+    error = original - (fit_factor(original, released) if factor is None else factor) * released
     return float(np.sqrt(error @ error / max(float(original @ original), _TINY)))
 
 
 def fit_scale(Xk: Floats, Yk: Floats) -> Distances:
     apart = np.triu_indices(len(Xk), 1)
-    factor = scale(between(Xk, Xk)[apart], between(Yk, Yk)[apart])
+    factor = fit_factor(pairwise_distances(Xk, Xk)[apart], pairwise_distances(Yk, Yk)[apart])
     return lambda D: factor * D
 
 
@@ -125,7 +128,7 @@ def fit_monotone(Xk: Floats, Yk: Floats) -> Distances:
     from scipy.optimize import isotonic_regression
 
     apart = np.triu_indices(len(Xk), 1)
-    original, released = between(Xk, Xk)[apart], between(Yk, Yk)[apart]
+    original, released = pairwise_distances(Xk, Xk)[apart], pairwise_distances(Yk, Yk)[apart]
     if len(released) < 3 or np.ptp(released) == 0:
         return fit_scale(Xk, Yk)
     order = np.lexsort((original, released))
@@ -134,7 +137,7 @@ def fit_monotone(Xk: Floats, Yk: Floats) -> Distances:
     counts = np.diff(fitted.blocks)
     x = np.add.reduceat(released[order], starts) / counts
     y = fitted.x[starts]
-    factor = scale(original, released)
+    factor = fit_factor(original, released)
     first, last = (x[0], y[0]), (x[-1], y[-1])
 
     def mapped(D: Floats) -> Floats:
@@ -146,7 +149,7 @@ def fit_monotone(Xk: Floats, Yk: Floats) -> Distances:
     return mapped
 
 
-def best_penalty(
+def choose_penalty(
     Xk: Floats, Yk: Floats, fit: Callable[[Floats, Floats], Distances], steps: int
 ) -> float:
     """The one with which left-out known records are located best."""
@@ -154,16 +157,16 @@ def best_penalty(
     if k < 3:
         return _PENALTIES[-1]
     losses = np.zeros(len(_PENALTIES))
-    for left in folds(k, _FOLDS):
+    for left in split_folds(k, _MAX_FOLDS):
         rest = np.setdiff1d(np.arange(k), left)
         distances = fit(Xk[rest], Yk[rest])
         for which, penalty in enumerate(_PENALTIES):
-            X_hat = located(Xk[rest], Yk[rest], Yk[left], distances, penalty, steps)
+            X_hat = locate_points(Xk[rest], Yk[rest], Yk[left], distances, penalty, steps)
             losses[which] += float(np.linalg.norm(X_hat - Xk[left], axis=1).sum())
     return _PENALTIES[int(np.argmin(losses))]
 
 
-def located(
+def locate_points(
     Xk: Floats, Yk: Floats, Y: Floats, distances: Distances, penalty: float, steps: int
 ) -> Floats:
     """The points whose distances to the anchors ``Xk`` fit those of the rows to ``Yk`` best.
@@ -173,23 +176,23 @@ def located(
     """
     x0 = Xk.mean(axis=0)
     U, S, Vt = np.linalg.svd(Xk - x0, full_matrices=False)
-    r = int(np.sum(1e-10 * S.max(initial=_NEAR) < S))
+    r = int(np.sum(1e-10 * S.max(initial=_MIN_DISTANCE) < S))
     is_open = r < Xk.shape[1]
     A = np.pad(U[:, :r] * S[:r], ((0, 0), (0, int(is_open))))  # (k, r) or (k, r + 1)
     X_hat = np.empty((len(Y), Xk.shape[1]))
     k, width = A.shape
-    size = max(1, _BLOCK // max(k, width * width))
+    size = max(1, _BLOCK_NUMBERS // max(k, width * width))
     for start in range(0, len(Y), size):
         part = slice(start, start + size)
-        wanted = distances(between(Y[part], Yk))
-        X = linear(U[:, :r], S[:r], wanted, penalty)
+        wanted = distances(pairwise_distances(Y[part], Yk))
+        X = solve_linear(U[:, :r], S[:r], wanted, penalty)
         if is_open:
-            X = np.column_stack([X, off_span(A[:, :r], X, wanted)])
-        X_hat[part] = refined(A, wanted, X, penalty, steps)[:, :r] @ Vt[:r]
+            X = np.column_stack([X, distance_off_span(A[:, :r], X, wanted)])
+        X_hat[part] = refine_points(A, wanted, X, penalty, steps)[:, :r] @ Vt[:r]
     return np.asarray(x0 + X_hat)
 
 
-def linear(U: Floats, S: Floats, wanted: Floats, penalty: float) -> Floats:
+def solve_linear(U: Floats, S: Floats, wanted: Floats, penalty: float) -> Floats:
     """|x - a|^2 = w^2, less the mean of all such equations, is linear in x: least squares, in
     the anchors' principal coordinates."""
     A = U * S
@@ -199,55 +202,60 @@ def linear(U: Floats, S: Floats, wanted: Floats, penalty: float) -> Floats:
     return np.asarray((right @ U) * gain)
 
 
-def off_span(A: Floats, X: Floats, wanted: Floats) -> Floats:
+def distance_off_span(A: Floats, X: Floats, wanted: Floats) -> Floats:
     (D,) = (D for _, D in squared_distances(X, A))
     return np.asarray(np.sqrt(np.maximum(np.mean(wanted**2 - D, axis=1), 0.0)))
 
 
-def refined(A: Floats, wanted: Floats, X: Floats, penalty: float, steps: int) -> Floats:
+def refine_points(A: Floats, wanted: Floats, X: Floats, penalty: float, steps: int) -> Floats:
     """Gauss-Newton on the distances; a row keeps its best point.
 
     Errors of distances grow with the distance, so each counts by 1 / (1 + its ratio to the mean).
     """
     k, width = A.shape
-    mean = np.maximum(wanted.mean(axis=1, keepdims=True), _NEAR)
+    mean = np.maximum(wanted.mean(axis=1, keepdims=True), _MIN_DISTANCE)
     W = 1.0 / (1.0 + wanted / mean)  # (n, k)
     # A squared distance is wrong by 2 w times what the distance is.
     weight = penalty * float(np.sum(A**2, axis=0).max()) / 2.0 / mean[:, 0] ** 2
     best, least = X, np.full(len(X), np.inf)
     squares = (A[:, :, None] * A[:, None, :]).reshape(k, width * width)
     for step in range(steps + 1):
-        D = between(X, A)
+        D = pairwise_distances(X, A)
         error = wanted - D
         loss = np.einsum("nk,nk,nk->n", W, error, error)
         loss += weight * np.einsum("nd,nd->n", X, X)
-        is_better = loss < least * (1.0 - _SETTLED)
+        is_better = loss < least * (1.0 - _MIN_LOSS_DECREASE)
         best, least = np.where(is_better[:, None], X, best), np.minimum(loss, least)
-        is_open = is_better & (loss > _DONE * mean[:, 0] ** 2)
+        is_open = is_better & (loss > _MIN_RELATIVE_LOSS * mean[:, 0] ** 2)
         if step == steps or not is_open.any():
             break
-        pull = W * error / np.maximum(D, _NEAR)  # (n, k)
+        pull = W * error / np.maximum(D, _MIN_DISTANCE)  # (n, k)
         slope = (pull.sum(axis=1) - weight)[:, None] * X - pull @ A
-        X = X + np.linalg.solve(_curvature(A, squares, X, W, D, weight), slope[:, :, None])[:, :, 0]
+        X = (
+            X
+            + np.linalg.solve(_compute_curvature(A, squares, X, W, D, weight), slope[:, :, None])[
+                :, :, 0
+            ]
+        )
     return best
 
 
-def _curvature(
+def _compute_curvature(
     A: Floats, squares: Floats, X: Floats, W: Floats, D: Floats, weight: Floats
 ) -> Floats:
     """Sum over the anchors of W (x - a)(x - a)^T / D^2, multiplied out, which is one product of
     matrices; (n, width, width)."""
     k, width = A.shape
-    U = W / np.maximum(D, 1e-4 * D.mean(axis=1, keepdims=True) + _NEAR) ** 2
+    U = W / np.maximum(D, 1e-4 * D.mean(axis=1, keepdims=True) + _MIN_DISTANCE) ** 2
     UA = U @ A  # (n, width)
     H = (U @ squares).reshape(len(X), width, width)
     H += (U.sum(axis=1)[:, None] * X - UA)[:, :, None] * X[:, None, :]
     H -= X[:, :, None] * UA[:, None, :]
-    H += (weight + _NEAR * k)[:, None, None] * np.eye(width)
+    H += (weight + _MIN_DISTANCE * k)[:, None, None] * np.eye(width)
     return np.asarray(H)
 
 
-def between(A: Floats, B: Floats) -> Floats:
+def pairwise_distances(A: Floats, B: Floats) -> Floats:
     """All distances, exact for equal rows; small tables or a slice at a time."""
     D = np.concatenate([part for _, part in squared_distances(A, B)])
     return np.asarray(np.sqrt(D, out=D))

@@ -7,13 +7,13 @@ import pytest
 
 from ppdm_core.attacks import _neighbour_search as _search
 from ppdm_core.attacks import attribute_inference
-from ppdm_core.attacks.attribute_inference import AttributeInference, most_agreed
+from ppdm_core.attacks.attribute_inference import AttributeInference, vote_on_values
 from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public, Response
+from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 
-COPY = Public("copy", "original", ())
+COPY = PublicParameters("copy", "original", ())
 WAYS = ("nearest", "neighbours", "regression", "copy")
 
 
@@ -39,8 +39,8 @@ def right(guess: np.ndarray, X: np.ndarray) -> float:
     return float(np.mean(np.abs(guess - X) <= 0.1))
 
 
-def noisy(law: str, b: float, d: int) -> Public:
-    return Public("noise", "original", (), np.full(d, 0.5), np.eye(d), law, np.full(d, b))
+def noisy(law: str, b: float, d: int) -> PublicParameters:
+    return PublicParameters("noise", "original", (), np.full(d, 0.5), np.eye(d), law, np.full(d, b))
 
 
 def test_hand_worked_rows():
@@ -53,9 +53,9 @@ def test_hand_worked_rows():
 
 def test_the_value_that_most_weight_agrees_on():
     values = np.array([[0.1, 0.5, 0.52, 0.9]])
-    assert most_agreed(values, np.array([[1.5, 1.0, 1.0, 1.0]]), 0.1).tolist() == [0.5]
-    assert most_agreed(values, np.array([[3.0, 1.0, 1.0, 1.0]]), 0.1).tolist() == [0.1]
-    assert most_agreed(np.array([[2.0, 1.0, 1.0]]), np.ones((1, 3)), 0.0).tolist() == [1.0]
+    assert vote_on_values(values, np.array([[1.5, 1.0, 1.0, 1.0]]), 0.1).tolist() == [0.5]
+    assert vote_on_values(values, np.array([[3.0, 1.0, 1.0, 1.0]]), 0.1).tolist() == [0.1]
+    assert vote_on_values(np.array([[2.0, 1.0, 1.0]]), np.ones((1, 3)), 0.0).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -92,7 +92,9 @@ def test_mixed_components_and_the_other_values_give_the_last_one():
     rng = np.random.default_rng(4)
     X = rng.uniform(0, 1, (200, 5))
     L = np.linalg.qr(rng.standard_normal((5, 5)))[0][:, :3]
-    public = Public("pca", "components", (), np.full(5, 0.5), L, "normal", np.full(3, 0.005))
+    public = PublicParameters(
+        "pca", "components", (), np.full(5, 0.5), L, "normal", np.full(3, 0.005)
+    )
     Z = (X - 0.5) @ L + rng.normal(0, 0.005, (200, 3))
     tables = {"inverse": 0.5 + Z @ L.T}
     got = guesses(make_view(Z, X, public=public, reconstructions=tables))
@@ -142,11 +144,13 @@ def categories(n: int, gamma: float, seed: int) -> AttackerView:
     columns = tuple(Categorical(f"c{j}", tuple("abcde")) for j in range(7))
     responses = tuple(Response(column, gamma) for column in columns)
     C = rng.integers(0, 5, (n, 7)).astype(np.int32)
-    said = np.where(rng.random(C.shape) < responses[0].kept, C, rng.integers(0, 5, C.shape))
+    said = np.where(
+        rng.random(C.shape) < responses[0].keep_probability, C, rng.integers(0, 5, C.shape)
+    )
     return AttackerView(
         Y=np.zeros((n, 0)),
         label=np.zeros(n, dtype=np.int32),
-        public=Public("randomized_response", "original", (), responses=responses),
+        public=PublicParameters("randomized_response", "original", (), responses=responses),
         schema=Schema((), columns),
         epsilon=0.1,
         C=said.astype(np.int32),
@@ -168,8 +172,8 @@ def test_a_large_table_is_searched_without_the_column_too(monkeypatch):
     X = rng.uniform(0, 1, (300, 8))
     view = make_view(X + 1e-4, X[:40])
     exact = guesses(view)["nearest:released"]
-    monkeypatch.setattr(attribute_inference, "_EXACT_ROWS", 50)
-    monkeypatch.setattr(_search, "_ALL_AT_ONCE", 50)
+    monkeypatch.setattr(attribute_inference, "_MAX_EXACT_ROWS", 50)
+    monkeypatch.setattr(_search, "_MAX_EXACT_ROWS", 50)
     found = guesses(view)["nearest:released"]
     np.testing.assert_allclose(found, exact)
     garbled = X[:40].copy()
@@ -201,4 +205,4 @@ def test_without_targets_or_a_common_space_it_does_not_apply():
     with pytest.raises(NotApplicable, match="attribute_inference needs full records"):
         guesses(replace(view, targets=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
-        guesses(replace(view, public=Public("rotation", "rotated", ())))
+        guesses(replace(view, public=PublicParameters("rotation", "rotated", ())))

@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 from scipy.fft import dct
 
-from ppdm_core.attacks._column_matching import assigned, by_law, transport_costs
-from ppdm_core.attacks.column_order import ColumnOrder, Sequence
+from ppdm_core.attacks._column_matching import (
+    assign_columns,
+    match_by_distribution,
+    transport_costs,
+)
+from ppdm_core.attacks.column_order import ColumnOrder, ColumnTransform
 from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 
 DCT = {"transform": "orthonormal DCT-II"}
@@ -29,7 +33,7 @@ def make_view(X, Y, facts=DCT, **held) -> AttackerView:
     return AttackerView(
         Y=Y,
         label=np.zeros(len(Y), dtype=np.int32),
-        public=Public("dct_fuzzy", "rotated", columns, facts=facts),
+        public=PublicParameters("dct_fuzzy", "rotated", columns, facts=facts),
         schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(X.shape[1]))),
         epsilon=0.1,
         **held,
@@ -98,8 +102,8 @@ def test_any_secret_order_of_original_columns_and_a_public_order_and_centre():
     view = make_view(X, cosines((X - centre)[:, order])[:, rng.permutation(6)], facts)
     view = replace(view, records=X[:3], public=replace(view.public, centre=centre))
     np.testing.assert_allclose(attack(view).candidates["value"], X, atol=1e-9)
-    transform = Sequence.of(view)
-    np.testing.assert_allclose(transform.backward(transform.forward(X)), X, atol=1e-12)
+    transform = ColumnTransform.from_view(view)
+    np.testing.assert_allclose(transform.invert(transform.transform(X)), X, atol=1e-12)
 
 
 def test_moves_find_what_brute_force_finds():
@@ -117,8 +121,8 @@ def test_moves_find_what_brute_force_finds():
         return cost[list(order), range(3)].sum() + np.sum(apart**2) / 2
 
     best = min(permutations(range(5), 3), key=total)
-    found = by_law(F, Y, cost)
-    assert total(tuple(found)) <= total(tuple(assigned(cost))) + 1e-12
+    found = match_by_distribution(F, Y, cost)
+    assert total(tuple(found)) <= total(tuple(assign_columns(cost))) + 1e-12
     np.testing.assert_allclose(total(tuple(found)), total(best))
 
 
@@ -162,7 +166,10 @@ def test_rows_may_stand_anywhere():
     [
         ({"known": None}, "needs a known record"),
         ({"Y": np.ones((3, 4))}, "no more released columns"),
-        ({"public": Public("copy", "original", ("a", "b", "c"))}, "columns whose order is secret"),
+        (
+            {"public": PublicParameters("copy", "original", ("a", "b", "c"))},
+            "columns whose order is secret",
+        ),
     ],
 )
 def test_where_it_does_not_apply_it_says_why(changed, why):

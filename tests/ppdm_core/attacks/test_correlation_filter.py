@@ -7,13 +7,13 @@ import pytest
 
 from ppdm_core.attacks.correlation_filter import (
     CorrelationFilter,
-    counts,
-    noisy_directions,
+    choose_counts,
+    find_noise_directions,
     spectral_factors,
 )
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 
 
@@ -25,7 +25,9 @@ def make_view(Y, b, *, law="normal", loadings=None, bound=1.0, **facts) -> Attac
     return AttackerView(
         Y=Y,
         label=np.zeros(len(Y), dtype=np.int32),
-        public=Public("noise", space, (), centre, loadings, law=law, scales=scales, facts=facts),
+        public=PublicParameters(
+            "noise", space, (), centre, loadings, law=law, scales=scales, facts=facts
+        ),
         schema=Schema(tuple(Numeric(f"x{i}", 1 - bound, bound) for i in range(d))),
         epsilon=0.1,
     )
@@ -54,14 +56,14 @@ def test_hand_worked_projection():
 
 
 def test_counts_are_all_up_to_twenty_and_then_few():
-    assert counts(3, 99) == [1, 2, 3]
-    assert counts(20, 99) == list(range(1, 21))
-    many = counts(216, 99)
+    assert choose_counts(3, 99) == [1, 2, 3]
+    assert choose_counts(20, 99) == list(range(1, 21))
+    many = choose_counts(216, 99)
     assert many[:20] == list(range(1, 21))
     assert many[-1] == 216
     assert len(many) < 35
     assert many == sorted(set(many))
-    assert counts(216, 4) == [1, 6, 36, 216]
+    assert choose_counts(216, 4) == [1, 6, 36, 216]
 
 
 def test_factors_by_hand():
@@ -89,7 +91,7 @@ def test_factors_are_the_best_that_a_filter_of_singular_values_can_do():
 
 def test_noise_of_lower_rank_has_as_many_directions():
     M = np.random.default_rng(2).normal(0, 1, (5, 3))
-    Q, deviation = noisy_directions(M @ M.T)
+    Q, deviation = find_noise_directions(M @ M.T)
     np.testing.assert_allclose((Q * deviation**2) @ Q.T, M @ M.T, atol=1e-9)
     np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-12)
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_core.attacks._label_groups import OneClass
-from ppdm_core.attacks.kernel_support import NOBODY, KernelSupport, support
+from ppdm_core.attacks._label_groups import LabelGroup
+from ppdm_core.attacks.kernel_support import NO_ROW_LOG_ODDS, KernelSupport, compute_support
 from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.numerics.kernel_model import Kernel, Surroundings
+from ppdm_core.numerics.kernel_model import Kernel, KernelSetting
 from tests.contract.scene_source_record import drawn, people, picked, public, schema
 from tests.support.membership_views import kernel_scene as weak
 
@@ -29,10 +29,10 @@ def played(view: AttackerView) -> dict[str, np.ndarray]:
 
 def test_the_odds_by_hand():
     Y, X = np.array([[0.5], [0.1], [0.9]]), np.array([[0.4], [0.7]])
-    around = Surroundings.of(public(d=1), schema(1), Y)
-    one = OneClass(np.arange(3), np.arange(2), Y, X, Y, around)
+    around = KernelSetting.of(public(d=1), schema(1), Y)
+    one = LabelGroup(np.arange(3), np.arange(2), Y, X, Y, around)
     kernel = Kernel(*(np.array([v]) for v in (0.25, 0.0, 0.0, 0.0, 1.0)))
-    count, weight, odds = support(one, kernel, 3.0)
+    count, weight, odds = compute_support(one, kernel, 3.0)
     assert count.tolist() == [1, 2]
     g = np.exp(one.background)
     K = 0.75 * (1 - np.array([0.4, 0.8, 0.8]) ** 2) / 0.25  # first-first, second-first, second-last
@@ -86,7 +86,7 @@ def test_no_row_and_no_class():
     found = played(replace(view, targets=replace(view.targets, X=X, label=label)))
     assert found["count"][:2].tolist() == [0, 0]
     assert found["likelihood"][0] == found["likelihood"].min(initial=0, where=label < 7)
-    assert found["likelihood"][1] == NOBODY
+    assert found["likelihood"][1] == NO_ROW_LOG_ODDS
     assert all(np.isfinite(score).all() for score in found.values())
 
 

@@ -5,10 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_core.attacks.known_pairs import KnownPairs, breach_probability, find_frame, haar
+from ppdm_core.attacks.known_pairs import (
+    KnownPairs,
+    breach_probability,
+    find_rotation,
+    random_orthogonal,
+)
 from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 
 ESTIMATORS = ("uniform", "projection", "optimal")
@@ -24,7 +29,9 @@ def make_view(X, Y, known, *, epsilon=0.1, centre=None) -> AttackerView:
     return AttackerView(
         Y=Y,
         label=np.zeros(len(X), dtype=np.int32),
-        public=Public("rotation", "rotated", tuple(f"y{i}" for i in range(Y.shape[1])), centre),
+        public=PublicParameters(
+            "rotation", "rotated", tuple(f"y{i}" for i in range(Y.shape[1])), centre
+        ),
         schema=Schema(tuple(Numeric(f"x{i}", -9.0, 9.0) for i in range(d))),
         epsilon=epsilon,
         known=KnownRows(X[known], np.asarray(known)),
@@ -96,7 +103,7 @@ def test_optimal_attacker_is_never_worse_and_a_larger_ball_never_holds_less(
 
 def test_haar_has_no_preferred_direction():
     rng = np.random.default_rng(5)
-    Q = np.array([haar(3, rng) for _ in range(2_000)])
+    Q = np.array([random_orthogonal(3, rng) for _ in range(2_000)])
     np.testing.assert_allclose(
         Q @ Q.transpose(0, 2, 1), np.tile(np.eye(3), (2_000, 1, 1)), atol=1e-12
     )
@@ -124,7 +131,7 @@ def test_one_translated_pair_too_few_leaves_a_sign():
     rng = np.random.default_rng(2)
     X = rng.normal(2.0, 1.0, (60, 5))
     view = make_view(X, X @ rotation(5, rng).T - 3.0, np.arange(5))
-    frame = find_frame(view, view.known)
+    frame = find_rotation(view, view.known)
     assert frame.freedom == 1
     assert not frame.fixed_origin
     claims = KnownPairs().attack(view, rng).claims["uniform"]
@@ -136,7 +143,7 @@ def test_map_about_the_published_centre_is_found():
     rng = np.random.default_rng(3)
     X, centre = rng.uniform(0, 1, (40, 4)), np.full(4, 0.5)
     view = make_view(X, (X - centre) @ rotation(4, rng).T, np.arange(4), centre=centre)
-    assert find_frame(view, view.known).freedom == 0  # a translation would cost one pair
+    assert find_rotation(view, view.known).freedom == 0  # a translation would cost one pair
     np.testing.assert_allclose(KnownPairs().attack(view, rng).candidates["optimal"], X, atol=1e-8)
 
 
@@ -146,7 +153,7 @@ def test_dependent_known_records_count_by_their_rank():
     X[3] = X[0] + X[1] - 2 * X[2]
     X[4] = 0.5 * X[0]
     view = make_view(X, X @ rotation(6, rng).T, np.arange(5))
-    assert find_frame(view, view.known).freedom == 3
+    assert find_rotation(view, view.known).freedom == 3
     claims = KnownPairs().attack(view, rng).claims["uniform"]
     span = np.linalg.svd(X[:3], full_matrices=False)[2]
     distance = np.linalg.norm(X - X @ span.T @ span, axis=1)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_core.attacks._fast_ica import independent_components, strength
-from ppdm_core.attacks.known_sample_ica import KnownSampleIca, match
+from ppdm_core.attacks._fast_ica import fit_independent_components, negentropy
+from ppdm_core.attacks.known_sample_ica import KnownSampleIca, match_components
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 
@@ -21,7 +21,9 @@ def make_view(Y, sample, *, keeps=True, space="rotated", facts=None):
     return AttackerView(
         Y=Y,
         label=np.zeros(len(Y), dtype=np.int32),
-        public=Public("any", space, columns, preserves_distances=keeps, facts=facts or {}),
+        public=PublicParameters(
+            "any", space, columns, preserves_distances=keeps, facts=facts or {}
+        ),
         schema=Schema(tuple(Numeric(f"x{i}", -99.0, 99.0) for i in range(sample.shape[1]))),
         epsilon=0.1,
         sample=sample,
@@ -66,7 +68,7 @@ def test_components_are_found_up_to_order_and_sign():
     rng = np.random.default_rng(1)
     sources = parts(rng, 4_000, 4)
     A = rng.normal(size=(4, 4))
-    found = independent_components(sources @ A, rng)
+    found = fit_independent_components(sources @ A, rng)
     U = found.components(sources @ A, found.mean)
     likeness = np.abs(np.corrcoef(U.T, sources.T)[:4, 4:])
     assert np.sort(likeness.max(axis=0)).min() > 0.98
@@ -78,7 +80,7 @@ def test_components_are_found_up_to_order_and_sign():
 def test_a_normal_number_has_no_strength():
     rng = np.random.default_rng(2)
     U = np.column_stack([rng.standard_normal(200_000), rng.choice([-1.0, 1.0], 200_000)])
-    weak, strong = strength(U)
+    weak, strong = negentropy(U)
     assert weak < 1e-3
     # exp(-1/2) against sqrt(1/2), squared, times 24 / (16 sqrt 3 - 27)
     assert strong == pytest.approx(33.6694 * (0.606531 - 0.707107) ** 2, rel=1e-2)
@@ -88,10 +90,10 @@ def test_matching_by_hand():
     # Column 0 of V is column 1 of U turned round; column 1 is column 0 moved by 0.5.
     U = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 5.0]])
     V = np.array([[0.0, 2.5], [-5.0, 0.5], [-1.0, 1.5]])
-    T, cost = match(U, V)
+    T, cost = match_components(U, V)
     assert T.tolist() == [[0, -1], [1, 0]]
     assert cost == pytest.approx((0.0 + 0.5) / 2)
-    assert match(U, V + np.array([0.0, 90.0]))[1] == pytest.approx(
+    assert match_components(U, V + np.array([0.0, 90.0]))[1] == pytest.approx(
         (0.0 + 1.0) / 2
     )  # never more than one
 
@@ -101,7 +103,7 @@ def test_matching_by_hand():
 def test_a_rotation_of_independent_parts_is_undone(seed, translated):
     rng = np.random.default_rng(seed)
     X, sample = population(rng, 1_500, 4), population(rng, 600, 4)
-    Y = X @ haar(4, rng) + (rng.normal(0, 9, 4) if translated else 0.0)
+    Y = X @ random_orthogonal(4, rng) + (rng.normal(0, 9, 4) if translated else 0.0)
     facts = {"translation": "secret"} if translated else None
     estimate = attack(make_view(Y, sample, facts=facts))
     assert set(estimate.candidates) == {"matched", "affine", "orthogonal", "overlay"}
@@ -135,7 +137,7 @@ def test_two_of_three_columns_of_independent_parts():
 def test_other_people_tell_nothing(seed):
     rng = np.random.default_rng(20 + seed)
     X, sample = population(rng, 800, 4), population(rng, 300, 4)
-    estimate = attack(make_view(population(rng, 800, 4) @ haar(4, rng), sample))
+    estimate = attack(make_view(population(rng, 800, 4) @ random_orthogonal(4, rng), sample))
     for name, X_hat in estimate.candidates.items():
         assert breach(X, X_hat) <= breach(X, guess(X)) + 0.03, name
 
@@ -143,10 +145,12 @@ def test_other_people_tell_nothing(seed):
 def test_normal_parts_are_named_as_hopeless():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((1_000, 3))
-    notes = attack(make_view(X @ haar(3, rng), X[:300])).notes
+    notes = attack(make_view(X @ random_orthogonal(3, rng), X[:300])).notes
     assert notes["strength"] < 0.02
     other = parts(rng, 1_000, 3)
-    assert attack(make_view(other @ haar(3, rng), other[:300])).notes["strength"] > 0.05
+    assert (
+        attack(make_view(other @ random_orthogonal(3, rng), other[:300])).notes["strength"] > 0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,7 +190,7 @@ def test_where_it_does_not_apply():
 def test_order_of_rows_and_state_of_the_generator():
     rng = np.random.default_rng(10)
     X, sample = population(rng, 300, 3), population(rng, 100, 3)
-    view = make_view(X @ haar(3, rng), sample)
+    view = make_view(X @ random_orthogonal(3, rng), sample)
     order = rng.permutation(300)
     one, again, other = attack(view, 1), attack(view, 1), attack(replace(view, Y=view.Y[order]), 1)
     for name, X_hat in one.candidates.items():

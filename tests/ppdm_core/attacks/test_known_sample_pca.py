@@ -10,28 +10,28 @@ import numpy as np
 import pytest
 
 from ppdm_core.attacks._axis_signs import (
-    best_of_all,
-    coordinate_evidence,
-    cross_terms,
+    choose_signs_jointly,
+    compute_coordinate_evidence,
     mean_distances,
+    sum_cross_distances,
 )
-from ppdm_core.attacks._known_map import origin_of
-from ppdm_core.attacks._rigid_registration import Overlay, climb, snapped
+from ppdm_core.attacks._rigid_registration import RigidMap, run_em, snap_to_rows
+from ppdm_core.attacks._secret_map import find_origin
 from ppdm_core.attacks.known_sample_pca import (
     KnownSamplePca,
-    affordable_rows,
-    axis_evidence,
-    best_signs,
-    exhaustive_signs,
-    hybrid_signs,
-    matched_axes,
-    with_best_signs,
+    choose_best_signs,
+    choose_exhaustive_signs,
+    choose_hybrid_signs,
+    compute_axis_evidence,
+    count_affordable_rows,
+    estimate_with_best_signs,
+    match_axes,
 )
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 BY_SIGNS = ("coordinate", "moments", "hybrid", "exhaustive")
 
@@ -44,7 +44,9 @@ def make_view(Y, sample, *, effort="standard", space="rotated", keeps=True, fact
     return AttackerView(
         Y=Y,
         label=np.zeros(len(Y), dtype=np.int32),
-        public=Public("any", space, columns, preserves_distances=keeps, facts=facts or {}),
+        public=PublicParameters(
+            "any", space, columns, preserves_distances=keeps, facts=facts or {}
+        ),
         schema=schema,
         epsilon=0.1,
         sample=sample,
@@ -54,7 +56,7 @@ def make_view(Y, sample, *, effort="standard", space="rotated", keeps=True, fact
 
 def skewed(rng, n, d, decay=0.7):
     """Long right tails, a variance of its own for each column, then mixed."""
-    mixing = haar(d, np.random.default_rng(d))
+    mixing = random_orthogonal(d, np.random.default_rng(d))
     return rng.gamma(1.5, 1.0, (n, d)) * decay ** np.arange(d) @ mixing
 
 
@@ -93,25 +95,25 @@ def test_all_sign_choices_agree_with_brute_force():
     rng = np.random.default_rng(1)
     A, B = rng.normal(0.3, 1, (7, 5)), rng.normal(0.3, 1, (9_000, 5))  # several blocks
     free = np.array([3, 0, 4])
-    terms = cross_terms(A, B, free)
+    terms = sum_cross_distances(A, B, free)
     for bits in product((0, 1), repeat=3):
         D = np.ones(5)
         D[free] = 1.0 - 2.0 * np.array(bits)
         wanted = np.linalg.norm((A * D)[:, None] - B, axis=2).sum()
         assert terms[sum(bit << k for k, bit in enumerate(bits))] == pytest.approx(wanted)
-    chosen = best_of_all(A, B, np.ones(5), free)
+    chosen = choose_signs_jointly(A, B, np.ones(5), free)
     assert np.linalg.norm((A * chosen)[:, None] - B, axis=2).sum() == pytest.approx(terms.min())
 
 
 def test_more_than_twenty_signs_are_refused():
     with pytest.raises(ValueError, match="too many"):
-        cross_terms(np.ones((2, 21)), np.ones((2, 21)), np.arange(21))
+        sum_cross_distances(np.ones((2, 21)), np.ones((2, 21)), np.arange(21))
 
 
 def test_evidence_is_the_mean_over_all_pairs():
     rng = np.random.default_rng(2)
     A, B = rng.gamma(1, 1, (20, 3)), rng.gamma(1, 1, (50, 3)) * [1, -1, 1]
-    evidence = coordinate_evidence(A, B)
+    evidence = compute_coordinate_evidence(A, B)
     pairs = np.abs(-A[:, None] - B) - np.abs(A[:, None] - B)
     np.testing.assert_allclose(evidence.difference, pairs.mean(axis=(0, 1)))
     assert evidence.signs.tolist() == [1, -1, 1]
@@ -122,7 +124,9 @@ def test_evidence_of_a_symmetric_law_is_no_wider_than_standard_normal():
     rng = np.random.default_rng(3)
     z = np.concatenate(
         [
-            coordinate_evidence(rng.standard_normal((60, 20)), rng.standard_normal((400, 20))).z
+            compute_coordinate_evidence(
+                rng.standard_normal((60, 20)), rng.standard_normal((400, 20))
+            ).z
             for _ in range(30)
         ]
     )
@@ -132,12 +136,12 @@ def test_evidence_of_a_symmetric_law_is_no_wider_than_standard_normal():
 
 
 def test_work_that_all_signs_may_cost():
-    assert affordable_rows(12, 250, 5_000, 1e10) == 5_000
-    assert affordable_rows(12, 250, 100_000, 2e9) == 1953  # 2e9 / 4096 / 250
-    assert affordable_rows(17, 250, 5_000, 2e9) == 0  # fewer than 20,000 pairs
-    assert affordable_rows(17, 10, 50, 2e9) == 50  # but here they are all there are
-    assert affordable_rows(21, 250, 5_000, 1e99) == 0
-    assert affordable_rows(3, 250, 5_000, 0.0) == 0
+    assert count_affordable_rows(12, 250, 5_000, 1e10) == 5_000
+    assert count_affordable_rows(12, 250, 100_000, 2e9) == 1953  # 2e9 / 4096 / 250
+    assert count_affordable_rows(17, 250, 5_000, 2e9) == 0  # fewer than 20,000 pairs
+    assert count_affordable_rows(17, 10, 50, 2e9) == 50  # but here they are all there are
+    assert count_affordable_rows(21, 250, 5_000, 1e99) == 0
+    assert count_affordable_rows(3, 250, 5_000, 0.0) == 0
 
 
 # -- known answers ----------------------------------------------------------------------------
@@ -159,7 +163,7 @@ def test_four_records_and_a_quarter_turn():
 def test_a_rotation_is_undone_with_people_of_the_same_population(seed, translated):
     rng = np.random.default_rng(seed)
     X, sample = people(rng, 500, 5), people(rng, 120, 5)
-    Y = X @ haar(5, rng) + (rng.normal(0, 9, 5) if translated else 0.0)
+    Y = X @ random_orthogonal(5, rng) + (rng.normal(0, 9, 5) if translated else 0.0)
     view = make_view(Y, sample, facts={"translation": "secret"} if translated else None)
     estimate = attack(view)
     assert breach(X, estimate.candidates["overlay"]) >= 0.9
@@ -173,22 +177,22 @@ def test_a_rotation_is_undone_with_people_of_the_same_population(seed, translate
 def test_a_sample_out_of_the_release_gives_it_away_exactly(seed):
     rng = np.random.default_rng(seed)
     X = people(rng, 800, 6)  # more rows than the overlay climbs on at first
-    view = make_view(X @ haar(6, rng), X[rng.permutation(800)[:60]])
+    view = make_view(X @ random_orthogonal(6, rng), X[rng.permutation(800)[:60]])
     np.testing.assert_allclose(attack(view).candidates["overlay"], X, atol=1e-6)
 
 
 def test_the_whole_release_is_asked_for_the_sample():
     rng = np.random.default_rng(4)
     X = skewed(rng, 5_000, 4)
-    M = haar(4, rng)
+    M = random_orthogonal(4, rng)
     Y, sample = X @ M, X[:60]
     tilted = M.T.copy()
     tilted[:, 0] += 0.02  # a little off
-    found = snapped(Overlay(np.zeros(4), np.zeros(4), tilted), sample, Y, has_origin=True)
-    np.testing.assert_allclose(found.answer(Y), X, atol=1e-8)
+    found = snap_to_rows(RigidMap(np.zeros(4), np.zeros(4), tilted), sample, Y, has_origin=True)
+    np.testing.assert_allclose(found.apply(Y), X, atol=1e-8)
     strangers = skewed(rng, 60, 4)
-    start = Overlay(np.zeros(4), np.zeros(4), tilted)
-    assert snapped(start, strangers, Y, has_origin=True) is start
+    start = RigidMap(np.zeros(4), np.zeros(4), tilted)
+    assert snap_to_rows(start, strangers, Y, has_origin=True) is start
 
 
 def test_equal_variances_defeat_the_axes_but_not_the_overlay():
@@ -196,7 +200,9 @@ def test_equal_variances_defeat_the_axes_but_not_the_overlay():
     X, sample = people(rng, 500, 2), people(rng, 80, 2)
     whitening = np.linalg.inv(np.linalg.cholesky(np.cov(X.T))).T
     X, sample = X @ whitening, sample @ whitening  # no direction varies more than another
-    estimate = attack(make_view(X @ haar(2, rng), sample, facts={"translation": "secret"}))
+    estimate = attack(
+        make_view(X @ random_orthogonal(2, rng), sample, facts={"translation": "secret"})
+    )
     *axes, overlay = (error(X, estimate.candidates[name]) for name in (*BY_SIGNS, "overlay"))
     assert overlay < 0.05
     assert min(axes) > 3 * overlay
@@ -205,9 +211,9 @@ def test_equal_variances_defeat_the_axes_but_not_the_overlay():
 def test_a_climb_never_ends_below_its_start():
     rng = np.random.default_rng(6)
     X, sample = skewed(rng, 300, 3), skewed(rng, 60, 3)
-    Q = haar(3, rng)
+    Q = random_orthogonal(3, rng)
     values = [
-        climb(Q, sample, X, has_origin=True, is_search=False, steps=steps).likelihood
+        run_em(Q, sample, X, has_origin=True, is_search=False, steps=steps).likelihood
         for steps in (1, 2, 4, 8, 16)
     ]
     assert all(a <= b + 1e-9 for a, b in pairwise(values))
@@ -220,7 +226,7 @@ def test_a_climb_never_ends_below_its_start():
 def test_independent_noise_tells_nothing(seed):
     rng = np.random.default_rng(seed)
     X, sample = skewed(rng, 400, 4), skewed(rng, 60, 4)
-    Y = skewed(rng, 400, 4) @ haar(4, rng)  # of other people
+    Y = skewed(rng, 400, 4) @ random_orthogonal(4, rng)  # of other people
     estimate = attack(make_view(Y, sample, effort="quick"))
     baseline = breach(X, np.broadcast_to(X.mean(axis=0), X.shape))
     for name, X_hat in estimate.candidates.items():
@@ -233,13 +239,13 @@ def test_signs_of_a_centred_normal_law_are_a_lottery_and_it_says_so():
         rng = np.random.default_rng(seed)
         scales = np.array([4.0, 2.0, 1.0])
         X, sample = rng.standard_normal((2, 300, 3)) * scales
-        view = make_view(X @ haar(3, rng), sample, effort="quick")
-        axes = matched_axes(view, sample)
-        truth = best_signs(axes, view.Y, X)
-        evidence = axis_evidence(axes)
+        view = make_view(X @ random_orthogonal(3, rng), sample, effort="quick")
+        axes = match_axes(view, sample)
+        truth = choose_best_signs(axes, view.Y, X)
+        evidence = compute_axis_evidence(axes)
         right.append(np.all(evidence.signs == truth))
         confident.append(np.abs(evidence.z) > 3)
-        best.append(error(X, with_best_signs(view, X)))
+        best.append(error(X, estimate_with_best_signs(view, X)))
     assert np.mean(right) < 0.42  # 1/8 by chance; four standard errors
     assert np.mean(confident) < 0.05
     assert np.mean(best) < 0.2  # the axes are fine
@@ -251,16 +257,16 @@ def test_signs_of_a_centred_normal_law_are_a_lottery_and_it_says_so():
 def test_origin():
     rng = np.random.default_rng(7)
     X = skewed(rng, 200, 3)
-    Y = X @ haar(3, rng)
+    Y = X @ random_orthogonal(3, rng)
     view = make_view(Y, X)
-    assert origin_of(view, X).tolist() == [0, 0, 0]
-    assert origin_of(make_view(Y, X, facts={"translation": "secret"}), X) is None
-    assert origin_of(make_view(Y, X, space="embedded"), X) is None
-    assert origin_of(make_view(Y, X, space="components"), X) is None
-    assert origin_of(make_view(Y + 20.0, X), X) is None  # says rotation, but is shifted
+    assert find_origin(view, X).tolist() == [0, 0, 0]
+    assert find_origin(make_view(Y, X, facts={"translation": "secret"}), X) is None
+    assert find_origin(make_view(Y, X, space="embedded"), X) is None
+    assert find_origin(make_view(Y, X, space="components"), X) is None
+    assert find_origin(make_view(Y + 20.0, X), X) is None  # says rotation, but is shifted
     public = replace(view.public, centre=np.full(3, 0.5))
-    turned = replace(view, public=public, Y=(X - 0.5) @ haar(3, rng))
-    assert origin_of(turned, X).tolist() == [0.5, 0.5, 0.5]
+    turned = replace(view, public=public, Y=(X - 0.5) @ random_orthogonal(3, rng))
+    assert find_origin(turned, X).tolist() == [0.5, 0.5, 0.5]
     assert breach(X, attack(turned).candidates["overlay"]) > 0.9
 
 
@@ -268,7 +274,13 @@ def test_an_unknown_scale_is_fitted():
     rng = np.random.default_rng(8)
     X, sample = people(rng, 400, 4), people(rng, 80, 4)
     estimate = attack(
-        make_view(7.0 * X @ haar(4, rng), sample, keeps=False, space="embedded", effort="quick")
+        make_view(
+            7.0 * X @ random_orthogonal(4, rng),
+            sample,
+            keeps=False,
+            space="embedded",
+            effort="quick",
+        )
     )
     assert error(X, estimate.candidates["overlay"]) < 0.15
 
@@ -277,7 +289,7 @@ def test_fewer_released_columns_give_the_leading_axes():
     rng = np.random.default_rng(9)
     X, sample = people(rng, 400, 5), people(rng, 80, 5)
     vectors = np.linalg.eigh(np.cov(X.T))[1][:, ::-1]
-    Y = (X - X.mean(axis=0)) @ vectors[:, :3] @ haar(3, rng)
+    Y = (X - X.mean(axis=0)) @ vectors[:, :3] @ random_orthogonal(3, rng)
     estimate = attack(make_view(Y, sample, space="embedded", keeps=False, effort="quick"))
     limit = error(X, X.mean(axis=0) + (X - X.mean(axis=0)) @ vectors[:, :3] @ vectors[:, :3].T)
     assert error(X, estimate.candidates["overlay"]) < limit + 0.1
@@ -334,7 +346,7 @@ def test_where_it_does_not_apply():
 def test_order_of_rows_and_state_of_the_generator():
     rng = np.random.default_rng(10)
     X, sample = people(rng, 700, 3), people(rng, 160, 3)  # both larger than the search's parts
-    view = make_view(X @ haar(3, rng), sample, effort="quick")
+    view = make_view(X @ random_orthogonal(3, rng), sample, effort="quick")
     order = rng.permutation(700)
     one, again, other = attack(view, 1), attack(view, 1), attack(replace(view, Y=view.Y[order]), 1)
     for name, X_hat in one.candidates.items():
@@ -354,7 +366,7 @@ def test_normal_records_of_the_paper_are_recovered_and_better_with_more_of_a_sam
             rng = np.random.default_rng(seed)
             law = ((-10.0, 10.0), ((1.0, 1.5), (1.5, 3.0)))
             X, sample = (rng.multivariate_normal(*law, n) for n in (1_000, int(1_000 * share)))
-            candidates = attack(make_view(X @ haar(2, rng), sample)).candidates
+            candidates = attack(make_view(X @ random_orthogonal(2, rng), sample)).candidates
             found.append([error(X, candidates[name]) for name in (*BY_SIGNS, "overlay")])
         means[share] = np.mean(found, axis=0)
     assert np.all(means[0.05] < 0.06)  # almost overlap
@@ -376,7 +388,7 @@ def test_adult_of_the_paper_is_recovered_and_better_with_more_of_a_sample(shared
             order = rng.permutation(len(X_all))
             cut = int(len(X_all) / (1 + share))
             X, sample = X_all[order[:cut]], X_all[order[cut:]]
-            candidates = attack(make_view(X @ haar(3, rng), sample)).candidates
+            candidates = attack(make_view(X @ random_orthogonal(3, rng), sample)).candidates
             found.append([error(X, candidates[name]) for name in ("hybrid", "overlay")])
         means[share] = np.mean(found, axis=0)
     assert np.all(means[0.05] < 0.1)
@@ -393,11 +405,15 @@ def test_the_hybrid_is_at_least_as_often_right_as_all_signs(law):
         if law == "skewed":
             X = skewed(rng, n + p, d) - skewed(np.random.default_rng(0), 9_000, d).mean(axis=0)
         else:
-            X = (rng.standard_normal((n + p, d)) + 0.2) * 0.7 ** np.arange(d) @ haar(d, rng)
-        view = make_view(X[p:] @ haar(d, rng), X[:p])
-        axes = matched_axes(view, X[:p])
-        truth = best_signs(axes, view.Y, X[p:])
-        hybrid.append(hybrid_signs(axes, axis_evidence(axes), 8, rng) == truth)
-        exhaustive.append(exhaustive_signs(axes, n, rng) == truth)
+            X = (
+                (rng.standard_normal((n + p, d)) + 0.2)
+                * 0.7 ** np.arange(d)
+                @ random_orthogonal(d, rng)
+            )
+        view = make_view(X[p:] @ random_orthogonal(d, rng), X[:p])
+        axes = match_axes(view, X[:p])
+        truth = choose_best_signs(axes, view.Y, X[p:])
+        hybrid.append(choose_hybrid_signs(axes, compute_axis_evidence(axes), 8, rng) == truth)
+        exhaustive.append(choose_exhaustive_signs(axes, n, rng) == truth)
     assert np.mean(hybrid) >= np.mean(exhaustive)
     assert np.mean(np.all(hybrid, axis=1)) >= np.mean(np.all(exhaustive, axis=1))

@@ -9,10 +9,10 @@ from ppdm_core.attacks import linkability
 from ppdm_core.attacks.linkability import Linkability
 from ppdm_core.model.attacker import AttackerView, SplitFiles
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 
-COPY = Public("copy", "original", ())
+COPY = PublicParameters("copy", "original", ())
 
 
 def make_view(Y, X, order, left, *, public=COPY, **more) -> AttackerView:
@@ -38,8 +38,8 @@ def rate(link: np.ndarray, order: np.ndarray, who: slice) -> float:
     return float(np.mean((found == np.arange(len(order)))[who]))
 
 
-def noisy(b: float, d: int, law: str = "laplace") -> Public:
-    return Public("noise", "original", (), np.full(d, 0.5), np.eye(d), law, np.full(d, b))
+def noisy(b: float, d: int, law: str = "laplace") -> PublicParameters:
+    return PublicParameters("noise", "original", (), np.full(d, 0.5), np.eye(d), law, np.full(d, b))
 
 
 def test_hand_worked_files():
@@ -115,7 +115,9 @@ def test_mixed_components_go_through_the_filter():
     rng = np.random.default_rng(6)
     X, order = rng.uniform(0, 1, (100, 6)), rng.permutation(100)
     L = np.linalg.qr(rng.standard_normal((6, 6)))[0]
-    public = Public("pca", "components", (), np.full(6, 0.5), L, "normal", np.full(6, 0.005))
+    public = PublicParameters(
+        "pca", "components", (), np.full(6, 0.5), L, "normal", np.full(6, 0.005)
+    )
     Z = (X - 0.5) @ L + rng.normal(0, 0.005, X.shape)
     tables = {"back": 0.5 + Z @ L.T}
     got = pairs(make_view(Z, X, order, [0, 1, 2], public=public, reconstructions=tables))
@@ -126,7 +128,7 @@ def test_mixed_components_go_through_the_filter():
 
 
 def test_long_files_are_not_assigned_one_to_one(monkeypatch):
-    monkeypatch.setattr(linkability, "EXACT_ROWS", 3)
+    monkeypatch.setattr(linkability, "MAX_EXACT_ROWS", 3)
     X = np.random.default_rng(7).uniform(0, 1, (5, 2))
     assert set(pairs(make_view(X, X, np.arange(5), [0]))) == {"nearest:released"}
 
@@ -144,4 +146,4 @@ def test_without_files_or_a_common_space_it_does_not_apply():
     with pytest.raises(NotApplicable, match="linkability needs two columns"):
         pairs(replace(view, split_files=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
-        pairs(replace(view, public=Public("rotation", "rotated", ())))
+        pairs(replace(view, public=PublicParameters("rotation", "rotated", ())))

@@ -7,15 +7,15 @@ import pytest
 
 from ppdm_core.attacks.low_bits import (
     LowBits,
+    choose_tested_rows,
+    compute_laplace_evidence,
+    compute_lattice_evidence,
     is_on_grid,
     is_reachable,
-    laplace_evidence,
-    lattice_evidence,
-    shortlists,
 )
 from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers import make_sanitizer
 from tests.support.tables import fit, numbers, release, scaled, table
@@ -30,7 +30,7 @@ def make_view(X, Y, b, *, law="laplace", **public) -> AttackerView:
     return AttackerView(
         Y=Y,
         label=np.zeros(len(Y), dtype=np.int32),
-        public=Public("noise", columns=(), law=law, scales=scales, **public),
+        public=PublicParameters("noise", columns=(), law=law, scales=scales, **public),
         schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d))),
         epsilon=0.1,
         targets=RecordSet(X, np.zeros((t, 0), dtype=np.int32), np.zeros(t, dtype=np.int32)),
@@ -66,10 +66,10 @@ def test_every_value_of_the_textbook_sampler_is_reachable():
     x, b = rng.random(20_000), 0.5
     u = (1 + rng.integers(0, 2**53, 20_000)) * 2.0**-53
     y = x - b * np.log(u)
-    assert laplace_evidence(x, y, b, BITS).min() >= 0.0
-    assert laplace_evidence(x, x - (y - x), b, BITS).min() < 0.0  # y - x was rounded
+    assert compute_laplace_evidence(x, y, b, BITS).min() >= 0.0
+    assert compute_laplace_evidence(x, x - (y - x), b, BITS).min() < 0.0  # y - x was rounded
     below = x + b * np.log(u)
-    assert laplace_evidence(x, below, b, BITS).min() >= 0.0
+    assert compute_laplace_evidence(x, below, b, BITS).min() >= 0.0
 
 
 def test_hand_worked_number():
@@ -88,7 +88,7 @@ def test_evidence_is_what_a_strangers_value_passes_by_chance():
     rng = np.random.default_rng(5)
     x, b, n = rng.random(200_000), 1.0, 200_000
     y = 0.3 + rng.uniform(2.0, 4.0, n)  # floats that no Laplace sampler made
-    found = laplace_evidence(x, y, b, BITS)
+    found = compute_laplace_evidence(x, y, b, BITS)
     u = np.exp(-np.abs(y - x) / b)
     share = np.minimum(u * np.spacing(y) * 2.0**53 / b, 1.0)
     assert np.mean(found >= 0) == pytest.approx(np.mean(share), rel=0.15)  # ties go to even
@@ -100,7 +100,7 @@ def test_lattice_by_hand():
     # Noise near 1 comes in steps of 2^-53: from x = 0.75, y = 2^-60 cannot be, 2^-53 can.
     x = np.array([-0.75, -0.75, 0.0])
     y = np.array([2.0**-60, 2.0**-53, 0.3])
-    got = lattice_evidence(x, y)
+    got = compute_lattice_evidence(x, y)
     assert got[0] < 0.0
     assert got[1] == pytest.approx(np.log(2.0**52))  # nearly nobody else's value does that
     assert got[2] == 0.0
@@ -111,7 +111,7 @@ def test_the_lattice_never_rules_out_the_truth_and_helps_a_little(law):
     rng = np.random.default_rng(6)
     X = rng.random((150, 60))
     Y = X + getattr(rng, law)(*((-1, 1) if law == "uniform" else (0, 0.5)), X.shape)
-    assert lattice_evidence(X, Y).min() >= 0.0
+    assert compute_lattice_evidence(X, Y).min() >= 0.0
     order = rng.permutation(150)
     assert rates(make_view(X[order], Y, 0.5, law=law), order)["lattice"] > 3 / 150
 
@@ -174,7 +174,7 @@ def test_components_are_compared_where_the_noise_was_added():
 def test_long_tables_are_shortened_to_the_likeliest_rows():
     rng = np.random.default_rng(9)
     X, Y = rng.random((5, 3)), rng.random((40, 3))
-    lists = np.concatenate([rows for _, rows in shortlists(X, Y, np.ones(3), 7)])
+    lists = np.concatenate([rows for _, rows in choose_tested_rows(X, Y, np.ones(3), 7)])
     far = ((X[:, None] - Y[None]) ** 2).sum(axis=2)
     for rows, distance in zip(lists, far, strict=True):
         assert set(rows) == set(np.argsort(distance)[:7])

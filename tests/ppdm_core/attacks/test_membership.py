@@ -6,19 +6,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ppdm_core.attacks._background import log_normal
-from ppdm_core.attacks._membership_features import World, features
-from ppdm_core.attacks._noise_likelihood_ratio import log_density, noise_odds
-from ppdm_core.attacks._shadow_releases import _logistic, answered, noisy, resampled
+from ppdm_core.attacks._membership_features import MembershipTables, compute_features
+from ppdm_core.attacks._noise_likelihood_ratio import compute_noise_odds, pairwise_log_density
+from ppdm_core.attacks._row_density import log_normal
+from ppdm_core.attacks._shadow_releases import (
+    _fit_logistic,
+    make_noise_imitator,
+    make_resampling_imitator,
+    randomize_responses,
+)
 from ppdm_core.attacks.membership import Membership
 from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
 from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public, Response
+from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
-from ppdm_core.numerics.distributions import law_named
-from ppdm_core.numerics.kernel_model import Surroundings
+from ppdm_core.numerics.distributions import find_distribution
+from ppdm_core.numerics.kernel_model import KernelSetting
 from ppdm_core.numerics.linear_map import has_map, invert
 from tests.contract.scene_source_record import people, public, schema
 from tests.support.membership_views import kernel_scene as weak_rows
@@ -35,7 +40,7 @@ PLAIN = ["closest", "closest_ratio", "density_ratio"]
 
 
 def law_of(name: str):
-    return law_named(name, 3.0 if name == "student_t" else None)
+    return find_distribution(name, 3.0 if name == "student_t" else None)
 
 
 def view_of(scene: dict) -> AttackerView:
@@ -57,13 +62,13 @@ def test_densities_are_those_of_the_laws(name):
     B[0] = A[0] + 0.9
     A[1, 3] += 7
     expected = LAWS[name].logpdf(A[:, None] - B[None]).sum(axis=2)
-    np.testing.assert_allclose(log_density(law_of(name), A, B), expected, rtol=1e-5)
+    np.testing.assert_allclose(pairwise_log_density(law_of(name), A, B), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_imitated_noise_has_its_law(name):
     rng = np.random.default_rng(2)
-    Z, source = noisy(law_of(name))(np.full((20_000, 1), 5.0), np.zeros(20_000), rng)
+    Z, source = make_noise_imitator(law_of(name))(np.full((20_000, 1), 5.0), np.zeros(20_000), rng)
     assert stats.kstest(Z[:, 0] - 5.0, LAWS[name].cdf).pvalue > 1e-6
     assert np.array_equal(source, np.arange(20_000))
 
@@ -71,9 +76,9 @@ def test_imitated_noise_has_its_law(name):
 def test_imitated_rows_have_the_spread_of_the_rule():
     rng = np.random.default_rng(3)
     who = people(3000, rng, d=2)
-    around = Surroundings.of(public("corrected", d=2), schema(2), who.X)
+    around = KernelSetting.of(public("corrected", d=2), schema(2), who.X)
     wide = replace(around, low=around.low - 9, high=around.high + 9)
-    Y, source = resampled(wide)(who.X, who.label, rng)
+    Y, source = make_resampling_imitator(wide)(who.X, who.label, rng)
     for code in (0, 1):
         X, here = who.X[who.label == code], who.label == code
         h = around.rule.of_records(X.std(axis=0, ddof=1), len(X), np.ones(2))
@@ -87,7 +92,7 @@ def test_the_odds_by_hand():
     Z, T, R = np.array([[0.0], [3.0]]), np.array([[0.5]]), np.array([[2.0]])
     f, other = 0.5 * np.exp([-0.5, -2.5]), 0.5 * np.exp([-2.0, -1.0])
     g = 0.9 * other + 0.1 * np.exp(log_normal(Z))
-    assert noise_odds(law_of("laplace"), Z, T, R) == pytest.approx([np.log(np.mean(f / g))])
+    assert compute_noise_odds(law_of("laplace"), Z, T, R) == pytest.approx([np.log(np.mean(f / g))])
 
 
 COLOUR = Response(Categorical("colour", ("red", "green", "blue")), gamma=8.0)  # 8 of 10 are kept
@@ -102,13 +107,13 @@ def test_released_categories_count_by_their_chances():
     f = 0.5 * np.exp([-0.5, -2.5]) * np.array([0.8 * 0.25, 0.1 * 0.75])
     other = 0.5 * np.exp([-2.0, -1.0]) * np.array([0.1 * 0.75, 0.8 * 0.25])
     g = 0.9 * other + 0.1 * np.exp(log_normal(Z)) * 0.5 * 0.5  # each answer is one half of all
-    found = noise_odds(law_of("laplace"), Z, T, R, cells, (COLOUR, PLACE))
+    found = compute_noise_odds(law_of("laplace"), Z, T, R, cells, (COLOUR, PLACE))
     assert found == pytest.approx([np.log(np.mean(f / g))])
 
 
 def test_imitated_answers_have_their_chances():
     cells = np.tile(np.array([[1, -1]], dtype=np.int32), (20_000, 1))
-    given = answered(cells, (COLOUR, PLACE), np.random.default_rng(0))
+    given = randomize_responses(cells, (COLOUR, PLACE), np.random.default_rng(0))
     shares = [np.mean(given[:, 0] == code) for code in range(3)]
     assert shares == pytest.approx([0.1, 0.8, 0.1], abs=0.02)
     assert np.mean(given[:, 1] == -1) == pytest.approx(0.75, abs=0.02)
@@ -125,7 +130,7 @@ def test_categories_help():
     reference = replace(scene["reference"], C=rng.integers(0, 4, (150, 6)).astype(np.int32))
     view = replace(
         view_of(scene),
-        C=answered(everybody[:150], responses, rng),
+        C=randomize_responses(everybody[:150], responses, rng),
         public=replace(scene["public"], responses=responses),
         schema=replace(scene["schema"], categorical=columns[::-1]),
         targets=replace(scene["targets"], C=everybody[scene["order"]][:, ::-1]),
@@ -139,19 +144,19 @@ def test_categories_help():
 
 def test_distances_by_hand():
     ones, none = np.zeros(3, dtype=np.int32), np.zeros((3, 0), dtype=np.int32)
-    world = World(
+    world = MembershipTables(
         Z=np.array([[0.0], [4.0], [9.0]]),
         label=ones,
         T=np.array([[1.0], [6.0]]),
-        own=ones[:2],
+        target_label=ones[:2],
         R=np.array([[3.0]]),
-        theirs=ones[:1],
+        reference_label=ones[:1],
         unit=np.array([2.0]),
-        answers=none,
-        cells=none[:2],
-        their_cells=none[:1],
+        responses=none,
+        target_codes=none[:2],
+        reference_codes=none[:1],
     )
-    found = features(world, None)
+    found = compute_features(world, None)
     assert found["closest"] == pytest.approx([-0.5, -1.0])
     assert found["closest_ratio"] == pytest.approx(np.log([2.0, 1.5]))
     assert found["density_ratio"] == pytest.approx(np.log([2 / 8, 3 / 6]))  # the farthest of three
@@ -162,8 +167,8 @@ def test_logistic_regression_finds_the_weights():
     A = np.column_stack([rng.standard_normal((20_000, 2)), np.ones(20_000)])
     truth = np.array([1.5, -0.5, 0.25])
     answer = rng.random(20_000) < 1 / (1 + np.exp(-A @ truth))
-    assert _logistic(A, answer) == pytest.approx(truth, abs=0.1)
-    apart = _logistic(A, A[:, 0] > 0)  # separable: the ridge keeps it finite
+    assert _fit_logistic(A, answer) == pytest.approx(truth, abs=0.1)
+    apart = _fit_logistic(A, A[:, 0] > 0)  # separable: the ridge keeps it finite
     assert np.isfinite(apart).all() and apart[0] > 3
 
 
@@ -206,7 +211,7 @@ def test_resampled_rows_have_a_likelihood_too():
 
 def test_without_a_map_reconstructions_are_taken_by_their_looks():
     scene = weak(np.random.default_rng(6))
-    hidden = Public("random_rotation", "rotated", scene["public"].columns)
+    hidden = PublicParameters("random_rotation", "rotated", scene["public"].columns)
     rng = np.random.default_rng(7)
     good = scene["X"] + rng.normal(0, 0.01, scene["X"].shape)
     view = replace(
@@ -223,7 +228,7 @@ def test_without_a_map_reconstructions_are_taken_by_their_looks():
 
 def test_original_columns_without_a_map():
     scene = weak(np.random.default_rng(8))
-    bare = Public("copy", "original", schema().names)
+    bare = PublicParameters("copy", "original", schema().names)
     found = played(view_of(scene | {"public": bare, "Y": scene["X"]}))
     assert list(found) == [*(f"{name}:1" for name in PLAIN), "found_again"]
     assert TruePositiveRate().measure(found["closest:1"], scene["is_member"]) == 1.0
@@ -282,7 +287,7 @@ def test_one_column_in_the_clear_tells_members():
     view = AttackerView(
         Y=Y,
         label=np.zeros(100, dtype=np.int32),
-        public=Public("other", "original", tuple("abcdef")),
+        public=PublicParameters("other", "original", tuple("abcdef")),
         schema=Schema(tuple(Numeric(name, 0.0, 1.0) for name in "abcdef")),
         epsilon=0.1,
         targets=RecordSet(X[:200], none[0][:200], none[1][:200]),

@@ -8,9 +8,9 @@ import pytest
 from ppdm_core.attacks.norm_bounds import NormBounds, norm_bound, product_deviation, value_bound
 from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.sanitizers.random_projection import ratio_moments
+from ppdm_core.sanitizers.random_projection import compute_ratio_moments
 
 
 def directions(d: int, k: int, rng: np.random.Generator) -> np.ndarray:
@@ -22,13 +22,13 @@ def make_view(X, Y, factor, known=(), **fields) -> AttackerView:
     d, k = X.shape[1], Y.shape[1]
     facts = {
         "components": float(k),
-        "squared_distance_ratio_mean": ratio_moments(d, k, factor)[0],
+        "squared_distance_ratio_mean": compute_ratio_moments(d, k, factor)[0],
     }
     known = np.array(known, dtype=np.int64)
     return AttackerView(
         Y=Y,
         label=np.zeros(len(Y), dtype=np.int32),
-        public=Public("random_projection", "rotated", (), facts=facts),
+        public=PublicParameters("random_projection", "rotated", (), facts=facts),
         schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d))),
         epsilon=0.1,
         known=KnownRows(X[known], known) if len(known) else None,
@@ -124,7 +124,7 @@ def test_known_records_calibrate_the_matrix_that_was_used():
 def test_a_rotation_tells_lengths_exactly_unless_it_moves():
     rng = np.random.default_rng(4)
     X, M = rng.random((30, 4)), np.linalg.qr(rng.normal(0, 1, (4, 4)))[0]
-    public = Public("random_rotation", "rotated", (), preserves_distances=True)
+    public = PublicParameters("random_rotation", "rotated", (), preserves_distances=True)
     view = replace(make_view(X, X @ M, 1.0, [0, 1]), public=public)
     got = attacked(view)
     np.testing.assert_allclose(got.candidates["direct"], np.linalg.norm(X, axis=1))

@@ -3,26 +3,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppdm_core.attacks._likelihood import KnownNoise, log_density
-from ppdm_core.attacks._posterior import Mixture, fitted_weights, grid_posterior
-from ppdm_core.attacks.shrinkage import per_component
-from ppdm_core.numerics.distributions import DRAWN, law_named
+from ppdm_core.attacks._noise_likelihood import KnownNoise, log_density
+from ppdm_core.attacks._posterior_mean import KernelPrior, fit_weights, grid_posterior
+from ppdm_core.attacks.shrinkage import shrink_components
+from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 
 
 def law_of(name: str):
-    return law_named(name, 3.0 if name == "student_t" else None)
+    return find_distribution(name, 3.0 if name == "student_t" else None)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", SAMPLED_DISTRIBUTIONS)
 def test_log_density_is_the_slope_of_the_tails(name):
     # P(|noise| > x) falls by 2 f(x): quotients of densities from the law's own tail function.
     law, x, step = law_of(name), np.array([0.2, 0.5, 0.8]), 1e-5
-    density = (law.beyond(x - step) - law.beyond(x + step)) / (4 * step)
+    density = (law.tail_probability(x - step) - law.tail_probability(x + step)) / (4 * step)
     got = np.exp(log_density(law, x))
     np.testing.assert_allclose(got[1:] / got[0], density[1:] / density[0], rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", SAMPLED_DISTRIBUTIONS)
 def test_likelihoods_of_rows_are_sums_over_their_components(name):
     rng = np.random.default_rng(11)
     Z, T, scales = rng.normal(0, 0.3, (7, 11)), rng.normal(0, 0.3, (5, 11)), np.full(11, 0.4)
@@ -35,7 +35,9 @@ def test_likelihoods_of_rows_are_sums_over_their_components(name):
 def test_hand_worked_posterior_of_two_support_records():
     # Laplace, b = 1: z = 0 weighs the records 0 and 2 as 1 : e^-2, z = 1 as 1 : 1.
     T = np.array([[0.0], [2.0]])
-    mixture = Mixture(T, np.array([[10.0], [20.0]]), KnownNoise(law_named("laplace"), np.ones(1)))
+    mixture = KernelPrior(
+        T, np.array([[10.0], [20.0]]), KnownNoise(find_distribution("laplace"), np.ones(1))
+    )
     far = np.exp(-2.0)
     expected = [[(10 + 20 * far) / (1 + far)], [15.0]]
     np.testing.assert_allclose(mixture.posterior_mean(np.array([[0.0], [1.0]])), expected)
@@ -43,10 +45,10 @@ def test_hand_worked_posterior_of_two_support_records():
 
 def test_weights_find_the_shares_of_two_far_groups():
     F = np.repeat(np.eye(2), [30, 10], axis=0)
-    np.testing.assert_allclose(fitted_weights(F), [0.75, 0.25], atol=1e-9)
+    np.testing.assert_allclose(fit_weights(F), [0.75, 0.25], atol=1e-9)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", SAMPLED_DISTRIBUTIONS)
 def test_the_grid_prior_finds_two_values_that_a_line_cannot(name):
     """Every value is 0 or 1; the linear estimate is limited by the noise, this one is not."""
     rng = np.random.default_rng(14)
@@ -54,10 +56,10 @@ def test_the_grid_prior_finds_two_values_that_a_line_cannot(name):
     law, b = law_of(name), 0.25
     u = rng.uniform(0, 1, 600)
     grid = np.linspace(0, 60, 60_001)
-    size = np.interp(-u, -law.beyond(grid), grid)  # by inversion of the law's own tails
+    size = np.interp(-u, -law.tail_probability(grid), grid)  # by inversion of the law's own tails
     z = t + b * size * rng.choice([-1.0, 1.0], 600)
     got = grid_posterior(z, 0.0, 1.0, KnownNoise(law, np.array([b])))
-    linear = per_component(z[:, None], np.array([law.variance * b**2]))[:, 0]
+    linear = shrink_components(z[:, None], np.array([law.variance * b**2]))[:, 0]
     assert np.mean((got - t) ** 2) < 0.85 * np.mean((linear - t) ** 2)
     assert got.min() >= 0.0
     assert got.max() <= 1.0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_core.numerics.amplification import in_words, posterior_bound, posterior_floor
+from ppdm_core.numerics.amplification import format_gamma, posterior_bound, posterior_floor
 
 priors = st.floats(1e-6, 1 - 1e-6)
 logs = st.floats(0.0, 30.0)
@@ -60,8 +60,8 @@ def test_posteriors_at_the_ends():
     ],
 )
 def test_in_words(ln_gamma, text):
-    assert in_words(ln_gamma) == text
+    assert format_gamma(ln_gamma) == text
 
 
 def test_a_bound_that_is_no_number_is_never_called_useful():
-    assert "no useful" in in_words(math.nan)
+    assert "no useful" in format_gamma(math.nan)

@@ -7,11 +7,11 @@ import pytest
 
 from ppdm_core.attacks import _assignment as _linking
 from ppdm_core.attacks import _neighbour_search as _search
-from ppdm_core.attacks._neighbour_search import nearest_rows, smallest
+from ppdm_core.attacks._neighbour_search import find_nearest_rows, find_smallest
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.model.attacker import AttackerView, KnownRows, RecordSet
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public, Response
+from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics import distances
 
@@ -30,7 +30,7 @@ def make_view(Y, targets, *, public=None, reconstructions=None) -> AttackerView:
     return AttackerView(
         Y=Y,
         label=np.zeros(len(Y), dtype=np.int32),
-        public=public or Public("copy", "original", ()),
+        public=public or PublicParameters("copy", "original", ()),
         schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(targets.shape[1]))),
         epsilon=0.1,
         targets=people(targets),
@@ -55,7 +55,9 @@ def test_identity_links_everybody():
 def test_constant_release_is_linked_at_one_in_n():
     rng = np.random.default_rng(2)
     n, X = 20, rng.uniform(0, 1, (20, 2))
-    public = Public("flat", "components", (), np.zeros(2), np.eye(2), "laplace", np.ones(2))
+    public = PublicParameters(
+        "flat", "components", (), np.zeros(2), np.eye(2), "laplace", np.ones(2)
+    )
     flat = np.full((n, 2), 0.5)
     rates: dict[str, list[float]] = {}
     for _ in range(300):
@@ -85,7 +87,7 @@ def test_more_targets_than_rows_leave_some_without_answer():
 def test_every_reconstruction_is_tried_and_the_release_is_not_taken_for_one():
     X = np.random.default_rng(3).uniform(0, 1, (30, 2))
     view = make_view(np.zeros((30, 5)), X, reconstructions={"good": X, "bad": 0 * X})
-    view = replace(view, public=Public("rotation", "rotated", ()))
+    view = replace(view, public=PublicParameters("rotation", "rotated", ()))
     got = links(view)
     assert set(got) == {
         f"{way}:{name}" for way in ("nearest", "one_to_one") for name in view.reconstructions
@@ -100,7 +102,7 @@ def test_likelihood_beats_nearest_under_laplace_noise(space):
     n, b = 200, np.array([0.02, 0.3, 0.3])
     loadings = np.linalg.qr(rng.standard_normal((4, 4)))[0][:, :3]
     centre = np.full(4, 0.5)
-    public = Public("pca", space, (), centre, loadings, "laplace", b)
+    public = PublicParameters("pca", space, (), centre, loadings, "laplace", b)
     hits = {"nearest:back": 0.0, "likelihood": 0.0, "likelihood_one_to_one": 0.0}
     for _ in range(5):
         X = rng.uniform(0, 1, (n, 4))
@@ -116,7 +118,9 @@ def test_likelihood_beats_nearest_under_laplace_noise(space):
 
 def test_likelihood_on_a_hand_worked_table():
     # Costs |t - z| / b: target (0, 0) is 1/1 + 0 = 1 from row 0 and 0 + 0.5/0.1 = 5 from row 1.
-    public = Public("pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.array([1, 0.1]))
+    public = PublicParameters(
+        "pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.array([1, 0.1])
+    )
     Y = np.array([[1.0, 0.0], [0.0, 0.5]])
     got = links(make_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
     assert got["likelihood"].tolist() == [0]
@@ -125,7 +129,9 @@ def test_likelihood_on_a_hand_worked_table():
 
 def test_likelihood_adds_absolute_differences():
     # From the origin, (1, 1) is at 2 and (1.8, 0) at 1.8; Euclid says 1.4 and 1.8.
-    public = Public("pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.ones(2))
+    public = PublicParameters(
+        "pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.ones(2)
+    )
     Y = np.array([[1.0, 1.0], [1.8, 0.0]])
     got = links(make_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
     assert got["likelihood"].tolist() == got["likelihood_one_to_one"].tolist() == [1]
@@ -135,7 +141,7 @@ def test_likelihood_adds_absolute_differences():
 def test_blocks_change_nothing_and_stay_small(monkeypatch):
     rng = np.random.default_rng(5)
     X, Y = rng.uniform(0, 1, (50, 3)), rng.uniform(0, 1, (40, 3))
-    public = Public("pca", "original", (), np.zeros(3), np.eye(3), "laplace", np.ones(3))
+    public = PublicParameters("pca", "original", (), np.zeros(3), np.eye(3), "laplace", np.ones(3))
     whole = links(make_view(Y, X, public=public))
     monkeypatch.setattr(distances, "BLOCK_BYTES", 7 * 40 * 8)
     assert max(len(D) for _, D in distances.squared_distances(X, Y)) == 7
@@ -149,13 +155,13 @@ def test_large_tables_are_assigned_among_the_best_rows(monkeypatch):
     X = rng.uniform(0, 1, (300, 6))
     Y = X + rng.normal(0, 0.15, X.shape)
     exact = links(make_view(Y, X))["one_to_one:released"]
-    monkeypatch.setattr(_linking, "EXACT_ROWS", 10)
+    monkeypatch.setattr(_linking, "MAX_EXACT_ROWS", 10)
     sparse = links(make_view(Y, X))["one_to_one:released"]
     answered = sparse[sparse >= 0]
     assert len(np.unique(answered)) == len(answered) > 280
     assert np.mean(sparse == np.arange(300)) > np.mean(exact == np.arange(300)) - 0.05
     # Worked out by hand: two people want row 0, and the second one has no other row nearby.
-    monkeypatch.setattr(_linking, "_CANDIDATES", 1)
+    monkeypatch.setattr(_linking, "_CANDIDATES_PER_PERSON", 1)
     rows = np.vstack([[[0.0]], np.arange(50, 70)[:, None]])
     got = links(make_view(rows, np.array([[0.1], [0.2]])))
     assert sorted(got["one_to_one:released"].tolist()) == [-1, 0]
@@ -180,7 +186,7 @@ def test_odds_are_the_posterior_by_brute_force(law):
     n, b = 60, np.array([0.1, 0.3, 0.2])
     X = rng.uniform(0, 1, (n, 3))
     facts = {"nu": 3.0} if law == "student_t" else {}
-    public = Public("noise", "original", (), np.zeros(3), np.eye(3), law, b, facts=facts)
+    public = PublicParameters("noise", "original", (), np.zeros(3), np.eye(3), law, b, facts=facts)
     frozen = {
         "normal": stats.norm(0, b),
         "uniform": stats.uniform(-1.01 * b, 2.02 * b),
@@ -203,7 +209,9 @@ def test_odds_are_the_posterior_by_brute_force(law):
 def test_odds_find_more_than_the_likelihood_when_few_are_looked_for(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(0.5, 0.1, (600, 8))
-    public = Public("noise", "original", (), np.zeros(8), np.eye(8), "laplace", np.full(8, 0.1))
+    public = PublicParameters(
+        "noise", "original", (), np.zeros(8), np.eye(8), "laplace", np.full(8, 0.1)
+    )
     got = links(make_view(X + rng.laplace(0, 0.1, X.shape), X[:300], public=public))
     rate = {name: np.mean(link == np.arange(300)) for name, link in got.items()}
     assert rate["odds"] > 1.2 * rate["likelihood"] > 10 / 600
@@ -213,7 +221,7 @@ def test_records_are_clamped_as_the_release_is():
     # The component of 0.9 comes out as 0.2 at most, and so does the second row, which is its own.
     ranges = np.array([[-0.2, 0.2], [-2.0, 2.0]])
     scales = np.array([0.1, 0.1])
-    public = Public("noise", "components", (), np.zeros(2), np.eye(2), "normal", scales)
+    public = PublicParameters("noise", "components", (), np.zeros(2), np.eye(2), "normal", scales)
     Z = np.array([[0.2, 0.0], [0.19, 0.12], [0.0, 0.12]])
     view = make_view(Z, np.array([[0.9, 0.12]]), public=public, reconstructions={"back": Z})
     assert links(view)["likelihood"].tolist() == [1]
@@ -228,13 +236,13 @@ def answers_view(n: int, gamma: float, seed: int) -> tuple[AttackerView, np.ndar
     columns = tuple(Categorical(f"c{j}", ("a", "b", "c", "d")) for j in range(8))
     responses = tuple(Response(column, gamma) for column in columns)
     C = rng.integers(0, 4, (n, 8)).astype(np.int32)
-    wrong = rng.random((n, 8)) > responses[0].kept
+    wrong = rng.random((n, 8)) > responses[0].keep_probability
     said = np.where(wrong, (C + rng.integers(1, 4, (n, 8))) % 4, C).astype(np.int32)
     order = rng.permutation(n)
     view = AttackerView(
         Y=np.zeros((n, 0)),
         label=np.zeros(n, dtype=np.int32),
-        public=Public("randomized_response", "original", (), responses=responses),
+        public=PublicParameters("randomized_response", "original", (), responses=responses),
         schema=Schema((), columns),
         epsilon=0.1,
         C=said[order],
@@ -259,7 +267,7 @@ def test_answers_count_by_their_own_gamma():
     view = AttackerView(
         Y=np.zeros((2, 0)),
         label=np.zeros(2, dtype=np.int32),
-        public=Public("randomized_response", "original", (), responses=responses),
+        public=PublicParameters("randomized_response", "original", (), responses=responses),
         schema=Schema((), columns),
         epsilon=0.1,
         C=np.array([[0, 0, 1], [1, 1, 0]], dtype=np.int32),
@@ -294,7 +302,9 @@ def test_answers_help_where_numbers_do_not_decide():
 def test_partial_records_use_their_columns_and_nothing_else():
     rng = np.random.default_rng(9)
     X = rng.uniform(0, 1, (100, 4))
-    public = Public("noise", "original", (), np.zeros(4), np.eye(4), "laplace", np.full(4, 0.01))
+    public = PublicParameters(
+        "noise", "original", (), np.zeros(4), np.eye(4), "laplace", np.full(4, 0.01)
+    )
     view = make_view(X + rng.laplace(0, 0.01, X.shape), X, public=public)
     view = replace(view, partial_columns=np.array([1, 3]))
     got = RecordLinkage().attack(view, RNG).scenarios["partial"]
@@ -317,7 +327,7 @@ def test_partial_records_meet_mixed_components_through_the_filter():
     X = 0.5 + 0.1 * rng.standard_normal((150, 4)) @ rng.standard_normal((4, 4))
     loadings = np.linalg.qr(rng.standard_normal((4, 4)))[0]
     scales = np.full(4, 0.01)
-    public = Public("pca", "components", (), np.full(4, 0.5), loadings, "normal", scales)
+    public = PublicParameters("pca", "components", (), np.full(4, 0.5), loadings, "normal", scales)
     Z = (X - 0.5) @ loadings + rng.normal(0, 0.01, X.shape)
     view = make_view(Z, X, public=public, reconstructions={"back": 0.5 + Z @ loadings.T})
     got = RecordLinkage().attack(replace(view, partial_columns=np.array([0, 1])), RNG)
@@ -332,11 +342,11 @@ def test_the_search_in_groups_finds_the_nearest(monkeypatch, k):
     A, B = rng.uniform(0, 1, (40, 4)), rng.uniform(0, 1, (2_001, 4))
     D = np.sum((A[:, None] - B[None]) ** 2, axis=2)
     order = np.argsort(D, axis=1)[:, :k]
-    place, square = nearest_rows(A, B, k)
+    place, square = find_nearest_rows(A, B, k)
     np.testing.assert_array_equal(place, order)
     np.testing.assert_allclose(square, np.take_along_axis(D, order, axis=1), rtol=1e-9)
-    monkeypatch.setattr(_search, "_ALL_AT_ONCE", 100)
-    for found in (nearest_rows(A, B, k)[0], smallest(D, k)[0]):
+    monkeypatch.setattr(_search, "_MAX_EXACT_ROWS", 100)
+    for found in (find_nearest_rows(A, B, k)[0], find_smallest(D, k)[0]):
         np.testing.assert_array_equal(found[:, 0], order[:, 0])
         assert np.mean([np.isin(a, b).mean() for a, b in zip(order, found, strict=True)]) > 0.9
 
@@ -346,7 +356,7 @@ def test_without_targets_or_a_common_space_it_does_not_apply():
     with pytest.raises(NotApplicable, match="full records of people to look for"):
         links(replace(make_view(X, X), targets=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
-        links(replace(make_view(X, X), public=Public("rotation", "rotated", ())))
+        links(replace(make_view(X, X), public=PublicParameters("rotation", "rotated", ())))
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
@@ -359,7 +369,7 @@ def test_one_column_in_the_clear_decides_alone(noise):
     view = AttackerView(
         Y=Y,
         label=np.zeros(120, dtype=np.int32),
-        public=Public("other", "original", tuple("abcdefgh")),
+        public=PublicParameters("other", "original", tuple("abcdefgh")),
         schema=Schema(tuple(Numeric(name, 0.0, 1.0) for name in "abcdefgh")),
         epsilon=0.1,
         targets=RecordSet(X[20:], np.zeros((100, 0), np.int32), np.zeros(100, np.int32)),

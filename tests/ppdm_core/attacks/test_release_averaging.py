@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from ppdm_core.attacks._earlier_draws import Draws
-from ppdm_core.attacks.release_averaging import ReleaseAveraging, left_over, likeliest
+from ppdm_core.attacks._earlier_draws import RowDraws
+from ppdm_core.attacks.release_averaging import ReleaseAveraging, estimate_likeliest, variance_ratio
 from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.model.attacker import AttackerView, EarlierRows
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.distributions import law_named
+from ppdm_core.numerics.distributions import find_distribution
 
 LAWS = {
     "normal": stats.norm(),
@@ -24,29 +24,29 @@ LAWS = {
 }
 
 
-def public(law: str, b: float, d: int, loadings=None, space="original") -> Public:
+def public(law: str, b: float, d: int, loadings=None, space="original") -> PublicParameters:
     facts = {"nu": 5.0} if law == "student_t" else {}
     L = np.eye(d) if loadings is None else loadings
     scales = np.full(L.shape[1], b)
-    return Public("noise", space, (), np.full(d, 0.5), L, law, scales, facts=facts)
+    return PublicParameters("noise", space, (), np.full(d, 0.5), L, law, scales, facts=facts)
 
 
-def dense(Y: np.ndarray, what: Public) -> EarlierRows:
+def dense(Y: np.ndarray, what: PublicParameters) -> EarlierRows:
     """A version of every row, but for those of NaN alone."""
     rows = np.flatnonzero(~np.isnan(Y).all(axis=1))
     return EarlierRows(rows, Y[rows], what)
 
 
-def draws_of(U: np.ndarray, scale: float) -> Draws:
+def draws_of(U: np.ndarray, scale: float) -> RowDraws:
     """From (v, m, s), NaN where there is none."""
     v, m, s = U.shape
     Z, row = U.reshape(v * m, s), np.tile(np.arange(m), v)
     order = np.argsort(row, kind="stable")
     ones = np.ones((v * m, s))
-    return Draws(m, row[order], Z[order], ones, scale * ones, np.ones(v * m, dtype=np.bool_))
+    return RowDraws(m, row[order], Z[order], ones, scale * ones, np.ones(v * m, dtype=np.bool_))
 
 
-def make_view(versions, what: Public, d: int) -> AttackerView:
+def make_view(versions, what: PublicParameters, d: int) -> AttackerView:
     first, *rest = versions
     return AttackerView(
         Y=first,
@@ -94,7 +94,7 @@ def test_likeliest_value_against_an_optimiser(law):
     U = LAWS[law].rvs((7, 4, 3), random_state=2) * 0.2 + rng.uniform(0, 1, (4, 3))
     U[2, 1] = np.nan
     nu = 5.0 if law == "student_t" else None
-    got = likeliest(draws_of(U, 0.2), law_named(law, nu))
+    got = estimate_likeliest(draws_of(U, 0.2), find_distribution(law, nu))
     for i in range(4):
         for j in range(3):
             u = U[np.isfinite(U[:, i, j]), i, j]
@@ -109,7 +109,7 @@ def test_likeliest_value_against_an_optimiser(law):
 def test_median_against_numpy():
     U = np.random.default_rng(3).uniform(0, 1, (6, 5, 4))
     U[1, 2], U[4, 2], U[0, 3] = np.nan, np.nan, np.nan
-    np.testing.assert_allclose(draws_of(U, 1.0).median(), np.nanmedian(U, axis=0))
+    np.testing.assert_allclose(draws_of(U, 1.0).weighted_median(), np.nanmedian(U, axis=0))
 
 
 @pytest.mark.parametrize("law", sorted(LAWS))
@@ -141,9 +141,9 @@ def test_the_law_beats_the_mean_where_it_should():
 @pytest.mark.parametrize("law", ["laplace", "logistic", "student_t"])
 def test_what_is_left_of_the_noise_is_what_the_filter_counts_on(law):
     noise = LAWS[law].rvs((101, 300, 2), random_state=5)
-    one = law_named(law, 5.0 if law == "student_t" else None)
-    left = likeliest(draws_of(noise, 1.0), one).var() * 101
-    assert left == pytest.approx(left_over(one) * one.variance, rel=0.2)
+    one = find_distribution(law, 5.0 if law == "student_t" else None)
+    left = estimate_likeliest(draws_of(noise, 1.0), one).var() * 101
+    assert left == pytest.approx(variance_ratio(one) * one.variance, rel=0.2)
 
 
 @pytest.mark.parametrize("space", ["components", "original"])
@@ -200,7 +200,7 @@ def test_tiny_tables_and_constant_columns(n):
 
 def test_without_noise_only_mean_and_median_in_the_original_columns():
     versions = [np.array([[0.1]]), np.array([[0.3]])]
-    got = tables(make_view(versions, Public("other", "original", ()), 1))
+    got = tables(make_view(versions, PublicParameters("other", "original", ()), 1))
     assert {name: X_hat.item() for name, X_hat in got.items()} == {
         "mean": pytest.approx(0.2),
         "median": pytest.approx(0.2),
@@ -213,14 +213,16 @@ def test_without_peoples_rows_or_a_map_it_does_not_apply():
         tables(replace(view, earlier_releases=None))
     secret = replace(
         view,
-        public=Public("rotation", "rotated", ()),
+        public=PublicParameters("rotation", "rotated", ()),
         earlier_releases=(dense(np.zeros((3, 2)), view.public),),
     )
     with pytest.raises(NotApplicable, match="a published linear map"):
         tables(secret)
 
 
-def with_versions(now: Public, Y: float, *earlier: tuple[float, Public]) -> AttackerView:
+def with_versions(
+    now: PublicParameters, Y: float, *earlier: tuple[float, PublicParameters]
+) -> AttackerView:
     view = make_view([np.array([[Y]])], now, 1)
     return replace(
         view, earlier_releases=tuple(dense(np.array([[y]]), what) for y, what in earlier)
@@ -251,7 +253,7 @@ def test_versions_of_another_map_are_brought_to_this_one():
 
 def test_versions_that_cannot_be_compared_are_left_out():
     now = public("laplace", 0.1, 1)
-    got = tables(with_versions(now, 0.3, (99.0, Public("rotation", "rotated", ()))))
+    got = tables(with_versions(now, 0.3, (99.0, PublicParameters("rotation", "rotated", ()))))
     assert got["mean"].item() == pytest.approx(0.3)
 
 

@@ -15,7 +15,7 @@ from ppdm_core.audit.simulation import EarlierReleases, OriginalTable, ReleaseDr
 from ppdm_core.model.attacker import AttackerView, Batches
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Policy
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.score import Score
 
 N, D = 120, 3
@@ -27,10 +27,12 @@ POLICY = Policy(
 )
 X = np.random.default_rng(1).random((N, D))
 LABEL = np.zeros(N, dtype=np.int32)
-SECRET = Public("random_rotation", "rotated", ("a", "b", "c"))
+SECRET = PublicParameters("random_rotation", "rotated", ("a", "b", "c"))
 
 
-def scores(Y: np.ndarray, public: Public, since: np.ndarray, gone: int = 0) -> dict[str, Score]:
+def scores(
+    Y: np.ndarray, public: PublicParameters, since: np.ndarray, gone: int = 0
+) -> dict[str, Score]:
     past = EarlierReleases((), np.full_like(Y, np.nan), since, gone)
     truth = OriginalTable(X, LABEL, unit_box(D))
     auditor = Auditor(truth, [ReleaseDraw(Y, public)], POLICY, b"seed", past=past)

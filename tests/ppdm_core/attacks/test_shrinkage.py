@@ -5,22 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_core.attacks._likelihood import KnownNoise, known_noise
-from ppdm_core.attacks._posterior import Mixture
+from ppdm_core.attacks._noise_likelihood import KnownNoise, read_noise
+from ppdm_core.attacks._posterior_mean import KernelPrior
 from ppdm_core.attacks.shrinkage import (
     Shrinkage,
-    joint,
-    per_component,
-    sample_prior,
-    score_box,
-    spread_out,
+    filter_jointly,
+    filter_with_sample,
+    find_score_ranges,
+    shrink_components,
+    stretch_to_covariance,
 )
 from ppdm_core.attacks.transform_inverse import TransformInverse
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.distributions import DRAWN, law_named
+from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 
 WIDE = 1e6  # bounds that clip nothing
 
@@ -29,7 +29,9 @@ def make_view(Z, centre, loadings, scales, *, sample=None, bound=WIDE) -> Attack
     return AttackerView(
         Y=Z,
         label=np.zeros(len(Z), dtype=np.int32),
-        public=Public("pca", "components", (), centre, loadings, law="laplace", scales=scales),
+        public=PublicParameters(
+            "pca", "components", (), centre, loadings, law="laplace", scales=scales
+        ),
         schema=Schema(tuple(Numeric(f"x{i}", -bound, bound) for i in range(len(centre)))),
         epsilon=0.1,
         sample=sample,
@@ -74,7 +76,10 @@ def test_hand_worked_factor():
 
 def test_component_drowned_in_noise_is_answered_by_its_mean():
     Z = np.array([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]])  # variances 4 and 0
-    for filtered in (per_component(Z, np.array([9.0, 9.0])), joint(Z, np.array([9.0, 9.0]))):
+    for filtered in (
+        shrink_components(Z, np.array([9.0, 9.0])),
+        filter_jointly(Z, np.array([9.0, 9.0])),
+    ):
         np.testing.assert_allclose(filtered, np.tile([2.0, 0.0], (3, 1)), atol=1e-12)
 
 
@@ -85,7 +90,7 @@ def test_joint_filter_is_the_wiener_filter_of_the_released_covariance():
     mean = np.array([1.0, -1.0])
     Z = exact_sample(mean, S + np.diag(noise), 50, rng)
     expected = mean + (S @ np.linalg.inv(S + np.diag(noise)) @ (Z - mean).T).T
-    np.testing.assert_allclose(joint(Z, noise), expected, atol=1e-10)
+    np.testing.assert_allclose(filter_jointly(Z, noise), expected, atol=1e-10)
 
 
 def test_sample_prior_is_the_conditional_mean_of_a_gaussian():
@@ -96,7 +101,7 @@ def test_sample_prior_is_the_conditional_mean_of_a_gaussian():
     A, noise = np.linalg.qr(rng.standard_normal((d, d)))[0][:, :s], np.array([0.5, 2.0])
     X = rng.multivariate_normal(mean, S, 20_000)
     Z = (X - centre) @ A + rng.normal(0.0, np.sqrt(noise), (20_000, s))
-    got = sample_prior(Z, noise, centre, A, exact_sample(mean, S, p, rng))
+    got = filter_with_sample(Z, noise, centre, A, exact_sample(mean, S, p, rng))
     # The same by partitioning the precision of (x, z): -K_xx^-1 K_xz (z - E z).
     together = np.block([[S, S @ A], [A.T @ S, A.T @ S @ A + np.diag(noise)]])
     K = np.linalg.inv(together)
@@ -171,15 +176,19 @@ def test_stretched_rows_have_the_covariance_of_the_signal():
     rng = np.random.default_rng(13)
     S, noise = np.array([[3.0, 1.2], [1.2, 2.0]]), np.array([0.5, 0.8])
     Z = exact_sample(np.ones(2), S + np.diag(noise), 60, rng)
-    np.testing.assert_allclose(np.cov(spread_out(joint(Z, noise), Z, noise).T), S, atol=1e-9)
+    np.testing.assert_allclose(
+        np.cov(stretch_to_covariance(filter_jointly(Z, noise), Z, noise).T), S, atol=1e-9
+    )
 
 
 def test_full_bandwidth_is_nearly_the_linear_estimate_under_normal_noise():
     rng = np.random.default_rng(12)
     X, noise = exact_sample(np.zeros(2), np.eye(2), 40, rng), np.full(2, 0.5)
     Z = rng.normal(0, 1, (9, 2))
-    prior = Mixture(X, X, KnownNoise(law_named("normal"), np.sqrt(noise)), bandwidth=0.9999)
-    linear = sample_prior(Z, noise, np.zeros(2), np.eye(2), X)
+    prior = KernelPrior(
+        X, X, KnownNoise(find_distribution("normal"), np.sqrt(noise)), bandwidth=0.9999
+    )
+    linear = filter_with_sample(Z, noise, np.zeros(2), np.eye(2), X)
     np.testing.assert_allclose(prior.posterior_mean(Z), linear, atol=0.02)
 
 
@@ -212,7 +221,7 @@ def test_what_lies_in_groups_is_recovered_though_the_noise_is_wide(law, seed):
         assert set(hit) == {"grid_prior", "own_prior", "sample_support"}
 
 
-@pytest.mark.parametrize("law", DRAWN)
+@pytest.mark.parametrize("law", SAMPLED_DISTRIBUTIONS)
 def test_pure_noise_gives_nothing(law):
     rng = np.random.default_rng(15)
     X = rng.random((200, 4))
@@ -254,6 +263,6 @@ def test_the_box_of_scores_holds_every_corner():
     corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
     scores = (corners - 0.2) @ loadings
     np.testing.assert_allclose(
-        score_box(view), np.stack([scores.min(axis=0), scores.max(axis=0)], axis=1)
+        find_score_ranges(view), np.stack([scores.min(axis=0), scores.max(axis=0)], axis=1)
     )
-    assert known_noise(view.public).has_variance
+    assert read_noise(view.public).has_variance

@@ -9,10 +9,10 @@ from ppdm_core.attacks.singling_out import SinglingOut
 from ppdm_core.metrics.singling_rate import SinglingRate
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public, Response
+from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 
-COPY = Public("copy", "original", ())
+COPY = PublicParameters("copy", "original", ())
 
 
 def make_view(Y, *, label=None, public=COPY, **more) -> AttackerView:
@@ -59,7 +59,9 @@ def test_every_statement_fits_one_released_row():
     Y = rng.uniform(0, 1, (120, 5))
     for name, rate in rates(make_view(Y), Y).items():
         assert rate == 1.0, name
-    public = Public("noise", "original", (), np.zeros(5), np.eye(5), "normal", np.full(5, 1e-4))
+    public = PublicParameters(
+        "noise", "original", (), np.zeros(5), np.eye(5), "normal", np.full(5, 1e-4)
+    )
     assert rates(make_view(Y, public=public), Y)["multivariate"] > 0.99
 
 
@@ -68,7 +70,9 @@ def test_every_statement_fits_one_released_row():
 def test_a_weak_release_singles_members_out_and_nobody_else(seed, b):
     rng = np.random.default_rng(seed)
     X, others = rng.uniform(0, 1, (150, 6)), rng.uniform(0, 1, (150, 6))
-    public = Public("noise", "original", (), np.zeros(6), np.eye(6), "normal", np.full(6, b))
+    public = PublicParameters(
+        "noise", "original", (), np.zeros(6), np.eye(6), "normal", np.full(6, b)
+    )
     Y = X + (rng.normal(0, b, X.shape) if b else 0.0)
     view = make_view(Y, public=public if b else COPY)
     inside, outside = rates(view, X), rates(view, others)
@@ -81,7 +85,9 @@ def test_noise_that_drowns_everything_singles_out_no_more_members():
     for seed in range(5):
         rng = np.random.default_rng(seed)
         X, others = rng.uniform(0, 1, (150, 5)), rng.uniform(0, 1, (150, 5))
-        public = Public("noise", "original", (), np.zeros(5), np.eye(5), "laplace", np.full(5, 2.0))
+        public = PublicParameters(
+            "noise", "original", (), np.zeros(5), np.eye(5), "laplace", np.full(5, 2.0)
+        )
         view = make_view(X + rng.laplace(0, 2.0, X.shape), public=public)
         outside = rates(view, others)
         for name, rate in rates(view, X).items():
@@ -92,7 +98,7 @@ def test_noise_that_drowns_everything_singles_out_no_more_members():
 
 def test_rare_words_single_out_on_their_own():
     columns = (Categorical("c", ("a", "b", "c")),)
-    public = Public("rr", "original", (), responses=(Response(columns[0], 99.0),))
+    public = PublicParameters("rr", "original", (), responses=(Response(columns[0], 99.0),))
     view = AttackerView(
         Y=np.zeros((4, 0)),
         label=np.array([0, 0, 0, 1], dtype=np.int32),
@@ -134,7 +140,7 @@ def test_effort_sets_how_many_statements_are_made():
 
 
 def test_without_a_common_space_it_does_not_apply():
-    view = make_view(np.ones((3, 2)), public=Public("rotation", "rotated", ()))
+    view = make_view(np.ones((3, 2)), public=PublicParameters("rotation", "rotated", ()))
     with pytest.raises(NotApplicable, match="singling_out needs the original columns"):
         statements(view)
     table = {"guess": np.random.default_rng(3).uniform(0, 1, (3, 2))}

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_core.attacks._label_groups import OneClass
-from ppdm_core.attacks.source_record import SourceRecord, posterior
+from ppdm_core.attacks._label_groups import LabelGroup
+from ppdm_core.attacks.source_record import SourceRecord, compute_posterior
 from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.rows import ArrayRows
-from ppdm_core.numerics.kernel_model import Kernel, Surroundings
+from ppdm_core.numerics.kernel_model import Kernel, KernelSetting
 from ppdm_core.sanitizers.kde_resample import KdeResample
 from tests.contract.scene_source_record import people, picked, public, schema
 from tests.support.membership_views import source_scene as weak
@@ -32,13 +32,13 @@ def test_the_posterior_by_hand():
     """Two people on both sides of a row; one more is unknown, and a third is out of reach."""
     Y = np.array([[0.5], [0.1], [0.9]])
     X = np.array([[0.4], [0.55], [0.95]])
-    around = Surroundings.of(public(d=1), schema(1), Y)
-    one = OneClass(np.arange(3), np.arange(3), Y, X, Y, around)
+    around = KernelSetting.of(public(d=1), schema(1), Y)
+    one = LabelGroup(np.arange(3), np.arange(3), Y, X, Y, around)
     kernel = Kernel(*(np.array([v]) for v in (0.2, 0.0, 0.0, 0.0, 1.0)))
     near, nearer = 0.75 * (1 - 0.25) / 0.2, 0.75 * (1 - 0.0625) / 0.2
     variance = np.var(Y)
     other = 1 / np.sqrt(2 * np.pi * variance)  # of the row at the mean, with weight (4 - 3) / 4
-    who, chance = posterior(one, kernel, 4.0)
+    who, chance = compute_posterior(one, kernel, 4.0)
     assert who[0].tolist() == [1, 0] + [-1] * 6
     assert chance[0, :2] == pytest.approx(np.array([nearer, near]) / (near + nearer + other))
     assert who[1].tolist() == [-1] * 8
@@ -48,13 +48,13 @@ def test_the_posterior_by_hand():
 def test_the_posterior_is_that_of_brute_force():
     rng = np.random.default_rng(1)
     Y, X = rng.random((60, 2)), rng.random((40, 2))
-    around = Surroundings.of(public(d=2), schema(2), Y)
-    one = OneClass(np.arange(60), np.arange(40), Y, X, Y, around)
+    around = KernelSetting.of(public(d=2), schema(2), Y)
+    one = LabelGroup(np.arange(60), np.arange(40), Y, X, Y, around)
     kernel = Kernel(*(np.full(2, v) for v in (0.3, 0.0, 0.0, 0.0, 1.0)))
     u = (Y[:, None] - X[None]) / 0.3
     like = np.prod(0.75 * np.maximum(1 - u**2, 0) / 0.3, axis=2) / 80
     expected = like / (like.sum(axis=1) + np.exp(one.background) * 40 / 80)[:, None]
-    who, chance = posterior(one, kernel, 80.0)
+    who, chance = compute_posterior(one, kernel, 80.0)
     best = np.sort(expected, axis=1)[:, ::-1][:, :8]
     np.testing.assert_allclose(chance, best, rtol=1e-9, atol=1e-12)
     named = who >= 0

@@ -8,7 +8,7 @@ import pytest
 from ppdm_core.attacks.transform_inverse import TransformInverse
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 
 
@@ -17,7 +17,7 @@ def make_view(Y, *, centre, loadings, space="components", low=0.0, high=1.0) -> 
     return AttackerView(
         Y=Y,
         label=np.zeros(len(Y), dtype=np.int32),
-        public=Public("pca", space, (), centre, loadings),
+        public=PublicParameters("pca", space, (), centre, loadings),
         schema=Schema(tuple(Numeric(f"x{i}", low, high) for i in range(d))),
         epsilon=0.1,
     )

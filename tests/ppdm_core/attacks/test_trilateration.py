@@ -8,16 +8,16 @@ from scipy.optimize import least_squares
 
 from ppdm_core.attacks.trilateration import (
     Trilateration,
+    add_fixed_point,
     fit_monotone,
     fit_scale,
-    located,
-    with_fixed_point,
+    locate_points,
 )
 from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 
 def make_view(X, Y, known, **changed) -> AttackerView:
@@ -25,7 +25,7 @@ def make_view(X, Y, known, **changed) -> AttackerView:
     return AttackerView(
         Y=Y,
         label=np.zeros(len(Y), dtype=np.int32),
-        public=Public("rotation", "rotated", columns),
+        public=PublicParameters("rotation", "rotated", columns),
         schema=Schema(tuple(Numeric(f"x{j}", -20.0, 20.0) for j in range(X.shape[1]))),
         epsilon=0.1,
         known=KnownRows(X[known], np.asarray(known)),
@@ -42,7 +42,7 @@ def test_a_point_by_hand():
     # 5 from (0, 0), sqrt(17) from (4, 0), sqrt(10) from (0, 3): it is (3, 4) on half the scale.
     anchors = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
     Yk, Y = anchors / 2, np.array([[1.5, 2.0]])
-    X_hat = located(anchors, Yk, Y, fit_scale(anchors, Yk), 1e-9, 4)
+    X_hat = locate_points(anchors, Yk, Y, fit_scale(anchors, Yk), 1e-9, 4)
     np.testing.assert_allclose(X_hat, [[3.0, 4.0]], atol=1e-6)
 
 
@@ -51,7 +51,7 @@ def test_a_point_by_hand():
 def test_rotated_and_scaled_rows_are_located(seed, scale):
     rng = np.random.default_rng(seed)
     X = rng.normal(1.0, 1.0, (150, 4))
-    Y = scale * X @ haar(4, rng) + 3.0
+    Y = scale * X @ random_orthogonal(4, rng) + 3.0
     estimate = Trilateration().attack(make_view(X, Y, np.arange(12)), rng)
     for name in ("metric", "ordinal"):
         assert breached(X[12:], estimate.candidates[name][12:]) > 0.9
@@ -95,7 +95,7 @@ def test_the_refined_point_minimises_the_weighted_errors():
     def distances(D):
         return D * np.sqrt(2)
 
-    X_hat = located(anchors, Yk, np.zeros((1, 9)), distances, 0.0, 50)[0]
+    X_hat = locate_points(anchors, Yk, np.zeros((1, 9)), distances, 0.0, 50)[0]
     weight = np.sqrt(1.0 / (1.0 + noisy / noisy.mean()))
     brute = least_squares(
         lambda p: weight * (np.linalg.norm(anchors - p, axis=1) - noisy), np.zeros(3)
@@ -106,8 +106,8 @@ def test_the_refined_point_minimises_the_weighted_errors():
 def test_too_few_anchors_give_the_foot_on_their_span():
     rng = np.random.default_rng(4)
     X = rng.normal(0.0, 1.0, (60, 6))
-    Xk, Q = X[:4], haar(6, rng)
-    X_hat = located(Xk, Xk @ Q, X @ Q, lambda D: D, 1e-9, 6)
+    Xk, Q = X[:4], random_orthogonal(6, rng)
+    X_hat = locate_points(Xk, Xk @ Q, X @ Q, lambda D: D, 1e-9, 6)
     basis = np.linalg.svd(Xk - Xk.mean(axis=0))[2][:3]
     foot = Xk.mean(axis=0) + (X - Xk.mean(axis=0)) @ basis.T @ basis
     np.testing.assert_allclose(X_hat, foot, atol=1e-4)
@@ -116,10 +116,10 @@ def test_too_few_anchors_give_the_foot_on_their_span():
 def test_a_fixed_origin_is_one_more_known_record():
     rng = np.random.default_rng(5)
     X = rng.normal(2.0, 1.0, (40, 4))
-    fixed, moved = X @ haar(4, rng), X @ haar(4, rng) + 5.0
+    fixed, moved = X @ random_orthogonal(4, rng), X @ random_orthogonal(4, rng) + 5.0
     for Y, count in ((fixed, 5), (moved, 4)):
         view = make_view(X, Y, np.arange(4))
-        assert len(with_fixed_point(view, X[:4], Y[:4])[0]) == count
+        assert len(add_fixed_point(view, X[:4], Y[:4])[0]) == count
     estimate = Trilateration().attack(make_view(X, fixed, np.arange(4)), rng)
     assert breached(X, estimate.candidates["metric"]) > 0.9
 
@@ -154,7 +154,7 @@ def test_few_anchors_constant_columns_equal_rows_and_any_width(k, s):
 def test_rows_may_stand_anywhere_and_answers_stay_in_bounds():
     rng = np.random.default_rng(7)
     X = rng.random((50, 3))
-    Y = X @ haar(3, rng) + rng.normal(0.0, 0.3, X.shape)
+    Y = X @ random_orthogonal(3, rng) + rng.normal(0.0, 0.3, X.shape)
     view = make_view(X, Y, np.arange(10))
     view = replace(view, schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(3))))
     order = rng.permutation(50)

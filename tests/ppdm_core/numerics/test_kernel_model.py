@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ppdm_core.attacks._background import log_background, log_normal
-from ppdm_core.numerics.kernel_model import Kernel, Rule, Surroundings
+from ppdm_core.attacks._row_density import log_background, log_normal
+from ppdm_core.numerics.kernel_model import BandwidthRule, Kernel, KernelSetting
 from ppdm_core.sanitizers.kde_resample import KdeResample
 from tests.contract.scene_source_record import drawn, people, public, schema
 from tests.support.tables import fit, scaled, table
 
 
-def kernel(d: int = 1, h: float = 0.2, half: float = 0.0, doubt: float = 0.0) -> Kernel:
-    return Kernel(*(np.full(d, v) for v in (h, doubt, half, 0.0, 1.0)))
+def kernel(d: int = 1, h: float = 0.2, half: float = 0.0, error: float = 0.0) -> Kernel:
+    return Kernel(*(np.full(d, v) for v in (h, error, half, 0.0, 1.0)))
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -26,15 +26,15 @@ def test_the_rule_is_that_of_the_method(given):
     method, rows = KdeResample(**given), table(90)
     fitted = fit(method, rows)
     columns = scaled(rows, fitted).schema
-    rule = Rule.of(public(facts=method._facts()))
+    rule = BandwidthRule.of(public(facts=method._facts()))
     counts, deviations = fitted["counts"], np.array(fitted["deviations"])
     for place in (1, 2):
         h = rule.of_records(deviations[place], counts[place], columns.widths)
-        assert h == pytest.approx(method.bandwidths(columns, fitted)[place], rel=1e-12)
+        assert h == pytest.approx(method.compute_bandwidths(columns, fitted)[place], rel=1e-12)
 
 
 def test_the_spread_of_rows_gives_the_same_bandwidth():
-    rule, s = Rule(True, 0.0), np.array([0.3, 0.01])
+    rule, s = BandwidthRule(True, 0.0), np.array([0.3, 0.01])
     h = rule.of_records(s, 50, np.ones(2))
     assert rule.of_rows(np.sqrt(s**2 + h**2 / 5), 50, np.ones(2)) == pytest.approx(h, rel=1e-12)
 
@@ -66,7 +66,7 @@ def test_a_bound_between_whole_numbers_takes_what_is_beyond():
 
 def test_doubt_widens_the_reach_and_keeps_the_mass():
     u = np.linspace(0.0, 1.0, 20_001)[:, None]
-    sure, unsure = kernel(), kernel(doubt=0.2)
+    sure, unsure = kernel(), kernel(error=0.2)
     assert unsure.reach > 1.4 * sure.reach
     mass = np.exp(unsure.log_likelihood(u[1:-1], np.full((19_999, 1), 0.5))).sum() / 20_000
     assert mass == pytest.approx(1.0, abs=1e-3)
@@ -88,18 +88,18 @@ def test_pairs_are_all_that_brute_force_finds():
 def test_bandwidths_are_estimated_from_rows_and_from_records(corrected):
     who = people(4000, rng(4), d=3)
     Y, label, _ = drawn(who, 4000, rng(5), corrected)
-    around = Surroundings.of(public("corrected" if corrected else "paper", 3), schema(3), Y)
+    around = KernelSetting.of(public("corrected" if corrected else "paper", 3), schema(3), Y)
     X, Y = who.X[who.label == 0], Y[label == 0]
     n = len(X)
     expected = around.rule.of_records(X.std(axis=0, ddof=1), n, np.ones(3))
     assert around.from_rows(Y, Y, n).h == pytest.approx(expected, rel=0.05)
     assert around.from_records(X, Y, Y, n).h == pytest.approx(expected, rel=1e-9)
-    assert np.all(around.from_rows(Y, Y, n).doubt < 0.05)
+    assert np.all(around.from_rows(Y, Y, n).error < 0.05)
 
 
 def test_constant_columns_are_told_apart_by_their_value():
     Y = np.column_stack([rng(6).random(20), np.full(20, 0.3)])
-    around = Surroundings.of(public(d=2), schema(2), Y)
+    around = KernelSetting.of(public(d=2), schema(2), Y)
     one = around.from_rows(Y, Y, 20)
     X = np.array([[Y[0, 0], 0.3], [Y[0, 0], 0.31]])
     assert np.isfinite(one.log_likelihood(Y[[0, 0]], X)).tolist() == [True, False]
@@ -114,5 +114,5 @@ def test_the_background_is_a_normal_law():
 
 def test_common_values_count_by_their_share():
     Y = np.concatenate([np.zeros(60), np.linspace(0.2, 0.9, 40)])[:, None]
-    around = Surroundings.of(public(d=1), schema(1), Y)
+    around = KernelSetting.of(public(d=1), schema(1), Y)
     assert np.exp(log_background(Y, around)[:60]) == pytest.approx(0.6)

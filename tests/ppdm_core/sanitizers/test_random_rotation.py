@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppdm_core.attacks.known_pairs import find_frame
+from ppdm_core.attacks.known_pairs import find_rotation
 from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.sanitizers.random_rotation import STEP, RandomRotation, haar
+from ppdm_core.sanitizers.random_rotation import STEP, RandomRotation, random_orthogonal
 from tests.support.tables import KEY, fit, release, scaled, schema, table, values
 
 
@@ -57,7 +57,9 @@ def test_another_scaling_is_another_matrix():
 def test_haar_measure():
     # Under Haar's law E trace = 0, E trace^2 = 1, entries have variance 1/d, both signs of det.
     n, d = 3000, 4
-    matrices = np.array([haar(d, Noise(KEY).generator("haar", str(i))) for i in range(n)])
+    matrices = np.array(
+        [random_orthogonal(d, Noise(KEY).generator("haar", str(i))) for i in range(n)]
+    )
     traces = np.trace(matrices, axis1=1, axis2=2)
     assert abs(traces.mean()) < 4 / np.sqrt(n)
     assert traces.var() == pytest.approx(1.0, abs=0.12)
@@ -139,7 +141,7 @@ def test_one_known_record_more_undoes_the_translation():
     public = release(RandomRotation(translation=True), table(40)).public
     label = np.zeros(40, dtype=np.int32)
     known = KnownRows(X[:6], np.arange(6))
-    frame = find_frame(AttackerView(Y, label, public, schema(), 0.1, known), known)
+    frame = find_rotation(AttackerView(Y, label, public, schema(), 0.1, known), known)
     assert frame is not None
     assert frame.freedom == 0
     np.testing.assert_allclose(frame.x0 + (Y - frame.y0) @ frame.B @ frame.A.T, X, atol=1e-6)

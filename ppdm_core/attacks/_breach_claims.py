@@ -9,12 +9,12 @@ import numpy as np
 from ppdm_core.model.arrays import Floats, Ints
 
 Learner = Callable[[Floats, Floats, Floats], Floats]  # known rows, their records, rows to answer
-MOST_FOLDS = 20
-_SURE = 0.05  # least spread of the logarithm of an error that is believed
+MAX_FOLDS = 20
+_MIN_LOG_SPREAD = 0.05  # least spread of the logarithm of an error that is believed
 _TINY = np.finfo(np.float64).tiny
 
 
-def learned_claim(
+def learn_claims(
     learn: Learner, Yk: Floats, Xk: Floats, Y: Floats, X_hat: Floats, epsilon: float
 ) -> Floats:
     """Own probability, row by row, that the answer ``X_hat`` is within ``epsilon`` of the record.
@@ -29,17 +29,17 @@ def learned_claim(
     if k < 2:
         return np.zeros(len(Y))
     levels = np.empty(k)
-    for left in folds(k, MOST_FOLDS):
+    for left in split_folds(k, MAX_FOLDS):
         rest = np.setdiff1d(np.arange(k), left)
         error = np.linalg.norm(learn(Yk[rest], Xk[rest], Yk[left]) - Xk[left], axis=1)
         levels[left] = np.log(error + _TINY) - _log_reach(Yk[rest], Yk[left])
-    spread = max(float(levels.std(ddof=1)), _SURE) * np.sqrt(1.0 + 1.0 / k)
+    spread = max(float(levels.std(ddof=1)), _MIN_LOG_SPREAD) * np.sqrt(1.0 + 1.0 / k)
     radius = np.log(epsilon * np.linalg.norm(X_hat, axis=1) + _TINY)
     claim: Floats = stdtr(k - 1, (radius - _log_reach(Yk, Y) - levels.mean()) / spread)
     return claim
 
 
-def folds(k: int, most: int) -> list[Ints]:
+def split_folds(k: int, most: int) -> list[Ints]:
     """Parts of ``k`` pairs, each to be left out once."""
     return np.array_split(np.arange(k), min(k, most))
 

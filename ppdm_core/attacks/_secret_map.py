@@ -8,9 +8,9 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 
-_DOUBT = 6.0  # standard errors
+_MAX_STANDARD_ERRORS = 6.0  # standard errors
 
 
 def check_secret_map(attack: Attack, view: AttackerView) -> None:
@@ -34,12 +34,12 @@ def read_sample(attack: Attack, view: AttackerView) -> Floats:
     return sample
 
 
-def ordered(Y: Floats) -> Floats:
+def sort_rows(Y: Floats) -> Floats:
     """The rows by value: what is learned from them, even from some, then depends on no order."""
     return Y[np.lexsort(Y.T)]
 
 
-def origin_of(view: AttackerView, sample: Floats) -> Floats | None:
+def find_origin(view: AttackerView, sample: Floats) -> Floats | None:
     """The record that the map sends to zero, if the documentation says so and the means agree."""
     public, d = view.public, sample.shape[1]
     if public.facts.get("translation") == "secret" or public.space == "embedded":
@@ -47,24 +47,24 @@ def origin_of(view: AttackerView, sample: Floats) -> Floats | None:
     if public.centre is None and public.space == "components":
         return None  # of the records' mean, usually
     origin = np.zeros(d) if public.centre is None else public.centre
-    if keeps_scale(public) and view.Y.shape[1] == d:
+    if has_original_units(public) and view.Y.shape[1] == d:
         # A rotation keeps the length of the mean; if it did not, there was a shift after all.
         lengths = (
             np.linalg.norm(sample.mean(axis=0) - origin),
             np.linalg.norm(view.Y.mean(axis=0)),
         )
         error = np.sqrt(sample.var(axis=0).sum() / len(sample))
-        if abs(lengths[0] - lengths[1]) > _DOUBT * error:
+        if abs(lengths[0] - lengths[1]) > _MAX_STANDARD_ERRORS * error:
             return None
     return np.array(origin)
 
 
-def keeps_scale(public: Public) -> bool:
+def has_original_units(public: PublicParameters) -> bool:
     """The released columns are lengths along perpendicular directions, in original units."""
     return public.preserves_distances or public.loadings is not None or "transform" in public.facts
 
 
-def turn_between(Y: Floats, back: Floats) -> Floats:
+def fit_rotation(Y: Floats, back: Floats) -> Floats:
     """The part of an orthogonal matrix that does to these rows nearly what ``back`` does."""
     centred = Y - Y.mean(axis=0)
     return polar(centred.T @ (centred @ back))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.numerics.kernel_model import SMALL, Surroundings
+from ppdm_core.numerics.kernel_model import SMALL, KernelSetting
 
 
-def log_background(Y: Floats, around: Surroundings) -> Floats:
+def log_background(Y: Floats, around: KernelSetting) -> Floats:
     """Log density of each row if nobody who is known is behind it, (m,).
 
     A normal law fitted to the rows; cells that are atoms count by how common their value is.
@@ -20,7 +20,7 @@ def log_background(Y: Floats, around: Surroundings) -> Floats:
     for j in varied.tolist():
         hit = kernel.is_atom(Y[:, j], j)
         if hit.any():
-            total[hit] += np.log(_commonness(Y[:, j])[hit]) - log_normal(Y[:, j : j + 1])[hit]
+            total[hit] += np.log(_value_shares(Y[:, j])[hit]) - log_normal(Y[:, j : j + 1])[hit]
     return total
 
 
@@ -39,7 +39,7 @@ def log_normal(Z: Floats) -> Floats:
     return np.asarray(-0.5 * np.einsum("ij,ij->j", W, W) - constant)
 
 
-def _commonness(y: Floats) -> Floats:
+def _value_shares(y: Floats) -> Floats:
     """Share of rows with the same value."""
     _, inverse, count = np.unique(y, return_inverse=True, return_counts=True)
     return np.asarray(count[inverse] / len(y))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_core.attacks._alignment import _leave_one_out, procrustes, ridge
+from ppdm_core.attacks._map_fitting import _leave_one_out_errors, procrustes, ridge
 
 
 def test_procrustes_undoes_rotation_scale_and_translation_into_more_columns():
@@ -46,7 +46,7 @@ def test_closed_form_leave_one_out_is_the_brute_force_one(k, s, penalty, seed):
     heard = S / S[0] > 1e-10
     U, S = U[:, heard], S[heard]
     centred = X - X.mean(axis=0)
-    fast = _leave_one_out(U, S, U.T @ centred, centred, penalty)
+    fast = _leave_one_out_errors(U, S, U.T @ centred, centred, penalty)
     slow = np.zeros(2)
     for i in range(k):
         rest = np.arange(k) != i

@@ -8,9 +8,9 @@ from ppdm_core.model.arrays import Floats
 
 # Largest first: without any leave-one-out evidence the strongest penalty is taken.
 _PENALTIES = np.append(10.0 ** np.arange(2.0, -9.0, -1.0), 0.0)
-_NO_SLACK = 1e-9
+_MIN_SLACK = 1e-9
 _TINY = np.finfo(np.float64).tiny
-_EXPONENT = 900  # beyond it the unit itself would be in danger
+_MAX_EXPONENT = 900  # beyond it the unit itself would be in danger
 
 
 def procrustes(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
@@ -20,7 +20,7 @@ def procrustes(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
     mean of the known records.
     """
     x0 = Xk.mean(axis=0)
-    Yk, Y = _centred(Yk, Y)
+    Yk, Y = _centre(Yk, Y)
     U, values, Vt = np.linalg.svd(Yk.T @ (Xk - x0), full_matrices=False)
     heard = values / values.max(initial=_TINY) > 1e-12
     W = U[:, heard] @ Vt[heard]  # (s, d)
@@ -34,31 +34,31 @@ def procrustes(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
 def ridge(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
     """Least squares with intercept; each column's penalty by leave-one-out in closed form."""
     x0 = Xk.mean(axis=0)
-    Yk, Y = _centred(Yk, Y)
+    Yk, Y = _centre(Yk, Y)
     U, S, Vt = np.linalg.svd(Yk, full_matrices=False)
     heard = S / S.max(initial=_TINY) > 1e-10
     U, S, Vt = U[:, heard], S[heard], Vt[heard]
     T = U.T @ (Xk - x0)  # (r, d)
     penalties = _PENALTIES * S.max(initial=0.0) ** 2
-    losses = np.array([_leave_one_out(U, S, T, Xk - x0, penalty) for penalty in penalties])
+    losses = np.array([_leave_one_out_errors(U, S, T, Xk - x0, penalty) for penalty in penalties])
     chosen = penalties[np.argmin(losses, axis=0)]  # (d,)
     coefficients = Vt.T @ (S[:, None] / (S[:, None] ** 2 + chosen) * T)  # (s, d)
     X_hat: Floats = x0 + Y @ coefficients  # (n, d)
     return X_hat
 
 
-def _centred(Yk: Floats, Y: Floats) -> tuple[Floats, Floats]:
+def _centre(Yk: Floats, Y: Floats) -> tuple[Floats, Floats]:
     """Both about the mean of the known rows, in a unit in which squares do not underflow.
 
     It is a power of two, so that no digit changes.
     """
     y0 = Yk.mean(axis=0)
     _, exponent = np.frexp(np.abs(Yk - y0).max(initial=0.0))
-    unit = np.ldexp(1.0, int(np.clip(exponent, -_EXPONENT, _EXPONENT)))
+    unit = np.ldexp(1.0, int(np.clip(exponent, -_MAX_EXPONENT, _MAX_EXPONENT)))
     return (Yk - y0) / unit, (Y - y0) / unit
 
 
-def _leave_one_out(U: Floats, S: Floats, T: Floats, X: Floats, penalty: float) -> Floats:
+def _leave_one_out_errors(U: Floats, S: Floats, T: Floats, X: Floats, penalty: float) -> Floats:
     """Mean squared error per column when each pair is predicted from the others.
 
     The residual of a left-out row is its residual divided by 1 - leverage. Both are built from
@@ -69,7 +69,7 @@ def _leave_one_out(U: Floats, S: Floats, T: Floats, X: Floats, penalty: float) -
     residual = X - U @ T + U @ (unfitted[:, None] * T)  # (k, d)
     outside = np.maximum(1.0 - 1.0 / k - np.sum(U**2, axis=1), 0.0)
     slack = outside + U**2 @ unfitted  # (k,)
-    if slack.min() <= _NO_SLACK:
+    if slack.min() <= _MIN_SLACK:
         return np.full(X.shape[1], np.inf)
     losses: Floats = np.mean((residual / slack[:, None]) ** 2, axis=0)
     return losses

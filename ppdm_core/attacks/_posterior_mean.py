@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_core.attacks._likelihood import KnownNoise, log_density
+from ppdm_core.attacks._noise_likelihood import KnownNoise, log_density
 from ppdm_core.model.arrays import Floats, Ints
 
-POINTS = 100  # of the grid that carries a prior
-QUANTILES = 500  # of the released values that a prior is fitted to
-ROUNDS = 60
-TRIED = 1_000  # rows by which a bandwidth and the weights of a mixture are chosen
+GRID_POINTS = 100  # of the grid that carries a prior
+MAX_QUANTILES = 500  # of the released values that a prior is fitted to
+EM_ROUNDS = 60
+MAX_FITTED_ROWS = 1_000  # rows by which a bandwidth and the weights of a mixture are chosen
 BANDWIDTHS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85)
 
 
@@ -20,28 +20,28 @@ def grid_posterior(z: Floats, low: float, high: float, noise: KnownNoise) -> Flo
     """Posterior mean of each value of one component, under the likeliest prior on a grid.
 
     The prior is the nonparametric maximum likelihood estimate by EM, fitted to at most
-    ``QUANTILES`` quantiles of the values; between them the posterior mean is interpolated.
+    ``MAX_QUANTILES`` quantiles of the values; between them the posterior mean is interpolated.
     """
-    seen = np.quantile(z, np.linspace(0.0, 1.0, min(len(z), QUANTILES)))
+    seen = np.quantile(z, np.linspace(0.0, 1.0, min(len(z), MAX_QUANTILES)))
     ends = np.clip(seen[[0, -1]], low, high)  # the likeliest prior does not reach farther
-    grid = np.linspace(ends[0], ends[1], POINTS)
+    grid = np.linspace(ends[0], ends[1], GRID_POINTS)
     F = log_density(noise.law, np.subtract.outer(seen, grid) / noise.scales[0])
     F = np.exp(F - F.max(axis=1, keepdims=True))  # (q, g)
-    weights = fitted_weights(F)
+    weights = fit_weights(F)
     means = F @ (weights * grid) / (F @ weights)
     return np.asarray(np.interp(z, seen, means))
 
 
-def fitted_weights(F: Floats) -> Floats:
+def fit_weights(F: Floats) -> Floats:
     """Weights of the columns that make the rows likeliest, by EM from equal ones."""
     weights = np.full(F.shape[1], 1.0 / F.shape[1])
-    for _ in range(ROUNDS):
+    for _ in range(EM_ROUNDS):
         weights = weights * (F.T @ (1.0 / (F @ weights))) / len(F)
     return np.asarray(weights / weights.sum())
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class KernelPrior:
     """A prior of kernels around support records; ``V`` may hold more than the components ``T``.
 
     The kernels have ``bandwidth`` squared times the covariance of the support, which is drawn
@@ -55,7 +55,7 @@ class Mixture:
     bandwidth: float = 0.0
     log_weights: Floats | float = 0.0
 
-    def _parts(self) -> tuple[KnownNoise, Floats, Floats, Floats]:
+    def _prepare(self) -> tuple[KnownNoise, Floats, Floats, Floats]:
         h2 = self.bandwidth**2
         t0, v0 = self.T.mean(axis=0), self.V.mean(axis=0)
         dT, dV = self.T - t0, self.V - v0
@@ -66,11 +66,11 @@ class Mixture:
         if self.noise.has_variance:
             seen = S + np.diag(self.noise.variance)
             gain = np.linalg.solve(seen, h2 * (dT.T @ dV) / freedom)
-        return self.noise.widened(np.diag(S)), T, V, gain
+        return self.noise.widen(np.diag(S)), T, V, gain
 
     def log_likelihood(self, Z: Floats) -> tuple[float, Floats]:
         """Mean over the rows, and their log likelihoods for each kernel."""
-        noise, T, _, _ = self._parts()
+        noise, T, _, _ = self._prepare()
         L = np.concatenate([part for _, part in noise.log_likelihoods(Z, T)])  # (n, m)
         L += self.log_weights
         top = L.max(axis=1, keepdims=True)
@@ -78,7 +78,7 @@ class Mixture:
         return float(row.mean() - np.log(noise.scales).sum()), L - top
 
     def posterior_mean(self, Z: Floats) -> Floats:
-        noise, T, V, gain = self._parts()
+        noise, T, V, gain = self._prepare()
         found = Z @ gain  # (n, q)
         rest = V - T @ gain
         for rows, L in noise.log_likelihoods(Z, T):
@@ -90,17 +90,17 @@ class Mixture:
         return np.asarray(found)
 
 
-def fitted_mixture(mixture: Mixture, Z: Floats, *, weigh: bool) -> Mixture:
+def fit_prior(mixture: KernelPrior, Z: Floats, *, weigh: bool) -> KernelPrior:
     """With the bandwidth under which ``Z`` is likeliest, and the weights of the support too."""
     tried = [replace(mixture, bandwidth=h) for h in BANDWIDTHS]
     best = max(tried, key=lambda one: one.log_likelihood(Z)[0])
     if not weigh:
         return best
-    weights = fitted_weights(np.exp(best.log_likelihood(Z)[1]))
+    weights = fit_weights(np.exp(best.log_likelihood(Z)[1]))
     return replace(best, log_weights=np.log(np.maximum(weights, 1e-12)))
 
 
-def some_rows(Z: Floats, most: int, rng: np.random.Generator) -> Ints:
+def choose_rows(Z: Floats, most: int, rng: np.random.Generator) -> Ints:
     """At most so many rows, in random order; which ones does not depend on where they stand."""
     order = np.lexsort(Z.T)
     return np.asarray(order[rng.permutation(len(Z))[:most]])
