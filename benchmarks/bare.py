@@ -13,7 +13,7 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 from prefect.states import Completed
 
 from flows.audit import audit
-from flows.config.context import plan_of
+from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
 from flows.gate import gate
 from flows.ingest import ingest
@@ -42,7 +42,7 @@ def without_heartbeats() -> AbstractContextManager[Any]:
 
 def bare_release(file: ReleaseFile, artifacts: list[dict[str, Any]]) -> Callable[[], None]:
     """``artifacts``: what a real release leaves on the server, left again by the last task."""
-    plan, release_id = plan_of(file), f"{file.dataset.name}-0001"
+    plan, release_id = build_context(file), f"{file.dataset.name}-0001"
     steps = [
         bare_flow(real.name, [bare_task(each.name) for each in tasks], plan)
         for real, tasks in STEPS

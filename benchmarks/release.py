@@ -27,10 +27,10 @@ ROWS = 150
 @contextmanager
 def compared(small: bool) -> Iterator[list[Comparison]]:
     with tempfile.TemporaryDirectory(prefix="ppdm-bench-") as folder, home_in(Path(folder)) as home:
-        from ppdm.cli.release import import_heavy
-        from ppdm.services.prefect_server import prefect_server
+        from ppdm.cli.flow_runs import preload_imports
+        from ppdm.services.prefect_server import use_prefect_server
 
-        with prefect_server(home, say, meanwhile=import_heavy):
+        with use_prefect_server(home, say, meanwhile=preload_imports):
             yield [comparison(Path(folder))]
 
 

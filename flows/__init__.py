@@ -1,1 +1,1 @@
-"""The flows put tasks in order and hold nothing else."""
+"""The Prefect flows, and the release file, which is their parameter."""

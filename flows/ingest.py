@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from prefect import flow
 
-from flows.config.context import plan_of
+from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
 from tasks.ingest.task import begin, load_raw, validate
 
@@ -10,7 +10,7 @@ from tasks.ingest.task import begin, load_raw, validate
 @flow(name="ingest", flow_run_name="ingest {file.dataset.name}")
 def ingest(file: ReleaseFile, flow_run_id: str) -> str:
     """Source file to validated table; returns the id of the release."""
-    plan = plan_of(file)
+    plan = build_context(file)
     release_id = begin(plan, flow_run_id)
     load_raw(plan, release_id)
     validate(plan, release_id)

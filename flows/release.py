@@ -1,4 +1,4 @@
-"""One release, end to end: the five flows in five lines."""
+"""The flow of one release: ingest, sanitize, audit, judge, publish."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
 
     Args:
         file: What the release file says; see `ppdm init` for a commented draft.
-        dry_run: All but the door: nothing is published.
+        dry_run: Do everything except publishing.
     """
     try:
         plan = build_checked_context(file)
@@ -46,17 +46,19 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
             audit(file, release_id)
             gate(file, release_id, dry_run)
             outcome = publish(file, release_id, dry_run)
-            return ended(outcome, tell(plan, release_id))
+            return build_final_state(outcome, tell(plan, release_id))
     except BadInput as error:
         tell_rejected(file.dataset.name, file.sanitizer.method, error)
-        return ended(Stage.REJECTED, f"{error} Nothing was published.", error)
+        return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
     except StillRunning as error:
-        return ended(SKIPPED, error.message, error)
+        return build_final_state(SKIPPED, error.message, error)
     except PpdmError as error:
-        raise failed(file, error) from None
+        raise report_failure(file, error) from None
 
 
-def ended(outcome: Stage | str, message: str, error: Exception | None = None) -> State[Any]:
+def build_final_state(
+    outcome: Stage | str, message: str, error: Exception | None = None
+) -> State[Any]:
     """Return the last state of the flow run, named by the stage that the release ended in."""
     log_progress(message)
     print_served_outcome(message)
@@ -65,12 +67,12 @@ def ended(outcome: Stage | str, message: str, error: Exception | None = None) ->
     else:
         kind, name = StateType.CANCELLED, outcome.capitalize()
     if kind != StateType.COMPLETED:
-        logging.getLogger("prefect.flow_runs").addFilter(is_no_surprise)
+        logging.getLogger("prefect.flow_runs").addFilter(is_not_engine_exit)
     return State(type=kind, name=name, message=message, data=error or str(outcome))
 
 
-def failed(file: ReleaseFile, error: PpdmError) -> PpdmError:
-    """Told as loudly as a refusal; whoever runs the release decides what follows."""
+def report_failure(file: ReleaseFile, error: PpdmError) -> PpdmError:
+    """Report a failed release in Prefect and on the console of `ppdm serve`; return the error."""
     if isinstance(error, Defect):
         error = with_report(file.home(), error)
     print_served_outcome(f"{file.dataset.name} failed. {error}")
@@ -78,7 +80,10 @@ def failed(file: ReleaseFile, error: PpdmError) -> PpdmError:
     return error
 
 
-def is_no_surprise(record: logging.LogRecord) -> bool:
-    """A scheduled run that ends as refused looks like a crash to Prefect's engine, which would
-    put a traceback of its own below the message."""
+def is_not_engine_exit(record: logging.LogRecord) -> bool:
+    """Return whether a log record is not the traceback of an engine that exits.
+
+    A scheduled run that ends as refused looks like a crash to Prefect's engine, which would print
+    a traceback below the message.
+    """
     return not str(record.msg).startswith("Engine execution exited")

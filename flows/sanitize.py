@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from prefect import flow
 
-from flows.config.context import plan_of
+from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
 from tasks.sanitize.task import make_draws
 
@@ -10,4 +10,4 @@ from tasks.sanitize.task import make_draws
 @flow(name="sanitize", flow_run_name="sanitize {release_id}")
 def sanitize(file: ReleaseFile, release_id: str) -> None:
     """The candidate and its shadow draws."""
-    make_draws(plan_of(file), release_id)
+    make_draws(build_context(file), release_id)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 
-def chosen_home(given: Path | None) -> Path:
+def choose_home(given: Path | None) -> Path:
     """The home that a command works on when no release file names one."""
     return (given or Path(os.environ.get("PPDM_HOME") or ".ppdm")).absolute()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ppdm.services.prefect_server import Handle, start
+from ppdm.services.prefect_server import ServerHandle, acquire_server
 from tasks.environment import quiet_environment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,17 +28,17 @@ quiet_environment(SESSION_HOME)
 if "PYTEST_XDIST_WORKER" in os.environ:  # there is a process for each core already
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-_server: Handle | None = None
+_server: ServerHandle | None = None
 
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _start_server() -> Handle:
+def _start_server() -> ServerHandle:
     global _server
     if _server is None:
-        _server = start(SESSION_HOME, _say)
+        _server = acquire_server(SESSION_HOME, _say)
         # Only tests that ask for the server may use it.
         os.environ.pop("PREFECT_API_URL", None)
     return _server

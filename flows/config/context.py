@@ -1,4 +1,4 @@
-"""The release file in the words of the layers below."""
+"""Build the context of a release, which the tasks work with, from the release file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from flows.config.release_file import ReleaseFile, check_names
 from tasks.context import Plan, check_plan
 
 
-def plan_of(file: ReleaseFile) -> Plan:
+def build_context(file: ReleaseFile) -> Plan:
+    """Return the context that a release file describes."""
     return Plan(
         folder=file.base,
-        file_digest=identity(file),
+        file_digest=compute_digest(file),
         home=str(file.home()),
         dataset=file.dataset.name,
         owner=file.dataset.owner,
@@ -28,8 +29,8 @@ def plan_of(file: ReleaseFile) -> Plan:
     )
 
 
-def identity(file: ReleaseFile) -> str:
-    """What is asked for: the release file, and what a basis file that it names holds."""
+def compute_digest(file: ReleaseFile) -> str:
+    """Return a digest of the release file and of the basis files that it names."""
     parameters = file.sanitizer_parameters()
     parts = [parameters, *(each for each in parameters.values() if isinstance(each, dict))]
     names = [part["basis_file"] for part in parts if isinstance(part.get("basis_file"), str)]
@@ -40,13 +41,13 @@ def identity(file: ReleaseFile) -> str:
     return hashlib.sha256(b"".join([file.digest.encode(), *contents])).hexdigest()
 
 
-def checked_plan(file: ReleaseFile) -> Plan:
-    """The plan of a file that is right in itself, wherever the file came from."""
+def build_checked_context(file: ReleaseFile) -> Plan:
+    """Return the context after all checks that need no data; raise BadInput if one fails."""
     from ppdm_core.attacks import ATTACKS
     from ppdm_core.metrics import METRICS
     from ppdm_core.sanitizers import SANITIZERS
 
     check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
-    plan = plan_of(file)
+    plan = build_context(file)
     check_plan(plan)
     return plan

@@ -1,4 +1,4 @@
-"""`ppdm`: thin commands. Every one imports what it needs when it runs, so that help is quick."""
+"""The command line `ppdm`: each command imports its module when it runs, so that help is fast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ppdm.cli.result import Answer, give
+from ppdm.cli.result import CommandResult, run_command
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,7 +29,7 @@ HomeOption = Annotated[
 
 
 @app.callback(invoke_without_command=True)
-def top(
+def handle_global_options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
@@ -48,79 +48,87 @@ def init(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Draft a release file for a table, and say what is left to decide."""
+    """Draft a release file for a table, and list what is left to decide."""
     from ppdm.cli.init import draft_file
 
-    give(json, lambda: draft_file(source, out, table))
+    run_command(json, lambda: draft_file(source, out, table))
 
 
 @app.command()
 def methods(
     name: Annotated[
-        str | None, typer.Argument(help="A sanitizer, an attack or a metric.", metavar="NAME")
+        str | None,
+        typer.Argument(help="A sanitizer, an attack, a metric or a gate.", metavar="NAME"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Every sanitizer, attack and metric, or one of them in full."""
-    from ppdm.cli.methods import describe
+    """List every sanitizer, attack, metric and gate, or describe one of them."""
+    from ppdm.cli.methods import describe_methods
 
-    give(json, lambda: describe(name))
+    run_command(json, lambda: describe_methods(name))
 
 
 @app.command()
 def check(file: File, json: Json = False) -> None:
     """Check a release file and its data; write nothing."""
-    from ppdm.cli.release import check_file
+    from ppdm.cli.check import check_release_file
 
-    give(json, lambda: check_file(file))
+    run_command(json, lambda: check_release_file(file))
 
 
 @app.command()
 def release(
     file: File,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="All but the door.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Do everything except publishing.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Make, attack and judge a release; publish it if it is approved."""
+    """Make, attack and judge a release; publish it if it passes."""
     from ppdm.cli.release import release_file
 
-    give(json, lambda: release_file(file, dry_run))
+    run_command(json, lambda: release_file(file, dry_run))
 
 
 @app.command()
 def decide(
     release_id: Annotated[str, typer.Argument(help="For example wdbc-0003.", metavar="ID")],
-    note: Annotated[str, typer.Option("--note", help="Why; it stays in the warehouse.")],
-    approve: Annotated[bool, typer.Option("--approve", help="It may leave.")] = False,
-    reject: Annotated[bool, typer.Option("--reject", help="It may not.")] = False,
+    note: Annotated[str, typer.Option("--note", help="The reason; it is stored in the warehouse.")],
+    approve: Annotated[bool, typer.Option("--approve", help="It may be published.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="It may not be published.")] = False,
     by: Annotated[
         str | None,
-        typer.Option("--by", help="Your name for others to read; who you are is your user."),
+        typer.Option("--by", help="Your name for readers; your login identifies you."),
     ] = None,
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Approve or reject a release that waits for people; publish it if enough approve."""
+    """Approve or reject a release that awaits review; publish it when it has enough approvals."""
     from ppdm_core.model.errors import BadInput
 
     if approve == reject:
-        problem = BadInput("Decide one thing.", remedy="Give either --approve or --reject.")
-        give(json, failing(problem))
+        problem = BadInput(
+            "A decision is either an approval or a rejection.",
+            remedy="Give either --approve or --reject.",
+        )
+        run_command(json, raise_error(problem))
     from ppdm.cli.decide import decide_release
 
-    give(json, lambda: decide_release(release_id, approve, note, by, home))
+    run_command(json, lambda: decide_release(release_id, approve, note, by, home))
 
 
 @app.command()
 def audit(
     original: Annotated[Path, typer.Option("--original", help="The private table.")],
-    released: Annotated[Path, typer.Option("--released", help="What a tool made of it.")],
+    released: Annotated[
+        Path, typer.Option("--released", help="The release that a tool made of it.")
+    ],
     control: Annotated[
-        Path | None, typer.Option("--control", help="People who are not in the release.")
+        Path | None, typer.Option("--control", help="Records that are not in the release.")
     ] = None,
     known_records: Annotated[
         str | None,
-        typer.Option("--known-records", help="How many the attacker knows, or a file of them."),
+        typer.Option("--known-records", help="Number or file of records that the attacker knows."),
     ] = None,
     sample: Annotated[
         str | None,
@@ -130,17 +138,17 @@ def audit(
         bool, typer.Option("--unaligned", help="Row i of one file is not row i of the other.")
     ] = False,
     policy: Annotated[
-        Path | None, typer.Option("--policy", help="Attacker and limits; a default one ships.")
+        Path | None, typer.Option("--policy", help="Attacker and limits; a default is included.")
     ] = None,
     label: Annotated[
         str | None, typer.Option("--label", help="Column that holds the class.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Attack a release that any other tool made (CSV, Parquet, DuckDB as FILE::TABLE)."""
+    """Attack a release that any tool made (CSV, Parquet, DuckDB as FILE::TABLE)."""
     from ppdm.cli.audit import audit_release
 
-    give(
+    run_command(
         json,
         lambda: audit_release(
             original,
@@ -158,22 +166,22 @@ def audit(
 @app.command("self-test")
 def self_test(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Attacks; all if none is named.", metavar="NAME...")
+        list[str] | None, typer.Argument(help="Names of attacks; default: all.", metavar="NAME...")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Try the attacks on planted leaks that they must notice, and on noise that they must not."""
-    from ppdm.cli.self_test import try_all
+    """Run the attacks on planted leaks, which they must detect, and on pure noise."""
+    from ppdm.cli.self_test import run_self_test
 
-    give(json, lambda: try_all(names or []))
+    run_command(json, lambda: run_self_test(names or []))
 
 
 @app.command()
 def status(home: HomeOption = None, json: Json = False) -> None:
-    """Every run of this home and where it stands."""
-    from ppdm.cli.release import list_status
+    """List every run of this home with its stage."""
+    from ppdm.cli.status import list_status
 
-    give(json, lambda: list_status(home))
+    run_command(json, lambda: list_status(home))
 
 
 @app.command()
@@ -182,25 +190,25 @@ def show(
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """One release with all its checks."""
-    from ppdm.cli.release import show_release
+    """Show one release with all its checks."""
+    from ppdm.cli.show import show_release
 
-    give(json, lambda: show_release(release_id, home))
+    run_command(json, lambda: show_release(release_id, home))
 
 
 @app.command()
 def ledger(
     dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="SVG file to draw it to, over time.")
+        Path | None, typer.Option("--plot", help="SVG file to write, with the balance over time.")
     ] = None,
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """What all releases of a dataset add up to: spent, limit, remaining."""
+    """Show what all releases of a dataset add up to: spent, limit, remaining."""
     from ppdm.cli.ledger import show_ledger
 
-    give(json, lambda: show_ledger(dataset, plot, home))
+    run_command(json, lambda: show_ledger(dataset, plot, home))
 
 
 @app.command()
@@ -208,14 +216,14 @@ def verify(
     path: Annotated[Path, typer.Argument(help="Folder of a released version.")],
     public_key: Annotated[
         Path | None,
-        typer.Option("--public-key", help="The steward's, which did not come with the folder."),
+        typer.Option("--public-key", help="The steward's key, from another place than the folder."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check that a released version is as it left; needs nothing private."""
+    """Check that a released version is unchanged; needs nothing private."""
     from ppdm.cli.verify import verify_release
 
-    give(json, lambda: verify_release(path, public_key))
+    run_command(json, lambda: verify_release(path, public_key))
 
 
 @app.command()
@@ -226,30 +234,30 @@ def history(
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Every event of this home, in order."""
-    from ppdm.cli.verify import list_events, verify_history
+    """List every event of this home in order."""
+    from ppdm.cli.history import list_events, verify_history
 
-    give(json, lambda: verify_history(home) if verify else list_events(home))
+    run_command(json, lambda: verify_history(home) if verify else list_events(home))
 
 
 @app.command()
 def up(home: HomeOption = None, json: Json = False) -> None:
-    """Start the Prefect server and the MLflow pages of a home; they stay until `down`."""
-    from ppdm.services.services import start_services
+    """Start the Prefect server and the MLflow pages of a home; `down` stops them."""
+    from ppdm.cli.up import start_services
 
-    give(json, lambda: start_services(home))
+    run_command(json, lambda: start_services(home))
 
 
 @app.command()
 def down(
     home: HomeOption = None,
-    now: Annotated[bool, typer.Option("--now", help="Also while releases use it.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Also while releases use them.")] = False,
     json: Json = False,
 ) -> None:
-    """Stop what `up` started."""
-    from ppdm.services.services import stop_services
+    """Stop the servers that `up` started."""
+    from ppdm.cli.down import stop_services
 
-    give(json, lambda: stop_services(home, now))
+    run_command(json, lambda: stop_services(home, now))
 
 
 @app.command()
@@ -257,18 +265,18 @@ def serve(
     files: Annotated[list[Path], typer.Argument(help="Release files.", metavar="FILE...")],
     json: Json = False,
 ) -> None:
-    """Release files on their schedules, until Ctrl-C; needs `up`."""
-    from ppdm.services.deploy import serve_files
+    """Run release files on their schedules until Ctrl-C; needs `up`."""
+    from ppdm.cli.serve import serve_files
 
-    give(json, lambda: serve_files(files))
+    run_command(json, lambda: serve_files(files))
 
 
 @app.command()
 def doctor(home: HomeOption = None, json: Json = False) -> None:
-    """What is running, who holds a lock, which keys and runs need care, and what to do."""
-    from ppdm.cli.doctor import examine
+    """Report running servers, held locks, and keys and runs that need care, with remedies."""
+    from ppdm.cli.doctor import examine_home
 
-    give(json, lambda: examine(home))
+    run_command(json, lambda: examine_home(home))
 
 
 @app.command()
@@ -276,53 +284,53 @@ def demo(
     folder: Annotated[Path, typer.Option("--dir", help="Where to work.")] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Two releases of one table: a noisy one that is published, a rotation that is refused."""
+    """Run two releases of one table: a noisy one is published, a rotation is refused."""
     from ppdm.cli.demo import run_demo
 
-    give(json, lambda: run_demo(folder))
+    run_command(json, lambda: run_demo(folder))
 
 
 @key_app.command("backup")
 def key_backup(
-    out: Annotated[Path, typer.Option("--out", help="File to write; keep it off this machine.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write; store it on another machine.")],
     dataset: Annotated[
-        str, typer.Argument(help="Name of the dataset; none: the home's own key.")
+        str, typer.Argument(help="Name of the dataset; default: the key of the home.")
     ] = "",
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Write the key of a dataset, or of the home (it seals and signs), to a file."""
-    from ppdm.cli.release import backup
+    """Write the key of a dataset, or of the home (which seals and signs), to a file."""
+    from ppdm.cli.key import back_up_key
 
-    give(json, lambda: backup(dataset, out, home))
+    run_command(json, lambda: back_up_key(dataset, out, home))
 
 
 @key_app.command("restore")
 def key_restore(
-    file: Annotated[Path, typer.Argument(help="A file that `key backup` made.")],
+    file: Annotated[Path, typer.Argument(help="A file that `key backup` wrote.")],
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Put a backed-up key in place."""
-    from ppdm.cli.release import restore
+    """Restore a key from its backup."""
+    from ppdm.cli.key import restore_key_backup
 
-    give(json, lambda: restore(file, home))
+    run_command(json, lambda: restore_key_backup(file, home))
 
 
 @key_app.command("public")
 def key_public(
-    out: Annotated[Path, typer.Option("--out", help="File to write; hand it to recipients.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write; give it to recipients.")],
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Write the public key that recipients check signatures with."""
-    from ppdm.cli.verify import export_public_key
+    """Write the public key that verifies the signatures of this home."""
+    from ppdm.cli.key import export_public_key
 
-    give(json, lambda: export_public_key(out, home))
+    run_command(json, lambda: export_public_key(out, home))
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Entry point; a wrong command line is bad input like any other."""
+    """Run the command line; a wrong one is reported as bad input."""
     from ppdm_core.model.errors import BadInput
 
     arguments = sys.argv[1:] if argv is None else argv
@@ -332,15 +340,17 @@ def main(argv: list[str] | None = None) -> None:
         raise SystemExit(130) from None
     except typer.TyperException as error:
         message = error.format_message()
-        if message.startswith("Usage:"):  # nothing was asked for, so this is the help
+        if message.startswith("Usage:"):  # no command was given: this is the help
             print(message)
             raise SystemExit(0) from None
-        complaint = BadInput(message, remedy="See: ppdm --help")
-        give("--json" in arguments, failing(complaint))
+        problem = BadInput(message, remedy="See: ppdm --help")
+        run_command("--json" in arguments, raise_error(problem))
     raise SystemExit(code or 0)
 
 
-def failing(error: Exception) -> Callable[[], Answer]:
+def raise_error(error: Exception) -> Callable[[], CommandResult]:
+    """Return a command that raises the error."""
+
     def fail() -> Any:
         raise error
 

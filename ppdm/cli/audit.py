@@ -1,4 +1,4 @@
-"""`ppdm audit`: attacks a release that some other tool made, and says what an outsider gets."""
+"""`ppdm audit`: attack a release that any tool made, and report what an attacker gets."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.config.policy_file import load_policy
-from ppdm.cli.console import WIDTH, wrapped
-from ppdm.cli.progress import shown_progress
-from ppdm.cli.result import Answer
+from ppdm.cli.console import WIDTH, wrap_item
+from ppdm.cli.progress import show_progress
+from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput, PpdmError, Refused, Undecided
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.model.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
-    from ppdm.cli.table_files import Files
+    from ppdm.cli.table_audit import AuditedFiles
     from ppdm_core.two_tables.comparison import Case
 
-EXITS: dict[Outcome, type[PpdmError] | None] = {"PASS": None, "REVIEW": Undecided, "FAIL": Refused}
-COLUMNS = ("attack", "metric", "value", "interval", "baseline", "n")
+ERRORS: dict[Outcome, type[PpdmError] | None] = {"PASS": None, "REVIEW": Undecided, "FAIL": Refused}
+TABLE_COLUMNS = ("attack", "metric", "value", "interval", "baseline", "n")
 
 
 def audit_release(
@@ -35,33 +35,35 @@ def audit_release(
     unaligned: bool = False,
     policy: Path | None = None,
     label: str | None = None,
-) -> Answer:
-    from ppdm.cli.table_files import Files, audit_files
+) -> CommandResult:
+    """Attack a release in files and judge it by a policy; nothing is written."""
+    from ppdm.cli.table_audit import AuditedFiles, audit_files
     from ppdm_core.two_tables.judge import judge_tables
 
-    judged_by = load_policy(policy)
-    files = Files(
+    loaded_policy = load_policy(policy)
+    files = AuditedFiles(
         original=str(original),
         released=str(released),
         control=None if control is None else str(control),
-        known=number_or_file("--known-records", known_records),
-        sample=number_or_file("--sample", sample),
+        known=parse_number_or_file("--known-records", known_records),
+        sample=parse_number_or_file("--sample", sample),
         aligned=not unaligned,
         label=label,
     )
-    with shown_progress():
-        case, report = audit_files(files, judged_by)
-    outcome, findings = judge_tables(report, judged_by)
-    return answer(files, case, report, outcome, findings)
+    with show_progress():
+        case, report = audit_files(files, loaded_policy)
+    outcome, findings = judge_tables(report, loaded_policy)
+    return build_result(files, case, report, outcome, findings)
 
 
-def number_or_file(option: str, given: str | None) -> str | float | None:
+def parse_number_or_file(option: str, given: str | None) -> str | float | None:
+    """Return the number of records or the file that an option names; raise BadInput else."""
     if given is None or Path(given).exists():
         return given
     try:
         number = float(given)
     except ValueError:
-        return given  # a file that is not there, which its reader will say
+        return given  # a file that does not exist: its reader raises the error
     is_count = number.is_integer() or (option == "--sample" and number < 1)
     if not (math.isfinite(number) and number >= 0 and is_count):
         raise BadInput(
@@ -71,16 +73,17 @@ def number_or_file(option: str, given: str | None) -> str | float | None:
     return number
 
 
-def answer(
-    files: Files,
+def build_result(
+    files: AuditedFiles,
     case: Case,
     report: AuditReport,
     outcome: Outcome,
     findings: tuple[Finding, ...],
-) -> Answer:
-    kind = EXITS[outcome]
-    open_ones = [finding for finding in findings if finding.outcome == outcome]
-    error = None if kind is None else kind(open_ones[0].why if open_ones else "Nothing was judged.")
+) -> CommandResult:
+    """Return scores, verdict and findings; the exit code follows from the outcome."""
+    kind = ERRORS[outcome]
+    decisive = [finding for finding in findings if finding.outcome == outcome]
+    error = None if kind is None else kind(decisive[0].why if decisive else "Nothing was judged.")
     payload = {
         "original": files.original,
         "released": files.released,
@@ -89,19 +92,22 @@ def answer(
         "left_out": dict(case.left_out),
         "taken_for": dict(case.taken),
         "control_left_out": case.insiders,
-        "scores": [as_dict(score) for score in report.scores],
+        "scores": [score_as_dict(score) for score in report.scores],
         "skipped": dict(report.skipped),
         "failed": dict(report.failed),
         "not_run": dict(report.reasons),
         "verdict": outcome,
         "findings": [asdict(finding) for finding in findings],
     }
-    text = "\n".join(told(files, case, report, outcome, findings))
-    return Answer(text, payload, exit_code=0 if error is None else error.exit_code, error=error)
+    text = "\n".join(format_result(files, case, report, outcome, findings))
+    return CommandResult(
+        text, payload, exit_code=0 if error is None else error.exit_code, error=error
+    )
 
 
-def as_dict(score: Score) -> dict[str, Any]:
-    attack, scenario, metric = parts(score)
+def score_as_dict(score: Score) -> dict[str, Any]:
+    """Return a score as the JSON object that `--json` prints."""
+    attack, scenario, metric = split_name(score)
     return {
         "attack": attack,
         "metric": metric,
@@ -118,53 +124,57 @@ def as_dict(score: Score) -> dict[str, Any]:
     }
 
 
-def parts(score: Score) -> tuple[str | None, str | None, str]:
-    """Attack, scenario and metric; what is measured on the release itself has no attack."""
+def split_name(score: Score) -> tuple[str | None, str | None, str]:
+    """Return attack, scenario and metric; a metric of the release itself has no attack."""
     *place, metric = score.name.split(".")
     return place[0] if place else None, place[1] if len(place) > 1 else None, metric
 
 
-def told(
-    files: Files,
+def format_result(
+    files: AuditedFiles,
     case: Case,
     report: AuditReport,
     outcome: Outcome,
     findings: tuple[Finding, ...],
 ) -> Iterator[str]:
-    yield from heading(files, case)
+    """Yield the lines: heading, table of scores, sentences, what was left out, verdict."""
+    yield from format_heading(files, case)
     yield ""
-    yield from table(report.scores)
+    yield from format_table(report.scores)
     yield ""
-    for sentence in dict.fromkeys(score.sentence for score in chosen(report.scores, findings)):
-        yield from wrapped(sentence)
-    yield from listed("Left out", case.left_out)
-    yield from listed("Not run", report.reasons)
-    yield from listed("Does not apply", report.skipped)
-    yield from listed("Failed", report.failed)
+    for sentence in dict.fromkeys(
+        score.sentence for score in choose_scores(report.scores, findings)
+    ):
+        yield from wrap_item(sentence)
+    yield from format_reasons("Left out", case.left_out)
+    yield from format_reasons("Not run", report.reasons)
+    yield from format_reasons("Does not apply", report.skipped)
+    yield from format_reasons("Failed", report.failed)
     yield ""
     yield outcome
     sentences = {score.name: score.sentence for score in report.scores}
     for finding in sorted(findings, key=lambda finding: finding.outcome):
-        if finding.outcome != "PASS":  # the sentence was told above
+        if finding.outcome != "PASS":  # its sentence stands above
             why = finding.why.removeprefix(sentences.get(finding.check, "")).strip()
             observed = f" {finding.observed}" if finding.observed else ""
-            yield from wrapped(f"{finding.outcome} {finding.check}{observed}: {why}")
+            yield from wrap_item(f"{finding.outcome} {finding.check}{observed}: {why}")
 
 
-def heading(files: Files, case: Case) -> Iterator[str]:
+def format_heading(files: AuditedFiles, case: Case) -> Iterator[str]:
+    """Yield what is compared: tables, columns, alignment and control."""
     d, s = len(case.truth.schema.numeric), case.draw.Y.shape[1]
     space = f"{d} columns in common" if case.is_common else f"{d} columns against {s} others"
     outside = 0 if case.everybody is None else len(case.everybody.X) - len(case.truth.X)
-    control = f"{outside:,} people in the control" if outside else "no control"
-    whose = "rows aligned" if case.aligned else "rows not aligned"
+    control = f"{outside:,} records in the control" if outside else "no control"
+    alignment = "rows aligned" if case.aligned else "rows not aligned"
     names = f"{Path(files.released).name} against {Path(files.original).name}"
-    yield f"{names}: {len(case.truth.X):,} records, {space}, {whose}, {control}."
+    yield f"{names}: {len(case.truth.X):,} records, {space}, {alignment}, {control}."
     if case.draw.public.preserves_distances:
-        yield "The release keeps every distance between records, up to a change of scale."
+        yield "The release preserves every distance between records, up to a change of scale."
     if case.taken:
         (first, own), *others = case.taken.items()
-        more = "".join(f", {name} for {original}" for name, original in others)
-        line = f"By its values, column {first} is taken for {own}{more}."
+        more = "".join(f", {name} with {original}" for name, original in others)
+        line = f"By its values, column {first} is matched with {own}{more}."
         yield from textwrap.wrap(line, WIDTH, subsequent_indent="  ")
     if case.insiders == 1:
         yield "1 row of the control is a row of the original, and was left out."
@@ -172,39 +182,41 @@ def heading(files: Files, case: Case) -> Iterator[str]:
         yield f"{case.insiders:,} rows of the control are rows of the original, and were left out."
 
 
-def chosen(scores: tuple[Score, ...], findings: tuple[Finding, ...]) -> list[Score]:
-    """One score of each attack and scenario: the judged one, or else the first."""
+def choose_scores(scores: tuple[Score, ...], findings: tuple[Finding, ...]) -> list[Score]:
+    """Return one score of each attack and scenario: the judged one, or else the first."""
     judged = {finding.check for finding in findings}
     found: dict[tuple[str | None, str | None, str], Score] = {}
     for score in sorted(scores, key=lambda score: score.name not in judged):
-        attack, scenario, metric = parts(score)
+        attack, scenario, metric = split_name(score)
         found.setdefault((attack, scenario, "" if attack else metric), score)
     return [score for score in scores if score in found.values()]
 
 
-def table(scores: tuple[Score, ...]) -> list[str]:
-    rows = [COLUMNS, *(cells(score) for score in scores)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
-    return ["  ".join(pad(row, widths)).rstrip() for row in rows]
+def format_table(scores: tuple[Score, ...]) -> list[str]:
+    """Return one aligned line for each score."""
+    rows = [TABLE_COLUMNS, *(format_cells(score) for score in scores)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(TABLE_COLUMNS))]
+    return ["  ".join(pad_cells(row, widths)).rstrip() for row in rows]
 
 
-def cells(score: Score) -> tuple[str, ...]:
-    attack, scenario, metric = parts(score)
+def format_cells(score: Score) -> tuple[str, ...]:
+    """Return the cells of one score in the order of TABLE_COLUMNS."""
+    attack, scenario, metric = split_name(score)
     where = " ".join(filter(None, (attack or "(release)", f"({scenario})" if scenario else "")))
     interval = f"{score.low:.3f} to {score.high:.3f}"
     return where, metric, f"{score.value:.3f}", interval, f"{score.baseline:.3f}", f"{score.n:,}"
 
 
-def pad(row: tuple[str, ...], widths: list[int]) -> list[str]:
-    """Words to the left, figures to the right."""
+def pad_cells(row: tuple[str, ...], widths: list[int]) -> list[str]:
+    """Return the cells padded: text to the left, numbers to the right."""
     return [
         cell.ljust(width) if place < 2 else cell.rjust(width)
         for place, (cell, width) in enumerate(zip(row, widths, strict=True))
     ]
 
 
-def listed(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
-    """Names with the same reason in one line."""
+def format_reasons(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
+    """Yield one wrapped line for each reason, with all names that have it."""
     grouped: dict[str, list[str]] = {}
     for name, why in reasons.items():
         why = why.removeprefix(f"The attack {name} ").removeprefix(f"{name} ").rstrip(".")

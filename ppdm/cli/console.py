@@ -1,155 +1,176 @@
-"""What the commands print."""
+"""The texts that several commands print: releases, runs, wrapped items, paths and options."""
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppdm_core.model.verdict import Finding
+from warehouse.stages import Stage
 
 if TYPE_CHECKING:
+    from ppdm_core.model.score import Score
     from tasks.context import Plan
     from tasks.release_summary import Summary
     from warehouse.database import Run
 
 WIDTH = 100
-MOST_REASONS = 3  # a refusal must fit on one screen
-AT_A_GLANCE = {"best_accuracy", "distance_loss"}  # of what recipients get
+MAX_REASONS = 3  # a refusal must fit on one screen
+MAX_REASON_LINES = 3
 
-ENDINGS = {
-    "published": "PUBLISHED",
-    "unchanged": "UNCHANGED (the same bytes as the latest version; nothing new was published)",
-    "rehearsed": "APPROVED (dry run; nothing was published)",
-    "waiting": "REVIEW (nothing was published; people decide)",
-    "refused": "REFUSED (nothing was published)",
-}
-MAYBE = "REVIEW (dry run; people would have to decide)"
+UNDECIDED_DRY_RUN = "REVIEW (dry run; people would have to decide)"
 
 
-def outcome_text(summary: Summary) -> str:
+def format_outcome(summary: Summary) -> str:
+    """Return how a release ended, with the reasons or what attackers get of it."""
     stage = summary.run.stage
-    is_maybe = summary.is_undecided and stage == "rehearsed"
-    ending = MAYBE if is_maybe else ENDINGS.get(stage, stage)
+    is_undecided_dry_run = summary.is_undecided and stage == Stage.DRY_RUN_PASSED
+    ending = UNDECIDED_DRY_RUN if is_undecided_dry_run else stage.label
     lines = [f"{summary.run.release_id}  {summary.method}  {ending}"]
-    lines.append(gamma_line(summary))
-    if stage == "refused" or summary.is_undecided:
+    lines.append(format_gammas(summary))
+    if stage == Stage.REFUSED or summary.is_undecided:
         failures = summary.refusals
-        lines += [line for finding in failures[:MOST_REASONS] for line in reason(finding)]
-        more = len(failures) - MOST_REASONS
+        lines += [line for finding in failures[:MAX_REASONS] for line in format_reason(finding)]
+        more = len(failures) - MAX_REASONS
         extra = f" ({more} more)" if more > 0 else ""
-        lines.append(f"  Every check{extra}: {show_command(summary)}")
-        lines += to_decide(summary)
+        lines.append(f"  Every check{extra}: {format_show_command(summary)}")
+        lines += format_approvals(summary)
     else:
-        lines += attackers(summary)
-        lines += left_to_people(summary)
+        lines += format_attacks(summary)
+        lines += format_review(summary)
     if summary.folder:
-        lines.append(f"  Dataset, manifest, card: {near(summary.folder)}")
+        lines.append(f"  Dataset, manifest, card: {shorten_path(summary.folder)}")
     return "\n".join(lines)
 
 
-def gamma_line(summary: Summary) -> str:
+def format_gammas(summary: Summary) -> str:
+    """Return the line on amplification, and a second one if the promise is weaker."""
     figures = [f"{name} {gamma}" for name, gamma in summary.gammas().items()]
     note = " (no useful worst-case bound)"
-    plain = ", ".join(figure.replace(note, "*") for figure in figures)
-    weaker = summary.guarantee is not None and summary.guarantee.kind == "bounded_given_basis"
+    short = ", ".join(figure.replace(note, "*") for figure in figures)
+    is_weaker = summary.guarantee is not None and summary.guarantee.kind == "bounded_given_basis"
     return (
-        f"  gamma: {plain}"
-        + ("   * no useful worst-case bound" if "*" in plain else "")
-        + ("\n  weaker promise: a basis or bounds come from the private data" if weaker else "")
+        f"  gamma: {short}"
+        + ("   * no useful worst-case bound" if "*" in short else "")
+        + ("\n  weaker promise: a basis or bounds come from the private data" if is_weaker else "")
     )
 
 
-def reason(finding: Finding) -> list[str]:
-    return wrapped(f"{finding.check}: {finding.why}", most=3)
+def format_reason(finding: Finding) -> list[str]:
+    """Return a finding as an item of at most three lines."""
+    return wrap_item(f"{finding.check}: {finding.why}", max_lines=MAX_REASON_LINES)
 
 
-def attackers(summary: Summary) -> list[str]:
-    """One sentence for each attack: its gated score, or else its first. Of what recipients get,
-    what is judged and a glance; the card tells the rest."""
+def format_attacks(summary: Summary) -> list[str]:
+    """Return one sentence for each attack: its judged score, or else its first.
+
+    Of the utility scores, only judged ones and those of a summary are included; the card has all.
+    """
     if summary.report is None or summary.verdict is None:
         return []
-    gated = {finding.check for finding in summary.verdict.findings}
+    judged = {finding.check for finding in summary.verdict.findings}
     chosen: dict[str, str] = {}
-    for score in sorted(summary.report.scores, key=lambda score: score.name not in gated):
-        if score.kind == "utility" and score.name not in gated | AT_A_GLANCE:
-            continue
-        chosen.setdefault(score.name.split(".")[0], score.sentence)
-    return [line for sentence in chosen.values() for line in wrapped(sentence)]
+    for score in sorted(summary.report.scores, key=lambda score: score.name not in judged):
+        if score.kind == "privacy" or score.name in judged or is_in_summary(score):
+            chosen.setdefault(score.name.split(".")[0], score.sentence)
+    return [line for sentence in chosen.values() for line in wrap_item(sentence)]
 
 
-def left_to_people(summary: Summary) -> list[str]:
-    """Their sentences stand above, with those of the others."""
+def is_in_summary(score: Score) -> bool:
+    """Return whether the score of a release itself belongs in a short summary."""
+    from ppdm_core.metrics import METRICS
+
+    return score.name in METRICS and METRICS[score.name].in_summary
+
+
+def format_review(summary: Summary) -> list[str]:
+    """Return which checks were left to people, and who approved; the sentences stand above."""
     if summary.verdict is None or not summary.verdict.failures:
         return []
     checks = ", ".join(finding.check for finding in summary.verdict.failures)
     names = ", ".join(one["name"] or one["by"] for one in summary.approvals or ())
-    return wrapped(f"Left to people: {checks}. Approved by: {names or 'nobody'}.")
+    return wrap_item(f"Left to people: {checks}. Approved by: {names or 'nobody'}.")
 
 
-def wrapped(text: str, most: int | None = None) -> list[str]:
+def wrap_item(text: str, max_lines: int | None = None) -> list[str]:
+    """Return a text as the wrapped lines of a list item, cut after ``max_lines``."""
     lines = textwrap.wrap(text, WIDTH - 4)
-    if most is not None and len(lines) > most:
-        lines = [*lines[: most - 1], lines[most - 1][: WIDTH - 8] + " ..."]
+    if max_lines is not None and len(lines) > max_lines:
+        lines = [*lines[: max_lines - 1], lines[max_lines - 1][: WIDTH - 8] + " ..."]
     return [f"  {'- ' if number == 0 else '  '}{line}" for number, line in enumerate(lines)]
 
 
-def to_decide(summary: Summary) -> list[str]:
+def format_approvals(summary: Summary) -> list[str]:
+    """Return the approvals of a release that awaits a decision, and the command to decide."""
     standing = summary.standing
     if standing is None:
         return []
     given = f"{len(standing.counted)} of {standing.needed}"
-    return [f"  Approvals: {given}, by others than its author.", f"  {decide_command(summary)}"]
+    return [
+        f"  Approvals: {given}, by others than its author.",
+        f"  {format_decide_command(summary)}",
+    ]
 
 
-def decide_command(summary: Summary) -> str:
-    name = summary.run.release_id
-    return f"To decide: ppdm decide {name} --approve --note WHY (or --reject){home_option(summary)}"
+def format_decide_command(summary: Summary) -> str:
+    """Return the command that decides about a release."""
+    next_step = Stage.AWAITING_REVIEW.next_step.format(release_id=summary.run.release_id)
+    return f"{next_step}{format_summary_home(summary)}"
 
 
-def show_command(summary: Summary) -> str:
-    return f"ppdm show {summary.run.release_id}{home_option(summary)}"
+def format_show_command(summary: Summary) -> str:
+    """Return the command that shows every check of a release."""
+    return f"ppdm show {summary.run.release_id}{format_summary_home(summary)}"
 
 
-def home_option(summary: Summary) -> str:
-    home = near(summary.home)
+def format_summary_home(summary: Summary) -> str:
+    """Return the --home option that a release needs, or "" for the default home."""
+    home = shorten_path(summary.home)
     return "" if home == ".ppdm" else f" --home {home}"
 
 
-def near(path: Path) -> str:
-    """A path as people would type it from here."""
+def format_home_option(home: Path | None) -> str:
+    """Return the --home option for a path that was given, or ""."""
+    return "" if home is None else f" --home {shlex.quote(str(home))}"
+
+
+def shorten_path(path: Path) -> str:
+    """Return a path relative to the working directory if it is below it."""
     path, here = path.absolute(), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def show_text(summary: Summary) -> str:
+def format_release(summary: Summary) -> str:
+    """Return one release with its guarantee, checks, decisions and counts."""
     run = summary.run
     started = f"started {run.started:%Y-%m-%d %H:%M}"
     lines = [f"{run.release_id}  {summary.method}  {run.stage}  {started}"]
     for name, gamma in summary.gammas().items():
         lines.append(f"  gamma of one {name}: {gamma}")
     if summary.guarantee:
-        lines += wrapped(f"{summary.guarantee.kind}: {' '.join(summary.guarantee.assumptions)}")
+        lines += wrap_item(f"{summary.guarantee.kind}: {' '.join(summary.guarantee.assumptions)}")
     for finding in summary.verdict.findings if summary.verdict else ():
         lines += [f"  {finding.outcome}  {finding.check}  {finding.observed}"]
         lines += [f"      {line}" for line in textwrap.wrap(finding.why, WIDTH - 6)]
     for one in summary.decisions:
         who = f"{one.person.name} ({one.shown})" if one.shown else one.person.name
-        lines += wrapped(f"{one.choice} by {who} on {one.happened:%Y-%m-%d %H:%M}: {one.note}")
-    lines += to_decide(summary)
-    lines += [f"  {count:,} {what}" for what, count in counts(summary).items() if count]
+        lines += wrap_item(f"{one.choice} by {who} on {one.happened:%Y-%m-%d %H:%M}: {one.note}")
+    lines += format_approvals(summary)
+    lines += [f"  {count:,} {what}" for what, count in count_changes(summary).items() if count]
     if summary.report:
         lines += [f"  skipped  {name}: {why}" for name, why in summary.report.skipped.items()]
         lines += [f"  not run  {name}" for name in summary.report.not_run]
         lines += [f"  failed  {name}: {kind}" for name, kind in summary.report.failed.items()]
     if summary.folder:
-        lines.append(f"  published in {near(summary.folder)}")
+        lines.append(f"  published in {shorten_path(summary.folder)}")
     return "\n".join(lines)
 
 
-def counts(summary: Summary) -> dict[str, int]:
-    """What was changed on the way, beside the perturbation itself."""
+def count_changes(summary: Summary) -> dict[str, int]:
+    """Return what was changed in addition to the perturbation itself, with counts."""
     valid, facts = summary.validated or {}, summary.sanitized or {}
     clamped, imputed = valid.get("clamped", {}), valid.get("imputed", {})
     return {
@@ -161,7 +182,8 @@ def counts(summary: Summary) -> dict[str, int]:
     }
 
 
-def status_text(runs: Sequence[Run]) -> str:
+def format_runs(runs: Sequence[Run]) -> str:
+    """Return one line for each run."""
     if not runs:
         return "No release yet."
     width = max(len(run.release_id) for run in runs)
@@ -170,7 +192,8 @@ def status_text(runs: Sequence[Run]) -> str:
     )
 
 
-def checked_text(path: Path, plan: Plan, facts: Mapping[str, Any]) -> str:
+def format_check(path: Path, plan: Plan, facts: Mapping[str, Any]) -> str:
+    """Return what `ppdm check` found: counts, limits that are too small, unstable columns."""
     lines = [
         f"{path.name} and {Path(plan.source.path).name} are fine: {facts['rows']:,} records, "
         f"{facts['checks']} checks, method {plan.method}."
@@ -187,7 +210,7 @@ def checked_text(path: Path, plan: Plan, facts: Mapping[str, Any]) -> str:
     for name, share in facts["restless_columns"].items():
         lines.append(
             f"  Column '{name}' changed in {100 * share:.0f} % of the records since the last run: "
-            "if it does so every time, everybody is drawn anew and charged in every release, and "
-            "the noise averages out. Leave it out, or release a coarser one."
+            "if it changes every time, every record gets new noise and is charged in every "
+            "release, and the noise averages out. Exclude it, or release a coarser one."
         )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`ppdm decide`: a person approves or rejects a release that the gate left to people."""
+"""`ppdm decide`: approve or reject a release that awaits a decision."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.config.context import plan_of
+from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
-from ppdm.cli.progress import shown_progress
-from ppdm.cli.release import (
-    failure_of,
-    import_heavy,
-    open_home,
-    outcome,
-    reported,
-    without_heartbeats,
+from ppdm.cli.flow_runs import (
+    build_result,
+    disable_heartbeats,
+    find_error,
+    preload_imports,
+    write_defect_reports,
 )
-from ppdm.cli.result import Answer
-from ppdm.services.prefect_server import prefect_server
+from ppdm.cli.home import open_home
+from ppdm.cli.progress import show_progress
+from ppdm.cli.result import CommandResult
+from ppdm.services.prefect_server import use_prefect_server
 from ppdm_core.model.errors import BadInput
 from tasks.environment import quiet_environment
 from tasks.progress import log_progress
@@ -34,53 +34,58 @@ if TYPE_CHECKING:
 
 def decide_release(
     release_id: str, approve: bool, note: str, shown: str | None, home: Path | None
-) -> Answer:
+) -> CommandResult:
+    """Record a decision; publish the release if it now has all approvals."""
     store = open_home(home)
-    os.environ["PPDM_HOME"] = str(store.home.root)  # wherever the kept file had its own
+    os.environ["PPDM_HOME"] = str(store.home.root)  # the stored file may have named another home
     quiet_environment(store.home.root)
     from tasks.judge.decision import record_decision
     from tasks.release_summary import read_summary
 
-    file = file_of(store, release_id)
+    file = read_stored_file(store, release_id)
     choice: Choice = "approve" if approve else "reject"
-    with shown_progress():
-        record_decision(plan_of(file), release_id, choice, note, shown)
+    with show_progress():
+        record_decision(build_context(file), release_id, choice, note, shown)
     summary = read_summary(store, release_id)
     if summary.standing is not None and summary.standing.missing:
-        return outcome(summary)
-    state = carry_out(file, release_id)
+        return build_result(summary)
+    state = run_decide_flow(file, release_id)
     summary = read_summary(store, release_id)
     if summary.standing is not None and not summary.standing.missing:
-        raise failure_of(state)  # it waits although nobody has to decide any more
-    return decided(summary)
+        raise find_error(state)  # all approvals are there, but the flow did not publish
+    return build_decision_result(summary)
 
 
-def file_of(store: Store, release_id: str) -> ReleaseFile:
+def read_stored_file(store: Store, release_id: str) -> ReleaseFile:
+    """Return the release file that is stored with a release that awaits a decision."""
     from tasks.judge.decision import check_waiting
 
     with store.transaction(release_id) as db:
         check_waiting(must_find(db, release_id))
-        kept = kept_file(db, release_id)
-    if kept is None:
-        raise BadInput(f"No release file was kept for {release_id}.", remedy="Release it again.")
-    return ReleaseFile.model_validate(kept)
+        stored = kept_file(db, release_id)
+    if stored is None:
+        raise BadInput(
+            f"No release file is stored for {release_id}.", remedy="Run the release again."
+        )
+    return ReleaseFile.model_validate(stored)
 
 
-def carry_out(file: ReleaseFile, release_id: str) -> State[Any]:
+def run_decide_flow(file: ReleaseFile, release_id: str) -> State[Any]:
+    """Run the flow that carries out the recorded decisions; return its state."""
     home = file.home()
     with (
-        reported(home),
-        shown_progress(),
-        prefect_server(home, log_progress, meanwhile=import_heavy),
+        write_defect_reports(home),
+        show_progress(),
+        use_prefect_server(home, log_progress, meanwhile=preload_imports),
     ):
         from flows.decide import decide
 
-        with without_heartbeats():
+        with disable_heartbeats():
             return decide(file, release_id, return_state=True)
 
 
-def decided(summary: Summary) -> Answer:
-    """A rejection is what was asked for; a refusal by the door is not."""
-    answer = outcome(summary)
+def build_decision_result(summary: Summary) -> CommandResult:
+    """Return the result: a rejection by the user succeeds, a refusal to publish is an error."""
+    result = build_result(summary)
     is_rejection = "rejected_by" in summary.ending
-    return Answer(answer.text, answer.payload) if is_rejection else answer
+    return CommandResult(result.text, result.payload) if is_rejection else result

@@ -1,4 +1,4 @@
-"""`ppdm doctor`: what is running, what is stuck, what is missing, and what to do about it."""
+"""`ppdm doctor`: report what is running, stuck or missing in a home, and the remedy."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdm.cli.result import Answer
-from ppdm.services.prefect_server import reap_orphans
+from ppdm.cli.console import format_home_option
+from ppdm.cli.home import check_home
+from ppdm.cli.result import CommandResult
+from ppdm.services.local_servers import SERVER_NAMES
+from ppdm.services.prefect_server import stop_orphaned_server
 from ppdm.services.processes import read_record
-from ppdm.services.services import NAMES, check_home, option
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
-from tasks.environment import chosen_home
+from tasks.environment import choose_home
 from warehouse.home import Home, is_shared
 from warehouse.locks import holder_of
-from warehouse.stages import FINISHED, WAITING
+from warehouse.stages import FINISHED, Stage
 
 if TYPE_CHECKING:
     from warehouse.database import Store
 
-PATIENCE = 10.0  # seconds for the warehouse; a release may be writing to it
+TIMEOUT_SECONDS = 10.0  # for the warehouse; a release may be writing to it
 
 
 @dataclass(frozen=True)
 class Remark:
+    """One finding about a home."""
+
     about: str
     text: str
     remedy: str | None = None  # None: nothing is wrong
@@ -38,11 +42,17 @@ class Remark:
         )
 
 
-def examine(home: Path | None) -> Answer:
-    root = chosen_home(home)
+def examine_home(home: Path | None) -> CommandResult:
+    """Check servers, folders, locks, keys, history and runs; exit code 5 if one needs care."""
+    root = choose_home(home)
     check_home(root)
-    reap_orphans(root)
-    remarks = [*services(root), *folders(Home(root)), *locks(Home(root)), *records(Home(root))]
+    stop_orphaned_server(root)
+    remarks = [
+        *check_servers(root),
+        *check_folders(Home(root)),
+        *check_locks(Home(root)),
+        *check_warehouse(Home(root)),
+    ]
     wrong = [remark for remark in remarks if remark.remedy]
     lines = [f"Home {root}", *(remark.line for remark in remarks)]
     trouble = None
@@ -51,11 +61,12 @@ def examine(home: Path | None) -> Answer:
         lines.append(f"{count} a look.")
         trouble = MachineTrouble(wrong[0].text, remedy=wrong[0].remedy)
     payload = {"home": str(root), "remarks": [asdict(remark) for remark in remarks]}
-    return Answer("\n".join(lines), payload, exit_code=5 if wrong else 0, error=trouble)
+    return CommandResult("\n".join(lines), payload, exit_code=5 if wrong else 0, error=trouble)
 
 
-def services(root: Path) -> Iterator[Remark]:
-    for service, name in NAMES.items():
+def check_servers(root: Path) -> Iterator[Remark]:
+    """Yield the state of each server that `ppdm up` starts."""
+    for service, name in SERVER_NAMES.items():
         running = read_record(Home(root).up_record(service))
         if running is None:
             yield Remark(name, "not running; `ppdm up` starts it, a release brings its own")
@@ -63,14 +74,15 @@ def services(root: Path) -> Iterator[Remark]:
             yield Remark(
                 name, f"was started by `ppdm up` and has died (pid {running.pid}).", "ppdm up"
             )
-        elif not running.answers(PATIENCE):
-            text = f"runs (pid {running.pid}) and does not answer at {running.address}."
+        elif not running.is_healthy(TIMEOUT_SECONDS):
+            text = f"runs (pid {running.pid}) and does not respond at {running.address}."
             yield Remark(name, text, "ppdm down --now, then ppdm up")
         else:
             yield Remark(name, f"{running.address} (pid {running.pid})")
 
 
-def folders(home: Home) -> Iterator[Remark]:
+def check_folders(home: Home) -> Iterator[Remark]:
+    """Yield who can read the private folder, and the reports of defects."""
     mode = home.private.stat().st_mode & 0o777
     if is_shared(home.private):
         yield Remark("folders", f"{home.private} is shared with the group {home.private.group()}")
@@ -82,39 +94,42 @@ def folders(home: Home) -> Iterator[Remark]:
         yield Remark("defects", text, f"Report it, then delete {report}")
 
 
-def locks(home: Home) -> Iterator[Remark]:
+def check_locks(home: Home) -> Iterator[Remark]:
+    """Yield who holds each lock."""
     held = [(lock, holder_of(lock)) for lock in sorted(home.locks.glob("*.lock"))]
     busy = [(lock.stem, holder) for lock, holder in held if holder]
     for name, holder in busy:
         yield Remark("lock", f"{name}: {holder}")
     if not busy:
-        yield Remark("locks", "nobody holds one")
+        yield Remark("locks", "none is held")
 
 
-def records(home: Home) -> Iterator[Remark]:
-    """What the warehouse knows of keys and runs."""
+def check_warehouse(home: Home) -> Iterator[Remark]:
+    """Yield what the warehouse records of keys, history and runs."""
     from warehouse.database import Store
 
     if not home.database.exists():
-        yield Remark("warehouse", "none yet; the first release makes it")
+        yield Remark("warehouse", "none yet; the first release creates it")
         return
-    store = Store(home, limit=PATIENCE)
+    store = Store(home, limit=TIMEOUT_SECONDS)
     try:
-        found = [*keys(store), history(store), *runs(store)]
+        found = [*check_keys(store), check_history_chain(store), *check_runs(store)]
     except MachineTrouble as trouble:
         found = [Remark("warehouse", trouble.message, trouble.remedy or "Try again.")]
     yield from found
 
 
-def keys(store: Store) -> Iterator[Remark]:
+def check_keys(store: Store) -> Iterator[Remark]:
+    """Yield for each key whether it is present and backed up."""
     from tasks.keys import HOME, check_key, is_backed_up, key_file
+    from warehouse.runs import list_datasets
 
     with store.transaction("doctor") as db:
-        names = db.execute("select name from meta.dataset order by name").fetchall()
-    for dataset in (HOME, *(name for (name,) in names)):
+        datasets = list_datasets(db)
+    for dataset in (HOME, *datasets):
         name = dataset or "of the home"
         if key_file(store, dataset).known is None:
-            yield Remark("key", f"{name}: none yet; the first release makes it")
+            yield Remark("key", f"{name}: none yet; the first release creates it")
             continue
         try:
             check_key(store, dataset)
@@ -126,10 +141,11 @@ def keys(store: Store) -> Iterator[Remark]:
         else:
             text = f"{name}: present, never backed up; without it no release can follow."
             command = " ".join(filter(None, ("ppdm key backup", dataset, "--out FILE")))
-            yield Remark("key", text, f"{command}{option(store.home.root)}")
+            yield Remark("key", text, f"{command}{format_home_option(store.home.root)}")
 
 
-def history(store: Store) -> Remark:
+def check_history_chain(store: Store) -> Remark:
+    """Return whether the history is complete and unchanged."""
     from warehouse.integrity.history import check_history
 
     try:
@@ -138,10 +154,11 @@ def history(store: Store) -> Remark:
     except (BadInput, Refused) as problem:
         return Remark("history", problem.message, problem.remedy)
     last = found.events[-1]["number"] if found.events else 0
-    return Remark("history", f"whole, up to event {last}")
+    return Remark("history", f"complete, up to event {last}")
 
 
-def runs(store: Store) -> Iterator[Remark]:
+def check_runs(store: Store) -> Iterator[Remark]:
+    """Yield the runs that await a decision, and those whose process died."""
     from warehouse.database import list_runs
 
     with store.transaction("doctor") as db:
@@ -150,13 +167,13 @@ def runs(store: Store) -> Iterator[Remark]:
     for run in every:
         if run.stage in FINISHED or holder_of(store.home.dataset_lock(run.dataset)):
             continue
-        if run.stage == WAITING:
-            text = f"{run.release_id} waits for a decision by people."
-            how = f"ppdm decide {run.release_id} --approve --note WHY (or --reject)"
-            yield Remark("run", text, f"{how}{option(store.home.root)}")
+        if run.stage == Stage.AWAITING_REVIEW:
+            text = f"{run.release_id} awaits a decision."
+            how = run.stage.next_step.format(release_id=run.release_id)
+            yield Remark("run", text, f"{how}{format_home_option(store.home.root)}")
             continue
         orphans += 1
         text = f"{run.release_id} stopped after '{run.stage}' and its process is gone."
-        yield Remark("run", text, "Release the same file again: it goes on, to the same bytes.")
+        yield Remark("run", text, run.stage.next_step)
     if not orphans:
         yield Remark("runs", f"{len(every)}, none left behind by a dead process")

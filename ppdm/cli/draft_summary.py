@@ -1,4 +1,4 @@
-"""What `ppdm init` says: the roles it guessed, and what is left to decide."""
+"""The text of `ppdm init`: the roles that it guessed, and what is left to decide."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.config.draft.text import ROLES, toml_string
-from ppdm.cli.console import WIDTH, near
+from ppdm.cli.console import WIDTH, shorten_path
 
 if TYPE_CHECKING:
     from flows.config.draft.profile import Draft
     from flows.config.draft.roles import Drafted
 
-MOST_NAMES = 8
+MAX_NAMES = 8
 
 
-def decisions(draft: Draft) -> list[str]:
-    """What a person must decide, in the order of the file."""
-    found = ["Who owns the release and who gets it: owner, audience."]
+def list_decisions(draft: Draft) -> list[str]:
+    """Return what the steward must decide, in the order of the file."""
+    found = ["Who owns the release and who receives it: owner, audience."]
     if draft.record_id is not None:
         found.append(
-            f"Is '{shown(draft.record_id)}' the same for the same record in every delivery? If "
-            'not, remove record_id and use basis = "private".'
+            f"Is '{format_name(draft.record_id)}' the same for the same record in every delivery? "
+            'If not, remove record_id and use basis = "private".'
         )
     else:
         found.append(
             "No column names a record stably: every release draws fresh noise, and the basis is a "
             "weaker promise. Add a stable id to the source if you can."
         )
-    found += about_label(draft.label)
+    found += describe_label(draft.label)
     found.append(
         'Bounds of the features: they are "from_data", a weaker promise. Put numbers from general '
         "knowledge."
@@ -44,11 +44,15 @@ def decisions(draft: Draft) -> list[str]:
     return found
 
 
-def about_label(label: Drafted | None) -> Iterator[str]:
+def describe_label(label: Drafted | None) -> Iterator[str]:
+    """Yield the decision on the label."""
     if label is None:
-        yield "No label was found; without one nothing measures whether classes stay apart."
+        yield "No label was found; without one, no metric measures how well classes are predicted."
         return
-    text = f"'{shown(label.name)}' is the label: it is released as it is. May it be, and is it one?"
+    text = (
+        f"'{format_name(label.name)}' is the label: it is released unchanged. May it be, and is it "
+        "the label?"
+    )
     if label.column.outside == "drop_row":
         text += " Rows of its rare classes are dropped: list or merge these."
     if label.column.missing == "drop_row":
@@ -56,26 +60,29 @@ def about_label(label: Drafted | None) -> Iterator[str]:
     yield text
 
 
-def spoken(out: Path, draft: Draft, to_decide: Sequence[str]) -> str:
-    lines = [f"Drafted {near(out)}. No number of the table is in it."]
+def format_draft(out: Path, draft: Draft, decisions: Sequence[str]) -> str:
+    """Return the columns of each role, the decisions, and the next command."""
+    lines = [f"Drafted {shorten_path(out)}. It holds no number of the table."]
     for role in ROLES:
-        lines += wrapped(f"{role:<10}", ", ".join(names(draft.of(role))) or "none")
+        lines += wrap_marked(f"{role:<10}", ", ".join(shorten_names(draft.of(role))) or "none")
     lines.append("To decide:")
-    for number, text in enumerate(to_decide, start=1):
-        lines += wrapped(f"{number}.", text)
-    lines.append(f"Then: ppdm check {near(out)}")
+    for number, text in enumerate(decisions, start=1):
+        lines += wrap_marked(f"{number}.", text)
+    lines.append(f"Then: ppdm check {shorten_path(out)}")
     return "\n".join(lines)
 
 
-def names(drafted: Sequence[Drafted]) -> list[str]:
-    more = len(drafted) - MOST_NAMES
+def shorten_names(drafted: Sequence[Drafted]) -> list[str]:
+    """Return the first names, and how many there are more."""
+    more = len(drafted) - MAX_NAMES
     return [
-        *(shown(each.name) for each in drafted[:MOST_NAMES]),
+        *(format_name(each.name) for each in drafted[:MAX_NAMES]),
         *([f"and {more} more"] if more > 0 else []),
     ]
 
 
-def wrapped(mark: str, text: str) -> list[str]:
+def wrap_marked(mark: str, text: str) -> list[str]:
+    """Return wrapped lines that are indented below a mark."""
     first = f"  {mark} "
     return textwrap.wrap(
         text,
@@ -86,6 +93,6 @@ def wrapped(mark: str, text: str) -> list[str]:
     )
 
 
-def shown(name: str) -> str:
-    """A name on one line."""
+def format_name(name: str) -> str:
+    """Return a name on one line, quoted if it has characters that cannot be printed."""
     return name if name.isprintable() else toml_string(name)

@@ -1,4 +1,4 @@
-"""`ppdm init`: a release file for a table that has none yet."""
+"""`ppdm init`: draft a release file for a table."""
 
 from __future__ import annotations
 
@@ -8,74 +8,79 @@ import re
 from pathlib import Path
 
 from flows.config.draft.text import Heading, release_text
-from ppdm.cli.draft_summary import decisions, spoken
-from ppdm.cli.progress import shown_progress
-from ppdm.cli.release import read_file
-from ppdm.cli.result import Answer
+from ppdm.cli.draft_summary import format_draft, list_decisions
+from ppdm.cli.progress import show_progress
+from ppdm.cli.release_files import read_release_file
+from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
 from warehouse.columns import Source
 
-FARTHEST = 1  # folders upward that a relative path may take
+MAX_PARENT_FOLDERS = 1  # that a relative path may go up
 
 
-def draft_file(source: Path, out: Path, table: str | None) -> Answer:
-    """Writes a release file that `ppdm release` takes as it is, and says what to decide."""
+def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
+    """Write a release file that `ppdm release` accepts unchanged; return what is left to decide."""
     from flows.config.draft.profile import draft_source
     from warehouse.sources.guess import source_at
 
     check_target(out)
     found = source_at(str(source), table)
-    with shown_progress():
+    with show_progress():
         draft = draft_source(found)
     heading = Heading(
-        dataset=dataset_name(found.path),
-        owner=user_name(),
+        dataset=suggest_dataset_name(found.path),
+        owner=read_user_name(),
         source=found,
-        path=path_from(out, found.path),
+        path=choose_path(out, found.path),
     )
     write_new(out, release_text(draft, heading), found)
-    to_decide = decisions(draft)
+    decisions = list_decisions(draft)
     columns = [
         {"name": each.name, "role": each.column.role, "why": each.why} for each in draft.columns
     ]
-    payload = {"file": str(out), "columns": columns, "decisions": to_decide}
-    return Answer(spoken(out, draft, to_decide), payload)
+    payload = {"file": str(out), "columns": columns, "decisions": decisions}
+    return CommandResult(format_draft(out, draft, decisions), payload)
 
 
 def check_target(out: Path) -> None:
+    """Raise BadInput if the release file exists or its folder does not."""
     if out.exists() or out.is_symlink():
         raise BadInput(
-            f"{out.name} exists already.", file=str(out), remedy="Name a file that does not."
+            f"{out.name} exists already.", file=str(out), remedy="Name a file that does not exist."
         )
     if not out.parent.is_dir():
         raise BadInput(
-            f"The folder of {out.name} does not exist.", file=str(out), remedy="Make it first."
+            f"The folder of {out.name} does not exist.", file=str(out), remedy="Create it first."
         )
 
 
-def dataset_name(path: str) -> str:
-    """The file's name, as far as names of datasets allow."""
+def suggest_dataset_name(path: str) -> str:
+    """Return the name of the file, reduced to the characters that a dataset name allows."""
     stem = os.path.basename(path).lower().removesuffix(".gz").rpartition(".")[0]
     plain = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")
-    named = plain if plain[:1].isalpha() else f"table_{plain}"
-    return named[:40].strip("_")
+    name = plain if plain[:1].isalpha() else f"table_{plain}"
+    return name[:40].strip("_")
 
 
-def user_name() -> str:
+def read_user_name() -> str:
+    """Return the name of the operating-system user, or "to be decided" if there is none."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # as in a container without a user of that number
         return "to be decided"
 
 
-def path_from(out: Path, path: str) -> str:
-    """Relative paths move with the folder, so they are kept to what is near."""
-    near = os.path.relpath(path, out.resolve().parent)
-    return path if near.split(os.sep).count("..") > FARTHEST else near
+def choose_path(out: Path, path: str) -> str:
+    """Return a relative path to a source close to the release file, else the absolute one.
+
+    A relative path stays valid when the folder is moved.
+    """
+    relative = os.path.relpath(path, out.resolve().parent)
+    return path if relative.split(os.sep).count("..") > MAX_PARENT_FOLDERS else relative
 
 
 def write_new(out: Path, text: str, source: Source) -> None:
-    """All or nothing, checked as `ppdm release` would, and never over another file."""
+    """Write the file completely or not at all, after its checks; never overwrite a file."""
     from warehouse.home import machine_errors, sync
 
     try:
@@ -91,14 +96,15 @@ def write_new(out: Path, text: str, source: Source) -> None:
             sync(draft)
         check_text(draft, source)
         with machine_errors(out.parent):
-            os.link(draft, out)  # unlike a rename, it fails where somebody was quicker
+            os.link(draft, out)  # unlike a rename, it fails if the file exists by now
     finally:
         draft.unlink(missing_ok=True)
 
 
 def check_text(draft: Path, source: Source) -> None:
+    """Check the drafted file as `ppdm release` does; an error names the source."""
     try:
-        read_file(draft)
+        read_release_file(draft)
     except BadInput as error:
         raise BadInput(
             error.message, file=source.path, column=error.column, remedy=error.remedy

@@ -1,4 +1,4 @@
-"""`ppdm ledger`: what all releases of a dataset add up to, and how it came to that."""
+"""`ppdm ledger`: show what all releases of a dataset add up to, and each entry."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm.cli.release import open_home
-from ppdm.cli.result import Answer
+from ppdm.cli.home import check_new_file, open_home
+from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD
-from ppdm_core.numerics.amplification import figure, in_words
+from ppdm_core.numerics.amplification import format_gamma, format_gamma_value
 
 if TYPE_CHECKING:
     import duckdb
 
 Entry = dict[str, Any]
-BAR = 24  # characters
-MOST_LINES = 60
+BAR_CHARACTERS = 24
+MAX_LINES = 60
 
 
-def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> Answer:
+def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandResult:
+    """Return the balances and entries of a dataset; draw them to ``plot`` if it is given."""
     from warehouse.ledger.entries import entries
+    from warehouse.runs import list_datasets
 
     store = open_home(home)
-    if plot is not None and plot.exists():
-        raise BadInput(
-            f"{plot.name} exists already.", file=str(plot), remedy="Name a file that does not."
-        )
+    if plot is not None:
+        check_new_file(plot)
     with store.transaction(f"ledger of {dataset}") as db:
-        known = [name for (name,) in db.execute("select name from meta.dataset").fetchall()]
-        found = [told(entry) for entry in entries(db, dataset)]
-        accounts = [account(db, entry) for entry in latest(found)]
+        known = list_datasets(db)
+        found = [entry_as_dict(entry) for entry in entries(db, dataset)]
+        accounts = [compute_account(db, entry) for entry in find_latest(found)]
     if dataset not in known:
         from flows.config.errors import nearest
 
         raise BadInput(f"There is no dataset '{dataset}' here.", remedy=nearest(dataset, known))
     payload = {"dataset": dataset, "accounts": accounts, "entries": found}
     if plot is not None and found:
-        from ppdm.cli.ledger_plot import picture
+        from ppdm.cli.ledger_plot import draw_ledger
         from warehouse.home import machine_errors
 
         with machine_errors(plot.parent):
-            plot.write_text(picture(dataset, found))
-    return Answer("\n".join(in_lines(dataset, accounts, found)), payload)
+            plot.write_text(draw_ledger(dataset, found))
+    return CommandResult("\n".join(format_ledger(dataset, accounts, found)), payload)
 
 
-def told(entry: Entry) -> Entry:
-    """As plain JSON: a figure without a bound is None."""
-    figures = {name: finite(entry[name]) for name in ("spent", "asked", "total")}
+def entry_as_dict(entry: Entry) -> Entry:
+    """Return a ledger entry as plain JSON; a value without a bound is None."""
+    figures = {name: finite_or_none(entry[name]) for name in ("spent", "asked", "total")}
     names = ("release_id", "audience", "kind", "method", "records", "draws")
     return {
         **{name: entry[name] for name in names},
@@ -60,12 +60,13 @@ def told(entry: Entry) -> Entry:
     }
 
 
-def finite(value: float | None) -> float | None:
+def finite_or_none(value: float | None) -> float | None:
+    """Return the value, or None if it is infinite."""
     return None if value is None or math.isinf(value) else value
 
 
-def latest(found: Sequence[Entry]) -> list[Entry]:
-    """The last judged release, of each audience where they are counted apart."""
+def find_latest(found: Sequence[Entry]) -> list[Entry]:
+    """Return the last judged entry, one of each audience that has an account of its own."""
     judged = [entry for entry in found if entry["kind"] != "inherited"]
     by_account = {
         entry["audience"] if entry["terms"]["collusion_waiver"] else None: entry for entry in judged
@@ -73,8 +74,8 @@ def latest(found: Sequence[Entry]) -> list[Entry]:
     return list(by_account.values())
 
 
-def account(db: duckdb.DuckDBPyConnection, entry: Entry) -> Entry:
-    """What is spent now, under the limits of the last release that was judged."""
+def compute_account(db: duckdb.DuckDBPyConnection, entry: Entry) -> Entry:
+    """Return what is spent and left, under the limits of the last judged release."""
     from warehouse.ledger.balance import Terms, sums
 
     terms, limits = entry["terms"], entry["terms"]["limits"]
@@ -85,57 +86,61 @@ def account(db: duckdb.DuckDBPyConnection, entry: Entry) -> Entry:
     )
     now = sums(db, scope)
     limit, most = limits.get(LEDGER_RECORD), limits.get(LEDGER_DRAWS)
-    line = math.inf if limit is None else math.log(limit)
-    left = max(0.0, line - now.spent) if math.isfinite(now.spent) else 0.0
+    ln_limit = math.inf if limit is None else math.log(limit)
+    left = max(0.0, ln_limit - now.spent) if math.isfinite(now.spent) else 0.0
     return {
         "audience": None if is_shared else entry["audience"],
         "collusion_waiver": terms["collusion_waiver"],
         "waived": terms["waived"],
-        "ln_spent": finite(now.spent),
-        "ln_limit": finite(line),
-        "ln_remaining": finite(left),
-        "releases_remaining": releases_left(left, entry["ln_asked"]),
+        "ln_spent": finite_or_none(now.spent),
+        "ln_limit": finite_or_none(ln_limit),
+        "ln_remaining": finite_or_none(left),
+        "releases_remaining": count_releases_left(left, entry["ln_asked"]),
         "draws_spent": now.drawn,
         "draws_limit": most,
     }
 
 
-def releases_left(left: float, asked: float | None) -> int | None:
+def count_releases_left(left: float, asked: float | None) -> int | None:
+    """Return how many releases like the last one fit; None if there is no bound."""
     from ppdm_core.gates.ledger import ROUNDING
 
     return math.floor((left + ROUNDING) / asked) if asked and math.isfinite(left) else None
 
 
-def gamma(ln_gamma: float | None) -> str:
-    return figure(math.inf if ln_gamma is None else ln_gamma)
+def format_ln_gamma(ln_gamma: float | None) -> str:
+    """Return gamma as text; None stands for no bound."""
+    return format_gamma_value(math.inf if ln_gamma is None else ln_gamma)
 
 
-def in_lines(dataset: str, accounts: Sequence[Entry], found: Sequence[Entry]) -> Iterator[str]:
+def format_ledger(dataset: str, accounts: Sequence[Entry], found: Sequence[Entry]) -> Iterator[str]:
+    """Yield the balances and the table of the last entries."""
     if not found:
         yield f"{dataset}: no release was judged yet."
         return
-    yield f"{dataset}: what all releases add up to, for the record that is worst off (gamma)"
+    yield f"{dataset}: sum of all releases for the most exposed record (gamma)"
     for each in accounts:
-        yield from account_lines(each)
+        yield from format_account(each)
     yield ""
-    yield from table(found[-MOST_LINES:])
-    if len(found) > MOST_LINES:
-        yield f"{len(found) - MOST_LINES} earlier entries: --json has them all"
+    yield from format_table(found[-MAX_LINES:])
+    if len(found) > MAX_LINES:
+        yield f"{len(found) - MAX_LINES} earlier entries: --json has them all"
 
 
-def account_lines(each: Entry) -> Iterator[str]:
+def format_account(each: Entry) -> Iterator[str]:
+    """Yield what is spent, the limit and what remains."""
     if each["audience"] is not None:
-        yield f"  audience   {each['audience']}, counted apart: {each['collusion_waiver']}"
+        yield f"  audience   {each['audience']}, counted separately: {each['collusion_waiver']}"
     spent = math.inf if each["ln_spent"] is None else each["ln_spent"]
     waived = f", not counting {' and '.join(each['waived'])}" if each["waived"] else ""
-    yield f"  spent      {in_words(spent)}{waived}"
+    yield f"  spent      {format_gamma(spent)}{waived}"
     if each["ln_limit"] is None:
         yield f'  limit      none; set "{LEDGER_RECORD}" in [limits]'
     else:
-        yield f"  limit      {gamma(each['ln_limit'])}"
+        yield f"  limit      {format_ln_gamma(each['ln_limit'])}"
         times = each["releases_remaining"]
-        more = "" if times is None else f", room for {times:,} more draws like the latest of it"
-        yield f"  remaining  {gamma(each['ln_remaining'])}{more}"
+        more = "" if times is None else f", room for {times:,} more draws like the latest one"
+        yield f"  remaining  {format_ln_gamma(each['ln_remaining'])}{more}"
     if each["draws_spent"] or each["draws_limit"] is not None:
         limit = "no limit" if each["draws_limit"] is None else f"limit {each['draws_limit']:,.0f}"
         yield f"  draws      {each['draws_spent']:,} without a bound, {limit}"
@@ -143,47 +148,54 @@ def account_lines(each: Entry) -> Iterator[str]:
 
 KINDS = {
     "charged": "",
-    "refused": "  refused, nobody charged",
+    "refused": "  refused, no record charged",
     "inherited": "  before the ledger",
 }
 
 
-def table(found: Sequence[Entry]) -> Iterator[str]:
-    """Time runs down; a bar is ln gamma so far, and the stroke its limit."""
-    most = scale_of(found)
+def format_table(found: Sequence[Entry]) -> Iterator[str]:
+    """Yield one line for each entry, oldest first; the bar is ln gamma so far, `|` its limit."""
+    most = find_largest(found)
     names = max(len(entry["release_id"]) for entry in found)
     methods = max(len(entry["method"]) for entry in found)
     widths = f"{'release':<{names}}  {'date':<10}  {'method':<{methods}}"
     yield f"{widths}  {'records':>9}  {'asked':>9}  {'so far':>9}"
     for entry in found:
-        after = so_far(entry)
+        after = read_total(entry)
+        asked, bar = (
+            format_ln_gamma(entry["ln_asked"]),
+            format_bar(after, read_ln_limit(entry), most),
+        )
         records = "all" if entry["kind"] == "inherited" else f"{entry['records']:,}"
         yield (
             f"{entry['release_id']:<{names}}  {entry['happened'][:10]}  "
-            f"{entry['method']:<{methods}}  {records:>9}  {gamma(entry['ln_asked']):>9}  "
-            f"{gamma(after):>9}  {bar(after, limit_of(entry), most)}{KINDS[entry['kind']]}"
+            f"{entry['method']:<{methods}}  {records:>9}  {asked:>9}  "
+            f"{format_ln_gamma(after):>9}  {bar}{KINDS[entry['kind']]}"
         ).rstrip()
 
 
-def so_far(entry: Entry) -> float | None:
-    """What was spent once this entry was made."""
+def read_total(entry: Entry) -> float | None:
+    """Return ln gamma that was spent after this entry, or None without a bound."""
     value: float | None = entry["ln_spent" if entry["kind"] == "refused" else "ln_total"]
     return value
 
 
-def limit_of(entry: Entry) -> float | None:
+def read_ln_limit(entry: Entry) -> float | None:
+    """Return ln of the limit on the record at the time of an entry, or None."""
     limit = entry["terms"].get("limits", {}).get(LEDGER_RECORD)
     return None if limit is None else math.log(limit)
 
 
-def scale_of(found: Sequence[Entry]) -> float:
-    figures = [value for entry in found for value in (so_far(entry), limit_of(entry))]
+def find_largest(found: Sequence[Entry]) -> float:
+    """Return the largest ln gamma or limit of the entries."""
+    figures = [value for entry in found for value in (read_total(entry), read_ln_limit(entry))]
     return max((value for value in figures if value), default=1.0)
 
 
-def bar(after: float | None, limit: float | None, most: float) -> str:
-    filled = BAR if after is None else round(BAR * after / most)
-    cells = ["#"] * filled + [" "] * (BAR - filled + 1)
+def format_bar(after: float | None, limit: float | None, most: float) -> str:
+    """Return a bar that is full at ``most``, with a mark at the limit."""
+    filled = BAR_CHARACTERS if after is None else round(BAR_CHARACTERS * after / most)
+    cells = ["#"] * filled + [" "] * (BAR_CHARACTERS - filled + 1)
     if limit is not None:
-        cells[round(BAR * limit / most)] = "|"
+        cells[round(BAR_CHARACTERS * limit / most)] = "|"
     return "".join(cells)

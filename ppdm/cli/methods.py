@@ -16,8 +16,8 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from ppdm.cli.console import WIDTH
-from ppdm.cli.result import Answer
-from ppdm_core.attacks import ATTACKS, needs_in_words
+from ppdm.cli.result import CommandResult
+from ppdm_core.attacks import ATTACKS, describe_needs
 from ppdm_core.gates import GATES
 from ppdm_core.gates.required_audits import GOALS
 from ppdm_core.gates.score_limits import in_words
@@ -34,16 +34,16 @@ _TITLE = re.compile(
 _PARAMETER = re.compile(r"^``(\w+)``:\s*", flags=re.MULTILINE)
 
 
-def describe(name: str | None) -> Answer:
-    """Everything that is registered, or one of them in full."""
+def describe_methods(name: str | None) -> CommandResult:
+    """Return a short entry for everything that is registered, or one complete entry."""
     if name is None:
         entries = {kind: [tell(key) for key in registry] for kind, registry, tell in registries()}
         payload = {kind: [shortened(entry) for entry in told] for kind, told in entries.items()}
-        return Answer("\n".join(overview(payload)), payload)
+        return CommandResult("\n".join(overview(payload)), payload)
     for _, registry, tell in registries():
         if name in registry:
             entry = tell(name)
-            return Answer("\n".join(page(entry)), entry)
+            return CommandResult("\n".join(page(entry)), entry)
     from flows.config.errors import nearest
 
     known = [key for _, registry, _ in registries() for key in registry]
@@ -123,7 +123,7 @@ def attack_entry(name: str) -> Entry:
         "name": name,
         "goal": attack.goal,
         "story": attack.story.format(k="some"),
-        "needs": needs_in_words(attack),
+        "needs": describe_needs(attack),
         "what": paragraphs(told[""])[1:],  # the first is the story again
         "breaks": [key for key, cls in SANITIZERS.items() if is_broken(cls, name)],
         "references": plain(told.get("References", "")),

@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-BAR = 24  # characters
+BAR_CHARACTERS = 24
 
 
 @contextmanager
-def shown_progress(live: bool = True) -> Iterator[None]:
+def show_progress(live: bool = True) -> Iterator[None]:
+    """Show the progress log on standard error; ``live`` allows a live line on a terminal."""
     logger = logging.getLogger("ppdm")
-    handler: logging.Handler = Live() if live and sys.stderr.isatty() else Lines()
+    handler: logging.Handler = LiveLine() if live and sys.stderr.isatty() else PlainLines()
     logger.addHandler(handler)
     try:
         yield
@@ -23,7 +24,9 @@ def shown_progress(live: bool = True) -> Iterator[None]:
         handler.close()
 
 
-class Lines(logging.Handler):
+class PlainLines(logging.Handler):
+    """One line for each step, with the seconds since the start."""
+
     def __init__(self) -> None:
         super().__init__()
         self.start = time.monotonic()
@@ -33,22 +36,22 @@ class Lines(logging.Handler):
         print(f"{seconds:6.1f} s  {record.getMessage()}", file=sys.stderr, flush=True)
 
 
-class Live(logging.Handler):
-    """A spinner with the current step and the time since the start; a bar where it has one."""
+class LiveLine(logging.Handler):
+    """A spinner with the current step, its bar if it has one, and the time since the start."""
 
     def __init__(self) -> None:
         super().__init__()
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        words = TextColumn("{task.fields[bar]}{task.description}")
-        columns = (SpinnerColumn(), words, TimeElapsedColumn())
+        step = TextColumn("{task.fields[bar]}{task.description}")
+        columns = (SpinnerColumn(), step, TimeElapsedColumn())
         self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
         self.line = self.progress.add_task("", total=None, bar="")
         self.progress.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        bar = bar_of(getattr(record, "share", None))
+        bar = format_bar(getattr(record, "share", None))
         self.progress.update(self.line, description=record.getMessage(), bar=bar)
 
     def close(self) -> None:
@@ -56,8 +59,9 @@ class Live(logging.Handler):
         super().close()
 
 
-def bar_of(share: float | None) -> str:
+def format_bar(share: float | None) -> str:
+    """Return a bar for the share of the work that is done, or "" if it is unknown."""
     if share is None:
         return ""
-    done = round(share * BAR)
-    return "━" * done + "·" * (BAR - done) + "  "
+    done = round(share * BAR_CHARACTERS)
+    return "━" * done + "·" * (BAR_CHARACTERS - done) + "  "

@@ -12,42 +12,45 @@ from ppdm_core.model.errors import PpdmError
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandResult:
+    """Text and JSON payload of a command; a refusal is a result with an error."""
+
     text: str
     payload: dict[str, Any] = field(default_factory=dict)
     exit_code: int = 0
-    error: PpdmError | None = None  # a refusal is an answer with an error
+    error: PpdmError | None = None
 
 
-def give(as_json: bool, work: Callable[[], Answer]) -> NoReturn:
-    """Runs a command and leaves the process with its exit code."""
+def run_command(as_json: bool, command: Callable[[], CommandResult]) -> NoReturn:
+    """Run a command, print its result and exit with its exit code."""
     from tasks.redaction import Shield
 
     try:
         with Shield():
-            answer = work()
+            result = command()
     except PpdmError as error:
-        answer = Answer(in_words(error), exit_code=error.exit_code, error=error)
+        result = CommandResult(format_error(error), exit_code=error.exit_code, error=error)
     if as_json:
-        print(json.dumps(as_object(answer), ensure_ascii=False))
-    elif answer.text:
-        is_error = answer.error is not None and not answer.payload
-        print(answer.text, file=sys.stderr if is_error else sys.stdout)
+        print(json.dumps(build_json(result), ensure_ascii=False))
+    elif result.text:
+        is_error = result.error is not None and not result.payload
+        print(result.text, file=sys.stderr if is_error else sys.stdout)
     sys.stdout.flush()
-    raise SystemExit(answer.exit_code)
+    raise SystemExit(result.exit_code)
 
 
-def as_object(answer: Answer) -> dict[str, Any]:
+def build_json(result: CommandResult) -> dict[str, Any]:
+    """Return the object that `--json` prints."""
     return {
-        "ok": answer.exit_code == 0,
-        "exit_code": answer.exit_code,
-        "error": answer.error.as_dict() if answer.error else None,
-        **answer.payload,
+        "ok": result.exit_code == 0,
+        "exit_code": result.exit_code,
+        "error": result.error.as_dict() if result.error else None,
+        **result.payload,
     }
 
 
-def in_words(error: PpdmError) -> str:
-    """One line with file and column, each named once."""
+def format_error(error: PpdmError) -> str:
+    """Return one line with file and column, each named once."""
     message = str(error)
     column = f"column '{error.column}'" if error.column else None
     where = [part for part in (error.file, column) if part and part.lower() not in message.lower()]

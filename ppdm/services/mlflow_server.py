@@ -1,4 +1,4 @@
-"""The MLflow pages of a home as a process of ours.
+"""The MLflow pages of a home as a separate process.
 
 Run as ``python -m ppdm.services.mlflow_server PORT SOCKET RECORD HOME``.
 """
@@ -9,14 +9,15 @@ import socket
 import sys
 from pathlib import Path
 
-from ppdm.services.processes import record_self
+from ppdm.services.processes import write_own_record
 
 MODULE = "ppdm.services.mlflow_server"
-HEALTH = "/health"
+HEALTH_PATH = "/health"
 
 
 def main(port: int, descriptor: int, record: Path, home: Path) -> None:
-    record_self(record, port, MODULE, HEALTH)
+    """Serve the pages on an inherited socket until the process is stopped."""
+    write_own_record(record, port, MODULE, HEALTH_PATH)
     from tasks.notify.mlflow_log import serve_pages
 
     serve_pages(home, socket.socket(fileno=descriptor))

@@ -1,7 +1,7 @@
-"""The Prefect server of a home as a process of ours: how it is started, and what it runs.
+"""The Prefect server of a home as a separate process: how it is started, and what it runs.
 
-Run as ``python -m ppdm.services.prefect_process PORT SOCKET RECORD [USERS]``. With USERS it ends
-when nobody holds that lock file any more, without it only when it is told to.
+Run as ``python -m ppdm.services.prefect_process PORT SOCKET RECORD [USERS]``. With USERS it exits
+when no process holds that lock file any more, without it only when it is stopped.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from ppdm.services.processes import (
-    STOP_GRACE,
-    Running,
-    listening,
-    record_self,
-    running_as,
+    STOP_GRACE_SECONDS,
+    ServerProcess,
+    identify_process,
+    open_listener,
     spawn_server,
+    write_own_record,
     write_record,
 )
 
 MODULE = "ppdm.services.prefect_process"
-HEALTH = "/api/health"
-OWN_NAMES = ("127.0.0.1", "localhost")
-WATCH_EVERY = 1.0
-POOL_PATIENCE = 120.0  # seconds that a request waits for the database
+HEALTH_PATH = "/api/health"
+HOST_NAMES = ("127.0.0.1", "localhost")
+USERS_CHECK_SECONDS = 1.0
+POOL_TIMEOUT_SECONDS = 120.0  # that a request waits for the database
 # They drive schedules and automations, which a server that lives for one command cannot serve.
 UNUSED_SERVICES = (
     "SCHEDULER",
@@ -45,92 +45,99 @@ UNUSED_SERVICES = (
 )
 
 
-def spawn(
+def spawn_prefect(
     *, record: Path, log: Path, prefect_home: Path, users: Path | None, port: int = 0
-) -> Running:
-    """Start a server on the port, or on a free one, and write down who it is."""
+) -> ServerProcess:
+    """Start a server on the port, or on a free one, and write its record."""
     prefect_home.mkdir(parents=True, exist_ok=True)
-    with listening(port) as listener:
+    with open_listener(port) as listener:
         port = listener.getsockname()[1]
         watched = [] if users is None else [str(users)]
         process = spawn_server(
             [MODULE, str(port), str(listener.fileno()), str(record), *watched],
             listener=listener,
-            environment=_environment(prefect_home, port, lasting=users is None),
+            environment=_build_environment(prefect_home, port, lasting=users is None),
             log=log,
         )
-    running = running_as(process.pid, port, MODULE, HEALTH)
-    write_record(record, running)
-    return running
+    server = identify_process(process.pid, port, MODULE, HEALTH_PATH)
+    write_record(record, server)
+    return server
 
 
-def _environment(prefect_home: Path, port: int, *, lasting: bool) -> dict[str, str]:
+def _build_environment(prefect_home: Path, port: int, *, lasting: bool) -> dict[str, str]:
+    origins = ",".join(f"http://{host}:{port}" for host in HOST_NAMES)
     environment = {
         **os.environ,
         "PREFECT_HOME": str(prefect_home),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{port}/api",
-        # Prefect would let any page in the steward's browser start runs.
-        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(f"http://{h}:{port}" for h in OWN_NAMES),
+        # By default Prefect lets any page in the steward's browser start runs.
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": origins,
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "WARNING",
     }
     if not lasting:
         environment |= {f"PREFECT_SERVER_SERVICES_{n}_ENABLED": "false" for n in UNUSED_SERVICES}
-        # Saves 4 s of the first start; what a lasting server offers people needs them.
+        # Saves 4 s of the first start; the pages of a lasting server need the blocks.
         environment["PREFECT_SERVER_REGISTER_BLOCKS_ON_START"] = "false"
         environment["PREFECT_SERVER_MEMOIZE_BLOCK_AUTO_REGISTRATION"] = "false"
     environment.pop("PREFECT_API_URL", None)
     return environment
 
 
-def _end_when_unused(server: Any, users: str) -> None:
-    """Commands that were killed cannot stop their server."""
+def _exit_when_unused(server: Any, users: str) -> None:
+    """Stop the server when its users are gone: a killed command cannot stop it."""
     descriptor = os.open(users, os.O_RDWR | os.O_CLOEXEC)
     while True:
-        time.sleep(WATCH_EVERY)
+        time.sleep(USERS_CHECK_SECONDS)
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
-    # The lock is kept until the end, so that nobody joins a server that is leaving.
+    # The lock is held until the end, so that no command joins a server that is stopping.
     server.should_exit = True
-    time.sleep(STOP_GRACE)
+    time.sleep(STOP_GRACE_SECONDS)
     os._exit(1)
 
 
-def share_one_connection() -> None:
-    """Prefect's own connections to SQLite block each other: one waits up to a minute for the write
-    lock and keeps the event loop from freeing it. In memory Prefect itself uses only one."""
+def use_single_connection() -> None:
+    """Make Prefect use one connection to SQLite.
+
+    Several connections block each other: one waits up to a minute for the write lock and keeps
+    the event loop from freeing it. In memory Prefect itself uses only one.
+    """
     from prefect.server.database import configurations
     from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-    one: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "pool_timeout": POOL_PATIENCE}
+    one: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "pool_timeout": POOL_TIMEOUT_SECONDS}
     make = configurations.create_async_engine
     configurations.create_async_engine = partial(make, poolclass=AsyncAdaptedQueuePool, **one)
 
 
 def main(port: int, descriptor: int, record: Path, users: str | None) -> None:
+    """Run the server on an inherited socket until it is stopped or unused."""
     if users is None:
-        record_self(record, port, MODULE, HEALTH)
+        write_own_record(record, port, MODULE, HEALTH_PATH)
     import uvicorn
 
-    share_one_connection()
+    use_single_connection()
     config = uvicorn.Config(
-        own_app(), log_level="error", lifespan="on", timeout_graceful_shutdown=2
+        create_local_app(), log_level="error", lifespan="on", timeout_graceful_shutdown=2
     )
     server = uvicorn.Server(config)
     if users is not None:
-        threading.Thread(target=_end_when_unused, args=(server, users), daemon=True).start()
+        threading.Thread(target=_exit_when_unused, args=(server, users), daemon=True).start()
     server.run(sockets=[socket.socket(fileno=descriptor)])
 
 
-def own_app() -> Any:
-    """Prefect's server for requests to this machine by its own names: a page elsewhere whose name
-    was made to point here gets no answer."""
+def create_local_app() -> Any:
+    """Return Prefect's server for requests that name this machine.
+
+    A foreign page whose host name was made to resolve to this machine is refused.
+    """
     from prefect.server.api.server import create_app
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    return TrustedHostMiddleware(create_app(), allowed_hosts=list(OWN_NAMES))
+    return TrustedHostMiddleware(create_app(), allowed_hosts=list(HOST_NAMES))
 
 
 if __name__ == "__main__":

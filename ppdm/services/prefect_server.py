@@ -1,9 +1,9 @@
 """Which Prefect server a command uses: PREFECT_API_URL, the one that `ppdm up` started, or else a
 server that all commands on a home share and that ends with the last of them.
 
-Every user of a home's server holds ``server.users`` in shared mode; who gets it exclusively
-knows that nobody is left. ``server.start`` guards each decision to start, join or stop.
-The server watches ``server.users`` itself and ends when all its users were killed.
+Every user of a home's server holds ``server.users`` in shared mode; a process that gets it
+exclusively knows that there is no other user. ``server.start`` guards each decision to start, join
+or stop. The server watches ``server.users`` itself and exits when all its users were killed.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppdm.services.prefect_process import spawn
-from ppdm.services.processes import Running, read_record
+from ppdm.services.prefect_process import spawn_prefect
+from ppdm.services.processes import ServerProcess, read_record
 from ppdm_core.model.errors import MachineTrouble
 from tasks.environment import bypass_proxies, quiet_environment
 from warehouse.home import Home
 from warehouse.locks import CHECK_HOME, hold, locks_folder
 
-Say = Callable[[str], None]
+LogMessage = Callable[[str], None]
 
-START_LIMIT = 180.0  # seconds; the first start on a home also makes the database
-SAY_EVERY = 10.0
-ASK_EVERY = 0.1
+START_LIMIT_SECONDS = 180.0  # the first start on a home also creates the database
+WAIT_MESSAGE_SECONDS = 10.0  # between messages while a server starts
+HEALTH_CHECK_SECONDS = 0.1
+LOCK_LIMIT_SECONDS = 60.0
 LOG = Path("private", "server.log")
-LOCK_LIMIT = 60.0
 PREFECT_QUEUES = {
     "prefect.logging.handlers": "APILogWorker",
     "prefect.events.worker": "EventsWorker",
@@ -41,73 +41,79 @@ PREFECT_QUEUES = {
 
 
 @dataclass(frozen=True)
-class Shared:
-    running: Running
+class SharedServer:
+    """A server that several commands use."""
+
+    process: ServerProcess
     users: int  # descriptor of the lock that this user holds
 
 
-class Handle:
-    """One use of a server. ``close`` gives it up, and the last user ends it."""
+class ServerHandle:
+    """One use of a server. ``close`` releases it, and the last user stops the server."""
 
-    def __init__(self, home: Path, say: Say, url: str, shared: Shared | None) -> None:
+    def __init__(
+        self, home: Path, log_message: LogMessage, url: str, shared: SharedServer | None
+    ) -> None:
         self.url = url
         self._home = home
-        self._say = say
+        self._log_message = log_message
         self._shared = shared
         self._given = os.environ.get("PREFECT_API_URL")
         _set_api_url(url)
 
     def wait(self) -> str:
-        """Return the API address as soon as the server answers."""
+        """Return the API address as soon as the server responds."""
         if self._shared is None:
             _check_reachable(self.url)
         else:
-            wait_for_health(self._shared.running, "Prefect", self._home / LOG, self._say)
+            log = self._home / LOG
+            wait_for_health(self._shared.process, "Prefect", log, self._log_message)
         return self.url
 
     def close(self) -> None:
+        """Release the server; stop it if there is no other user."""
         shared, self._shared = self._shared, None
         if shared is None:
             _set_api_url(self._given)
             return
         try:
-            _send_what_prefect_holds()
+            _flush_prefect_queues()
             _set_api_url(self._given)
-            with deciding(self._home, self._say):
+            with lock_server_start(self._home, self._log_message):
                 stop_if_unused(self._home, shared.users)
         finally:
             os.close(shared.users)
 
 
-def start(home: Path, say: Say) -> Handle:
+def acquire_server(home: Path, log_message: LogMessage) -> ServerHandle:
     """Find or start the server and return at once; prefect may be imported from here on."""
     home = home.absolute()
     quiet_environment(home)
     given = os.environ.get("PREFECT_API_URL")
     if given:
-        return Handle(home, say, given.rstrip("/"), None)
+        return ServerHandle(home, log_message, given.rstrip("/"), None)
     bypass_proxies()
-    with deciding(home, say):
-        users = open_users(home)
+    with lock_server_start(home, log_message):
+        users = open_users_lock(home)
         try:
             fcntl.flock(users, fcntl.LOCK_SH)  # waits only for an abandoned server to end
-            running = lasting_server(home) or read_record(_record(home))
-            if running is None or not running.is_alive:
-                running = _spawn(home)
+            process = find_lasting_server(home) or read_record(_record_path(home))
+            if process is None or not process.is_alive:
+                process = _spawn_shared_server(home)
         except OSError as error:
             os.close(users)
             raise MachineTrouble(
                 f"The local Prefect server cannot be started: {error.strerror}.", remedy=CHECK_HOME
             ) from None
-    return Handle(home, say, f"{running.address}/api", Shared(running, users))
+    return ServerHandle(home, log_message, f"{process.address}/api", SharedServer(process, users))
 
 
 @contextmanager
-def prefect_server(
-    home: Path, say: Say, meanwhile: Callable[[], None] | None = None
+def use_prefect_server(
+    home: Path, log_message: LogMessage, meanwhile: Callable[[], None] | None = None
 ) -> Iterator[str]:
-    """Yield the address of a server that answers; ``meanwhile`` runs while it starts."""
-    handle = start(home, say)
+    """Yield the address of a server that responds; ``meanwhile`` runs while it starts."""
+    handle = acquire_server(home, log_message)
     try:
         if meanwhile is not None:
             meanwhile()
@@ -116,59 +122,62 @@ def prefect_server(
         handle.close()
 
 
-def reap_orphans(home: Path) -> None:
-    """End a server whose users were all killed. Cheap when there is none."""
-    if not _record(home).exists():
+def stop_orphaned_server(home: Path) -> None:
+    """Stop a server whose users were all killed. Cheap when there is none."""
+    if not _record_path(home).exists():
         return
-    with deciding(home, lambda text: None):
-        users = open_users(home)
+    with lock_server_start(home, lambda text: None):
+        users = open_users_lock(home)
         try:
             stop_if_unused(home, users)
         finally:
             os.close(users)
 
 
-def lasting_server(home: Path) -> Running | None:
-    running = read_record(Home(home).up_record("prefect"))
-    return running if running is not None and running.is_alive else None
+def find_lasting_server(home: Path) -> ServerProcess | None:
+    """Return the server that `ppdm up` started, or None if it is not alive."""
+    process = read_record(Home(home).up_record("prefect"))
+    return process if process is not None and process.is_alive else None
 
 
-def _record(home: Path) -> Path:
+def _record_path(home: Path) -> Path:
     return home / "private" / "server.json"
 
 
-def deciding(home: Path, say: Say) -> AbstractContextManager[None]:
+def lock_server_start(home: Path, log_message: LogMessage) -> AbstractContextManager[None]:
+    """Hold the lock that guards each decision to start, join or stop a server."""
     lock = locks_folder(home) / "server.start"
-    return hold(lock, holder="a command", limit=LOCK_LIMIT, say=say)
+    return hold(lock, holder="a command", limit=LOCK_LIMIT_SECONDS, say=log_message)
 
 
-def _users(home: Path) -> Path:
+def _users_lock_path(home: Path) -> Path:
     return home / "private" / "locks" / "server.users"
 
 
-def open_users(home: Path) -> int:
-    return os.open(_users(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def open_users_lock(home: Path) -> int:
+    """Return a descriptor of the lock file that every user of the server holds."""
+    return os.open(_users_lock_path(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def _spawn(home: Path) -> Running:
-    return spawn(
-        record=_record(home),
-        users=_users(home),
+def _spawn_shared_server(home: Path) -> ServerProcess:
+    return spawn_prefect(
+        record=_record_path(home),
+        users=_users_lock_path(home),
         log=home / LOG,
         prefect_home=home / "views" / "prefect",
     )
 
 
 def stop_if_unused(home: Path, users: int) -> bool:
-    """End the shared server if nobody else uses it, and say whether nobody does."""
+    """Stop the shared server if it has no other user; return whether it has none."""
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    running = read_record(_record(home))
-    if running is not None:
-        running.stop()
-    _record(home).unlink(missing_ok=True)
+    process = read_record(_record_path(home))
+    if process is not None:
+        process.stop()
+    _record_path(home).unlink(missing_ok=True)
     return True
 
 
@@ -185,54 +194,58 @@ def _set_api_url(url: str | None) -> None:
         context.refresh_global_settings_context()
 
 
-def _send_what_prefect_holds() -> None:
-    """Logs and task states travel in the background; late ones would be lost with the server."""
+def _flush_prefect_queues() -> None:
+    """Send the logs and task states that Prefect queues; they would be lost with the server."""
     for module, worker in PREFECT_QUEUES.items():
         if module in sys.modules:
             getattr(sys.modules[module], worker).drain_all(timeout=5)
 
 
-def wait_for_health(running: Running, name: str, log: Path, say: Say) -> None:
-    """A server that listens already is waited for in its queue; another one is asked again."""
+def wait_for_health(process: ServerProcess, name: str, log: Path, log_message: LogMessage) -> None:
+    """Wait until a server responds; raise MachineTrouble if it ends or takes too long.
+
+    A request to a server that listens already waits in its queue; else it is repeated.
+    """
     start = time.monotonic()
-    patience = 1.0
-    told = start - SAY_EVERY + patience
-    while not running.answers(patience):
+    timeout = 1.0
+    last_message = start - WAIT_MESSAGE_SECONDS + timeout
+    while not process.is_healthy(timeout):
         now = time.monotonic()
-        if now - start > START_LIMIT or not running.is_alive:
-            what = "did not answer in time" if running.is_alive else "ended while it started"
+        if now - start > START_LIMIT_SECONDS or not process.is_alive:
+            what = "did not respond in time" if process.is_alive else "ended while it started"
             raise MachineTrouble(
                 f"The local {name} server {what}.",
                 remedy=f"See {log}, then run the same command again.",
             )
-        if now - told >= SAY_EVERY:
-            say(f"Waiting for the local {name} server ({now - start:.0f} s).")
-            told, patience = now, SAY_EVERY
-        time.sleep(ASK_EVERY)
+        if now - last_message >= WAIT_MESSAGE_SECONDS:
+            log_message(f"Waiting for the local {name} server ({now - start:.0f} s).")
+            last_message, timeout = now, WAIT_MESSAGE_SECONDS
+        time.sleep(HEALTH_CHECK_SECONDS)
 
 
 def _check_reachable(url: str) -> None:
-    trouble = _trouble_with(url)
-    if trouble is not None:
+    problem = _find_connection_problem(url)
+    if problem is not None:
         raise MachineTrouble(
-            f"The Prefect server of PREFECT_API_URL does not answer ({trouble}).",
+            f"The Prefect server of PREFECT_API_URL does not respond ({problem}).",
             remedy="Start it, correct the address, or unset the variable to use a local server.",
         )
 
 
 def is_reachable(url: str) -> bool:
-    return _trouble_with(url) is None
+    """Return whether a Prefect API responds at the address."""
+    return _find_connection_problem(url) is None
 
 
-def _trouble_with(url: str) -> str | None:
-    """Why the server does not answer; None if it does."""
+def _find_connection_problem(url: str) -> str | None:
+    """Return why the server cannot be used, or None if it responds."""
     try:
-        with urllib.request.urlopen(f"{url}/health", timeout=10) as answer:
-            is_api = answer.read(16).strip() == b"true"
+        with urllib.request.urlopen(f"{url}/health", timeout=10) as response:
+            is_api = response.read(16).strip() == b"true"
             return None if is_api else "it is no API; does the address end in /api?"
     except urllib.error.HTTPError as error:
         error.close()
-        # It answers; whether we may use it, Prefect will say.
+        # It responds; whether the user has access is checked by Prefect later.
         return None if error.code < 500 else f"status {error.code}"
     except (OSError, ValueError, http.client.HTTPException) as error:
         return type(error).__name__

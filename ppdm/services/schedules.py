@@ -1,6 +1,6 @@
 """The runner of `ppdm serve`: ``python -m ppdm.services.schedules PARENT FILE...``.
 
-SIGINT ends it, with its schedules paused; so does, at once, the death of its parent.
+SIGINT stops it and pauses its schedules. The death of its parent kills it at once.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ import threading
 import time
 from pathlib import Path
 
-# Until the loop can handle it, an early Ctrl-C waits.
+# An early Ctrl-C waits until the event loop can handle it.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 async def main(paths: list[str]) -> None:
+    """Serve the deployments of the release files until SIGINT."""
     from prefect.runner import Runner
 
     from flows.config.release_file import load
-    from ppdm.services.deploy import POLL_EVERY, deployment_of
+    from ppdm.services.deploy import POLL_SECONDS, build_deployment
 
-    asked = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, asked.set)
+    interrupted = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    runner = Runner(name="ppdm", query_seconds=POLL_EVERY, pause_on_shutdown=True)
+    runner = Runner(name="ppdm", query_seconds=POLL_SECONDS, pause_on_shutdown=True)
     for path in paths:
-        await runner.aadd_deployment(deployment_of(Path(path).stem, load(path)))
+        await runner.aadd_deployment(build_deployment(Path(path).stem, load(path)))
     print("serving; Ctrl-C ends it", file=sys.stderr, flush=True)
     serving = asyncio.create_task(runner.start())
-    stop = asyncio.create_task(asked.wait())
+    stop = asyncio.create_task(interrupted.wait())
     await asyncio.wait({serving, stop}, return_when=asyncio.FIRST_COMPLETED)
     while not runner.started and not serving.done():
         await asyncio.sleep(0.05)
@@ -40,13 +41,13 @@ async def main(paths: list[str]) -> None:
     await serving
 
 
-def end_with(parent: int) -> None:
-    """A parent that was killed cannot end the releases that run here."""
+def exit_with(parent: int) -> None:
+    """Kill this process group when the parent is gone: a killed parent cannot end the releases."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os.killpg(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    threading.Thread(target=end_with, args=(int(sys.argv[1]),), daemon=True).start()
+    threading.Thread(target=exit_with, args=(int(sys.argv[1]),), daemon=True).start()
     asyncio.run(main(sys.argv[2:]))

@@ -197,7 +197,7 @@ VERDICTS = {
 
 def at_the_door(release: Small) -> Any:
     """The store, and the parcel as the pipeline makes it."""
-    from ppdm.cli.release import read_release_file
+    from ppdm.cli.release_files import read_release_file
     from tasks.publish.task import parcel
     from tasks.release_summary import read_summary
 

@@ -128,12 +128,12 @@ def without_audit(args: list[str]) -> None:
     """The audit that is the first argument is never asked for."""
     import tasks.audit.task
 
-    every = tasks.audit.task.audit_names
+    every = tasks.audit.task.choose_audits
 
     def without_one(policy: Policy) -> tuple[str, ...]:
         return tuple(name for name in every(policy) if name != args[0])
 
-    tasks.audit.task.audit_names = without_one
+    tasks.audit.task.choose_audits = without_one
     prepared(args[1:])
 
 
@@ -163,7 +163,7 @@ def killed_steps(args: list[str]) -> None:
 
 def prepared(args: list[str]) -> None:
     """The steps of a release, without Prefect, up to the one that is the first argument."""
-    from ppdm.cli.release import read_file
+    from ppdm.cli.release_files import read_release_file
     from tasks.audit import task as audit
     from tasks.dataset_lock import taking_turns
     from tasks.ingest import task as ingest
@@ -173,7 +173,7 @@ def prepared(args: list[str]) -> None:
     from warehouse.runs import tidy
 
     make_known()
-    plan = read_file(Path(args[-1]))[1]
+    plan = read_release_file(Path(args[-1]))[1]
     with taking_turns(plan):
         release_id = ingest.begin.fn(plan)
         for step in (
@@ -199,7 +199,7 @@ def as_user(args: list[str]) -> None:
 def approved_by(args: list[str]) -> None:
     """A user approves a release, and then the door is tried, without Prefect; unless it dies at
     the checkpoint that is the second argument."""
-    from ppdm.cli.release import read_file
+    from ppdm.cli.release_files import read_release_file
     from tasks.dataset_lock import taking_turns
     from tasks.judge.decision import record_decision
     from tasks.publish.task import leave
@@ -207,7 +207,7 @@ def approved_by(args: list[str]) -> None:
     user, point, release_id, file = args
     os.setresuid(int(user), 0, 0)
     make_known()
-    plan = read_file(Path(file))[1]
+    plan = read_release_file(Path(file))[1]
     record_decision(plan, release_id, "approve", "I looked at it.")
     kill_at(point)
     with taking_turns(plan):
@@ -216,12 +216,12 @@ def approved_by(args: list[str]) -> None:
 
 def approved_in_a_group(args: list[str]) -> None:
     """A user with no rights but those of the group that shares the home approves a release."""
-    from ppdm.cli.release import read_file
+    from ppdm.cli.release_files import read_release_file
     from tasks.judge.decision import record_decision
     from tasks.release_summary import read_summary
 
     user, group, release_id, file = args
-    plan = read_file(Path(file))[1]
+    plan = read_release_file(Path(file))[1]
     read_summary(plan.store(), release_id)  # loads all that the user may not read
     os.setgroups([])
     os.setresgid(int(group), int(group), int(group))

@@ -41,9 +41,9 @@ def run_flow(args: list[str]) -> int:
 
 def use_server(args: list[str]) -> None:
     """Use the Prefect server of a home, until a file appears."""
-    from ppdm.services.prefect_server import prefect_server
+    from ppdm.services.prefect_server import use_prefect_server
 
-    with prefect_server(Path(args[0]), lambda text: print(text, file=sys.stderr)) as url:
+    with use_prefect_server(Path(args[0]), lambda text: print(text, file=sys.stderr)) as url:
         print("up", url, flush=True)
         run_flow([args[0]])
         wait_for_file(Path(args[1]))
@@ -51,9 +51,9 @@ def use_server(args: list[str]) -> None:
 
 def spawn_server(args: list[str]) -> None:
     """Start the Prefect server of a home and do not wait for it."""
-    from ppdm.services.prefect_server import start
+    from ppdm.services.prefect_server import acquire_server
 
-    start(Path(args[0]), print)
+    acquire_server(Path(args[0]), print)
     print("spawned", flush=True)
     time.sleep(600)
 

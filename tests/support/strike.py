@@ -19,7 +19,7 @@ NEVER = "0"
 def struck(args: list[str]) -> None:
     """Judges an audited release and publishes it; dies before the line that is the first argument,
     counted from 1 in the order in which lines are met first. 0: it lives, and tells all lines."""
-    from ppdm.cli.release import read_file
+    from ppdm.cli.release_files import read_release_file
     from tasks.dataset_lock import taking_turns
     from tasks.ingest import task as ingest
     from tasks.judge import task as gate
@@ -27,7 +27,7 @@ def struck(args: list[str]) -> None:
     from tests.support.entries import make_known
 
     make_known()
-    plan = read_file(Path(args[-1]))[1]
+    plan = read_release_file(Path(args[-1]))[1]
     with taking_turns(plan):
         release_id = ingest.begin.fn(plan)
         with watched(int(args[0])) as lines:

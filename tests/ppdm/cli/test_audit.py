@@ -16,10 +16,10 @@ from flows.config.policy_file import DEFAULT, load_policy
 from ppdm.cli.app import main
 from ppdm.cli.audit import audit_release
 from ppdm.cli.progress import bar_of
-from ppdm.cli.table_files import read_table
+from ppdm.cli.table_audit import read_table
 from ppdm_core import judge_tables
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.evaluators import OUTSIDERS_NEEDED
+from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport, Score
@@ -110,7 +110,7 @@ def test_without_a_control_the_default_policy_says_review_at_best(
     noisy.to_csv("B.csv", index=False)
     files = ("--original", "A.csv", "--released", "B.csv", "--known-records", "5", "--sample", "6")
     code, found = audited(*files, capsys=capsys)
-    outsiders = {name for name, attack in ATTACKS.items() if attack.goal in OUTSIDERS_NEEDED}
+    outsiders = {name for name, attack in ATTACKS.items() if attack.goal in GOALS_WITH_OUTSIDERS}
     assert set(found["not_run"]) == outsiders
     assert all("--control" in why for why in found["not_run"].values())
     assert (code, found["verdict"]) == (4, "REVIEW"), found["findings"]
@@ -267,7 +267,7 @@ def test_a_wrong_policy_names_the_nearest_right_word(tmp_path: Path, text: str) 
 def test_the_policy_that_ships_judges_every_kind_of_attack_it_can() -> None:
     policy = load_policy(None)
     goals = {ATTACKS[name].goal for name in policy.required}
-    assert goals >= {"reconstruct", "link", *OUTSIDERS_NEEDED}
+    assert goals >= {"reconstruct", "link", *GOALS_WITH_OUTSIDERS}
     limited = {name.split(".")[0] for name in policy.limits}
     assert limited >= set(policy.required)
 

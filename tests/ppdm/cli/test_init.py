@@ -22,8 +22,8 @@ from flows.config.draft.roles import Drafted
 from flows.config.draft.text import Heading, release_text, toml_key, toml_string
 from flows.config.release_file import ReleaseFile
 from ppdm.cli.init import dataset_name, draft_file
-from ppdm.cli.release import read_file
-from ppdm.cli.result import Answer
+from ppdm.cli.release_files import read_release_file
+from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
 from tests.support.small_release import write_csv
 from warehouse.columns import Column, Source
@@ -41,16 +41,16 @@ def table(folder: Path, columns: dict[str, Cell], rows: int = ROWS, name: str = 
     return folder / name
 
 
-def drafted(source: Path, **options: Any) -> tuple[ReleaseFile, Answer, str]:
+def drafted(source: Path, **options: Any) -> tuple[ReleaseFile, CommandResult, str]:
     """The draft as `ppdm release` reads it, what was said, and its text."""
     out = source.parent / "draft.toml"
     out.unlink(missing_ok=True)
     answer = draft_file(source, out, options.get("table"))
-    file, _ = read_file(out)
+    file, _ = read_release_file(out)
     return file, answer, out.read_text()
 
 
-def roles(answer: Answer) -> dict[str, tuple[str, str]]:
+def roles(answer: CommandResult) -> dict[str, tuple[str, str]]:
     return {each["name"]: (each["role"], each["why"]) for each in answer.payload["columns"]}
 
 
@@ -92,20 +92,20 @@ COLUMNS: dict[str, tuple[Cell, str, str]] = {
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReleaseFile, Answer, str]:
+def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReleaseFile, CommandResult, str]:
     cells = {name: cell for name, (cell, _, _) in COLUMNS.items()}
     return drafted(table(tmp_path_factory.mktemp("many"), cells))
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_column_gets_its_role(many: tuple[ReleaseFile, Answer, str], name: str) -> None:
+def test_a_column_gets_its_role(many: tuple[ReleaseFile, CommandResult, str], name: str) -> None:
     file, answer, _ = many
     _, role, why = COLUMNS[name]
     assert roles(answer)[name][0] == role == file.columns[name].role
     assert why in roles(answer)[name][1]
 
 
-def test_features_have_no_bounds_of_their_own(many: tuple[ReleaseFile, Answer, str]) -> None:
+def test_features_have_no_bounds_of_their_own(many: tuple[ReleaseFile, CommandResult, str]) -> None:
     features = [spec for spec in many[0].columns.values() if spec.role == "feature"]
     assert {(spec.low, spec.high) for spec in features} == {("from_data", "from_data")}
     assert many[0].columns["some empty"].missing == "median"
@@ -113,7 +113,7 @@ def test_features_have_no_bounds_of_their_own(many: tuple[ReleaseFile, Answer, s
 
 
 def test_the_draft_is_the_weak_but_whole_release_it_says(
-    many: tuple[ReleaseFile, Answer, str],
+    many: tuple[ReleaseFile, CommandResult, str],
 ) -> None:
     file, answer, text = many
     assert (file.dataset.name, file.dataset.audience) == ("t", "to be decided")
@@ -396,7 +396,7 @@ def test_the_path_is_relative_where_that_is_near(
     monkeypatch.chdir(tmp_path)
     for folder, path in ((".", "data/t.csv"), ("a", "../data/t.csv"), ("a/b", str(source))):
         draft_file(Path("data/t.csv"), Path(folder) / "draft.toml", None)
-        assert read_file(Path(folder) / "draft.toml")[0].source.path == path
+        assert read_release_file(Path(folder) / "draft.toml")[0].source.path == path
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from flows.config.context import plan_of
+from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile, check_names
-from ppdm.cli.methods import describe, registries
+from ppdm.cli.methods import describe_methods, registries
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.attacks.transform_inverse import TransformInverse
 from ppdm_core.gates import GATES
@@ -33,7 +33,7 @@ HEAVY = ("prefect", "mlflow", "great_expectations", "pandas", "duckdb", "scipy",
 
 
 def told(name: str | None) -> str:
-    return describe(name).text
+    return describe_methods(name).text
 
 
 def block(name: str, title: str) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def test_no_name_is_used_twice():
 
 
 def test_the_overview_has_everything_and_fits_a_terminal():
-    answer = describe(None)
+    answer = describe_methods(None)
     for kind, registry, _ in registries():
         assert [entry["name"] for entry in answer.payload[kind]] == list(registry)
     headings = [line.strip().split(":")[0] for line in answer.text.splitlines()]
@@ -94,7 +94,7 @@ def test_the_overview_says_what_a_steward_asks_first():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_fits_a_terminal_and_its_data_are_plain_json(name: str):
-    answer = describe(name)
+    answer = describe_methods(name)
     assert max(map(len, answer.text.splitlines())) <= 100
     assert answer.text.startswith(f"{name}: {answer.payload['kind']}")
     assert "``" not in answer.text and "**" not in answer.text
@@ -103,7 +103,7 @@ def test_a_page_fits_a_terminal_and_its_data_are_plain_json(name: str):
 
 @pytest.mark.parametrize("name", SANITIZERS)
 def test_a_sanitizer_is_told_in_full(name: str):
-    cls, entry = SANITIZERS[name], describe(name).payload
+    cls, entry = SANITIZERS[name], describe_methods(name).payload
     for section in ("what", "takes", "guarantee", "broken_by", "public", "references"):
         assert entry[section], section
     assert {each["name"] for each in entry["parameters"]} == {each.name for each in fields(cls)}
@@ -128,7 +128,7 @@ def test_examples_and_limits_are_accepted_as_they_stand(name: str):
     limits["amplification.record"] = {"value": 1000, "set_by": "who", "reason": "why"}
     file = release_file(block(name, "sanitizer"), limits)
     check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
-    check_plan(plan_of(file))
+    check_plan(build_context(file))
 
 
 def test_what_is_for_screening_shows_no_limit():
@@ -145,15 +145,15 @@ def test_limits_say_what_they_demand():
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_is_told_in_full(name: str):
-    entry = describe(name).payload
+    entry = describe_methods(name).payload
     assert entry["story"].endswith(".") and "{" not in entry["story"]
     assert entry["needs"] and entry["references"]
     assert entry["measured_by"] == [m.name for m in METRICS.values() if m.goal == entry["goal"]]
 
 
 def test_who_breaks_whom_is_told_on_both_pages():
-    assert "`known_pairs`" in describe("random_rotation").payload["broken_by"]
-    assert "random_rotation" in describe("known_pairs").payload["breaks"]
+    assert "`known_pairs`" in describe_methods("random_rotation").payload["broken_by"]
+    assert "random_rotation" in describe_methods("known_pairs").payload["breaks"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +223,7 @@ def test_what_is_registered_appears_by_itself(name: str, monkeypatch: pytest.Mon
 def test_planted_things_find_each_other(monkeypatch: pytest.MonkeyPatch):
     for name, (registry, entry, _) in PLANTED.items():
         monkeypatch.setitem(registry, name, entry)
-    assert describe("guessing").payload["breaks"] == ["turning"]
+    assert describe_methods("guessing").payload["breaks"] == ["turning"]
     assert "angle: must be given\n      How far it turns.\n" in told("turning")
     assert "It guesses well." in told("guessing")
     assert '"guessing.breach_rate" = {' in told("breach_rate")
@@ -234,7 +234,7 @@ def test_an_unknown_name_gets_the_nearest_one():
     with pytest.raises(
         BadInput, match=r"Nothing is called 'known_pair'. Did you mean 'known_pairs"
     ):
-        describe("known_pair")
+        describe_methods("known_pair")
 
 
 def test_the_command_is_light():
@@ -252,6 +252,6 @@ def test_the_command_is_light():
         "ok": True,
         "exit_code": 0,
         "error": None,
-        **describe("pca_laplace").payload,
+        **describe_methods("pca_laplace").payload,
     }
     assert heavy == "[]"

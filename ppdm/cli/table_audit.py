@@ -1,13 +1,10 @@
-"""The audit of files that some other tool made: no release file, no warehouse, nothing written."""
+"""The audit of a release in files: no release file, no warehouse, nothing is written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
@@ -20,17 +17,17 @@ from tasks.audit.attack_worker import Job
 from tasks.progress import log_progress
 
 if TYPE_CHECKING:
-    import duckdb
-
     from ppdm_core.audit.runner import Auditor
 
-TABLE = "main.source"
-CHOICE = "::"  # between a DuckDB file and its table
+TABLE_SEPARATOR = "::"  # between a DuckDB file and its table
 
 
 @dataclass(frozen=True)
-class Files:
-    """What somebody named. Numbers say how many records the attacker is given of the original."""
+class AuditedFiles:
+    """The files of an audit.
+
+    A number for ``known`` or ``sample`` is how many records of the original the attacker gets.
+    """
 
     original: str
     released: str
@@ -43,7 +40,7 @@ class Files:
 
 @dataclass(frozen=True, eq=False)
 class TablesJob(Job):
-    """The evidence travels in the message itself, so that no file holds it."""
+    """A job that carries its tables in the message itself, so that no file holds them."""
 
     case: Case | None = None
 
@@ -56,7 +53,8 @@ class TablesJob(Job):
         return TablesAuditor(self.case, self.policy, self.seed)
 
 
-def audit_files(files: Files, policy: Policy) -> tuple[Case, AuditReport]:
+def audit_files(files: AuditedFiles, policy: Policy) -> tuple[Case, AuditReport]:
+    """Read the files and run every attack that they allow; return the comparison and the report."""
     log_progress("reading the files")
     case = read_case(files)
     known = files.known if isinstance(files.known, float) else None
@@ -69,55 +67,42 @@ def audit_files(files: Files, policy: Policy) -> tuple[Case, AuditReport]:
     return case, replace(report, not_run=tuple(reasons), reasons=reasons)
 
 
-def read_case(files: Files) -> Case:
-    def table(path: str | float | None) -> Table | None:
+def read_case(files: AuditedFiles) -> Case:
+    """Return the comparison of the original with the released table."""
+
+    def read_optional(path: str | float | None) -> Table | None:
         return read_table(path, files.label) if isinstance(path, str) else None
 
     return make_case(
         read_table(files.original, files.label),
         read_table(files.released, files.label),
-        control=table(files.control),
-        known=table(files.known),
-        sample=table(files.sample),
+        control=read_optional(files.control),
+        known=read_optional(files.known),
+        sample=read_optional(files.sample),
         aligned=files.aligned,
         label=files.label,
     )
 
 
 def read_table(path: str, label: str | None) -> Table:
-    from warehouse.database import scratch
-    from warehouse.sources import SOURCES
+    """Return the table in a file; ``FILE::TABLE`` names a table of a DuckDB file."""
     from warehouse.sources.guess import source_at
+    from warehouse.sources.table_reader import read_table_columns
 
-    name, _, chosen = path.partition(CHOICE)
+    name, _, table = path.partition(TABLE_SEPARATOR)
     try:
-        source = source_at(name, chosen or None)
-        with scratch() as db:
-            SOURCES[source.kind].load(db, source, TABLE)
-            return Table(Path(name).name, read_columns(db, label))
+        source = source_at(name, table or None)
+        return Table(Path(name).name, read_table_columns(source, label))
     except BadInput as error:
-        raise in_our_words(error, name) from None
+        raise adapt_remedy(error, name) from None
 
 
-def read_columns(db: duckdb.DuckDBPyConnection, label: str | None) -> dict[str, NDArray[Any]]:
-    from warehouse.sql import ROW, column_types, number, quoted, text
-
-    found: dict[str, NDArray[Any]] = {}
-    for name, type_name in column_types(db, TABLE).items():
-        cell = number(name, type_name)
-        counts = f"select count({cell}), count({quoted(name)}) from {TABLE}"
-        numbers, filled = db.execute(counts).fetchall()[0]
-        # A column is one of numbers if most of its cells are; the others will be complained about.
-        is_numeric = 2 * numbers > filled and name != label
-        cell = f"coalesce({cell}, 'nan'::double)" if is_numeric else f"coalesce({text(name)}, '')"
-        rows = db.execute(f"select {cell} as cell from {TABLE} order by {ROW}").fetchnumpy()
-        found[name] = np.asarray(rows["cell"], dtype=np.float64 if is_numeric else object)
-    return found
-
-
-def in_our_words(error: BadInput, path: str) -> BadInput:
-    """There is no [source] section to correct here."""
-    remedy = (error.remedy or "").replace("with --table", f"as FILE{CHOICE}TABLE")
+def adapt_remedy(error: BadInput, path: str) -> BadInput:
+    """Return the error with a remedy for a command line, which has no [source] section."""
+    remedy = (error.remedy or "").replace("with --table", f"as FILE{TABLE_SEPARATOR}TABLE")
     if "[source]" in remedy or "--table" in remedy:
-        remedy = f"Give a CSV, Parquet or DuckDB file (FILE{CHOICE}TABLE) with a header and rows."
+        remedy = (
+            f"Give a CSV, Parquet or DuckDB file (FILE{TABLE_SEPARATOR}TABLE) with a header "
+            "and rows."
+        )
     return BadInput(error.message, file=error.file or path, column=error.column, remedy=remedy)

@@ -1,0 +1,79 @@
+"""How a command runs a flow: imports, defect reports, the final state and the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ppdm.cli.console import format_decide_command, format_outcome, format_show_command
+from ppdm.cli.result import CommandResult
+from ppdm_core.model.errors import Defect, MachineTrouble, PpdmError, Refused, Undecided
+from tasks.defect_report import with_report
+from tasks.progress import log_progress
+from tasks.redaction import Shield
+from warehouse.stages import Stage
+
+if TYPE_CHECKING:
+    from prefect import State
+
+    from tasks.release_summary import Summary
+
+
+@contextmanager
+def write_defect_reports(home: Path) -> Iterator[None]:
+    """Write a report into the home if a defect is raised inside."""
+    try:
+        with Shield():
+            yield
+    except Defect as defect:
+        raise with_report(home, defect) from None
+
+
+def preload_imports() -> None:
+    """Import the slow libraries while the Prefect server starts."""
+    log_progress("starting: Prefect, MLflow, Great Expectations")
+    import flows.release
+    from tasks.ingest import expectations
+    from tasks.notify import mlflow_log
+
+    expectations.preload()
+    mlflow_log.preload()
+    assert flows.release
+
+
+@contextmanager
+def disable_heartbeats() -> Iterator[None]:
+    """Run flows without heartbeats: each would wait up to a second for its thread to end."""
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+
+    with temporary_settings(set_defaults={PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        yield
+
+
+def find_error(state: State[Any]) -> PpdmError:
+    """Return the error that ended a flow run."""
+    error = state.result(raise_on_failure=False)
+    while not isinstance(error, PpdmError) and isinstance(error, BaseException):
+        error = error.__cause__ or error.__context__
+    if isinstance(error, PpdmError):
+        return error
+    return MachineTrouble(
+        f"Prefect ended the run as {state.name}.", remedy="Run the same release again."
+    )
+
+
+def build_result(summary: Summary) -> CommandResult:
+    """Return the result of a release: a refused or undecided one has an error."""
+    error: PpdmError | None = None
+    if summary.run.stage == Stage.REFUSED:
+        error = Refused(summary.refusals[0].why, remedy=f"See: {format_show_command(summary)}")
+    elif summary.is_undecided:
+        error = Undecided(summary.closing(), remedy=format_decide_command(summary))
+    return CommandResult(
+        format_outcome(summary),
+        {"release": summary.as_dict()},
+        exit_code=0 if error is None else error.exit_code,
+        error=error,
+    )

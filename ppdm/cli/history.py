@@ -1,0 +1,49 @@
+"""`ppdm history`: list the events of a home, or check that they are complete and unchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ppdm.cli.home import open_home
+from ppdm.cli.result import CommandResult
+
+
+def list_events(home: Path | None) -> CommandResult:
+    """Return every event of a home in order."""
+    from warehouse.integrity.seals import read_rows
+
+    with open_home(home).transaction("history") as db:
+        rows = sorted(read_rows(db, "meta.event"), key=lambda row: row["number"])
+    lines = [
+        f"{row['number']:>6}  {row['happened']:%Y-%m-%d %H:%M:%S}  "
+        f"{row['release_id'] or row['dataset'] or '-':<16}  {row['kind']}"
+        for row in rows
+    ]
+    events = [
+        {name: row[name] for name in ("number", "dataset", "release_id", "kind", "mac")}
+        | {"happened": row["happened"].isoformat()}
+        for row in rows
+    ]
+    return CommandResult("\n".join(lines) or "No event is recorded yet.", {"events": events})
+
+
+def verify_history(home: Path | None) -> CommandResult:
+    """Check the chain of events and the published folders; the first fault found is raised."""
+    from warehouse.integrity.history import check_history, check_manifests
+
+    store = open_home(home)
+    with store.transaction("history") as db:
+        found = check_history(db)
+        folders = check_manifests(store.home, db)
+    events = len(found.events)
+    text = (
+        f"The history is complete: {events:,} events in a chain, {found.rows:,} sealed rows, "
+        f"{folders:,} published version{'' if folders == 1 else 's'}."
+    )
+    if found.unsealed:
+        text += (
+            f"\nNOT checked: what happened to {found.unsealed:,} rows before there were seals; "
+            "since then they are unchanged."
+        )
+    counts = {"events": events, "rows": found.rows, "folders": folders}
+    return CommandResult(text, {**counts, "unsealed": found.unsealed})

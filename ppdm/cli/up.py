@@ -1,0 +1,30 @@
+"""`ppdm up`: start the Prefect server and the MLflow pages of a home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ppdm.cli.console import format_home_option
+from ppdm.cli.progress import show_progress
+from ppdm.cli.result import CommandResult
+from ppdm.services.local_servers import SERVER_NAMES, start_missing_servers
+from tasks.environment import choose_home, quiet_environment
+from tasks.progress import log_progress
+from warehouse.home import Home
+
+
+def start_services(home: Path | None) -> CommandResult:
+    """Start the servers that do not run yet, and return the addresses of both."""
+    root = choose_home(home)
+    Home(root).create()
+    quiet_environment(root)
+    with show_progress():
+        servers = start_missing_servers(root, log_progress)
+    addresses = {service: server.address for service, server in servers.items()}
+    api = f"{addresses['prefect']}/api"
+    lines = [f"{SERVER_NAMES[service]:<8} {address}" for service, address in addresses.items()]
+    lines += [
+        f"Both respond to this machine only. To stop them: ppdm down{format_home_option(home)}",
+        f"For the commands of Prefect itself: export PREFECT_API_URL={api}",
+    ]
+    return CommandResult("\n".join(lines), {"home": str(root), "pages": addresses, "api": api})
