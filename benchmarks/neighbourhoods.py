@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import peak
-from ppdm_core.metrics import Compared
-from ppdm_core.metrics._neighbourhoods import NEIGHBOURS, looked_at
-from ppdm_core.model.release import Public
+from ppdm_core.metrics import ReleaseComparison
+from ppdm_core.metrics._neighbourhoods import NEIGHBOURS, find_neighbourhoods
+from ppdm_core.model.release import PublicParameters
 
 MEMORY_MB = 250.0  # both tables are 16 MB; all distances would be 20,000
 
@@ -41,10 +41,10 @@ def tables(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 def ours(n: int, d: int) -> float:
     X, Y = tables(n, d)
     label = np.zeros(n, dtype=np.int32)
-    public = Public("noise", "original", tuple(f"x{j}" for j in range(d)))
-    kept = looked_at(Compared(X, label, Y, public), np.arange(n), NEIGHBOURS).kept
-    assert kept is not None
-    return float(kept.mean())
+    public = PublicParameters("noise", "original", tuple(f"x{j}" for j in range(d)))
+    preserved = find_neighbourhoods(ReleaseComparison(X, label, Y, public), np.arange(n), NEIGHBOURS).preserved
+    assert preserved is not None
+    return float(preserved.mean())
 
 
 def peer(n: int, d: int) -> float:

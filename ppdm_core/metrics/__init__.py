@@ -1,10 +1,24 @@
-"""What is measured on an attack or a release. One file each, one line here."""
+"""Metrics of an attack or of a release. One file each, one line here."""
 
 from __future__ import annotations
 
 from ppdm_core.metrics._accuracy import Accuracy
-from ppdm_core.metrics._comparison import Compared, Measured
-from ppdm_core.metrics._metric import AttackMetric, Metric, ReleaseMetric, Told, column_mean_guess
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import (
+    AttackMetric,
+    InferMetric,
+    LinkMetric,
+    MemberMetric,
+    Metric,
+    NormMetric,
+    PairMetric,
+    ReconstructMetric,
+    ReleaseMetric,
+    SentenceValues,
+    SingleOutMetric,
+    SourceMetric,
+    column_mean_guess,
+)
 from ppdm_core.metrics.adjusted_rand import AdjustedRand
 from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.best_accuracy import BestAccuracy
@@ -70,17 +84,25 @@ METRICS: dict[str, Metric] = {
     "dapl_held_out": DaplHeldOut(),
     "dapl_plug_in": DaplPlugIn(),
 }
-# Beside each of these its deterioration is told, as knn_accuracy.deterioration.
+# Each of these is reported together with its deterioration, as knn_accuracy.deterioration.
 CLASSIFIERS = tuple(name for name, metric in METRICS.items() if isinstance(metric, Accuracy))
 
 __all__ = [
     "CLASSIFIERS",
     "METRICS",
     "AttackMetric",
-    "Compared",
-    "Measured",
+    "InferMetric",
+    "LinkMetric",
+    "Measurement",
+    "MemberMetric",
     "Metric",
+    "NormMetric",
+    "PairMetric",
+    "ReconstructMetric",
+    "ReleaseComparison",
     "ReleaseMetric",
-    "Told",
+    "SentenceValues",
+    "SingleOutMetric",
+    "SourceMetric",
     "column_mean_guess",
 ]

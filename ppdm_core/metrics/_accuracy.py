@@ -1,4 +1,4 @@
-"""Classifiers that are trained on a release and asked about records as they are."""
+"""Accuracy of classifiers that are trained on a release and tested on records without noise."""
 
 from __future__ import annotations
 
@@ -9,133 +9,138 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._comparison import Bools, Compared, Measured
-from ppdm_core.metrics._metric import Told, percent
-from ppdm_core.metrics._placement import placed
+from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import SentenceValues, percent
+from ppdm_core.metrics._placement import place_records
 from ppdm_core.metrics._release import (
-    OfRelease,
-    check_labelled,
-    mean_of,
-    on_original,
-    some_of,
+    ReleaseMetricBase,
+    check_labels,
+    format_original,
+    measure_mean,
+    sample_indices,
 )
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 
 FOLDS = 5
-ASKED = 2_000  # records that are classified
+MAX_RECORDS = 2_000  # test records
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
-    """What a classifier says of the records that it was asked about."""
+class Predictions:
+    """Which test records a classifier predicts correctly."""
 
-    asked: Ints
+    records: Ints
     correct: Bools
     notes: Mapping[str, float]
 
 
-class Accuracy(OfRelease):
-    """Share of records that a classifier gets right, trained on rows of other records.
+class Accuracy(ReleaseMetricBase):
+    """Share of records that a classifier predicts correctly, trained on rows of other records.
 
-    Five stratified folds of the records, the same ones for every classifier, release and
-    original; a row that was made from a record of the fold is not learned from. Of more than
-    2,000 records that many random ones are asked about. A recipient classifies own records, so
-    these are asked about without noise: as the public map shows them; where the map is secret, as
-    the steward shows them who holds it (the recipient asks for that); where the columns are the
-    original ones, as they are; else placed among the rows by their distances to the records
-    behind them.
+    The records are split into five stratified folds, the same for every classifier, the release
+    and the original. A row that was made from a record of the test fold is not used for training.
+    If there are more than 2,000 records, a random sample of 2,000 is tested. A recipient
+    classifies records of its own, so test records carry no noise. They are mapped by the public
+    map; if the map is secret, by the map of the steward (whom the recipient asks for that); if the
+    release has the original columns, they are used unchanged; otherwise they are placed among the
+    rows by their distances to the records behind the rows.
     """
 
     is_rate: ClassVar[bool] = True
     needs_label: ClassVar[bool] = True
-    most: ClassVar[int] = ASKED
-    most_rows: ClassVar[int | None] = None  # that are learned from
+    max_records: ClassVar[int] = MAX_RECORDS
+    max_training_rows: ClassVar[int | None] = None
     name: ClassVar[str]
     describe: ClassVar[str]
-    who: ClassVar[str]  # in the middle of a sentence
+    subject: ClassVar[str]  # of the sentence, in lower case
     verb: ClassVar[str] = "classifies"
 
     @abstractmethod
     def classify(
-        self, public: Public, rows: Floats, label: Codes, asked: Floats
+        self, public: PublicParameters, rows: Floats, label: Codes, queries: Floats
     ) -> tuple[Ints, Mapping[str, float]]:
-        """The labels of the asked records, and what else can be told of them."""
+        """Return the predicted labels of the queries, and notes about them by name."""
 
-    def answered(self, compared: Compared) -> Answered:
-        check_labelled(self.name, compared)
-        return compared.once(self.name, lambda: self._cross_validated(compared))
+    def cross_validate(self, comparison: ReleaseComparison) -> Predictions:
+        """Return the predictions for all test records, computed once for each comparison."""
+        check_labels(self.name, comparison)
+        return comparison.get_or_compute(self.name, lambda: self._cross_validate(comparison))
 
-    def measure(self, compared: Compared) -> Measured:
-        answered = self.answered(compared)
-        measured = mean_of(answered.asked, answered.correct.astype(np.float64))
-        return Measured(measured.value, measured.on, answered.notes)
+    def measure(self, comparison: ReleaseComparison) -> Measurement:
+        predictions = self.cross_validate(comparison)
+        mean = measure_mean(predictions.records, predictions.correct.astype(np.float64))
+        return Measurement(mean.value, mean.recompute, predictions.notes)
 
-    def original(self, compared: Compared) -> float:
-        return float(np.mean(self.answered(compared.original).correct))
+    def original(self, comparison: ReleaseComparison) -> float:
+        return float(np.mean(self.cross_validate(comparison.original).correct))
 
-    def baseline(self, compared: Compared) -> float:
-        """Always answer the commonest label."""
-        check_labelled(self.name, compared)
-        return float(np.bincount(compared.label).max() / len(compared.label))
+    def baseline(self, comparison: ReleaseComparison) -> float:
+        """Return the share of the most common label, which a constant prediction gets right."""
+        check_labels(self.name, comparison)
+        return float(np.bincount(comparison.label).max() / len(comparison.label))
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{self.who[0].upper()}{self.who[1:]} {self.verb} {percent(told.value)} of the "
-            f"records correctly{on_original(told.original)}; always answering the commonest "
-            f"label, {percent(told.baseline)}."
+            f"{self.subject[0].upper()}{self.subject[1:]} {self.verb} {percent(values.value)} of "
+            f"the records correctly{format_original(values.original)}; always predicting the most "
+            f"common label, {percent(values.baseline)}."
         )
 
-    def _cross_validated(self, compared: Compared) -> Answered:
-        fold, asked = exam(compared)
-        rng = compared.rng(f"rows of {self.name}")
-        correct = np.zeros(len(asked), dtype=np.bool_)
+    def _cross_validate(self, comparison: ReleaseComparison) -> Predictions:
+        fold, test_records = split_folds(comparison)
+        rng = comparison.rng(f"rows of {self.name}")
+        correct = np.zeros(len(test_records), dtype=np.bool_)
         notes: dict[str, float] = {}
-        for held_out in np.unique(fold[asked]):
-            mine = np.flatnonzero(fold[asked] == held_out)
-            others = np.flatnonzero(fold[compared.records] != held_out)
+        for held_out in np.unique(fold[test_records]):
+            mine = np.flatnonzero(fold[test_records] == held_out)
+            others = np.flatnonzero(fold[comparison.records] != held_out)
             if not len(others):  # few rows, all of them made from this fold
                 continue
-            tests = in_space(self.name, compared, asked[mine], others)
-            if self.most_rows is not None:
-                others = others[some_of(len(others), self.most_rows, rng)]
-            label = compared.row_label[others]
-            told: Mapping[str, float] = {}
-            answer = label[:1].astype(np.int64)
+            queries = locate_queries(self.name, comparison, test_records[mine], others)
+            if self.max_training_rows is not None:
+                others = others[sample_indices(len(others), self.max_training_rows, rng)]
+            label = comparison.row_label[others]
+            fold_notes: Mapping[str, float] = {}
+            predicted = label[:1].astype(np.int64)
             if len(np.unique(label)) > 1:
-                answer, told = self.classify(compared.public, compared.rows[others], label, tests)
-            correct[mine] = answer == compared.label[asked[mine]]
-            for key, value in told.items():
-                notes[key] = notes.get(key, 0.0) + value * len(mine) / len(asked)
-        return Answered(asked, correct, notes)
+                predicted, fold_notes = self.classify(
+                    comparison.public, comparison.rows[others], label, queries
+                )
+            correct[mine] = predicted == comparison.label[test_records[mine]]
+            for key, value in fold_notes.items():
+                notes[key] = notes.get(key, 0.0) + value * len(mine) / len(test_records)
+        return Predictions(test_records, correct, notes)
 
 
-def exam(compared: Compared) -> tuple[Ints, Ints]:
-    """The fold of each record, and the records that are asked about."""
-    table = compared.original
+def split_folds(comparison: ReleaseComparison) -> tuple[Ints, Ints]:
+    """Return the fold of each record, and the test records."""
+    table = comparison.original
 
-    def drawn() -> tuple[Ints, Ints]:
+    def draw() -> tuple[Ints, Ints]:
         rng = table.rng("folds")
-        return stratified_folds(table.label, rng), some_of(len(table.label), ASKED, rng)
+        return assign_folds(table.label, rng), sample_indices(len(table.label), MAX_RECORDS, rng)
 
-    return table.once("exam", drawn)
+    return table.get_or_compute("folds", draw)
 
 
-def stratified_folds(label: Codes, rng: np.random.Generator) -> Ints:
-    """Deal the shuffled records of each class out in turn."""
+def assign_folds(label: Codes, rng: np.random.Generator) -> Ints:
+    """Return the fold of each record: the shuffled records of a class, in turn."""
     order = np.lexsort((rng.random(len(label)), label))
     fold = np.empty(len(label), dtype=np.int64)
     fold[order] = np.arange(len(label)) % min(FOLDS, len(label))
     return fold
 
 
-def in_space(name: str, compared: Compared, asked: Ints, others: Ints) -> Floats:
-    """Records among rows; never a record's own row, which others would not have."""
-    clean = compared.clean(asked, by_steward=True)
+def locate_queries(
+    name: str, comparison: ReleaseComparison, test_records: Ints, others: Ints
+) -> Floats:
+    """Return the test records in the space of the rows, without using the rows made from them."""
+    clean = comparison.map_clean_records(test_records, by_steward=True)
     if clean is not None:
         return clean
-    if compared.source is not None:
+    if comparison.source is not None:
         raise NotApplicable(f"{name} needs a public map, or one row for each record.")
-    fold = f"placed {asked[0]}"  # one record names its fold, which all classifiers share
-    return compared.once(fold, lambda: placed(compared, asked, others))
+    fold = f"placed {test_records[0]}"  # one record names its fold, which all classifiers share
+    return comparison.get_or_compute(fold, lambda: place_records(comparison, test_records, others))

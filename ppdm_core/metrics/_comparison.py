@@ -1,4 +1,4 @@
-"""A table beside one release of it: what every metric of a release gets."""
+"""A table and one release of it: the input of every metric of a release."""
 
 from __future__ import annotations
 
@@ -12,54 +12,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.linear_map import has_map, project
 
 Bools = NDArray[np.bool_]
 T = TypeVar("T")
 
 
-def generator_named(name: str) -> np.random.Generator:
+def make_generator(name: str) -> np.random.Generator:
+    """Return a generator that is seeded by a name."""
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """``rng`` gives a fresh generator for a name, the same one each time: so release and original,
-    and all draws of a release, are asked about the same records."""
+class ReleaseComparison:
+    """An original table and one release of it.
+
+    ``rng`` returns a new generator for a name, with the same seed each time, so that release and
+    original, and all draws of a release, are measured on the same records.
+    """
 
     X: Floats  # (n, d) original, scaled
     label: Codes  # (n,)
     Y: Floats  # (m, s) released
-    public: Public
-    rng: Callable[[str], np.random.Generator] = generator_named
+    public: PublicParameters
+    rng: Callable[[str], np.random.Generator] = make_generator
     source: Ints | None = None  # (m,) record that each row was made from; None: row i of record i
     C: Codes | None = None  # (n, c) original cells of the columns in public.responses
-    answers: Codes | None = None  # (m, c) released ones
-    leak: Public | None = None  # with the steward's map, where the public one has none
-    table: Compared | None = None  # the original, taken for its own release; made if not given
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    released_codes: Codes | None = None  # (m, c) released ones
+    steward_map: PublicParameters | None = None  # if the public map is secret
+    table: ReleaseComparison | None = None  # the original as its own release; default: made here
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
-        """What several metrics need is made when the first one asks."""
-        if name not in self._kept:
-            self._kept[name] = make()
-        found: T = self._kept[name]
+    def get_or_compute(self, name: str, make: Callable[[], T]) -> T:
+        """Return the value stored under a name, which several metrics share; compute it once."""
+        if name not in self._cache:
+            self._cache[name] = make()
+        found: T = self._cache[name]
         return found
 
     @cached_property
-    def original(self) -> Compared:
+    def original(self) -> ReleaseComparison:
         if self.table is not None:
             return self.table
         if self.public.method == "original":
             return self
         names = tuple(f"x{j}" for j in range(self.X.shape[1]))
-        public = Public("original", "original", names)
-        return Compared(self.X, self.label, self.X, public, self.rng, C=self.C, answers=self.C)
+        public = PublicParameters("original", "original", names)
+        return ReleaseComparison(
+            self.X, self.label, self.X, public, self.rng, C=self.C, released_codes=self.C
+        )
 
     @cached_property
     def records(self) -> Ints:
-        """(m,) the record behind each row."""
+        """(m,) record that each row was made from."""
         return np.arange(len(self.Y)) if self.source is None else self.source
 
     @cached_property
@@ -68,7 +74,7 @@ class Compared:
 
     @cached_property
     def rows(self) -> Floats:
-        """The released rows where miners work: in components, where a map is published."""
+        """Released rows in the space where miners work: in components if a map is published."""
         if has_map(self.public) and self.public.space == "original":
             return project(self.public, self.Y)
         return self.Y
@@ -77,26 +83,26 @@ class Compared:
     def has_same_columns(self) -> bool:
         return self.public.space == "original" and self.X.shape[1] == self.Y.shape[1]
 
-    def clean(self, records: Ints, *, by_steward: bool = False) -> Floats | None:
-        """Originals in the space of ``rows``, if there is a way that recipients can go."""
+    def map_clean_records(self, records: Ints, *, by_steward: bool = False) -> Floats | None:
+        """Return originals in the space of ``rows``; None if recipients have no way to map them."""
         public = self.public
-        if by_steward and self.leak is not None and not has_map(public):
-            public = self.leak
+        if by_steward and self.steward_map is not None and not has_map(public):
+            public = self.steward_map
         if has_map(public):
             return project(public, self.X[records])
         return self.X[records] if self.has_same_columns else None
 
-    def rows_of(self, keep: Bools) -> Bools:
-        """Which rows stay when only these records do."""
+    def select_rows(self, keep: Bools) -> Bools:
+        """Return the mask of the rows that remain if only these records are kept."""
         if self.source is None or not bool((self.source < 0).any()):
             return keep[self.records]
-        return keep[np.arange(len(self.Y)) % len(keep)]  # whose they are is not known
+        return keep[np.arange(len(self.Y)) % len(keep)]  # the record of a row is not known
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """A figure, and the same without some of the records, which tells how sure it is."""
+class Measurement:
+    """A value, and a function that recomputes it on some of the records, for its interval."""
 
     value: float
-    on: Callable[[Bools], float]
-    notes: Mapping[str, float] = field(default_factory=dict)  # beside the figure, by their names
+    recompute: Callable[[Bools], float]
+    notes: Mapping[str, float] = field(default_factory=dict)  # further values, by name

@@ -1,4 +1,4 @@
-"""What the metrics of membership share."""
+"""Checks and counts that the membership metrics share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from ppdm_core.model.errors import Defect
 
 
 def check_scores(name: str, score: Floats, is_member: NDArray[np.bool_]) -> None:
+    """Check that there is one finite score for each person, for members and non-members."""
     if score.ndim != 1 or score.shape != is_member.shape or is_member.dtype != np.bool_:
-        raise Defect(f"{name} got scores of shape {score.shape} for {is_member.shape} people.")
+        raise Defect(f"{name} got scores of shape {score.shape} for {is_member.shape} persons.")
     bad = int(np.sum(~np.isfinite(score)))
     if bad:
         raise Defect(f"{name} got {bad} scores that are not finite.")
@@ -19,8 +20,8 @@ def check_scores(name: str, score: Floats, is_member: NDArray[np.bool_]) -> None
         raise Defect(f"{name} needs members and non-members.")
 
 
-def tie_counts(score: Floats, is_member: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Members and non-members of each different score, the highest first."""
+def count_ties(score: Floats, is_member: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Return the counts of members and non-members for each distinct score, highest first."""
     values, place = np.unique(-score, return_inverse=True)
     members = np.bincount(place[is_member], minlength=len(values))
     others = np.bincount(place[~is_member], minlength=len(values))

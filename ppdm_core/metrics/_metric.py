@@ -1,4 +1,4 @@
-"""What a metric is: one kind for each goal of an attack and one for releases, and their checks."""
+"""The metric interfaces, one for each attack goal and one for releases, and shared checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.metrics._comparison import Compared, Measured
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import ColumnKind
 from ppdm_core.model.errors import Defect
@@ -20,8 +20,8 @@ Better = Literal["up", "down"]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a metric puts into a sentence."""
+class SentenceValues:
+    """The values that a metric formats as a sentence."""
 
     value: float
     baseline: float
@@ -36,7 +36,7 @@ class _Metric(Protocol):
     better: ClassVar[Better]
     bounds: ClassVar[tuple[float, float]]
     is_rate: ClassVar[bool]  # a mean of 0 or 1 per record
-    gateable: ClassVar[bool]  # else only for screening: no limit may stand on it
+    gateable: ClassVar[bool]  # False: for screening only, no limit may use it
     describe: ClassVar[str]
     # Capabilities, with the values of most metrics.
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # runs if one is released
@@ -48,16 +48,16 @@ class _Metric(Protocol):
     must_notice: ClassVar[Mapping[str, float]] = {}  # planted leak -> least share of trials
     needs_method: ClassVar[bool] = False  # needs to know by which method the release was made
 
-    def sentence(self, told: Told) -> str:
-        """The figure in words for a steward."""
+    def sentence(self, values: SentenceValues) -> str:
+        """Return one sentence that states the value for a steward."""
         ...
 
 
 class ReconstructMetric(_Metric, Protocol):
-    """How far an attacker's table is from the truth, on any subset of the records.
+    """Distance of an attacker's table from the original, on any subset of the records.
 
-    ``ranges`` are the columns' widths in the whole table; without them those of ``X`` are taken.
-    The baseline is the same measure on one answer for everybody.
+    ``ranges`` are the column ranges of the complete table; the default is those of ``X``.
+    The baseline is the same measure on one constant guess for all records.
     """
 
     goal: ClassVar[Literal["reconstruct"]]
@@ -73,7 +73,7 @@ class ReconstructMetric(_Metric, Protocol):
 
 
 class NormMetric(_Metric, Protocol):
-    """How far lengths of records are from the truth; the baseline is one for everybody."""
+    """Error of the estimated record lengths; the baseline is one length for all records."""
 
     goal: ClassVar[Literal["norms"]]
 
@@ -81,9 +81,9 @@ class NormMetric(_Metric, Protocol):
 
 
 class LinkMetric(_Metric, Protocol):
-    """How many targets were found.
+    """Share of targets that were found.
 
-    ``link`` is the record that each answer belongs to, -1 for none; ``truth`` the one looked for.
+    ``link`` is the record that each target was linked to, -1 for none; ``truth`` is the right one.
     """
 
     goal: ClassVar[Literal["link"]]
@@ -93,7 +93,7 @@ class LinkMetric(_Metric, Protocol):
 
 
 class PairMetric(_Metric, Protocol):
-    """How many people were put together; the baseline are people who are not in the release."""
+    """Share of persons whose two partial records were linked; the baseline is non-members."""
 
     goal: ClassVar[Literal["pair"]]
 
@@ -101,7 +101,7 @@ class PairMetric(_Metric, Protocol):
 
 
 class SourceMetric(_Metric, Protocol):
-    """How sure the records behind rows are: guesses best first, and their probabilities."""
+    """Success in naming the record behind a row: guesses, best first, and probabilities."""
 
     goal: ClassVar[Literal["source"]]
 
@@ -110,10 +110,10 @@ class SourceMetric(_Metric, Protocol):
 
 
 class MemberMetric(_Metric, Protocol):
-    """How well members of the release are told from others.
+    """Success in distinguishing members of the release from non-members.
 
-    The interval is that of the mean over several releases of what was ``asked``, which count as
-    so many different ``members`` and ``others``.
+    ``interval`` is that of the mean over several ``trials`` (scores and membership of each), which
+    count as ``members`` and ``others`` different persons.
     """
 
     goal: ClassVar[Literal["member"]]
@@ -122,7 +122,7 @@ class MemberMetric(_Metric, Protocol):
     def baseline(self, is_member: NDArray[np.bool_]) -> float: ...
     def interval(
         self,
-        asked: Sequence[tuple[Floats, NDArray[np.bool_]]],
+        trials: Sequence[tuple[Floats, NDArray[np.bool_]]],
         members: int,
         others: int,
         level: float,
@@ -130,10 +130,10 @@ class MemberMetric(_Metric, Protocol):
 
 
 class InferMetric(_Metric, Protocol):
-    """How well columns of people are inferred from their other columns.
+    """Success in inferring columns of a person from the other columns.
 
     ``guess`` and ``truth`` hold numeric columns first, then codes. The baseline is the same
-    measure on people who are not in the release.
+    measure on persons who are not in the release.
     """
 
     goal: ClassVar[Literal["infer"]]
@@ -142,9 +142,10 @@ class InferMetric(_Metric, Protocol):
 
 
 class SingleOutMetric(_Metric, Protocol):
-    """How many statements hold for one person in a table and no other.
+    """Share of statements that hold for exactly one person in a table.
 
-    The baseline is what chance gives among as many people, told by some outside the release.
+    The baseline is the share expected by chance among as many persons, estimated on persons
+    outside the release.
     """
 
     goal: ClassVar[Literal["single_out"]]
@@ -154,24 +155,24 @@ class SingleOutMetric(_Metric, Protocol):
 
 
 class ReleaseMetric(_Metric, Protocol):
-    """What the release is worth, of one draw of it."""
+    """Quality of a release, measured on one draw of it."""
 
     goal: ClassVar[Literal["release"]]
-    most: ClassVar[int]  # records that are asked about, of however many
+    max_records: ClassVar[int]  # more are sampled
     needs_label: ClassVar[bool]
 
-    def measure(self, compared: Compared) -> Measured: ...
-    def original(self, compared: Compared) -> float:
-        """The same on the original table."""
+    def measure(self, comparison: ReleaseComparison) -> Measurement: ...
+    def original(self, comparison: ReleaseComparison) -> float:
+        """Return the value on the original table."""
         ...
 
-    def baseline(self, compared: Compared) -> float:
-        """The same for somebody who ignores the release."""
+    def baseline(self, comparison: ReleaseComparison) -> float:
+        """Return the value for a recipient who ignores the release."""
         ...
 
 
 class ChangeMetric(_Metric, Protocol):
-    """What a release costs a miner, record by record: more is wrong with the release if above 0."""
+    """Change of a miner's errors by the release: above 0, more records are wrong than before."""
 
     goal: ClassVar[Literal["change"]]
 
@@ -192,16 +193,17 @@ Metric = AttackMetric | ReleaseMetric | ChangeMetric
 
 
 def column_mean_guess(X: Floats) -> Floats:
-    """The answer of somebody who knows the column means and ignores the release."""
+    """Return the guess of an attacker who knows the column means and ignores the release."""
     return np.broadcast_to(X.mean(axis=0), X.shape)
 
 
 def percent(share: float) -> str:
+    """Return a share as a percentage with one decimal."""
     return f"{100 * share:.1f} %"
 
 
 def check_tables(name: str, X: Floats, other: Floats, *, same_shape: bool) -> None:
-    """A score of NaN or of misaligned rows must never reach a gate."""
+    """Check shapes and finite values: no score of NaN or of misaligned rows may reach a gate."""
     if len(X) == 0 or len(X) != len(other) or (same_shape and X.shape != other.shape):
         raise Defect(f"{name} got tables of shape {X.shape} and {other.shape}.")
     check_finite(name, X)
@@ -209,13 +211,15 @@ def check_tables(name: str, X: Floats, other: Floats, *, same_shape: bool) -> No
 
 
 def check_finite(name: str, values: Floats) -> None:
+    """Check that no value is NaN or infinite."""
     bad = int(np.sum(~np.isfinite(values)))
     if bad:
         raise Defect(f"{name} got {bad} values that are not finite.")
 
 
 def check_links(name: str, link: Ints, truth: Ints) -> None:
+    """Check that there is one integer link, and one true record, for each target."""
     if link.shape != truth.shape or link.ndim != 1 or len(link) == 0:
         raise Defect(f"{name} got links of shape {link.shape} for {truth.shape} targets.")
     if not np.issubdtype(link.dtype, np.integer) or bool((truth < 0).any()):
-        raise Defect(f"{name} needs whole numbers as links, and a record per target.")
+        raise Defect(f"{name} needs integers as links, and a record for each target.")

@@ -1,4 +1,4 @@
-"""Who is near whom, before and after."""
+"""Nearest neighbours of records in the original and in the release."""
 
 from __future__ import annotations
 
@@ -6,61 +6,64 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.metrics._comparison import Compared
-from ppdm_core.metrics._release import some_of
+from ppdm_core.metrics._comparison import ReleaseComparison
+from ppdm_core.metrics._release import sample_indices
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.numerics.neighbours import Near, nearest
+from ppdm_core.numerics.neighbours import NeighbourBatch, find_nearest
 
 NEIGHBOURS = 10
-ASKED = 2_000  # rows whose neighbours are looked for, among all
+MAX_QUERY_ROWS = 2_000  # rows whose neighbours are searched among all rows
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhoods:
-    asked: Ints  # rows of the release
-    same_class: Floats  # (asked,) share of the neighbours with the label of the row itself
-    kept: Floats | None  # (asked,) share that were neighbours before; None: rows of no record
+    """Classes and preservation of the neighbours of some rows."""
+
+    query_rows: Ints  # rows of the release
+    same_class: Floats  # (q,) share of the neighbours with the label of the row
+    preserved: Floats | None  # (q,) share that were neighbours before; None: not aligned
 
 
-def neighbourhoods(compared: Compared) -> Neighbourhoods:
-    """Of the asked rows; both metrics of neighbourhoods use them."""
+def get_neighbourhoods(comparison: ReleaseComparison) -> Neighbourhoods:
+    """Return the neighbourhoods of a sample of rows, which both neighbourhood metrics share."""
 
-    def found() -> Neighbourhoods:
-        asked = some_of(len(compared.Y), ASKED, compared.rng("asked"))
-        return looked_at(compared, asked, min(NEIGHBOURS, len(compared.Y) - 1))
+    def find() -> Neighbourhoods:
+        query_rows = sample_indices(len(comparison.Y), MAX_QUERY_ROWS, comparison.rng("asked"))
+        return find_neighbourhoods(comparison, query_rows, min(NEIGHBOURS, len(comparison.Y) - 1))
 
-    return compared.once("neighbourhoods", found)
+    return comparison.get_or_compute("neighbourhoods", find)
 
 
-def looked_at(compared: Compared, asked: Ints, k: int) -> Neighbourhoods:
-    label, Y = compared.row_label, compared.rows
-    same, kept = np.empty(len(asked)), np.empty(len(asked))
-    is_new = compared.source is None and compared.original is not compared
-    before = nearest(compared.X[asked], compared.X, k, asked) if is_new else None
-    for after in nearest(Y[asked], Y, k, asked):
-        is_same = label[after.column] == label[asked[after.rows]][after.row]
-        same[after.rows] = totals(after, after.weight * is_same) / k
+def find_neighbourhoods(comparison: ReleaseComparison, query_rows: Ints, k: int) -> Neighbourhoods:
+    """Compare the k nearest neighbours of these rows before and after."""
+    label, Y = comparison.row_label, comparison.rows
+    same, preserved = np.empty(len(query_rows)), np.empty(len(query_rows))
+    is_new = comparison.source is None and comparison.original is not comparison
+    before = find_nearest(comparison.X[query_rows], comparison.X, k, query_rows) if is_new else None
+    for after in find_nearest(Y[query_rows], Y, k, query_rows):
+        is_same = label[after.column] == label[query_rows[after.rows]][after.row]
+        same[after.rows] = sum_by_row(after, after.weight * is_same) / k
         if before is not None:
-            kept[after.rows] = kept_of(next(before), after, len(Y)) / k
-    return Neighbourhoods(asked, same, kept if is_new else None)
+            preserved[after.rows] = count_preserved(next(before), after, len(Y)) / k
+    return Neighbourhoods(query_rows, same, preserved if is_new else None)
 
 
-def kept_of(before: Near, after: Near, n: int) -> Floats:
-    """How many of the places near each row hold somebody who was near before.
+def count_preserved(before: NeighbourBatch, after: NeighbourBatch, n: int) -> Floats:
+    """Return how many of the k places near each row hold a record that was near before.
 
-    Whoever was nearer than the k-th counts in full; those that were as far as the k-th fill no
-    more than the places that were left for them. So ties of the original cost nothing, and a
-    release that puts everybody in one place gains nothing.
+    A record that was nearer than the k-th counts in full. Those that were as far as the k-th fill
+    at most the places that were left for them. So ties in the original cost nothing, and a release
+    in which all rows are equal gains nothing.
     """
     old, new = before.row * n + before.column, after.row * n + after.column
     order = np.argsort(old)
     place = order[np.minimum(np.searchsorted(old, new, sorter=order), len(old) - 1)]
     weight = np.where(old[place] == new, after.weight, 0.0)
     was_tied = before.is_tied[place]
-    sure, tied = (totals(after, weight * each) for each in (~was_tied, was_tied))
-    return sure + np.minimum(tied, before.room)
+    sure, tied = (sum_by_row(after, weight * each) for each in (~was_tied, was_tied))
+    return sure + np.minimum(tied, before.open_places)
 
 
-def totals(near: Near, values: Floats) -> Floats:
+def sum_by_row(near: NeighbourBatch, values: Floats) -> Floats:
     count = near.rows.stop - near.rows.start
     return np.bincount(near.row, values, minlength=count).astype(np.float64)

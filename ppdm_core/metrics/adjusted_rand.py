@@ -5,61 +5,60 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._clusters import ROWS, clustered, overlaps
-from ppdm_core.metrics._comparison import Bools, Compared, Measured
-from ppdm_core.metrics._metric import Told, percent
-from ppdm_core.metrics._release import OfRelease, check_one_row_each
+from ppdm_core.metrics._clusters import MAX_ROWS, cluster_rows, count_overlaps
+from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import SentenceValues, percent
+from ppdm_core.metrics._release import ReleaseMetricBase, check_one_row_each
 from ppdm_core.model.arrays import Ints
 
 
 @dataclass(frozen=True)
-class AdjustedRand(OfRelease):
-    """How far clusters of the release agree with clusters of the original: the adjusted Rand index.
+class AdjustedRand(ReleaseMetricBase):
+    """Agreement of the clusters of the release with those of the original: adjusted Rand index.
 
-    1 when the same people are together, 0 when it is as if by lot. K-means with as many clusters
-    as classes (five, if there is no label), the best of the same five starts on both, on at most
-    10,000 random records. The interval comes from leaving out records, with the clusters as they
-    are.
+    1 if the clusters hold the same records, 0 for random clusters. K-means with as many clusters
+    as classes (five without a label), the best of the same five starts on both tables, on at most
+    10,000 random records. The interval comes from leaving out records without clustering again.
 
     References: Hubert, Arabie, "Comparing partitions" (1985).
     """
 
     name: ClassVar[str] = "adjusted_rand"
     bounds: ClassVar[tuple[float, float]] = (-0.5, 1.0)
-    most: ClassVar[int] = ROWS
+    max_records: ClassVar[int] = MAX_ROWS
     describe: ClassVar[str] = "agreement of clusters of the release with those of the original"
 
-    def measure(self, compared: Compared) -> Measured:
-        check_one_row_each(self.name, compared)
-        records, before = clustered(self.name, compared.original)
-        _, after = clustered(self.name, compared)
+    def measure(self, comparison: ReleaseComparison) -> Measurement:
+        check_one_row_each(self.name, comparison)
+        records, before = cluster_rows(self.name, comparison.original)
+        _, after = cluster_rows(self.name, comparison)
 
-        def on(keep: Bools) -> float:
+        def recompute(keep: Bools) -> float:
             kept = keep[records]
             return adjusted_rand(before[kept], after[kept]) if kept.sum() > 1 else float("nan")
 
-        return Measured(adjusted_rand(before, after), on)
+        return Measurement(adjusted_rand(before, after), recompute)
 
-    def original(self, compared: Compared) -> float:
+    def original(self, comparison: ReleaseComparison) -> float:
         return 1.0
 
-    def baseline(self, compared: Compared) -> float:
+    def baseline(self, comparison: ReleaseComparison) -> float:
         return 0.0
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"Clusters of the release agree with those of the original to {percent(told.value)} "
-            "(adjusted Rand index); clusters by lot, 0.0 %."
+            "The clusters of the release agree with those of the original to "
+            f"{percent(values.value)} (adjusted Rand index); random clusters, 0.0 %."
         )
 
 
 def adjusted_rand(one: Ints, other: Ints) -> float:
-    counts = overlaps(one, other)
+    counts = count_overlaps(one, other)
     together = float(pairs(counts).sum())
     first, second = (float(pairs(counts.sum(axis=axis)).sum()) for axis in (1, 0))
     chance = first * second / float(pairs(counts.sum()))
-    most = (first + second) / 2
-    return 1.0 if most == chance else (together - chance) / (most - chance)
+    largest = (first + second) / 2
+    return 1.0 if largest == chance else (together - chance) / (largest - chance)
 
 
 def pairs(counts: np.ndarray) -> np.ndarray:

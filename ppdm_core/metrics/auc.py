@@ -7,17 +7,17 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.metrics._membership import check_scores, tie_counts
-from ppdm_core.metrics._metric import Better, Kind, MemberMetric, Told, percent
+from ppdm_core.metrics._membership import check_scores, count_ties
+from ppdm_core.metrics._metric import Better, Kind, MemberMetric, SentenceValues, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.intervals import wilson
 
 
 @dataclass(frozen=True)
 class Auc(MemberMetric):
-    """Chance that a member scores higher than a non-member; a tie counts half.
+    """Probability that a member scores higher than a non-member; a tie counts half.
 
-    References: DeLong, DeLong, Clarke-Pearson (1988), the error of the area under the curve.
+    References: DeLong, DeLong, Clarke-Pearson (1988), standard error of the area under the curve.
     """
 
     name: ClassVar[str] = "auc"
@@ -28,49 +28,48 @@ class Auc(MemberMetric):
     is_rate: ClassVar[bool] = False
     gateable: ClassVar[bool] = True
     is_headline: ClassVar[bool] = True
-    describe: ClassVar[str] = "chance that a member is told from a non-member"
+    describe: ClassVar[str] = "probability that a member scores higher than a non-member"
 
     def measure(self, score: Floats, is_member: NDArray[np.bool_]) -> float:
         check_scores(self.name, score, is_member)
-        members, others = tie_counts(score, is_member)  # of each value, falling
+        members, others = count_ties(score, is_member)  # for each score, descending
         below = others.sum() - np.cumsum(others)
         wins = float(np.sum(members * (below + others / 2.0)))
         return wins / (float(members.sum()) * float(others.sum()))
 
     def interval(
         self,
-        asked: Sequence[tuple[Floats, NDArray[np.bool_]]],
+        trials: Sequence[tuple[Floats, NDArray[np.bool_]]],
         members: int,
         others: int,
         level: float,
     ) -> tuple[float, float]:
-        """Wilson's, for as many trials as would be that sure.
+        """Return Wilson's interval for the number of trials that has the same standard error.
 
-        The error is DeLong's. One more member and one more non-member at either end keep it from
-        vanishing where all members are above all others.
+        The error is DeLong's. One more member and one more non-member at either end keep it above
+        0 if all members score above all others.
         """
-        chance, of_members, of_others = np.mean([_spread(*one) for one in asked], axis=0)
+        chance, of_members, of_others = np.mean([_delong(*one) for one in trials], axis=0)
         error = of_members / members + of_others / others
-        trials = max(chance * (1.0 - chance) / error, min(members, others))
-        value = float(np.mean([self.measure(*one) for one in asked]))
-        return wilson(value, int(trials), level)
+        count = max(chance * (1.0 - chance) / error, min(members, others))
+        value = float(np.mean([self.measure(*one) for one in trials]))
+        return wilson(value, int(count), level)
 
     def baseline(self, is_member: NDArray[np.bool_]) -> float:
-        """A coin."""
+        """Return the value of random scores."""
         return 0.5
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} Of a member and a non-member that picks the member in "
-            f"{percent(told.value)} of "
-            f"the cases; a coin does so in {percent(told.baseline)}."
+            f"{values.story} Given a member and a non-member, that picks the member in "
+            f"{percent(values.value)} of the cases; a random guess, in {percent(values.baseline)}."
         ).strip()
 
 
-def _spread(score: Floats, is_member: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """The chance, and how much it varies over members and over non-members."""
-    members, others = (np.pad(each, 1, constant_values=1) for each in tie_counts(score, is_member))
-    below = others.sum() - np.cumsum(others) + others / 2.0  # of each value, falling
+def _delong(score: Floats, is_member: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Return the probability, and its variance over members and over non-members."""
+    members, others = (np.pad(each, 1, constant_values=1) for each in count_ties(score, is_member))
+    below = others.sum() - np.cumsum(others) + others / 2.0  # for each score, descending
     above = np.cumsum(members) - members / 2.0
     wins_of_member, wins_over_other = below / others.sum(), above / members.sum()
     chance = float(np.average(wins_of_member, weights=members))

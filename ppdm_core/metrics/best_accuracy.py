@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._accuracy import ASKED, Accuracy
-from ppdm_core.metrics._comparison import Compared, Measured
-from ppdm_core.metrics._metric import Told, percent
-from ppdm_core.metrics._release import OfRelease, check_labelled, on_original
+from ppdm_core.metrics._accuracy import MAX_RECORDS, Accuracy
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import SentenceValues, percent
+from ppdm_core.metrics._release import ReleaseMetricBase, check_labels, format_original
 from ppdm_core.metrics.knn_accuracy import KnnAccuracy
 from ppdm_core.metrics.naive_bayes_accuracy import NaiveBayesAccuracy
 from ppdm_core.metrics.neural_network_accuracy import NeuralNetworkAccuracy
@@ -17,58 +17,60 @@ from ppdm_core.model.errors import NotApplicable
 
 
 @dataclass(frozen=True)
-class BestAccuracy(OfRelease):
-    """The largest of the accuracies: what a recipient gets who takes the best classifier.
+class BestAccuracy(ReleaseMetricBase):
+    """The largest accuracy: that of a recipient who uses the best classifier.
 
-    Of ``knn_accuracy``, ``radius_knn_accuracy``, ``naive_bayes_accuracy`` and
-    ``neural_network_accuracy`` those that apply, by their means over the draws. It is found with
-    the very records that it is told for, so that its interval is widened for the choice: with k
-    classifiers it is the one that covers all k accuracies at once.
+    The largest of ``knn_accuracy``, ``radius_knn_accuracy``, ``naive_bayes_accuracy`` and
+    ``neural_network_accuracy``, as far as they apply, by their means over the draws. The classifier
+    is chosen on the records that it is reported for, so the interval is widened for the choice:
+    with k classifiers it covers all k accuracies at once.
     """
 
     name: ClassVar[str] = "best_accuracy"
     is_rate: ClassVar[bool] = True
     needs_label: ClassVar[bool] = True
-    most: ClassVar[int] = ASKED
+    max_records: ClassVar[int] = MAX_RECORDS
     in_summary: ClassVar[bool] = True
-    describe: ClassVar[str] = "share of records that the best classifier gets right"
-    choices: ClassVar[tuple[Accuracy, ...]] = (
+    describe: ClassVar[str] = "share of records that the best classifier predicts correctly"
+    classifiers: ClassVar[tuple[Accuracy, ...]] = (
         KnnAccuracy(),
         RadiusKnnAccuracy(),
         NaiveBayesAccuracy(),
         NeuralNetworkAccuracy(),
     )
 
-    def applicable(self, compared: Compared) -> tuple[Accuracy, ...]:
-        check_labelled(self.name, compared)
-        found = tuple(one for one in self.choices if applies(one, compared))
+    def find_applicable(self, comparison: ReleaseComparison) -> tuple[Accuracy, ...]:
+        """Return the classifiers that apply to this release; NotApplicable if there is none."""
+        check_labels(self.name, comparison)
+        found = tuple(one for one in self.classifiers if can_apply(one, comparison))
         if not found:
-            raise NotApplicable(f"No classifier applies, of which {self.name} would be the best.")
+            raise NotApplicable(f"{self.name} needs a classifier that applies to the release.")
         return found
 
-    def measure(self, compared: Compared) -> Measured:
-        measured = [one.measure(compared) for one in self.applicable(compared)]
+    def measure(self, comparison: ReleaseComparison) -> Measurement:
+        measured = [one.measure(comparison) for one in self.find_applicable(comparison)]
         return measured[int(np.argmax([one.value for one in measured]))]
 
-    def original(self, compared: Compared) -> float:
-        return max(one.original(compared) for one in self.applicable(compared))
+    def original(self, comparison: ReleaseComparison) -> float:
+        return max(one.original(comparison) for one in self.find_applicable(comparison))
 
-    def baseline(self, compared: Compared) -> float:
-        """Always answer the commonest label."""
-        return self.choices[0].baseline(compared)
+    def baseline(self, comparison: ReleaseComparison) -> float:
+        """Return the share of the most common label."""
+        return self.classifiers[0].baseline(comparison)
 
-    def sentence(self, told: Told) -> str:
-        who = f", {told.story}," if told.story else ""
+    def sentence(self, values: SentenceValues) -> str:
+        subject = f", {values.story}," if values.story else ""
         return (
-            f"The best of the classifiers{who} gets {percent(told.value)} of the records right"
-            f"{on_original(told.original)}; always answering the commonest label, "
-            f"{percent(told.baseline)}."
+            f"The best classifier{subject} classifies {percent(values.value)} of the records "
+            f"correctly{format_original(values.original)}; always predicting the most common "
+            f"label, {percent(values.baseline)}."
         )
 
 
-def applies(metric: Accuracy, compared: Compared) -> bool:
+def can_apply(metric: Accuracy, comparison: ReleaseComparison) -> bool:
+    """Return whether the classifier applies to the release."""
     try:
-        metric.answered(compared)
+        metric.cross_validate(comparison)
     except NotApplicable:
         return False
     return True

@@ -5,14 +5,21 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, ReconstructMetric, Told, check_tables, percent
+from ppdm_core.metrics._metric import (
+    Better,
+    Kind,
+    ReconstructMetric,
+    SentenceValues,
+    check_tables,
+    percent,
+)
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.schema import Schema
 
 
 @dataclass(frozen=True)
 class BreachRate(ReconstructMetric):
-    """Share of records that the attacker knows to a relative error of at most epsilon.
+    """Share of records that the attacker estimates with a relative error of at most epsilon.
 
     References: Liu, Giannella, Kargupta (2006), epsilon-privacy breach.
     """
@@ -40,9 +47,9 @@ class BreachRate(ReconstructMetric):
         error = np.linalg.norm(X - X_hat, axis=1)
         return float(np.mean(error <= epsilon * np.linalg.norm(X, axis=1)))
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} That recovers {percent(told.value)} of the records to within "
-            f"{100 * told.epsilon:g} %; "
-            f"answering one value for everybody recovers {percent(told.baseline)}."
+            f"{values.story} That recovers {percent(values.value)} of the records to within "
+            f"{100 * values.epsilon:g} %; "
+            f"guessing one value for all records recovers {percent(values.baseline)}."
         ).strip()

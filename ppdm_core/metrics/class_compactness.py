@@ -5,22 +5,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._comparison import Bools, Compared, Measured
-from ppdm_core.metrics._metric import Told, percent
-from ppdm_core.metrics._neighbourhoods import ASKED, neighbourhoods
-from ppdm_core.metrics._release import OfRelease, check_labelled, on_original
+from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import SentenceValues, percent
+from ppdm_core.metrics._neighbourhoods import MAX_QUERY_ROWS, get_neighbourhoods
+from ppdm_core.metrics._release import ReleaseMetricBase, check_labels, format_original
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.errors import NotApplicable
 
 
 @dataclass(frozen=True)
-class ClassCompactness(OfRelease):
-    """Share of the 10 nearest rows with the row's own class: the mean over classes of their means.
+class ClassCompactness(ReleaseMetricBase):
+    """Share of the 10 nearest rows with the class of the row: the mean over the class means.
 
-    Every class counts alike, however small; one of fewer than 11 rows cannot reach 1. Rows that
-    tie for the last places share them, and a row is no neighbour of itself. Of more than 2,000
-    rows that many random ones are asked about, among all; a class without any of them is left
-    out. The interval comes from leaving out rows that are asked about, not neighbours.
+    Every class has the same weight, whatever its size; a class of fewer than 11 rows cannot reach
+    1. Rows that tie for the last places share them, and a row is not its own neighbour. If there
+    are more than 2,000 rows, the neighbours of a random sample of 2,000 are searched among all
+    rows; a class without any sampled row is left out. The interval comes from leaving out sampled
+    rows, not neighbours.
 
     References: Alotaibi and others (2012), equations 11 and 12, with the number of classes in
     place of their r.
@@ -28,38 +29,40 @@ class ClassCompactness(OfRelease):
 
     name: ClassVar[str] = "class_compactness"
     needs_label: ClassVar[bool] = True
-    most: ClassVar[int] = ASKED
+    max_records: ClassVar[int] = MAX_QUERY_ROWS
     describe: ClassVar[str] = "share of the 10 nearest rows of the same class, mean over classes"
 
-    def measure(self, compared: Compared) -> Measured:
-        check_labelled(self.name, compared)
-        if len(compared.Y) < 2:
+    def measure(self, comparison: ReleaseComparison) -> Measurement:
+        check_labels(self.name, comparison)
+        if len(comparison.Y) < 2:
             raise NotApplicable(f"{self.name} needs two rows or more.")
-        found = neighbourhoods(compared)
-        label = compared.row_label[found.asked]
+        found = get_neighbourhoods(comparison)
+        label = comparison.row_label[found.query_rows]
 
-        def on(keep: Bools) -> float:
-            kept = compared.rows_of(keep)[found.asked]
-            return mean_of_classes(label[kept], found.same_class[kept])
+        def recompute(keep: Bools) -> float:
+            kept = comparison.select_rows(keep)[found.query_rows]
+            return average_classes(label[kept], found.same_class[kept])
 
-        return Measured(mean_of_classes(label, found.same_class), on)
+        return Measurement(average_classes(label, found.same_class), recompute)
 
-    def original(self, compared: Compared) -> float:
-        return self.measure(compared.original).value
+    def original(self, comparison: ReleaseComparison) -> float:
+        return self.measure(comparison.original).value
 
-    def baseline(self, compared: Compared) -> float:
-        """Neighbours by lot."""
-        sizes = np.bincount(compared.label)
-        return float(np.mean((sizes[sizes > 0] - 1) / (len(compared.label) - 1)))
+    def baseline(self, comparison: ReleaseComparison) -> float:
+        """Return the value for random neighbours."""
+        sizes = np.bincount(comparison.label)
+        return float(np.mean((sizes[sizes > 0] - 1) / (len(comparison.label) - 1)))
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"Of the ten nearest rows {percent(told.value)} are of the same class"
-            f"{on_original(told.original)}; by lot it would be {percent(told.baseline)}."
+            f"Of the ten nearest rows, {percent(values.value)} have the same class"
+            f"{format_original(values.original)}; with random neighbours, "
+            f"{percent(values.baseline)}."
         )
 
 
-def mean_of_classes(label: Codes, values: Floats) -> float:
+def average_classes(label: Codes, values: Floats) -> float:
+    """Return the mean over the classes of their mean values; NaN without any record."""
     sizes = np.bincount(label)
     is_there = sizes > 0
     if not is_there.any():

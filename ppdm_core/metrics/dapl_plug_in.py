@@ -6,41 +6,46 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.metrics._dapl import Dapl, Density
-from ppdm_core.metrics._metric import Told, percent
+from ppdm_core.metrics._metric import SentenceValues, percent
 from ppdm_core.model.arrays import Floats
-from ppdm_core.numerics.kernel_model import Rule
+from ppdm_core.numerics.kernel_model import BandwidthRule
 
 _DRAWS = 1_000  # of each of the two densities
 
 
 @dataclass(frozen=True)
 class DaplPlugIn(Dapl):
-    """Total variation between a kernel density and the truth, if the classes were normal.
+    """Total variation distance between kernel density and true density, if classes are normal.
 
-    For each class as many records are drawn from a normal law with its mean and covariance; the
-    mean of |f - g| / (f + g) over draws from both laws is the distance (standard error below 0.02).
-    Classes count by their sizes, at most 2,000 records of each are used, a class whose covariance
-    is not regular counts 1. As for ``dapl_held_out``, no limit may stand on it.
+    For each class as many records are drawn from a normal distribution with its mean and
+    covariance. The mean of |f - g| / (f + g) over draws from both densities is the distance
+    (standard error below 0.02). Classes are weighted by size, at most 2,000 records of each are
+    used, and a class with a singular covariance counts 1. As for ``dapl_held_out``, no limit may
+    use it.
 
-    References: Tan, Ng (2007), DAPL, which takes the truth as known.
+    References: Tan, Ng (2007), DAPL, which assumes that the true density is known.
     """
 
     name: ClassVar[str] = "dapl_plug_in"
     needs_method: ClassVar[bool] = True
     describe: ClassVar[str] = "distance of the resampled density from normal classes"
 
-    def of_class(self, X: Floats, rule: Rule, widths: Floats, rng: np.random.Generator) -> float:
-        return plug_in(X, rule, widths, rng)
+    def distance_of_class(
+        self, X: Floats, rule: BandwidthRule, widths: Floats, rng: np.random.Generator
+    ) -> float:
+        return estimate_plug_in(X, rule, widths, rng)
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"If every class had a normal law, the resampled density would be "
-            f"{percent(told.value)} "
-            "away from it; that is an error of the density, no measure of what it discloses."
+            f"If every class were normal, the resampled density would be {percent(values.value)} "
+            "away from it; this is an error of the density, not a measure of disclosure."
         )
 
 
-def plug_in(X: Floats, rule: Rule, widths: Floats, rng: np.random.Generator) -> float:
+def estimate_plug_in(
+    X: Floats, rule: BandwidthRule, widths: Floats, rng: np.random.Generator
+) -> float:
+    """Return the distance for the records of one class."""
     n, d = X.shape
     if n <= d:
         return 1.0
@@ -50,7 +55,7 @@ def plug_in(X: Floats, rule: Rule, widths: Floats, rng: np.random.Generator) -> 
     if not np.all(spread > 1e-9):
         return 1.0
     values = np.linalg.eigvalsh(S / np.outer(spread, spread))
-    if values[0] < 1e-9:  # columns that follow from others
+    if values[0] < 1e-9:  # a column is a linear function of others
         return 1.0
     factor = np.linalg.cholesky(S)
     density = Density(mean + rng.standard_normal((n, d)) @ factor.T, rule, widths)

@@ -5,19 +5,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._comparison import Compared, Measured
-from ppdm_core.metrics._metric import Better, Told, percent
-from ppdm_core.metrics._pairs import pairs_of
-from ppdm_core.metrics._release import OfRelease
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import Better, SentenceValues, percent
+from ppdm_core.metrics._pairs import get_pairs
+from ppdm_core.metrics._release import ReleaseMetricBase
 from ppdm_core.model.arrays import Floats
 
 
 @dataclass(frozen=True)
-class DistanceLoss(OfRelease):
+class DistanceLoss(ReleaseMetricBase):
     """Mean over pairs of |d - d'| / d, where d' is the distance in the release.
 
-    Pairs of equal records are divided by the mean distance. No scale is fitted first. Above
-    200,000 pairs a random sample of them is measured.
+    Pairs of equal records are divided by the mean distance. No scale is fitted first. If
+    there are more than 200,000 pairs, a random sample is measured.
 
     References: Mukherjee, Chen, Gangopadhyay (2008), distance loss.
     """
@@ -29,20 +29,21 @@ class DistanceLoss(OfRelease):
     in_summary: ClassVar[bool] = True
     describe: ClassVar[str] = "mean relative change of the distance between two records"
 
-    def measure(self, compared: Compared) -> Measured:
-        return pairs_of(self.name, compared).measured(loss)
+    def measure(self, comparison: ReleaseComparison) -> Measurement:
+        return get_pairs(self.name, comparison).measure(loss)
 
-    def original(self, compared: Compared) -> float:
+    def original(self, comparison: ReleaseComparison) -> float:
         return 0.0
 
-    def baseline(self, compared: Compared) -> float:
-        """Without a release all records look alike: every distance is lost."""
+    def baseline(self, comparison: ReleaseComparison) -> float:
+        """Return 1: without a release all records look equal, and every distance is lost."""
         return 1.0
 
-    def sentence(self, told: Told) -> str:
-        return f"The distance between two records changes by {percent(told.value)} on average."
+    def sentence(self, values: SentenceValues) -> str:
+        return f"The distance between two records changes by {percent(values.value)} on average."
 
 
 def loss(before: Floats, after: Floats) -> float:
+    """Return the mean relative change of the distances."""
     divisor = np.where(before > 0, before, before.mean())
     return float(np.mean(np.abs(before - after) / divisor))

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._comparison import Bools, Compared, Measured
-from ppdm_core.metrics._metric import Better, Told, percent
-from ppdm_core.metrics._release import OfRelease, check_compared
+from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import Better, SentenceValues, percent
+from ppdm_core.metrics._release import ReleaseMetricBase, check_comparison
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import ColumnKind
 from ppdm_core.model.errors import NotApplicable
@@ -15,12 +15,13 @@ from ppdm_core.model.release import Response
 
 
 @dataclass(frozen=True)
-class FrequencyError(OfRelease):
-    """How far the frequencies of categories are off, counted with the unbiased estimator.
+class FrequencyError(ReleaseMetricBase):
+    """Error of the frequencies of categories that the unbiased estimator gives.
 
-    Half the sum over the categories of |estimate - truth|, mean over the categorical columns of
-    the release. The notes tell the worst column, and the same for somebody who counts random
-    answers as if they were true ones. The baseline takes all categories for equally frequent.
+    Half the sum over the categories of |estimate - truth|, as the mean over the categorical
+    columns of the release. The notes hold the column with the largest error, and the error of a
+    recipient who counts randomized responses as if they were true. The baseline assumes that all
+    categories are equally frequent.
     """
 
     name: ClassVar[str] = "frequency_error"
@@ -29,35 +30,37 @@ class FrequencyError(OfRelease):
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})
     describe: ClassVar[str] = "error of the estimated frequencies of categories"
 
-    def measure(self, compared: Compared) -> Measured:
-        responses, true = truth_of(self.name, compared)
-        answers = compared.answers
-        assert answers is not None
+    def measure(self, comparison: ReleaseComparison) -> Measurement:
+        responses, true = check_categories(self.name, comparison)
+        released_codes = comparison.released_codes
+        assert released_codes is not None
 
         def errors(keep: Bools) -> tuple[Floats, Floats]:
-            rows = compared.rows_of(keep)
+            rows = comparison.select_rows(keep)
             if not keep.any() or not rows.any():
                 return np.full(1, np.nan), np.full(1, np.nan)
             found = [
-                gaps(response, true[keep, j], answers[rows, j])
+                frequency_errors(response, true[keep, j], released_codes[rows, j])
                 for j, response in enumerate(responses)
             ]
             return np.array([one[0] for one in found]), np.array([one[1] for one in found])
 
         estimated, counted = errors(np.ones(len(true), dtype=np.bool_))
         notes = {"worst_column": float(estimated.max()), "as_released": float(counted.mean())}
-        return Measured(float(estimated.mean()), lambda keep: float(errors(keep)[0].mean()), notes)
+        return Measurement(
+            float(estimated.mean()), lambda keep: float(errors(keep)[0].mean()), notes
+        )
 
-    def original(self, compared: Compared) -> float:
+    def original(self, comparison: ReleaseComparison) -> float:
         return 0.0
 
-    def baseline(self, compared: Compared) -> float:
-        responses, true = truth_of(self.name, compared)
+    def baseline(self, comparison: ReleaseComparison) -> float:
+        responses, true = check_categories(self.name, comparison)
         return float(
             np.mean(
                 [
                     total_variation(
-                        counts_of(true[:, j], response.column.k) / len(true),
+                        count_codes(true[:, j], response.column.k) / len(true),
                         np.full(response.column.k, 1 / response.column.k),
                     )
                     for j, response in enumerate(responses)
@@ -65,35 +68,39 @@ class FrequencyError(OfRelease):
             )
         )
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"Estimated frequencies of categories are {percent(told.value)} off; if all were "
-            f"taken for equally frequent, {percent(told.baseline)}."
+            f"Estimated frequencies of categories are {percent(values.value)} off; if all "
+            f"categories were assumed equally frequent, {percent(values.baseline)}."
         )
 
 
-def truth_of(name: str, compared: Compared) -> tuple[tuple[Response, ...], Codes]:
-    check_compared(name, compared)
-    responses = compared.public.responses
-    if not responses or compared.C is None or compared.answers is None:
+def check_categories(
+    name: str, comparison: ReleaseComparison
+) -> tuple[tuple[Response, ...], Codes]:
+    """Return the responses and the true codes; NotApplicable without categorical columns."""
+    check_comparison(name, comparison)
+    responses = comparison.public.responses
+    if not responses or comparison.C is None or comparison.released_codes is None:
         raise NotApplicable(f"{name} needs categorical columns in the release.")
-    return responses, compared.C
+    return responses, comparison.C
 
 
-def gaps(response: Response, true: Codes, answers: Codes) -> tuple[float, float]:
-    """How far frequencies are off: estimated, and just counted."""
+def frequency_errors(response: Response, true: Codes, released_codes: Codes) -> tuple[float, float]:
+    """Return the errors of the estimated frequencies and of the raw counts."""
     from ppdm_core.sanitizers.randomized_response import estimate_frequencies
 
     k = response.column.k
-    right, counts = counts_of(true, k) / len(true), counts_of(answers, k)
+    right, counts = count_codes(true, k) / len(true), count_codes(released_codes, k)
     estimate, _ = estimate_frequencies(counts, response.gamma, k)
-    return total_variation(estimate, right), total_variation(counts / len(answers), right)
+    return total_variation(estimate, right), total_variation(counts / len(released_codes), right)
 
 
-def counts_of(codes: Codes, k: int) -> Ints:
-    """The missing ones, coded -1, are the last of the k."""
+def count_codes(codes: Codes, k: int) -> Ints:
+    """Return the counts of the k codes; missing cells, coded -1, are the last."""
     return np.bincount(np.where(codes < 0, k - 1, codes), minlength=k)
 
 
 def total_variation(one: Floats, other: Floats) -> float:
+    """Return the total variation distance of two distributions."""
     return float(np.abs(one - other).sum() / 2)

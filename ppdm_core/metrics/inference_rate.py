@@ -5,7 +5,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, InferMetric, Kind, Told, check_tables, percent
+from ppdm_core.metrics._metric import (
+    Better,
+    InferMetric,
+    Kind,
+    SentenceValues,
+    check_tables,
+    percent,
+)
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.schema import Schema
 
@@ -14,8 +21,8 @@ from ppdm_core.model.schema import Schema
 class InferenceRate(InferMetric):
     """Share of values inferred: numbers to within epsilon of their range, categories exactly.
 
-    What follows from the population is no breach, so the baseline are people who are not in the
-    release, and whom the same attacker asks about.
+    What follows from the population is not a breach, so the baseline is the same attack on persons
+    who are not in the release.
 
     References: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), inference, against a control group.
     """
@@ -35,9 +42,8 @@ class InferenceRate(InferMetric):
         slack = np.concatenate([epsilon * schema.widths, np.zeros(len(schema.categorical))])
         return float(np.mean(np.abs(guess - truth) <= slack))
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} That gives {percent(told.value)} of the values; of people who "
-            "are not in the "
-            f"release, {percent(told.baseline)}."
+            f"{values.story} That infers {percent(values.value)} of the values; for persons who "
+            f"are not in the release, {percent(values.baseline)}."
         ).strip()

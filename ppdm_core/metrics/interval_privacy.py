@@ -5,7 +5,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, ReconstructMetric, Told, check_tables, percent
+from ppdm_core.metrics._metric import (
+    Better,
+    Kind,
+    ReconstructMetric,
+    SentenceValues,
+    check_tables,
+    percent,
+)
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.schema import Schema
@@ -15,8 +22,8 @@ from ppdm_core.model.schema import Schema
 class IntervalPrivacy(ReconstructMetric):
     """Width of the central 95 % of the error, in units of the column's range, averaged.
 
-    Columns with range 0 have no privacy score and are left out. Above the baseline it is not
-    protection, only a bad guess.
+    Columns with range 0 have no score and are left out. A value above the baseline is not
+    protection: the attacker's guess is only bad.
 
     References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), average privacy; quantiles
     2.5 % and 97.5 %, linear interpolation.
@@ -47,8 +54,8 @@ class IntervalPrivacy(ReconstructMetric):
         low, high = np.quantile(X[:, varied] - X_hat[:, varied], [0.025, 0.975], axis=0)
         return float(np.mean((high - low) / width[varied]))
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} The error spans {percent(told.value)} of a column's range; "
-            f"answering one value for everybody spans {percent(told.baseline)}."
+            f"{values.story} The error spans {percent(values.value)} of a column's range; "
+            f"guessing one value for all records spans {percent(values.baseline)}."
         ).strip()

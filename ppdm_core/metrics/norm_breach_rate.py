@@ -5,13 +5,20 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, NormMetric, Told, check_tables, percent
+from ppdm_core.metrics._metric import (
+    Better,
+    Kind,
+    NormMetric,
+    SentenceValues,
+    check_tables,
+    percent,
+)
 from ppdm_core.model.arrays import Floats
 
 
 @dataclass(frozen=True)
 class NormBreachRate(NormMetric):
-    """Share of records whose Euclidean length the attacker knows to within epsilon of it.
+    """Share of records whose Euclidean length the attacker estimates to within epsilon.
 
     References: Tan, Ng (2007), lemmas 4.1 and 4.2, which bound such lengths.
     """
@@ -30,9 +37,9 @@ class NormBreachRate(NormMetric):
         check_tables(self.name, length, length_hat, same_shape=True)
         return float(np.mean(np.abs(length - length_hat) <= epsilon * length))
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} That gives the length of {percent(told.value)} of the records to within "
-            f"{100 * told.epsilon:g} %; answering one length for everybody gives "
-            f"{percent(told.baseline)}."
+            f"{values.story} That gives the length of {percent(values.value)} of the records to "
+            f"within {100 * values.epsilon:g} %; guessing one length for all records gives "
+            f"{percent(values.baseline)}."
         ).strip()

@@ -5,13 +5,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, PairMetric, Told, check_links, percent
+from ppdm_core.metrics._metric import Better, Kind, PairMetric, SentenceValues, check_links, percent
 from ppdm_core.model.arrays import Ints
 
 
 @dataclass(frozen=True)
 class PairRate(PairMetric):
-    """Share of people whose two partial records were put together; -1 is a miss.
+    """Share of persons whose two partial records were linked; -1 is a miss.
 
     References: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), linkability, against a control group.
     """
@@ -24,15 +24,14 @@ class PairRate(PairMetric):
     is_rate: ClassVar[bool] = True
     gateable: ClassVar[bool] = True
     is_headline: ClassVar[bool] = True
-    describe: ClassVar[str] = "share of people whose two partial records were put together"
+    describe: ClassVar[str] = "share of persons whose two partial records were linked"
 
     def measure(self, link: Ints, truth: Ints) -> float:
         check_links(self.name, link, truth)
         return float(np.mean(link == truth))
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} That puts {percent(told.value)} of them together; of people who "
-            "are not in the "
-            f"release, {percent(told.baseline)}."
+            f"{values.story} That links both records of {percent(values.value)} of them; for "
+            f"persons who are not in the release, {percent(values.baseline)}."
         ).strip()

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, LinkMetric, Told, check_links, percent
+from ppdm_core.metrics._metric import Better, Kind, LinkMetric, SentenceValues, check_links, percent
 from ppdm_core.model.arrays import Ints
 
 
@@ -21,18 +21,18 @@ class Rate(LinkMetric):
     is_rate: ClassVar[bool] = True
     gateable: ClassVar[bool] = True
     is_headline: ClassVar[bool] = True
-    describe: ClassVar[str] = "share of the people looked for whose row was found"
+    describe: ClassVar[str] = "share of the searched persons whose row was found"
 
     def measure(self, link: Ints, truth: Ints) -> float:
         check_links(self.name, link, truth)
         return float(np.mean(link == truth))
 
     def baseline(self, n: int) -> float:
-        """A row picked blindly out of ``n``."""
+        """Return the value for rows picked at random out of ``n``."""
         return 1.0 / n
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} That finds {percent(told.value)} of them; "
-            f"picking rows blindly finds {percent(told.baseline)}."
+            f"{values.story} That finds {percent(values.value)} of them; "
+            f"picking rows at random finds {percent(values.baseline)}."
         ).strip()

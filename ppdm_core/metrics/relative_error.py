@@ -5,7 +5,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, ReconstructMetric, Told, check_tables, percent
+from ppdm_core.metrics._metric import (
+    Better,
+    Kind,
+    ReconstructMetric,
+    SentenceValues,
+    check_tables,
+    percent,
+)
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.schema import Schema
@@ -43,8 +50,8 @@ class RelativeError(ReconstructMetric):
         error = np.linalg.norm(X[used] - X_hat[used], axis=1)
         return float(np.mean(error / length[used]))
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} The answers are {percent(told.value)} off; "
-            f"answering one value for everybody is {percent(told.baseline)} off."
+            f"{values.story} The estimates are {percent(values.value)} off; "
+            f"guessing one value for all records is {percent(values.baseline)} off."
         ).strip()

@@ -5,16 +5,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ppdm_core.metrics._metric import Better, Kind, SourceMetric, Told, percent
+from ppdm_core.metrics._metric import Better, Kind, SentenceValues, SourceMetric, percent
 from ppdm_core.metrics.source_rate import check_guesses
 from ppdm_core.model.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
 class SourcePosterior(SourceMetric):
-    """Mean probability that the attacker gives to the record that a row was really drawn from.
+    """Mean probability that the attacker gives to the true source record of a row.
 
-    Only the likeliest records are named, so that it is a lower bound.
+    Only the most likely records are named, so the value is a lower bound.
     """
 
     name: ClassVar[str] = "source_posterior"
@@ -32,12 +32,12 @@ class SourcePosterior(SourceMetric):
         return min(1.0, float(np.mean(given)))
 
     def baseline(self, n: int) -> float:
-        """Somebody who ignores the release gives the same to each of ``n`` records."""
+        """Return the value for an attacker without the release: equal for each of ``n`` records."""
         return 1.0 / n
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} The record behind a row gets a probability of "
-            f"{percent(told.value)} on average; "
-            f"without the release {percent(told.baseline)}."
+            f"{values.story} The true record behind a row gets a probability of "
+            f"{percent(values.value)} on average; "
+            f"without the release, {percent(values.baseline)}."
         ).strip()

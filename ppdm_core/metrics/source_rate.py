@@ -8,8 +8,8 @@ import numpy as np
 from ppdm_core.metrics._metric import (
     Better,
     Kind,
+    SentenceValues,
     SourceMetric,
-    Told,
     check_finite,
     check_links,
     percent,
@@ -20,7 +20,7 @@ from ppdm_core.model.errors import Defect
 
 @dataclass(frozen=True)
 class SourceRate(SourceMetric):
-    """Share of rows whose likeliest source is the record that they were drawn from."""
+    """Share of rows whose most likely source, by the attacker, is the true source record."""
 
     name: ClassVar[str] = "source_rate"
     kind: ClassVar[Kind] = "privacy"
@@ -37,20 +37,21 @@ class SourceRate(SourceMetric):
         return float(np.mean(guess[:, 0] == truth))
 
     def baseline(self, n: int) -> float:
-        """A record picked blindly out of ``n``."""
+        """Return the value for records picked at random out of ``n``."""
         return 1.0 / n
 
-    def sentence(self, told: Told) -> str:
+    def sentence(self, values: SentenceValues) -> str:
         return (
-            f"{told.story} That names the record behind {percent(told.value)} of the rows; "
-            f"picking records blindly, {percent(told.baseline)}."
+            f"{values.story} That names the record behind {percent(values.value)} of the rows; "
+            f"picking records at random, {percent(values.baseline)}."
         ).strip()
 
 
 def check_guesses(name: str, guess: Ints, probability: Floats, truth: Ints) -> None:
+    """Check shapes of guesses and probabilities, and that the latter are probabilities."""
     if guess.ndim != 2 or guess.shape[1] == 0 or guess.shape != probability.shape:
         raise Defect(f"{name} got guesses of shape {guess.shape} and {probability.shape}.")
     check_links(name, guess[:, 0], truth)
     check_finite(name, probability)
     if probability.min() < 0 or probability.sum(axis=1).max() > 1 + 1e-9:
-        raise Defect(f"{name} got probabilities that are none.")
+        raise Defect(f"{name} got probabilities below 0, or above 1 together.")

@@ -7,10 +7,10 @@ from typing import get_args
 
 import numpy as np
 
-from ppdm_core.metrics import Compared, Metric, Told
+from ppdm_core.metrics import ReleaseComparison, Metric, SentenceValues
 from ppdm_core.model.attacker import ColumnKind
 from ppdm_core.model.errors import PpdmError
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from tests.support.tables import schema, table
 
 N, D = 60, 3
@@ -26,7 +26,7 @@ FLAGS = (
     "needs_method",
 )
 NO_DISTORTION = {"distance_distortion_mean": 0.0, "distance_distortion_variance": 0.0}
-COPY = Public("copy", "original", tuple(f"x{j}" for j in range(D)), facts=NO_DISTORTION)
+COPY = PublicParameters("copy", "original", tuple(f"x{j}" for j in range(D)), facts=NO_DISTORTION)
 
 
 def truth() -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +59,7 @@ def measured(metric: Metric, answer: np.ndarray) -> float:
         return metric.measure(X, answer, schema(D), EPSILON)
     if metric.goal == "change":
         return metric.measure(answer)
-    return metric.measure(Compared(X, label, answer, COPY)).value
+    return metric.measure(ReleaseComparison(X, label, answer, COPY)).value
 
 
 def perfect(metric: Metric) -> np.ndarray:
@@ -120,7 +120,7 @@ def check_extreme_on_a_copy(metric: Metric, expected: float | None) -> None:
     """A copy is the worst for privacy and the best for use."""
     X, label = truth()
     if expected is None:
-        expected = metric.original(Compared(X, label, X, COPY))
+        expected = metric.original(ReleaseComparison(X, label, X, COPY))
     value = measured(metric, perfect(metric))
     assert value == expected, f"a copy scores {value}, not {expected}"
     low, high = metric.bounds
@@ -147,7 +147,7 @@ def check_worse_noise_is_worse(metric: Metric) -> None:
 
     def mean(scale: float) -> float:
         steps = [np.random.default_rng(seed).normal(0.0, scale, X.shape) for seed in range(4)]
-        found = [metric.measure(Compared(X, label, X + step, COPY)).value for step in steps]
+        found = [metric.measure(ReleaseComparison(X, label, X + step, COPY)).value for step in steps]
         return float(np.mean(found))
 
     values = [mean(scale * float(X.std())) for scale in (0.0, 0.5, 6.0)]
@@ -158,11 +158,11 @@ def check_worse_noise_is_worse(metric: Metric) -> None:
 def check_deterministic(metric: Metric) -> None:
     X, label = truth()
     Y = X + np.random.default_rng(1).normal(0.0, 1.0, X.shape)
-    one, two = (metric.measure(Compared(X, label, Y, COPY)) for _ in range(2))
+    one, two = (metric.measure(ReleaseComparison(X, label, Y, COPY)) for _ in range(2))
     keep = np.arange(N) % 4 > 0
     assert (one.value, one.notes) == (two.value, two.notes), "it does not repeat itself"
-    assert one.on(keep) == two.on(keep), "of a part of the records it says something else"
-    assert one.on(np.ones(N, dtype=np.bool_)) == one.value, "of all records it says something else"
+    assert one.recompute(keep) == two.recompute(keep), "of a part of the records it says something else"
+    assert one.recompute(np.ones(N, dtype=np.bool_)) == one.value, "of all records it says something else"
 
 
 def check_nan_is_an_error(metric: Metric) -> None:
@@ -181,7 +181,7 @@ def check_nan_is_an_error(metric: Metric) -> None:
             )
         if metric.goal == "release":
             must_refuse(
-                lambda table=poisoned: metric.measure(Compared(table, label, X, COPY)).value,
+                lambda table=poisoned: metric.measure(ReleaseComparison(table, label, X, COPY)).value,
                 f"a table of {bad}",
             )
 
@@ -204,7 +204,7 @@ def must_refuse(call: Callable[[], float], what: str) -> None:
 
 def check_speaks(metric: Metric) -> None:
     """One sentence a steward reads, with figures that were measured."""
-    text = metric.sentence(Told(value=0.25, baseline=0.125, story="Somebody looks.", epsilon=0.1))
+    text = metric.sentence(SentenceValues(value=0.25, baseline=0.125, story="Somebody looks.", epsilon=0.1))
     assert text.endswith("."), f"not a sentence: {text}"
     assert "25.0 %" in text, f"it does not say what was measured: {text}"
     assert metric.describe, "it does not say what it measures"

@@ -11,10 +11,10 @@ import numpy as np
 from ppdm_core.attacks.known_pairs import KnownPairs
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.attacks.transform_inverse import TransformInverse
-from ppdm_core.gates import Evidence
+from ppdm_core.gates import GateInput
 from ppdm_core.gates.amplification import Amplification
 from ppdm_core.gates.score_limits import ScoreLimits
-from ppdm_core.metrics import Compared, Measured
+from ppdm_core.metrics import ReleaseComparison, Measurement
 from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.metrics.distance_loss import DistanceLoss
 from ppdm_core.metrics.rate import Rate
@@ -174,21 +174,21 @@ class ScoresWhatItGets(Rate):
 
 
 class LikesNoise(DistanceLoss):
-    def measure(self, compared: Compared) -> Measured:
+    def measure(self, compared: ReleaseComparison) -> Measurement:
         found = super().measure(compared)
         return replace(found, value=-found.value)
 
 
 class TossesCoins(DistanceLoss):
-    def measure(self, compared: Compared) -> Measured:
+    def measure(self, compared: ReleaseComparison) -> Measurement:
         return replace(super().measure(compared), value=float(np.random.default_rng().random()))
 
 
 class ForgetsThePart(DistanceLoss):
     """Of some records it says what it says of nobody."""
 
-    def measure(self, compared: Compared) -> Measured:
-        return replace(super().measure(compared), on=lambda keep: 0.0)
+    def measure(self, compared: ReleaseComparison) -> Measurement:
+        return replace(super().measure(compared), recompute=lambda keep: 0.0)
 
 
 class SpeaksWithoutFigures(Rate):
@@ -207,29 +207,29 @@ def verdict(outcome: str) -> Verdict:
 class PassesNan(ScoreLimits):
     """Refuses what is above the limit, and NaN is never above anything."""
 
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
+    def check(self, evidence: GateInput) -> Iterator[Finding]:
         for score, line in limited(evidence):
             broken = score.high > line.value if score.better == "down" else score.low < line.value
             yield Finding(score.name, "FAIL" if broken else "PASS", "Measured.")
 
 
 class PassesAlways(ScoreLimits):
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
+    def check(self, evidence: GateInput) -> Iterator[Finding]:
         yield Finding("all", "PASS", "Fine.")
 
 
 class RefusesAlways(ScoreLimits):
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
+    def check(self, evidence: GateInput) -> Iterator[Finding]:
         yield Finding("all", "FAIL", "No.")
 
 
 class SaysNothing(ScoreLimits):
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
+    def check(self, evidence: GateInput) -> Iterator[Finding]:
         return iter(())
 
 
 class GivesNoReason(ScoreLimits):
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
+    def check(self, evidence: GateInput) -> Iterator[Finding]:
         for finding in super().check(evidence):
             yield Finding(finding.check, finding.outcome, "")
 
@@ -237,7 +237,7 @@ class GivesNoReason(ScoreLimits):
 class LikesItWorse(ScoreLimits):
     """Took the limit for the other direction."""
 
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
+    def check(self, evidence: GateInput) -> Iterator[Finding]:
         for score, line in limited(evidence):
             is_over = score.low >= line.value
             kept = is_over if score.better == "down" else not is_over
@@ -245,32 +245,32 @@ class LikesItWorse(ScoreLimits):
 
 
 class JudgesTheFavourableEnd(ScoreLimits):
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
+    def check(self, evidence: GateInput) -> Iterator[Finding]:
         for score, line in limited(evidence):
             is_down = score.better == "down"
             kept = score.low <= line.value if is_down else score.high >= line.value
             yield Finding(score.name, "PASS" if kept else "FAIL", "Measured.")
 
 
-def limited(evidence: Evidence) -> Iterator[tuple[Score, Limit]]:
+def limited(evidence: GateInput) -> Iterator[tuple[Score, Limit]]:
     for score in evidence.report.scores:
         if score.name in evidence.policy.limits:
             yield score, evidence.policy.limits[score.name]
 
 
 class WaivesForEverybody(Amplification):
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
+    def check(self, evidence: GateInput) -> Iterator[Finding]:
         waived = evidence.guarantee.kind == "empirical"
         for finding in super().check(evidence):
             yield Finding(finding.check, "PASS" if waived else finding.outcome, "Waived.")
 
 
-def passes_by_majority(evidence: Evidence, *, data_digest: str, code_version: str) -> Verdict:
+def passes_by_majority(evidence: GateInput, *, data_digest: str, code_version: str) -> Verdict:
     from ppdm_core.gates import GATES
 
     outcomes = [f.outcome for gate in GATES.values() for f in gate.check(evidence)]
     return verdict("PASS" if outcomes.count("PASS") > len(outcomes) / 2 else "FAIL")
 
 
-def refuses_everything(evidence: Evidence, *, data_digest: str, code_version: str) -> Verdict:
+def refuses_everything(evidence: GateInput, *, data_digest: str, code_version: str) -> Verdict:
     return verdict("FAIL")

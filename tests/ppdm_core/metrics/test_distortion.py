@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.distributions import DRAWN, LAPLACE
+from ppdm_core.numerics.distributions import LAPLACE, SAMPLED_DISTRIBUTIONS
 from ppdm_core.numerics.linear_map import has_noise, project
-from ppdm_core.numerics.rounding import outward
+from ppdm_core.numerics.rounding import round_outward
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers._basis import fit_basis
 from ppdm_core.sanitizers._mechanism import Mechanism
@@ -48,7 +48,9 @@ def skewed_rows(n: int) -> ArrayRows:
     return unit_rows(0.5 + np.hstack([kept, dropped]))
 
 
-def changes(public: Public, X: np.ndarray, Y: np.ndarray, pairs: int = 100_000) -> np.ndarray:
+def changes(
+    public: PublicParameters, X: np.ndarray, Y: np.ndarray, pairs: int = 100_000
+) -> np.ndarray:
     """d'^2 - d^2 of random pairs. With a public map the query is a clean one."""
     n, rng = len(X), np.random.default_rng(3)
     i = rng.integers(0, n, pairs)
@@ -59,14 +61,14 @@ def changes(public: Public, X: np.ndarray, Y: np.ndarray, pairs: int = 100_000) 
     return np.sum((query[i] - Y[j]) ** 2, axis=1) - np.sum((X[i] - X[j]) ** 2, axis=1)
 
 
-def told_and_seen(sanitizer: Sanitizer, rows: ArrayRows) -> tuple[dict[str, Any], np.ndarray]:
+def compare_moments(sanitizer: Sanitizer, rows: ArrayRows) -> tuple[dict[str, Any], np.ndarray]:
     fitted = fit(sanitizer, rows)
     released = release(sanitizer, rows, fitted=fitted)
     found = changes(released.public, values(scaled(rows, fitted)), values(released.rows))
     return dict(released.public.facts), found
 
 
-def test_moments_by_hand():
+def test_mechanism_facts_moments_by_hand():
     one = Mechanism(LAPLACE, np.eye(3)[:, :1], np.ones(3), np.ones(1), np.zeros((1, 2)), False)
     variances = np.array([4.0, 1.0, 0.5])
     # E = 2 - 2 * 1.5; V = 16 * 4 + 20 + 8 * 1.25, or with 7 for what the dropped scores do
@@ -74,20 +76,20 @@ def test_moments_by_hand():
     assert one.facts(variances, 7.0) == {MEAN: -1.0, NORMAL: 94.0, EXACT: 91.0}
 
 
-def test_the_variance_of_dropped_distances_by_hand():
+def test_fit_basis_dropped_variance_by_hand():
     first, second = [1, -1, 1, -1, 0, 0], [0, 0, 0, 0, 0.5, -0.5]
     rows = unit_rows(np.column_stack([first, second]))
     # The second column has variance 0.1 and is dropped; its square is 1/4 twice and else 0.
     expected = 2 * (2 / 16 - 0.5**2 / 6) / 5 + 4 * 0.1**2
-    assert fit_basis(rows, 1)["dropped_variance"] == outward(expected)
+    assert fit_basis(rows, 1)["dropped_variance"] == round_outward(expected)
     assert fit_basis(rows, 2)["dropped_variance"] == 0.0
 
 
 @pytest.mark.parametrize("b", [0.02, 0.1, 0.3])
-def test_equations_12_and_13_against_simulation(b):
+def test_pca_laplace_moments_equal_simulation(b):
     deviations = [0.16, 0.12, 0.08, 0.05]
     sanitizer = PcaLaplace(components=2, b=b, basis="private")
-    facts, change = told_and_seen(sanitizer, normal_rows(4000, deviations))
+    facts, change = compare_moments(sanitizer, normal_rows(4000, deviations))
     kept, dropped = np.array(deviations[:2]) ** 2, np.array(deviations[2:]) ** 2
     mean = 2 * 2 * b**2 - 2 * dropped.sum()
     variance = 16 * b**2 * kept.sum() + 20 * 2 * b**4 + 8 * np.sum(dropped**2)
@@ -101,9 +103,9 @@ def test_equations_12_and_13_against_simulation(b):
 
 
 @pytest.mark.parametrize("b", [0.02, 0.1])
-def test_the_exact_form_holds_where_dropped_scores_are_not_normal(b):
+def test_exact_variance_skewed_dropped_scores_equals_simulation(b):
     sanitizer = PcaLaplace(components=1, b=b, basis="private")
-    facts, change = told_and_seen(sanitizer, skewed_rows(4000))
+    facts, change = compare_moments(sanitizer, skewed_rows(4000))
     assert 0.95 * change.var() <= facts[EXACT] <= 1.25 * change.var()
     assert facts[NORMAL] < 0.75 * facts[EXACT]
 
@@ -123,25 +125,25 @@ METHODS: dict[str, Sanitizer] = {
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_published_moments_are_those_of_the_release(name: str):
+def test_published_moments_each_method_equal_measured(name: str):
     rows = table(150 if name == "nonmetric_mds" else 2000)
-    facts, change = told_and_seen(METHODS[name], rows)
+    facts, change = compare_moments(METHODS[name], rows)
     size = math.sqrt(float(np.mean(change**2)))
     variance = facts.get(EXACT, facts[NORMAL])
     assert facts[MEAN] == pytest.approx(change.mean(), abs=0.1 * size)
     assert 0.9 * change.var() <= variance <= 1.25 * change.var()
 
 
-@pytest.mark.parametrize("law", DRAWN)
-def test_noise_on_every_column_adds_its_own_variance(law: str):
+@pytest.mark.parametrize("law", SAMPLED_DISTRIBUTIONS)
+def test_additive_noise_moments_without_column_variances(law: str):
     sanitizer = AdditiveNoise(b=0.3, law=law, nu=9 if law == "student_t" else None)
-    facts, change = told_and_seen(sanitizer, table(2000, 3))
+    facts, change = compare_moments(sanitizer, table(2000, 3))
     assert facts[MEAN] == pytest.approx(change.mean(), rel=0.1)
-    assert change.var() <= facts[NORMAL]  # the columns' own variances are not told
+    assert change.var() <= facts[NORMAL]  # the columns' own variances are not published
     assert EXACT not in facts
 
 
-def test_moments_have_two_digits_and_come_from_figures_of_two_digits():
+def test_published_moments_rounded_to_two_digits():
     """Else releases with several scales would tell the variances digit by digit."""
     rows = table(300)
     for b in (0.1, 0.137, 0.3):
@@ -151,13 +153,13 @@ def test_moments_have_two_digits_and_come_from_figures_of_two_digits():
         noise = 16 * b**2 * lambdas[:2].sum() + 20 * 2 * b**4
         assert all(float(f"{value:.2g}") == value for value in lambdas.tolist())
         assert release(sanitizer, rows, fitted=fitted).public.facts == {
-            MEAN: outward(4 * b**2 - 2 * lambdas[2:].sum()),
-            NORMAL: outward(noise + 8 * np.sum(lambdas[2:] ** 2)),
-            EXACT: outward(noise + fitted["dropped_variance"]),
+            MEAN: round_outward(4 * b**2 - 2 * lambdas[2:].sum()),
+            NORMAL: round_outward(noise + 8 * np.sum(lambdas[2:] ** 2)),
+            EXACT: round_outward(noise + fitted["dropped_variance"]),
         }
 
 
-def test_a_basis_from_elsewhere_gives_no_exact_form():
+def test_published_moments_foreign_basis_no_exact_variance():
     rows = table(300)
     fitted = fit(PcaLaplace(components=2, b=0.3), rows)
     del fitted["dropped_variance"]
@@ -173,11 +175,11 @@ ALIGNED = {
 
 
 @pytest.mark.parametrize("case", ALIGNED.values(), ids=ALIGNED)
-def test_every_method_tells_what_becomes_of_distances(case: cases.SanitizerCase):
+def test_sanitizer_row_aligned_publishes_distance_facts(case: cases.SanitizerCase):
     sanitizer = case.make()
     public = release(sanitizer, suited(table(), sanitizer)).public
     ratio = {"squared_distance_ratio_mean", "squared_distance_ratio_variance"}
-    told = public.preserves_distances or ratio <= set(public.facts) or MEAN in public.facts
-    assert told
+    is_published = public.preserves_distances or ratio <= set(public.facts) or MEAN in public.facts
+    assert is_published
     # Student's t with 3 degrees has no fourth moment.
     assert MEAN not in public.facts or NORMAL in public.facts or public.facts["nu"] <= 4

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ppdm_core.metrics import METRICS, Told, column_mean_guess
-from ppdm_core.metrics.singling_rate import holds_for
+from ppdm_core.metrics import METRICS, SentenceValues, column_mean_guess
+from ppdm_core.metrics.singling_rate import count_matches
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.schema import Numeric, Schema
 
@@ -40,13 +40,13 @@ def test_interval_privacy_by_hand():
     assert metric.measure(X, X + 5.0, schema(2), 0.1) == 0.0
 
 
-def test_interval_privacy_averages_over_columns():
+def test_interval_privacy_two_columns_averaged():
     X = np.column_stack([np.linspace(0, 1, 41), np.linspace(0, 1, 41)])
     X_hat = np.column_stack([X[:, 0], np.zeros(41)])
     assert METRICS["interval_privacy"].measure(X, X_hat, schema(2), 0.1) == pytest.approx(0.95 / 2)
 
 
-def test_interval_privacy_needs_a_column_that_varies():
+def test_interval_privacy_constant_columns_not_applicable():
     with pytest.raises(NotApplicable):
         METRICS["interval_privacy"].measure(np.ones((5, 2)), np.zeros((5, 2)), schema(2), 0.1)
 
@@ -79,7 +79,7 @@ def test_rate_by_hand():
 
 
 @pytest.mark.parametrize("metric", RECONSTRUCT, ids=lambda m: m.name)
-def test_perfect_reconstruction_is_the_extreme(metric):
+def test_reconstruct_metrics_copy_worst_bound(metric):
     X = rng(16).uniform(0, 1, (30, 3))
     worst = metric.bounds[0] if metric.better == "up" else metric.bounds[1]
     assert metric.measure(X, X.copy(), schema(3), 0.1) == worst
@@ -93,7 +93,7 @@ def test_perfect_reconstruction_is_the_extreme(metric):
     X=arrays(np.float64, (6, 2), elements=st.floats(0.001, 1)),
     X_hat=arrays(np.float64, (6, 2), elements=st.floats(-5, 5)),
 )
-def test_scores_stay_inside_their_bounds(metric, X, X_hat):
+def test_reconstruct_metrics_any_tables_inside_bounds(metric, X, X_hat):
     value = metric.measure(X, X_hat, schema(2), 0.1, np.ones(2))
     assert metric.bounds[0] <= value <= metric.bounds[1]
     assert np.isfinite(value)
@@ -101,7 +101,7 @@ def test_scores_stay_inside_their_bounds(metric, X, X_hat):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("metric", RECONSTRUCT, ids=lambda m: m.name)
-def test_values_that_are_not_finite_and_misaligned_tables_are_an_error(metric, bad):
+def test_measure_not_finite_or_misaligned_raises_defect(metric, bad):
     X = rng(20).uniform(0, 1, (10, 2))
     broken = X.copy()
     broken[3, 1] = bad
@@ -112,16 +112,16 @@ def test_values_that_are_not_finite_and_misaligned_tables_are_an_error(metric, b
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
-def test_sentence_tells_the_figure(metric):
-    told = metric.sentence(
-        Told(value=0.4312, baseline=0.25, story="Somebody.", epsilon=0.1, original=0.9)
+def test_sentence_contains_value(metric):
+    text = metric.sentence(
+        SentenceValues(value=0.4312, baseline=0.25, story="Somebody.", epsilon=0.1, original=0.9)
     )
-    assert "43.1 %" in told
-    assert told == told.strip()
-    assert told.endswith(".")
+    assert "43.1 %" in text
+    assert text == text.strip()
+    assert text.endswith(".")
 
 
-def test_singling_rate_counts_as_one_by_one_does():
+def test_count_matches_equals_one_by_one():
     random = rng(31)
     for _ in range(30):
         table = random.integers(0, 5, (40, 3)).astype(np.float64)
@@ -132,6 +132,6 @@ def test_singling_rate_counts_as_one_by_one_does():
                 for person in table)
             for one in statements
         ]  # fmt: skip
-        assert holds_for(statements, table).tolist() == held
+        assert count_matches(statements, table).tolist() == held
         expected = np.mean(np.array(held) == 1)
         assert METRICS["singling_rate"].measure(statements, table) == expected

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from ppdm_core.audit.simulation import Draw
-from ppdm_core.metrics import CLASSIFIERS, METRICS, Compared
-from ppdm_core.metrics._accuracy import exam, stratified_folds
-from ppdm_core.metrics._placement import placed
+from ppdm_core.audit.simulation import ReleaseDraw
+from ppdm_core.metrics import CLASSIFIERS, METRICS, ReleaseComparison
+from ppdm_core.metrics._accuracy import assign_folds, split_folds
+from ppdm_core.metrics._placement import place_records
 from ppdm_core.model.errors import Defect, NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics import neighbours as nearest_module
-from ppdm_core.numerics.intervals import paired, wilson
-from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.numerics.intervals import paired_interval, wilson
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import LAPLACE, auditor, noisy, truth
 
-COPY = Public("copy", "original", ("x0", "x1"))
+COPY = PublicParameters("copy", "original", ("x0", "x1"))
 MOMENTS = {"distance_distortion_mean": 0.02, "distance_distortion_variance": 0.0004}
 
 
@@ -45,171 +45,181 @@ def naive_knn(train, test, label, fold) -> list[bool]:
 
 
 @pytest.mark.parametrize("tile", [None, 3])
-def test_knn_agrees_with_a_naive_one(tile, monkeypatch):
+def test_knn_accuracy_equals_naive_search(tile, monkeypatch):
     if tile:
-        monkeypatch.setattr(nearest_module, "ROWS", tile)
-        monkeypatch.setattr(nearest_module, "COLUMNS", 7)
+        monkeypatch.setattr(nearest_module, "TILE_ROWS", tile)
+        monkeypatch.setattr(nearest_module, "TILE_COLUMNS", 7)
     X = rng(3).normal(0.0, 1.0, (80, 2))
     label = (X[:, 0] + rng(4).normal(0.0, 0.7, 80) > 0).astype(np.int32) + (X[:, 1] > 1)
     label = label.astype(np.int32)
     Y = X + rng(5).normal(0.0, 0.5, X.shape)
-    answered = METRICS["knn_accuracy"].answered(Compared(X, label, Y, COPY, same_rng))
-    assert answered.correct.tolist() == naive_knn(Y, X, label, stratified_folds(label, rng(6)))
-    assert 0.4 < answered.correct.mean() < 1.0
+    predictions = METRICS["knn_accuracy"].cross_validate(
+        ReleaseComparison(X, label, Y, COPY, same_rng)
+    )
+    assert predictions.correct.tolist() == naive_knn(Y, X, label, assign_folds(label, rng(6)))
+    assert 0.4 < predictions.correct.mean() < 1.0
 
 
-def test_clean_projections_are_asked_about_where_the_map_is_public():
+def test_accuracy_public_map_classifies_clean_projections():
     X = rng(7).normal(0.0, 1.0, (80, 3))
     label = (X[:, 0] > 0).astype(np.int32)
     loadings = np.linalg.qr(rng(8).standard_normal((3, 3)))[0][:, :2]
     centre = np.full(3, 0.1)
     T = (X - centre) @ loadings
     Z = T + rng(9).laplace(0.0, 0.4, T.shape)
-    fold = stratified_folds(label, rng(6))
+    fold = assign_folds(label, rng(6))
     expected = naive_knn(Z, T, label, fold)
     assert expected != naive_knn(Z, Z, label, fold)
     back = np.linalg.pinv(loadings)
     for space, Y in (("components", Z), ("original", centre + Z @ back)):
-        public = Public("pca", space, (), centre, loadings)
-        answered = METRICS["knn_accuracy"].answered(Compared(X, label, Y, public, same_rng))
-        assert answered.correct.tolist() == expected
+        public = PublicParameters("pca", space, (), centre, loadings)
+        predictions = METRICS["knn_accuracy"].cross_validate(
+            ReleaseComparison(X, label, Y, public, same_rng)
+        )
+        assert predictions.correct.tolist() == expected
 
 
 @pytest.mark.parametrize("name", ["knn_accuracy", "naive_bayes_accuracy"])
-def test_the_steward_shows_records_by_a_secret_map(name):
+def test_accuracy_secret_map_uses_steward_map(name):
     """A rotation: with the map, every record is asked about where its own row is."""
     X = rng(10).normal(0.0, 1.0, (120, 3)) * [3.0, 1.0, 0.3]
     label = (X[:, 1] + rng(11).normal(0.0, 0.3, 120) > 0).astype(np.int32)
-    M = haar(3, rng(12))
-    secret = Public("rotation", "rotated", ("a", "b", "c"), preserves_distances=True)
+    M = random_orthogonal(3, rng(12))
+    secret = PublicParameters("rotation", "rotated", ("a", "b", "c"), preserves_distances=True)
     known = replace(secret, centre=np.zeros(3), loadings=M)
     asked = [
-        METRICS[name].answered(Compared(X, label, X @ M, secret, leak=leak))
-        for leak in (known, replace(known, loadings=-M))
+        METRICS[name].cross_validate(
+            ReleaseComparison(X, label, X @ M, secret, steward_map=steward_map)
+        )
+        for steward_map in (known, replace(known, loadings=-M))
     ]
-    original = METRICS["knn_accuracy"].answered(Compared(X, label, X, COPY)).correct
+    original = METRICS["knn_accuracy"].cross_validate(ReleaseComparison(X, label, X, COPY)).correct
     if name == "knn_accuracy":  # which sees nothing but distances
         assert np.array_equal(asked[0].correct, original)
     assert asked[0].correct.mean() > 0.75
     assert asked[1].correct.mean() < 0.5  # shown by a wrong map
 
 
-def test_records_are_placed_by_distances_where_there_is_no_map():
+def test_place_records_no_map_uses_distances():
     """The release is a turned and stretched copy: the right places are known."""
     X = rng(13).normal(0.0, 1.0, (150, 3))
-    M = haar(3, rng(14))
+    M = random_orthogonal(3, rng(14))
     Y = 2.5 * X @ M
-    embedded = Public("layout", "embedded", ("a", "b", "c"))
-    compared = Compared(X, np.zeros(150, dtype=np.int32), Y, embedded)
+    embedded = PublicParameters("layout", "embedded", ("a", "b", "c"))
+    comparison = ReleaseComparison(X, np.zeros(150, dtype=np.int32), Y, embedded)
     asked, others = np.arange(30), np.arange(30, 150)
-    found = placed(compared, asked, others)
+    found = place_records(comparison, asked, others)
     assert np.linalg.norm(found - Y[:30], axis=1).max() < 0.15  # of distances around 6
 
 
-def test_a_record_is_never_placed_by_its_own_row():
+def test_place_records_own_row_not_used():
     """Whatever stands in the rows of the asked records has no say in where they go."""
     X = rng(15).normal(0.0, 1.0, (60, 2))
-    embedded = Public("layout", "embedded", ("a", "b"))
+    embedded = PublicParameters("layout", "embedded", ("a", "b"))
     label = np.zeros(60, dtype=np.int32)
     asked, others = np.arange(12), np.arange(12, 60)
     absurd = X.copy()
     absurd[asked] = 1e6
-    one, two = (placed(Compared(X, label, Y, embedded), asked, others) for Y in (X, absurd))
+    one, two = (
+        place_records(ReleaseComparison(X, label, Y, embedded), asked, others) for Y in (X, absurd)
+    )
     assert np.array_equal(one, two)
 
 
-def test_equal_landmarks_leave_one_place():
+def test_place_records_equal_landmarks_one_position():
     X = np.vstack([np.zeros((8, 2)), np.ones((2, 2))])
-    compared = Compared(X, codes(*[0] * 10), X, Public("layout", "embedded", ("a", "b")))
-    assert placed(compared, np.array([8, 9]), np.arange(8)).tolist() == [[0, 0], [0, 0]]
+    comparison = ReleaseComparison(
+        X, codes(*[0] * 10), X, PublicParameters("layout", "embedded", ("a", "b"))
+    )
+    assert place_records(comparison, np.array([8, 9]), np.arange(8)).tolist() == [[0, 0], [0, 0]]
 
 
-def test_knn_by_hand():
+def test_knn_accuracy_small_table_by_hand():
     # Two far groups of six: always right. A tied vote (two of each among four) takes label 0.
     X = np.array([[0.0], [0.1], [0.2], [0.3], [0.4], [0.5]])
     X = np.vstack([X, X + 50.0])
     metric = METRICS["knn_accuracy"]
-    groups = Compared(X, codes(*[0] * 6, *[1] * 6), X, COPY)
+    groups = ReleaseComparison(X, codes(*[0] * 6, *[1] * 6), X, COPY)
     assert (metric.original(groups), metric.baseline(groups)) == (1.0, 0.5)
-    assert metric.baseline(Compared(X[:4], codes(0, 0, 2, 0), X[:4], COPY)) == 0.75
+    assert metric.baseline(ReleaseComparison(X[:4], codes(0, 0, 2, 0), X[:4], COPY)) == 0.75
     # Leaving a 1 out ties 2 to 2, leaving a 0 out gives 3 to 1.
-    one_each = Compared(np.zeros((5, 1)), codes(1, 0, 1, 0, 1), np.zeros((5, 1)), COPY)
-    assert metric.answered(one_each).correct.sum() == 0
+    one_each = ReleaseComparison(np.zeros((5, 1)), codes(1, 0, 1, 0, 1), np.zeros((5, 1)), COPY)
+    assert metric.cross_validate(one_each).correct.sum() == 0
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_all_classifiers_are_asked_about_the_same_records(name):
+def test_accuracy_all_classifiers_same_test_records(name):
     X = rng(16).normal(0.0, 1.0, (60, 2))
     label = (X[:, 0] > 0).astype(np.int32)
-    compared = Compared(X, label, X + 0.1, replace(COPY, facts=MOMENTS))
+    comparison = ReleaseComparison(X, label, X + 0.1, replace(COPY, facts=MOMENTS))
     metric = METRICS[name]
-    asked = metric.answered(compared).asked
-    assert np.array_equal(asked, exam(compared)[1])
-    assert np.array_equal(asked, metric.answered(compared.original).asked)
-    assert metric.measure(compared).value > 0.8 > metric.baseline(compared)
+    asked = metric.cross_validate(comparison).records
+    assert np.array_equal(asked, split_folds(comparison)[1])
+    assert np.array_equal(asked, metric.cross_validate(comparison.original).records)
+    assert metric.measure(comparison).value > 0.8 > metric.baseline(comparison)
 
 
-def test_folds_are_stratified_and_random():
+def test_assign_folds_stratified_and_random():
     label = codes(*[0] * 50, *[1] * 20, *[2] * 3)
-    fold = stratified_folds(label, rng(14))
+    fold = assign_folds(label, rng(14))
     for one in (0, 1):
         counts = np.bincount(fold[label == one], minlength=5)
         assert counts.max() - counts.min() <= 1
     assert len(np.unique(fold[label == 2])) == 3
-    assert not np.array_equal(fold, stratified_folds(label, rng(15)))
+    assert not np.array_equal(fold, assign_folds(label, rng(15)))
 
 
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "best_accuracy"])
-def test_classes_are_needed(name):
+def test_accuracy_missing_label_not_applicable(name):
     X = np.ones((3, 1))
     with pytest.raises(NotApplicable, match="each with a label"):
-        METRICS[name].measure(Compared(X, codes(0, -1, 1), X, COPY))
+        METRICS[name].measure(ReleaseComparison(X, codes(0, -1, 1), X, COPY))
 
 
-def test_the_radius_needs_published_moments_and_tells_of_its_balls():
+def test_radius_knn_accuracy_needs_moments_and_reports_balls():
     X = np.vstack([rng(17).normal(0.0, 0.1, (40, 2)), rng(18).normal(3.0, 0.1, (20, 2))])
     label = codes(*[0] * 40, *[1] * 20)
     metric = METRICS["radius_knn_accuracy"]
     with pytest.raises(NotApplicable, match="moments"):
-        metric.measure(Compared(X, label, X, COPY))
+        metric.measure(ReleaseComparison(X, label, X, COPY))
     # Squared radius 0.02 + 2 * 0.02 = 0.06: the group, and nobody of the other.
-    found = metric.measure(Compared(X, label, X, replace(COPY, facts=MOMENTS)))
+    found = metric.measure(ReleaseComparison(X, label, X, replace(COPY, facts=MOMENTS)))
     assert found.value == 1.0
     assert found.notes["commonest_label"] == pytest.approx(40 / 60)
     assert 10 < found.notes["rows_in_the_ball"] < 32  # 32 and 16 others of a group are left
     everybody = {"distance_distortion_mean": 100.0, "distance_distortion_variance": 0.0}
-    wide = metric.measure(Compared(X, label, X, replace(COPY, facts=everybody)))
+    wide = metric.measure(ReleaseComparison(X, label, X, replace(COPY, facts=everybody)))
     assert wide.notes["rows_in_the_ball"] == pytest.approx(48.0)  # four fifths
 
 
-def test_deterioration_is_paired():
+def test_deterioration_interval_uses_paired_records():
     change = np.array([1.0] * 7 + [-1.0] * 2 + [0.0] * 91)
     assert METRICS["deterioration"].measure(change) == pytest.approx(0.05)
     # By hand: 102 records, 8 lost and 3 won; mean 5/102, variance (11 - 25/102) / 101.
     half = student.ppf(0.975, 101) * np.sqrt((11 - 25 / 102) / 101 / 102)
-    assert paired(change, 0.95) == pytest.approx((5 / 102 - half, 5 / 102 + half))
-    low, high = paired(np.zeros(50), 0.95)
+    assert paired_interval(change, 0.95) == pytest.approx((5 / 102 - half, 5 / 102 + half))
+    low, high = paired_interval(np.zeros(50), 0.95)
     assert low < 0 < high  # no change seen is not no change
     for bad in (np.array([2.0]), np.zeros(0), np.array([np.nan])):
         with pytest.raises(Defect):
             METRICS["deterioration"].measure(bad)
 
 
-def test_the_interval_of_a_change_holds_it_as_often_as_it_says():
+def test_paired_interval_repeated_samples_covers_at_level():
     """Paired answers with a known difference of 0.06, 2,000 times."""
     random = rng(19)
     lost, won = 0.10, 0.04
     draws = random.choice([1.0, -1.0, 0.0], p=[lost, won, 1 - lost - won], size=(2_000, 150))
-    ends = np.array([paired(change, 0.95) for change in draws])
+    ends = np.array([paired_interval(change, 0.95) for change in draws])
     covered = np.mean((ends[:, 0] <= lost - won) & (lost - won <= ends[:, 1]))
     assert 0.94 <= covered <= 0.975
 
 
-def scores_of(name: str, *Y: np.ndarray, public: Public = LAPLACE) -> dict:
+def scores_of(name: str, *Y: np.ndarray, public: PublicParameters = LAPLACE) -> dict:
     return {score.name: score for score in auditor(*Y, public=public).run(name)}
 
 
-def test_an_accuracy_tells_its_deterioration_beside():
+def test_run_accuracy_also_returns_deterioration():
     draws = [noisy(seed, b=0.3) for seed in (1, 2, 3)]
     found = scores_of("knn_accuracy", *draws)
     accuracy, change = found["knn_accuracy"], found["knn_accuracy.deterioration"]
@@ -222,7 +232,7 @@ def test_an_accuracy_tells_its_deterioration_beside():
     assert same.value == 0.0 and same.low < 0 < same.high
 
 
-def test_the_best_accuracy_is_that_of_the_best_classifier_less_surely():
+def test_best_accuracy_equals_best_classifier_with_wider_interval():
     one = auditor(noisy(1, b=0.3), noisy(2, b=0.3), public=replace(LAPLACE, facts=MOMENTS))
     each = {name: one.run(name)[0] for name in CLASSIFIERS}
     (best,) = one.run("best_accuracy")
@@ -235,16 +245,16 @@ def test_the_best_accuracy_is_that_of_the_best_classifier_less_surely():
     assert METRICS[best.candidate].who in best.sentence
 
 
-def test_the_best_of_those_that_apply():
+def test_best_accuracy_without_moments_uses_applicable_classifiers():
     (best,) = scores_of("best_accuracy", noisy(1), public=LAPLACE).values()  # no moments
     assert (best.low, best.high) == pytest.approx(wilson(best.value, 80, 1 - 0.05 / 3))
 
 
-def test_the_steward_of_an_audit_has_the_leaked_map():
-    M = haar(4, rng(20))
-    secret = Public("rotation", "rotated", tuple("abcd"), preserves_distances=True)
+def test_run_accuracy_secret_map_uses_leaked_map():
+    M = random_orthogonal(4, rng(20))
+    secret = PublicParameters("rotation", "rotated", tuple("abcd"), preserves_distances=True)
     known = replace(secret, centre=np.zeros(4), loadings=M)
     one = auditor(truth().X)
-    one.draws = (Draw(truth().X @ M, secret, leak=known),)
+    one.draws = (ReleaseDraw(truth().X @ M, secret, leaked_map=known),)
     found = {score.name: score for score in one.run("knn_accuracy")}
     assert found["knn_accuracy"].value == found["knn_accuracy"].original

@@ -12,19 +12,19 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.stats import wasserstein_distance
 from sklearn.metrics import adjusted_rand_score
 
-from ppdm_core.metrics import METRICS, Compared, _neighbourhoods, _pairs
+from ppdm_core.metrics import METRICS, ReleaseComparison, _neighbourhoods, _pairs
 from ppdm_core.metrics.adjusted_rand import adjusted_rand
 from ppdm_core.metrics.cluster_f_measure import f_measure
 from ppdm_core.model.errors import Defect, NotApplicable
-from ppdm_core.model.release import Public, Response
+from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical
 from ppdm_core.numerics import neighbours as nearest_module
-from ppdm_core.numerics.neighbours import nearest
+from ppdm_core.numerics.neighbours import find_nearest
 
-COPY = Public("copy", "original", ("x0", "x1"))
-EMBEDDED = Public("layout", "embedded", ("a", "b"))
-PAIRS = ("distance_loss", "distance_correlation", "stress")
-ONE_ROW_EACH = (*PAIRS, "neighbourhood_preservation", "adjusted_rand")
+COPY = PublicParameters("copy", "original", ("x0", "x1"))
+EMBEDDED = PublicParameters("layout", "embedded", ("a", "b"))
+PAIR_METRICS = ("distance_loss", "distance_correlation", "stress")
+ONE_ROW_EACH = (*PAIR_METRICS, "neighbourhood_preservation", "adjusted_rand")
 SAME_COLUMNS = ("column_distance", "correlation_error")
 
 
@@ -36,9 +36,9 @@ def codes(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int32)
 
 
-def value(name: str, X, Y, label=None, public: Public = COPY, **given) -> float:
+def value(name: str, X, Y, label=None, public: PublicParameters = COPY, **given) -> float:
     label = np.zeros(len(X), dtype=np.int32) if label is None else label
-    return METRICS[name].measure(Compared(X, label, Y, public, **given)).value
+    return METRICS[name].measure(ReleaseComparison(X, label, Y, public, **given)).value
 
 
 LINE = np.array([[0.0], [3.0], [3.0], [9.0]])
@@ -56,8 +56,8 @@ def test_stress_by_hand():
     # Sums: before^2 171, after^2 75, product 105; what is left is 171 - 105^2 / 75 = 24.
     assert value("stress", LINE, MOVED) == pytest.approx(math.sqrt(24 / 171))
     # Everybody equally far: the product is the sum 27 of the distances, 171 - 27^2 / 6 = 49.5.
-    compared = Compared(LINE, codes(0, 0, 0, 0), MOVED, COPY)
-    assert METRICS["stress"].baseline(compared) == pytest.approx(math.sqrt(49.5 / 171))
+    comparison = ReleaseComparison(LINE, codes(0, 0, 0, 0), MOVED, COPY)
+    assert METRICS["stress"].baseline(comparison) == pytest.approx(math.sqrt(49.5 / 171))
     assert value("stress", LINE, 7.0 * LINE) == 0.0
     assert value("stress", LINE, 0.0 * LINE) == 1.0
 
@@ -74,29 +74,29 @@ def test_distance_correlation_by_hand():
     assert value("distance_correlation", LINE, 0.0 * LINE) == 0.0
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_pairs_are_sampled_where_there_are_many(name, monkeypatch):
+@pytest.mark.parametrize("name", PAIR_METRICS)
+def test_pair_metrics_many_pairs_sampled(name, monkeypatch):
     X = rng(1).normal(0.0, 1.0, (60, 3))
     Y = X + rng(2).normal(0.0, 0.5, X.shape)
     exact = value(name, X, Y)
-    monkeypatch.setattr(_pairs, "PAIRS", 1_500)
+    monkeypatch.setattr(_pairs, "MAX_PAIRS", 1_500)
     assert value("distance_loss", X, 0.7 * X) == pytest.approx(0.3)
     sampled = value(name, X, Y)
     assert sampled == pytest.approx(exact, rel=0.1)
     assert sampled != exact
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_without_some_records_only_pairs_of_the_others_count(name):
+@pytest.mark.parametrize("name", PAIR_METRICS)
+def test_recompute_without_records_equals_measure_of_rest(name):
     X = rng(3).normal(0.0, 1.0, (30, 2))
     Y = X + rng(4).normal(0.0, 0.3, X.shape)
     keep = np.arange(30) % 3 > 0
-    measured = METRICS[name].measure(Compared(X, np.zeros(30, dtype=np.int32), Y, COPY))
-    assert measured.on(keep) == pytest.approx(value(name, X[keep], Y[keep]))
+    measured = METRICS[name].measure(ReleaseComparison(X, np.zeros(30, dtype=np.int32), Y, COPY))
+    assert measured.recompute(keep) == pytest.approx(value(name, X[keep], Y[keep]))
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_equal_records_have_no_distances(name):
+@pytest.mark.parametrize("name", PAIR_METRICS)
+def test_pair_metrics_equal_records_not_applicable(name):
     with pytest.raises(NotApplicable, match="two records that differ"):
         value(name, np.ones((3, 1)), LINE[:3])
 
@@ -110,7 +110,7 @@ def test_neighbourhood_preservation_by_hand(monkeypatch):
     assert value("neighbourhood_preservation", X, Y) == 0.5
 
 
-def naive_kept(X: np.ndarray, Y: np.ndarray, k: int) -> float:
+def compute_naive_preservation(X: np.ndarray, Y: np.ndarray, k: int) -> float:
     """Equation 10 with sets, where nothing ties."""
     kept = []
     for i in range(len(X)):
@@ -122,7 +122,7 @@ def naive_kept(X: np.ndarray, Y: np.ndarray, k: int) -> float:
     return float(sum(kept) / len(kept))
 
 
-def naive_compactness(Y: np.ndarray, label: np.ndarray, k: int) -> float:
+def compute_naive_compactness(Y: np.ndarray, label: np.ndarray, k: int) -> float:
     """Equations 11 and 12, with the mean over classes."""
     per_class = []
     for one in sorted(set(label.tolist())):
@@ -135,59 +135,61 @@ def naive_compactness(Y: np.ndarray, label: np.ndarray, k: int) -> float:
 
 
 @pytest.mark.parametrize("tile", [None, 7])
-def test_neighbourhoods_agree_with_naive_formulas(tile, monkeypatch):
+def test_neighbourhood_metrics_equal_naive_formulas(tile, monkeypatch):
     if tile:
-        monkeypatch.setattr(nearest_module, "ROWS", tile)
-        monkeypatch.setattr(nearest_module, "COLUMNS", 41)
+        monkeypatch.setattr(nearest_module, "TILE_ROWS", tile)
+        monkeypatch.setattr(nearest_module, "TILE_COLUMNS", 41)
     X = rng(5).normal(0.0, 1.0, (90, 3))
     label = codes(*([0] * 60 + [1] * 25 + [2] * 5))
     Y = X[:, :2] + rng(6).normal(0.0, 0.4, (90, 2))
-    assert value("neighbourhood_preservation", X, Y) == pytest.approx(naive_kept(X, Y, 10))
-    found = METRICS["class_compactness"].measure(Compared(X, label, Y, EMBEDDED))
-    assert found.value == pytest.approx(naive_compactness(Y, label, 10))
-    original = METRICS["class_compactness"].original(Compared(X, label, Y, EMBEDDED))
-    assert original == pytest.approx(naive_compactness(X, label, 10))
+    assert value("neighbourhood_preservation", X, Y) == pytest.approx(
+        compute_naive_preservation(X, Y, 10)
+    )
+    found = METRICS["class_compactness"].measure(ReleaseComparison(X, label, Y, EMBEDDED))
+    assert found.value == pytest.approx(compute_naive_compactness(Y, label, 10))
+    original = METRICS["class_compactness"].original(ReleaseComparison(X, label, Y, EMBEDDED))
+    assert original == pytest.approx(compute_naive_compactness(X, label, 10))
 
 
-def test_every_class_counts_alike_and_small_ones_cannot_reach_one():
+def test_class_compactness_small_class_equal_weight_below_one():
     X = np.vstack([rng(7).normal(0.0, 0.1, (30, 2)), rng(8).normal(9.0, 0.1, (6, 2))])
     label = codes(*[0] * 30, *[1] * 6)
     # Six of a class have five of it beside them, and five others among their ten nearest.
     assert value("class_compactness", X, X, label) == pytest.approx((1.0 + 0.5) / 2)
-    chance = METRICS["class_compactness"].baseline(Compared(X, label, X, COPY))
+    chance = METRICS["class_compactness"].baseline(ReleaseComparison(X, label, X, COPY))
     assert chance == pytest.approx((29 / 35 + 5 / 35) / 2)
 
 
-def test_ties_of_the_original_cost_nothing():
+def test_neighbourhood_preservation_ties_in_original_no_loss():
     """Whole numbers with duplicates: a copy keeps all, also with its ties broken by a hair."""
     X = rng(9).integers(0, 3, (80, 2)).astype(np.float64)
     assert value("neighbourhood_preservation", X, X) == 1.0
     hair = X + rng(10).normal(0.0, 1e-4, X.shape)
     assert value("neighbourhood_preservation", X, hair) == 1.0
-    assert naive_kept(X, hair, 10) < 0.9  # which goes by places in the table
+    assert compute_naive_preservation(X, hair, 10) < 0.9  # which goes by places in the table
 
 
-def test_a_release_in_one_place_keeps_no_more_than_lots():
+def test_neighbourhood_metrics_all_rows_equal_baseline():
     X = rng(11).normal(0.0, 1.0, (61, 2))
     assert value("neighbourhood_preservation", X, 0.0 * X) == pytest.approx(10 / 60)
     label = codes(*[0] * 31, *[1] * 30)
-    compared = Compared(X, label, 0.0 * X, COPY)
+    comparison = ReleaseComparison(X, label, 0.0 * X, COPY)
     metric = METRICS["class_compactness"]
-    assert metric.measure(compared).value == pytest.approx(metric.baseline(compared))
+    assert metric.measure(comparison).value == pytest.approx(metric.baseline(comparison))
 
 
-def test_ties_in_the_release_share_the_places():
+def test_count_preserved_ties_in_release_share_places():
     # Asked: 0, two neighbours; before 1 and 2. After, 1 is nearest and 2, 3, 4 tie for one place.
     X = np.array([[0.0], [1.0], [2.0], [50.0], [60.0]])
     Y = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 1.0], [0.0, -1.0], [-1.0, 0.0]])
-    (before,), (after,) = (list(nearest(Z[:1], Z, 2, np.array([0]))) for Z in (X, Y))
-    assert _neighbourhoods.kept_of(before, after, 5).tolist() == pytest.approx([1 + 1 / 3])
+    (before,), (after,) = (list(find_nearest(Z[:1], Z, 2, np.array([0]))) for Z in (X, Y))
+    assert _neighbourhoods.count_preserved(before, after, 5).tolist() == pytest.approx([1 + 1 / 3])
 
 
-def test_nearest_is_exhaustive_search():
+def test_nearest_equals_exhaustive_search():
     A, B = rng(12).normal(0.0, 1.0, (300, 4)), rng(13).normal(0.0, 1.0, (5_000, 4))
     expected = np.argsort(cdist(A, B), axis=1)[:, :6]
-    found = list(nearest(A, B, 6))
+    found = list(find_nearest(A, B, 6))
     assert np.array_equal(np.concatenate([n.column for n in found]).reshape(300, 6), expected)
     assert all((near.weight == 1).all() for near in found)
 
@@ -199,7 +201,7 @@ def test_f_measure_by_hand():
     assert f_measure(label, cluster) == pytest.approx((6 / 7 + 8 / 9) / 2)
 
 
-def test_clusterings_agree_with_independent_formulas():
+def test_cluster_metrics_equal_independent_formulas():
     random = rng(14)
     for _ in range(20):
         label, cluster = random.integers(0, 4, 50), random.integers(0, 3, 50)
@@ -224,43 +226,43 @@ def test_adjusted_rand_by_hand():
     assert adjusted_rand(one, (one + 1) % 3) == 1.0  # names of clusters do not matter
 
 
-def test_clusters_of_groups_that_lie_apart_are_found():
+def test_cluster_metrics_separated_groups_perfect():
     X = np.vstack([rng(15 + i).normal(10.0 * i, 0.3, (25, 2)) for i in range(3)])
     label = np.repeat(np.arange(3, dtype=np.int32), 25)
     Y = X @ np.array([[0.0, 1.0], [-1.0, 0.0]])
-    compared = Compared(X, label, Y, EMBEDDED)
-    assert METRICS["cluster_f_measure"].measure(compared).value == 1.0
-    assert METRICS["adjusted_rand"].measure(compared).value == 1.0
+    comparison = ReleaseComparison(X, label, Y, EMBEDDED)
+    assert METRICS["cluster_f_measure"].measure(comparison).value == 1.0
+    assert METRICS["adjusted_rand"].measure(comparison).value == 1.0
     # One cluster: a third of all is the class, F1 = 2/3 / (1 + 1/3).
-    assert METRICS["cluster_f_measure"].baseline(compared) == pytest.approx(0.5)
-    shuffled = Compared(X, label, rng(18).permutation(Y), EMBEDDED)
+    assert METRICS["cluster_f_measure"].baseline(comparison) == pytest.approx(0.5)
+    shuffled = ReleaseComparison(X, label, rng(18).permutation(Y), EMBEDDED)
     assert abs(METRICS["adjusted_rand"].measure(shuffled).value) < 0.15
 
 
 def test_column_distance_by_hand():
     X = np.array([[0.0, 0.0, 7.0], [1.0, 10.0, 7.0], [2.0, 20.0, 7.0], [4.0, 40.0, 7.0]])
     Y = X + np.array([1.0, 0.0, 5.0])  # a quarter of the first range; the third does not vary
-    found = METRICS["column_distance"].measure(Compared(X, codes(0, 0, 0, 0), Y, COPY))
+    found = METRICS["column_distance"].measure(ReleaseComparison(X, codes(0, 0, 0, 0), Y, COPY))
     assert found.value == pytest.approx((0.25 + 0.0) / 2)
     assert found.notes == pytest.approx({"worst_column": 0.25})
     assert value("column_distance", X, X[::-1]) == 0.0  # the same spread
     # Everybody at the mean 1.75: 1.75, 0.75, 0.25 and 2.25 away, mean 1.25 of a range of 4.
-    base = METRICS["column_distance"].baseline(Compared(X, codes(0, 0, 0, 0), X, COPY))
+    base = METRICS["column_distance"].baseline(ReleaseComparison(X, codes(0, 0, 0, 0), X, COPY))
     assert base == pytest.approx(1.25 / 4)
 
 
 @pytest.mark.parametrize("m", [40, 57])
-def test_column_distance_agrees_with_scipy(m):
+def test_column_distance_equals_scipy(m):
     X, Y = rng(19).normal(0.0, 1.0, (40, 2)), rng(20).normal(0.5, 2.0, (m, 2))
     source = None if m == 40 else np.arange(m) % 40
     measured = METRICS["column_distance"].measure(
-        Compared(X, np.zeros(40, dtype=np.int32), Y, COPY, source=source)
+        ReleaseComparison(X, np.zeros(40, dtype=np.int32), Y, COPY, source=source)
     )
     keep = np.arange(40) % 5 > 0
     rows = keep if source is None else keep[source]
     for some, these, found in (
         (slice(None), slice(None), measured.value),
-        (keep, rows, measured.on(keep)),
+        (keep, rows, measured.recompute(keep)),
     ):
         expected = [
             wasserstein_distance(X[some, j], Y[these, j]) / np.ptp(X[:, j]) for j in range(2)
@@ -273,7 +275,7 @@ def test_correlation_error_by_hand():
     X = np.column_stack([x, x, [1.0, -2.0, 1.0]])  # correlations 1, 0, 0
     Y = np.column_stack([x, -x, x])  # -1, 1, -1
     assert value("correlation_error", X, Y) == pytest.approx((2 + 1 + 1) / 3)
-    base = METRICS["correlation_error"].baseline(Compared(X, codes(0, 0, 0), Y, COPY))
+    base = METRICS["correlation_error"].baseline(ReleaseComparison(X, codes(0, 0, 0), Y, COPY))
     assert base == pytest.approx(1 / 3)
     constant = np.column_stack([x, np.zeros(3), x])  # 0, 1, 0
     assert value("correlation_error", X, constant) == pytest.approx((1 + 1 + 0) / 3)
@@ -284,53 +286,53 @@ def test_correlation_error_by_hand():
 COLUMN = Categorical("c", ("a", "b"), missing=True)
 
 
-def answered(C: np.ndarray, answers: np.ndarray, gamma: float = 2.0) -> Compared:
-    public = Public("answers", "original", (), responses=(Response(COLUMN, gamma),))
+def make_answers(C: np.ndarray, answers: np.ndarray, gamma: float = 2.0) -> ReleaseComparison:
+    public = PublicParameters("answers", "original", (), responses=(Response(COLUMN, gamma),))
     X = np.zeros((len(C), 0))
     label = np.zeros(len(C), dtype=np.int32)
-    return Compared(X, label, X, public, C=C[:, None], answers=answers[:, None])
+    return ReleaseComparison(X, label, X, public, C=C[:, None], released_codes=answers[:, None])
 
 
 def test_frequency_error_by_hand():
     # True: 6 a, 1 b, 1 missing. Released: 4, 2, 2. With gamma 2 and 3 cells, p = 1/2, q = 1/4:
     # the estimate is (1/2 - 1/4) / (1/4) = 1 for a, and 0 for the others.
     C, answers = codes(*[0] * 6, 1, -1), codes(*[0] * 4, 1, 1, -1, -1)
-    found = METRICS["frequency_error"].measure(answered(C, answers))
+    found = METRICS["frequency_error"].measure(make_answers(C, answers))
     assert found.value == pytest.approx((1 / 4 + 1 / 8 + 1 / 8) / 2)
     assert found.notes["as_released"] == pytest.approx((1 / 4 + 1 / 8 + 1 / 8) / 2)
-    base = METRICS["frequency_error"].baseline(answered(C, answers))
+    base = METRICS["frequency_error"].baseline(make_answers(C, answers))
     assert base == pytest.approx((3 / 4 - 1 / 3) / 2 + 2 * (1 / 3 - 1 / 8) / 2)
 
 
-def test_the_estimator_counts_better_than_counting():
+def test_frequency_error_unbiased_estimate_below_raw_counts():
     random = rng(21)
     C = random.choice([0, 1, -1], p=[0.8, 0.15, 0.05], size=20_000).astype(np.int32)
-    is_kept = random.random(20_000) < 0.5  # gamma 2 of 3 cells
+    is_true_cell = random.random(20_000) < 0.5  # gamma 2 of 3 cells
     other = (C + 1 + random.integers(1, 3, 20_000)) % 3 - 1
-    found = METRICS["frequency_error"].measure(answered(C, np.where(is_kept, C, other)))
+    found = METRICS["frequency_error"].measure(make_answers(C, np.where(is_true_cell, C, other)))
     assert found.value < 0.05 < 0.2 < found.notes["as_released"]
 
 
-def test_what_does_not_apply_says_why():
+def test_release_metrics_not_applicable_names_reason():
     X = rng(22).normal(0.0, 1.0, (20, 2))
     label = codes(*[0, 1] * 10)
-    made_of_some = Compared(X, label, X, COPY, source=np.arange(20))
+    made_of_some = ReleaseComparison(X, label, X, COPY, source=np.arange(20))
     for name in ONE_ROW_EACH:
         with pytest.raises(NotApplicable, match="one released row for each record"):
             METRICS[name].measure(made_of_some)
     for name in SAME_COLUMNS:
         with pytest.raises(NotApplicable, match="columns of the original"):
-            METRICS[name].measure(Compared(X, label, X, EMBEDDED))
+            METRICS[name].measure(ReleaseComparison(X, label, X, EMBEDDED))
     with pytest.raises(NotApplicable, match="categorical columns"):
-        METRICS["frequency_error"].measure(Compared(X, label, X, COPY))
+        METRICS["frequency_error"].measure(ReleaseComparison(X, label, X, COPY))
     for name in ("class_compactness", "cluster_f_measure"):
         with pytest.raises(NotApplicable, match="each with a label"):
-            METRICS[name].measure(Compared(X, label - 1, X, COPY))
+            METRICS[name].measure(ReleaseComparison(X, label - 1, X, COPY))
 
 
 @pytest.mark.parametrize("name", [*ONE_ROW_EACH, *SAME_COLUMNS, "class_compactness"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_values_that_are_not_finite_and_misaligned_tables_are_an_error(name, bad):
+def test_measure_not_finite_or_misaligned_raises_defect(name, bad):
     X = rng(23).uniform(0, 1, (10, 2))
     broken = X.copy()
     broken[3, 1] = bad
@@ -341,10 +343,10 @@ def test_values_that_are_not_finite_and_misaligned_tables_are_an_error(name, bad
         value(name, X, X[:9])
 
 
-def test_pairs_are_those_of_scipy():
+def test_choose_pairs_few_records_equals_scipy():
     X = rng(24).normal(0.0, 1.0, (12, 3))
-    i, j = _pairs.chosen(12, rng())
+    i, j = _pairs.choose_pairs(12, rng())
     assert list(zip(i.tolist(), j.tolist(), strict=True)) == list(
         itertools.combinations(range(12), 2)
     )
-    assert _pairs.lengths(X, i, j) == pytest.approx(pdist(X))
+    assert _pairs.pair_distances(X, i, j) == pytest.approx(pdist(X))
