@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager
 
 import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import peak
-from ppdm_core.audit.runner import Auditor, audit_names
-from ppdm_core.audit.simulation import Draw, Truth
-from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.errors import NotApplicable
+from ppdm_core.audit.draws import collect_inputs, draw_releases
+from ppdm_core.audit.runner import Auditor, choose_audits, run_audit
+from ppdm_core.model.arrays import Floats
 from ppdm_core.model.policy import Attacker, Policy
-from ppdm_core.model.rows import ArrayRows, gathered
+from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import make_sanitizer
 
 MOST_GB, MOST_MINUTES = 3.0, 3.0
@@ -33,7 +32,7 @@ SMALL = ("transform_inverse", "record_linkage")
 @contextmanager
 def compared(small: bool) -> Iterator[list[Comparison]]:
     n, d = (100, 3) if small else (100_000, 20)
-    names = SMALL if small else audit_names(Policy(required=(), limits={}))
+    names = SMALL if small else choose_audits(Policy(required=(), limits={}))
     rows = table(n, d)
     start = time.perf_counter()
     memory = peak(audited, n, d, names)
@@ -43,7 +42,7 @@ def compared(small: bool) -> Iterator[list[Comparison]]:
             "audit",
             Side(
                 f"{len(names)} audits of {n:,} x {d}, pca_laplace, 1 draw",
-                lambda: run(auditor(rows), names),
+                lambda: run(make_auditor(rows), names),
             ),
             Side(
                 f"scikit-learn NearestNeighbors, brute, {PEOPLE:,} people",
@@ -69,39 +68,33 @@ def table(n: int, d: int) -> ArrayRows:
     return ArrayRows(schema, 1.0 / (1.0 + np.exp(-Z / 2)), (Z[:, 0] > 0).astype(np.int32), key)
 
 
-def auditor(rows: ArrayRows) -> Auditor:
-    """One draw of everybody, and splits as a release has them."""
-    policy = Policy(required=(), limits={}, attacker=Attacker(known_records=40, sample_share=0.01))
-    rng = np.random.default_rng(2)
-    everybody = drawn(rows, np.arange(rows.n), 0)
-    splits = []
-    for number in range(policy.splits):
-        members = np.sort(rng.permutation(rows.n)[: rows.n // 2])
-        splits.append(replace(drawn(rows, members, 1 + number), source=members, members=members))
-    truth = Truth(rows.whole.X, rows.whole.label, rows.schema)
-    return Auditor(truth, [everybody], policy, b"benchmark", splits)
-
-
-def drawn(rows: ArrayRows, records: Ints, number: int) -> Draw:
-    whole = rows.whole
-    part = ArrayRows(rows.schema, whole.X[records], whole.label[records], whole.key[records])
+def make_auditor(rows: ArrayRows) -> Auditor:
+    """Draw one release of all records, and halves as a release has them."""
+    policy = Policy(
+        required=(),
+        limits={},
+        attacker=Attacker(known_records=40, sample_share=0.01),
+        shadow_draws=1,
+    )
     method = make_sanitizer("pca_laplace", {"b": 0.3, "basis": "private"})
-    released = method.sanitize(part, Noise(bytes([number]) * 32), method.fit(part))
-    return Draw(gathered(released.rows.blocks(), part.n).X, released.public)
+    fitted = {**method.fit(rows), "scaling": fit_scaling(rows, "none").as_dict()}
+    draws = draw_releases(
+        rows, method, Noise(bytes(32)), fitted, policy, scope=("benchmark",), refit_halves=True
+    )
+    inputs = collect_inputs(rows, draws, row_aligned=True)
+    return Auditor(inputs.original, inputs.draws, policy, b"benchmark", inputs.halves)
 
 
-def run(audit: Auditor, names: tuple[str, ...]) -> None:
-    """On one thread of BLAS, like the process that attacks."""
+def run(auditor: Auditor, names: tuple[str, ...]) -> None:
+    """Run audits on one thread of BLAS, like the attack process."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, "blas"):
-        for name in names:
-            with suppress(NotApplicable):
-                audit.run(name)
+        run_audit(auditor.run_one, names)
 
 
 def audited(n: int, d: int, names: tuple[str, ...]) -> None:
-    run(auditor(table(n, d)), names)
+    run(make_auditor(table(n, d)), names)
 
 
 def brute(X: Floats) -> None:

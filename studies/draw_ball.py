@@ -19,7 +19,7 @@ import numpy as np
 from ppdm_core.miners.noise_aware import NoiseAware
 from ppdm_core.miners.radius_knn import RadiusKNN
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from studies.draw_mining import FOLDER, bare
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Scene:
     X: Floats  # (n, 2) records
     Z: Floats  # (n, 2) the release
     label: Ints
-    public: Public
+    public: PublicParameters
 
     @cached_property
     def ball(self) -> RadiusKNN:
@@ -68,7 +68,9 @@ def made() -> Scene:
         for centre, shape, size in zip(((-0.4, -0.3), QUERY), shapes, SIZES, strict=True)
     ]
     X = np.vstack(clouds)
-    public = Public("made", "components", ("x", "y"), law="laplace", scales=np.array([B, B]))
+    public = PublicParameters(
+        "made", "components", ("x", "y"), law="laplace", scales=np.array([B, B])
+    )
     return Scene(X, X + rng.laplace(0.0, B, X.shape), label, public)
 
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.simulation import ReleaseDraw, EarlierReleases, OriginalTable
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import EarlierRows
 from ppdm_core.model.policy import Attacker, Policy

@@ -17,7 +17,7 @@ import numpy as np
 
 from ppdm_core.miners import MINERS
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.linear_map import project
@@ -52,7 +52,7 @@ MOST = 2_000  # records of an unbalanced table
 class Exam:
     """A release, and records to classify with it."""
 
-    public: Public
+    public: PublicParameters
     rows: Floats
     codes: Ints
     clean: Floats  # the rows' records, without noise

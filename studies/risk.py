@@ -10,24 +10,24 @@ import csv
 import gzip
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.simulation import Draw, Truth
+from ppdm_core.audit.draws import collect_inputs, draw_releases
+from ppdm_core.audit.runner import Auditor, run_audit
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Effort, Policy
-from ppdm_core.model.rows import ArrayRows, Rows, concatenate
+from ppdm_core.model.rows import ArrayRows, Rows, concatenate_blocks
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.model.score import Score
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import Sanitizer, make_sanitizer
 
+STUDY_KEY = bytes(32)  # public tables need no secret
 ATTACKER = Attacker(known_records=40, sample_share=0.1, epsilon=0.1)
 MOST_ROWS = 700
 MOST_WORDS = 45  # Adult's countries
@@ -66,23 +66,17 @@ class Release:
         return make_sanitizer(self.method, self.parameters)
 
 
-@dataclass(frozen=True)
-class Found:
-    scores: dict[str, Score] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)  # attack: why
-
-
-def audited(release: Release, names: Sequence[str], folder: Path | None = None) -> Found:
-    auditor, found = make_auditor(release, folder or data_folder(), names), Found()
-    for name in names:
-        try:
-            found.scores.update({score.name: score for score in auditor.run(name)})
-        except NotApplicable as why:
-            found.skipped[name] = str(why)
-    return found
+def audit_release(
+    release: Release, names: Sequence[str], folder: Path | None = None
+) -> dict[str, Score]:
+    """Run some audits on draws of a release, and return the scores by name."""
+    auditor = make_auditor(release, folder or data_folder(), names)
+    report = run_audit(auditor.run_one, names)
+    return {score.name: score for score in report.scores}
 
 
 def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> Auditor:
+    """Draw a release of a public table as the pipeline does, and return its auditor."""
     sanitizer = release.sanitizer
     rows = load(folder, release.table, sanitizer.accepts)
     # A release draws these with the key; here every fifth record will do.
@@ -90,39 +84,31 @@ def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> A
     aside, kept = only(rows, np.flatnonzero(is_aside)), only(rows, np.flatnonzero(~is_aside))
     learned = aside if aside.n else kept
     scaling = fit_scaling(learned, sanitizer.scale)
-    whole = in_memory(scaling.apply(kept))
+    scaled = in_memory(scaling.apply(kept))
     fitted = {**sanitizer.fit(scaling.apply(learned)), "scaling": scaling.as_dict()}
-    draws = [draw(sanitizer, whole, fitted, bytes([k]) * 32) for k in range(release.draws)]
-    if sanitizer.row_aligned:
-        draws = [replace(one, source=None) for one in draws]
-    splits = [half(sanitizer, whole, fitted, aside.n == 0, k) for k in range(release.splits)]
-    policy = Policy(tuple(names), {}, release.attacker, effort=release.effort)
-    truth = Truth(whole.whole.X, whole.whole.label, whole.schema, whole.whole.C)
-    return Auditor(truth, draws, policy, b"risk", splits)
-
-
-def half(
-    sanitizer: Sanitizer, rows: ArrayRows, fitted: dict[str, Any], refit: bool, k: int
-) -> Draw:
-    """What is learned from released records is learned from the half again."""
-    members = np.sort(np.random.default_rng(k).permutation(rows.n)[: rows.n // 2])
-    part = only(rows, members, record=members)
-    if refit and sanitizer.learns:
-        fitted = {**sanitizer.fit(part), "scaling": fitted["scaling"]}
-    return replace(draw(sanitizer, part, fitted, bytes([100 + k]) * 32), members=members)
-
-
-def draw(sanitizer: Sanitizer, rows: ArrayRows, fitted: dict[str, Any], key: bytes) -> Draw:
-    noise = Noise(key)
-    released = sanitizer.sanitize(rows, noise, fitted)
-    made, public = in_memory(released.rows).whole, released.public
-    secret = sanitizer.leaked(rows.schema, noise, fitted)
-    leak = secret and replace(public, centre=secret[0], loadings=secret[1])
-    return Draw(made.X, public, made.record, made.C, leak=leak)
+    policy = Policy(
+        tuple(names),
+        {},
+        release.attacker,
+        shadow_draws=release.draws,
+        splits=release.splits,
+        effort=release.effort,
+    )
+    draws = draw_releases(
+        scaled,
+        sanitizer,
+        Noise(STUDY_KEY),
+        fitted,
+        policy,
+        scope=("study",),
+        refit_halves=aside.n == 0,
+    )
+    inputs = collect_inputs(scaled, draws, row_aligned=sanitizer.row_aligned)
+    return Auditor(inputs.original, inputs.draws, policy, b"risk", inputs.halves)
 
 
 def in_memory(rows: Rows) -> ArrayRows:
-    whole = concatenate(list(rows.blocks()), 0)
+    whole = concatenate_blocks(list(rows.blocks()), 0)
     return ArrayRows(rows.schema, whole.X, whole.label, whole.key, whole.C, whole.record)
 
 

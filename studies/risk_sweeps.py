@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ppdm_core.model.score import Score
-from studies.risk import ATTACKER, Release, audited
+from studies.risk import ATTACKER, Release, audit_release
 
 ACCURACY = "knn_accuracy"
 Point = tuple[float, float, float, float]  # value, low, high, baseline
@@ -26,7 +26,7 @@ class Sweep:
     def figures(self) -> dict[str, list[Point | None]]:
         """For each score its points, None where the attack does not apply."""
         attacks = [*dict.fromkeys(name.split(".")[0] for name in self.scores), ACCURACY]
-        found = [audited(self.at(value), attacks).scores for value in self.values]
+        found = [audit_release(self.at(value), attacks) for value in self.values]
         return {
             name: [told(scores.get(name)) for scores in found] for name in (*self.scores, ACCURACY)
         }

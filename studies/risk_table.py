@@ -14,7 +14,7 @@ from typing import Any
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.model.attacker import Goal
 from ppdm_core.model.score import Score
-from studies.risk import Release, audited
+from studies.risk import Release, audit_release
 
 NUMBERS = ("pima", "pendigits_train", "wdbc")  # tables for methods of numbers
 WITH_WORDS = ("adult", "breast_cancer_wisconsin", "pima")  # and for those that take categories
@@ -86,7 +86,7 @@ def cell(scores: Iterable[Score]) -> str:
 
 def column(method: str, parameters: Mapping[str, Any]) -> dict[str, str]:
     found = [
-        audited(Release(method, parameters, table), list(ATTACKS)).scores
+        audit_release(Release(method, parameters, table), list(ATTACKS))
         for table in tables_for(method)
     ]
     return {

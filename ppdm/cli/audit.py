@@ -14,12 +14,13 @@ from ppdm.cli.console import WIDTH, wrap_item
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput, PpdmError, Refused, Undecided
+from ppdm_core.model.reasons import Skip
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.model.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
     from ppdm.cli.table_audit import AuditedFiles
-    from ppdm_core.two_tables.comparison import Case
+    from ppdm_core.two_tables.comparison import TableComparison
 
 ERRORS: dict[Outcome, type[PpdmError] | None] = {"PASS": None, "REVIEW": Undecided, "FAIL": Refused}
 TABLE_COLUMNS = ("attack", "metric", "value", "interval", "baseline", "n")
@@ -75,7 +76,7 @@ def parse_number_or_file(option: str, given: str | None) -> str | float | None:
 
 def build_result(
     files: AuditedFiles,
-    case: Case,
+    case: TableComparison,
     report: AuditReport,
     outcome: Outcome,
     findings: tuple[Finding, ...],
@@ -90,12 +91,12 @@ def build_result(
         "records": len(case.truth.X),
         "columns": list(case.truth.schema.names),
         "left_out": dict(case.left_out),
-        "taken_for": dict(case.taken),
-        "control_left_out": case.insiders,
+        "taken_for": dict(case.matched),
+        "control_left_out": case.control_overlap,
         "scores": [score_as_dict(score) for score in report.scores],
-        "skipped": dict(report.skipped),
+        "skipped": format_skips(report.skipped),
         "failed": dict(report.failed),
-        "not_run": dict(report.reasons),
+        "not_run": format_skips(report.not_run),
         "verdict": outcome,
         "findings": [asdict(finding) for finding in findings],
     }
@@ -132,7 +133,7 @@ def split_name(score: Score) -> tuple[str | None, str | None, str]:
 
 def format_result(
     files: AuditedFiles,
-    case: Case,
+    case: TableComparison,
     report: AuditReport,
     outcome: Outcome,
     findings: tuple[Finding, ...],
@@ -147,8 +148,8 @@ def format_result(
     ):
         yield from wrap_item(sentence)
     yield from format_reasons("Left out", case.left_out)
-    yield from format_reasons("Not run", report.reasons)
-    yield from format_reasons("Does not apply", report.skipped)
+    yield from format_reasons("Not run", format_skips(report.not_run))
+    yield from format_reasons("Does not apply", format_skips(report.skipped))
     yield from format_reasons("Failed", report.failed)
     yield ""
     yield outcome
@@ -160,26 +161,26 @@ def format_result(
             yield from wrap_item(f"{finding.outcome} {finding.check}{observed}: {why}")
 
 
-def format_heading(files: AuditedFiles, case: Case) -> Iterator[str]:
+def format_heading(files: AuditedFiles, case: TableComparison) -> Iterator[str]:
     """Yield what is compared: tables, columns, alignment and control."""
     d, s = len(case.truth.schema.numeric), case.draw.Y.shape[1]
     space = f"{d} columns in common" if case.is_common else f"{d} columns against {s} others"
-    outside = 0 if case.everybody is None else len(case.everybody.X) - len(case.truth.X)
+    outside = 0 if case.all_persons is None else len(case.all_persons.X) - len(case.truth.X)
     control = f"{outside:,} records in the control" if outside else "no control"
     alignment = "rows aligned" if case.aligned else "rows not aligned"
     names = f"{Path(files.released).name} against {Path(files.original).name}"
     yield f"{names}: {len(case.truth.X):,} records, {space}, {alignment}, {control}."
     if case.draw.public.preserves_distances:
         yield "The release preserves every distance between records, up to a change of scale."
-    if case.taken:
-        (first, own), *others = case.taken.items()
+    if case.matched:
+        (first, own), *others = case.matched.items()
         more = "".join(f", {name} with {original}" for name, original in others)
         line = f"By its values, column {first} is matched with {own}{more}."
         yield from textwrap.wrap(line, WIDTH, subsequent_indent="  ")
-    if case.insiders == 1:
+    if case.control_overlap == 1:
         yield "1 row of the control is a row of the original, and was left out."
-    elif case.insiders:
-        yield f"{case.insiders:,} rows of the control are rows of the original, and were left out."
+    elif case.control_overlap:
+        yield f"{case.control_overlap:,} rows of the control are rows of the original, and were left out."
 
 
 def choose_scores(scores: tuple[Score, ...], findings: tuple[Finding, ...]) -> list[Score]:
@@ -215,12 +216,16 @@ def pad_cells(row: tuple[str, ...], widths: list[int]) -> list[str]:
     ]
 
 
+def format_skips(skips: Mapping[str, Skip]) -> dict[str, str]:
+    """Return the sentence of each skipped audit."""
+    return {name: skip.sentence for name, skip in skips.items()}
+
+
 def format_reasons(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield one wrapped line for each reason, with all names that have it."""
     grouped: dict[str, list[str]] = {}
     for name, why in reasons.items():
-        why = why.removeprefix(f"The attack {name} ").removeprefix(f"{name} ").rstrip(".")
-        grouped.setdefault(why[0].upper() + why[1:], []).append(name)
+        grouped.setdefault(why, []).append(name)
     for why, names in grouped.items():
-        line = f"{title}: {', '.join(names)}. {why}."
+        line = f"{title}: {', '.join(names)}. {why}"
         yield from textwrap.wrap(line, WIDTH, subsequent_indent="  ")

@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport
-from ppdm_core.two_tables.comparison import Case, make_case
-from ppdm_core.two_tables.runner import SEED, TablesAuditor, informed, to_run
+from ppdm_core.two_tables.comparison import TableComparison, compare_tables
+from ppdm_core.two_tables.runner import (
+    SEED,
+    TableAuditor,
+    add_comparison,
+    choose_table_audits,
+    inform_attacker,
+)
 from ppdm_core.two_tables.tables import Table
-from tasks.audit.attack_process import play
-from tasks.audit.attack_worker import Job
+from tasks.audit.attack_process import run_attacks
+from tasks.audit.attack_worker import AttackJob
 from tasks.progress import log_progress
 
 if TYPE_CHECKING:
@@ -39,41 +45,41 @@ class AuditedFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class TablesJob(Job):
+class TablesJob(AttackJob):
     """A job that carries its tables in the message itself, so that no file holds them."""
 
-    case: Case | None = None
+    comparison: TableComparison | None = None
 
     def shape(self) -> tuple[int, ...]:
-        assert self.case is not None
-        return self.case.truth.X.shape
+        assert self.comparison is not None
+        return self.comparison.truth.X.shape
 
-    def auditor(self) -> Auditor:
-        assert self.case is not None
-        return TablesAuditor(self.case, self.policy, self.seed)
+    def make_auditor(self) -> Auditor:
+        assert self.comparison is not None
+        return TableAuditor(self.comparison, self.policy, self.seed)
 
 
-def audit_files(files: AuditedFiles, policy: Policy) -> tuple[Case, AuditReport]:
+def audit_files(files: AuditedFiles, policy: Policy) -> tuple[TableComparison, AuditReport]:
     """Read the files and run every attack that they allow; return the comparison and the report."""
     log_progress("reading the files")
-    case = read_case(files)
+    comparison = read_comparison(files)
     known = files.known if isinstance(files.known, float) else None
     sample = files.sample if isinstance(files.sample, float) else None
-    policy = replace(policy, attacker=informed(policy.attacker, case, known, sample))
-    names, reasons = to_run(case, policy)
-    job = TablesJob("", 1, 0 if case.everybody is None else 1, policy, SEED, case=case)
-    report = play(job, names, lambda share: None)
-    report = replace(report, unread=case.unread, copied=case.copied, doubts=case.doubts)
-    return case, replace(report, not_run=tuple(reasons), reasons=reasons)
+    policy = replace(policy, attacker=inform_attacker(policy.attacker, comparison, known, sample))
+    names, not_run = choose_table_audits(comparison, policy)
+    halves = 0 if comparison.all_persons is None else 1
+    job = TablesJob("", 1, halves, policy, SEED, comparison=comparison)
+    report = run_attacks(job, names, lambda share: None)
+    return comparison, add_comparison(report, comparison, not_run)
 
 
-def read_case(files: AuditedFiles) -> Case:
+def read_comparison(files: AuditedFiles) -> TableComparison:
     """Return the comparison of the original with the released table."""
 
     def read_optional(path: str | float | None) -> Table | None:
         return read_table(path, files.label) if isinstance(path, str) else None
 
-    return make_case(
+    return compare_tables(
         read_table(files.original, files.label),
         read_table(files.released, files.label),
         control=read_optional(files.control),

@@ -1,4 +1,4 @@
-"""Undo the map, published or leaked, and ignore the noise."""
+"""Invert the map, published or leaked, and ignore the noise."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class TransformInverse(Attack):
     Candidates: ``inverse``; ``clipped`` to the declared bounds, which are public too and never
     move an estimate away from a record inside them.
 
-    The scenario ``leaked`` is what happens if the key, or the secret matrix, gets out. It has two
-    more candidates: ``middle`` answers the middle of the bounds where the map keeps nothing, and
-    ``sample`` what a sample of the population, if there is one, lets expect there.
+    The scenario ``leaked`` assumes that the key, or the secret matrix, has leaked. It has two
+    more candidates: ``middle`` takes the middle of the bounds where the map keeps nothing, and
+    ``sample`` what a sample of the population, if there is one, predicts there.
 
     References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), the transform attack
     (Xhat = mean + Z A^T; with a leaked projection R, Xhat = Y pinv(R)).
@@ -57,12 +57,13 @@ class TransformInverse(Attack):
 
 
 def invert_map(view: AttackerView) -> dict[str, Floats]:
+    """Return the inverse of the released rows, with and without clipping to the bounds."""
     X_hat = invert(view.public, compute_components(view))  # (n, d)
     return {"inverse": X_hat, "clipped": np.clip(X_hat, view.schema.lows, view.schema.highs)}
 
 
 def fill_dropped_directions(view: AttackerView) -> dict[str, Floats]:
-    """With a guess for the directions that the map drops."""
+    """Return inverses with an estimate for the directions that the map drops."""
     Z, low, high = compute_components(view), view.schema.lows, view.schema.highs
     middle = (low + high) / 2
     loadings = get_centre_and_loadings(view.public)[1]

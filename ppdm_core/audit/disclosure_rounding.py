@@ -1,10 +1,10 @@
-"""Figures of an audit as outsiders may read them: in bands.
+"""Round the figures of an audit before outsiders read them.
 
-Whoever gets exact answers about private records, release after release, can work out the records
-that the answers turn on. So a figure that leaves is rounded to the unfavourable side of its band:
-what attackers get upward, what recipients get downward, and what both are compared with the other
-way. Bands end at 0, 1, 2, 5, 10, 15, ... 100 %; above that they have one digit. What the release
-file declares is public, and stays exact.
+Exact figures about private records, release after release, let a reader work out the records that
+the figures depend on. So a published figure is rounded to the unfavourable end of its band: risks
+upward, utility downward, and what both are compared with the other way. Bands end at 0, 1, 2, 5,
+10, 15, ... 100 %; above that they have one digit. What the release file declares is public and
+stays exact.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 
-from ppdm_core.metrics import METRICS, Told
+from ppdm_core.metrics import METRICS, SentenceValues
 from ppdm_core.model.score import AuditReport, Score
 
 ENDS = (0.0, 0.01, 0.02, *(step / 20 for step in range(1, 21)))
 
-Round = Callable[[float], float]
+Rounding = Callable[[float], float]
 
 
-def at_most(value: float) -> float:
-    """The upper end of its band. That something is exactly 0 is an exact answer, too."""
+def round_up(value: float) -> float:
+    """Return the upper end of the band; 0 becomes 1 %, because exactly 0 is an exact figure."""
     if value < 0:
-        return 0.0 - at_least(-value)  # minus 0 would be told as -0
+        return 0.0 - round_down(-value)  # minus 0 would be shown as -0
     if value <= 1:
         return ENDS[max(1, bisect_left(ENDS, value))]
-    return steps_of(value)[1]
+    return find_neighbours(value)[1]
 
 
-def at_least(value: float) -> float:
-    """The lower end of its band. That something is exactly 1 is an exact answer, too."""
+def round_down(value: float) -> float:
+    """Return the lower end of the band; 1 becomes 95 %, because exactly 1 is an exact figure."""
     if value < 0:
-        return -at_most(-value)
+        return -round_up(-value)
     if value <= 1:
         return ENDS[min(len(ENDS) - 1, bisect_right(ENDS, value)) - 1]
-    return steps_of(value)[0]
+    return find_neighbours(value)[0]
 
 
-def steps_of(value: float) -> tuple[float, float]:
-    """The neighbours above 1, of 1, 2, 3, ... 9, 10, 20, ..."""
+def find_neighbours(value: float) -> tuple[float, float]:
+    """Return the neighbours of a value above 1 among 1, 2, 3, ... 9, 10, 20, ..."""
     if not math.isfinite(value):
         return value, value
     decade = 10.0 ** math.floor(math.log10(value))
@@ -50,49 +50,44 @@ def steps_of(value: float) -> tuple[float, float]:
     return math.floor(value / decade) * decade, math.ceil(value / decade) * decade
 
 
-def banded(score: Score, epsilon: float) -> Score:
-    """The score with no figure that is exact, and its sentence told anew."""
-    worse, better = (at_most, at_least) if score.better == "down" else (at_least, at_most)
-    return replace(
+def round_score(score: Score, epsilon: float) -> Score:
+    """Return the score with every exact figure rounded, and its sentence with the rounded ones."""
+    worse, better = (round_up, round_down) if score.better == "down" else (round_down, round_up)
+    rounded = replace(
         score,
         value=worse(score.value),
-        low=at_least(score.low),
-        high=at_most(score.high),
+        low=round_down(score.low),
+        high=round_up(score.high),
         baseline=better(score.baseline),
         worst=worse(score.worst),
-        worst_decile=perhaps(worse, score.worst_decile),
-        worst_group=perhaps(worse, score.worst_group),
-        original=perhaps(better, score.original),
-        expected=perhaps(worse, score.expected),
-        victims=perhaps(worse, score.victims),
+        worst_decile=_round_if_given(worse, score.worst_decile),
+        worst_group=_round_if_given(worse, score.worst_group),
+        original=_round_if_given(better, score.original),
+        expected=_round_if_given(worse, score.expected),
+        victims=_round_if_given(worse, score.victims),
         notes={name: worse(value) for name, value in score.notes.items()},
-        sentence=retold(score, epsilon, worse, better),
     )
+    return replace(rounded, sentence=format_sentence(rounded, epsilon))
 
 
-def perhaps(rounded: Round, value: float | None) -> float | None:
-    return None if value is None else rounded(value)
+def _round_if_given(rounding: Rounding, value: float | None) -> float | None:
+    return None if value is None else rounding(value)
 
 
-def retold(score: Score, epsilon: float, worse: Round, better: Round) -> str:
-    """The story stays, the figures after it are rounded. What cannot be told so is not told."""
+def format_sentence(score: Score, epsilon: float) -> str:
+    """Return the sentence of a score, "" for a score of an unknown metric."""
     metric = METRICS.get(score.name.split(".")[-1])
     if metric is None:
         return ""
-    exact = Told(score.value, score.baseline, "", epsilon, score.original)
-    rounded = Told(
-        worse(score.value), better(score.baseline), "", epsilon, perhaps(better, score.original)
-    )
-    figures = metric.sentence(exact)
-    if not score.sentence.endswith(figures):
-        return ""
-    return score.sentence.removesuffix(figures) + metric.sentence(rounded)
+    values = SentenceValues(score.value, score.baseline, score.story, epsilon, score.original)
+    return metric.sentence(values)
 
 
-def banded_report(report: AuditReport, epsilon: float) -> AuditReport:
-    return replace(report, scores=tuple(banded(score, epsilon) for score in report.scores))
+def round_report(report: AuditReport, epsilon: float) -> AuditReport:
+    """Return the report with all scores rounded."""
+    return replace(report, scores=tuple(round_score(score, epsilon) for score in report.scores))
 
 
-def observed(score: Score) -> str:
-    """A banded score in a few words."""
+def format_bound(score: Score) -> str:
+    """Return a rounded score in a few words."""
     return f"{'at most' if score.better == 'down' else 'at least'} {score.value:g}"

@@ -1,291 +1,396 @@
-"""The audit: plays each attack against shadow draws and scores what it got.
+"""Run attacks on draws of a release, and score what they find.
 
-Attacks that tell people in the release from people outside it play on splits: draws of a random
-half, with the other half as the control.
+Attacks that tell persons in the release from persons outside it run on halves: draws of a random
+half of the records, with the other half as the control.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.certifiable import judged_level
-from ppdm_core.audit.evaluators import OUTSIDERS_NEEDED, SCORERS, Scorer
-from ppdm_core.audit.scores import Figures, mean_notes, pick_worst, scored
-from ppdm_core.audit.simulation import Draw, Past, Played, Stage, Truth, cast_all, cast_split
-from ppdm_core.audit.utility import compare, figures_of
-from ppdm_core.metrics import METRICS, AttackMetric, Compared, Metric
+from ppdm_core.audit.certifiable import widen_level
+from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
+from ppdm_core.audit.evaluators import EVALUATORS, GOALS_WITH_OUTSIDERS, Evaluator
+from ppdm_core.audit.scores import Figures, average_notes, make_score, pick_worst
+from ppdm_core.audit.simulation import (
+    AttackTrial,
+    TrialOutcome,
+    choose_half_participants,
+    choose_participants,
+)
+from ppdm_core.audit.utility import compare, measure_release
+from ppdm_core.metrics import METRICS, AttackMetric, Metric, ReleaseComparison
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, Estimate, Explained, Goal
+from ppdm_core.model.attacker import Attack, Estimate, ExplainsError, Goal
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.policy import Policy
-from ppdm_core.model.score import Score
-from ppdm_core.numerics.intervals import isolated_tenth
+from ppdm_core.model.reasons import Reason, Skip
+from ppdm_core.model.score import AuditReport, Score, is_sound
+from ppdm_core.numerics.intervals import find_isolated_tenth
 
-READ_WORDS = frozenset({"record_linkage", "attribute_inference", "frequency_error"})  # no numbers
-QUICK = frozenset({"knn_accuracy", "distance_loss"})  # what recipients get, at a glance
-SCENARIOS = {
-    "partial": " Here only half of the columns are known.",
+SCENARIO_STORIES = {
+    "partial": " Here the attacker knows only half of the columns.",
     "leaked": " Here the key has leaked.",
-    "left": " Here people who left are looked for, among as many rows as are gone.",
+    "left": " Here the attacker looks for persons who left, among as many rows as were removed.",
 }
-MOST_RECONSTRUCTIONS = 4  # the best ones, which linkers and others build on
-MOST_ON_SPLITS = 2  # there are more splits than draws
-FLAT = 1e-9  # of a column's range; what differs by less is one answer
-SMALLEST_GROUP = 20  # people; what is measured on fewer tells nothing
+MAX_RECONSTRUCTIONS = 4  # the best ones, which linkers and other attacks build on
+MAX_HALF_RECONSTRUCTIONS = 2  # there are more halves than draws
+MIN_RELATIVE_SPREAD = 1e-9  # of a column's range; estimates that differ by less are one value
+MIN_GROUP_RECORDS = 20  # a figure measured on fewer records says nothing
 
 
-def audit_names(policy: Policy) -> tuple[str, ...]:
-    """What runs: everything, or in a quick audit what somebody asked for, and quick utility."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Attempt(Generic[T]):
+    """What some work ended in: a value, a reason why it does not apply, or the type of an error."""
+
+    value: T | None = None
+    skip: Skip | None = None
+    error: str | None = None
+
+
+def attempt(work: Callable[[], T]) -> Attempt[T]:
+    """Do some work; an error becomes a recorded failure, which the gate turns into FAIL.
+
+    The error's message is dropped, because it may quote a value.
+    """
+    try:
+        return Attempt(work())
+    except NotApplicable as why:
+        return Attempt(skip=why.skip)
+    except Exception as error:  # noqa: BLE001
+        return Attempt(error=type(error).__name__)
+
+
+AuditResult = Attempt[tuple[Score, ...]]
+RunOne = Callable[[str], AuditResult]
+OnProgress = Callable[[int, str], None]  # the number of finished audits, and the name of the next
+
+
+def run_audit(
+    run_one: RunOne, names: Sequence[str], on_progress: OnProgress = lambda done, name: None
+) -> AuditReport:
+    """Run the audits by name, and collect what each ended in.
+
+    ``run_one`` is ``Auditor.run_one`` in this process, or asks a child process for the same.
+    """
+    scores: list[Score] = []
+    skipped: dict[str, Skip] = {}
+    failed: dict[str, str] = {}
+    for done, name in enumerate(names):
+        on_progress(done, name)
+        result = run_one(name)
+        if result.skip is not None:
+            skipped[name] = result.skip
+        elif result.error is not None:
+            failed[name] = result.error
+        elif not result.value:
+            failed[name] = "NoScore"
+        elif not all(map(is_sound, result.value)):
+            failed[name] = "NotANumber"
+        else:
+            scores.extend(result.value)
+    not_run = {name: Skip(Reason.NOT_REQUESTED) for name in list_audits() if name not in names}
+    return AuditReport(tuple(scores), skipped, failed, not_run)
+
+
+def choose_audits(policy: Policy) -> tuple[str, ...]:
+    """Return the audits to run: all, or in a quick audit what the policy names."""
     if policy.effort != "quick":
-        return every_audit()
-    asked = {*policy.required, *(limit.split(".")[0] for limit in policy.limits)}
-    return tuple(name for name in every_audit() if name in asked | QUICK)
+        return list_audits()
+    named = {*policy.required, *(limit.split(".")[0] for limit in policy.limits)}
+    return tuple(name for name in list_audits() if name in named or is_quick(name))
 
 
-def every_audit() -> tuple[str, ...]:
-    """Attacks first, because linkage builds on reconstructions; then what the release is like."""
+def is_quick(name: str) -> bool:
+    """Return whether a quick audit measures this without being asked."""
+    return name in METRICS and METRICS[name].in_quick_audit
+
+
+def list_audits() -> tuple[str, ...]:
+    """Return all audits: attacks first, because linkage builds on reconstructions."""
     of_release = tuple(name for name, metric in METRICS.items() if metric.goal == "release")
     return (*ATTACKS, *of_release)
 
 
 class Auditor:
+    """The attacks and metrics on some draws of one table; results of attacks are cached."""
+
     def __init__(
         self,
-        truth: Truth,
-        draws: Sequence[Draw],
+        truth: OriginalTable,
+        draws: Sequence[ReleaseDraw],
         policy: Policy,
         seed: bytes,
-        splits: Sequence[Draw] = (),
-        past: Past | None = None,
+        halves: Sequence[ReleaseDraw] = (),
+        earlier: EarlierReleases | None = None,
     ) -> None:
         if not draws or len(truth.X) == 0:
-            raise NotApplicable("There is nothing to audit.")
+            raise NotApplicable("There is nothing to audit.", reason=Reason.TOO_FEW_RECORDS)
         self.truth, self.policy, self.seed = truth, policy, seed
-        self.draws, self.splits, self.past = tuple(draws), tuple(splits), past
-        self.level = judged_level(policy)
-        self._played: dict[tuple[str, bool], list[Played]] = {}
+        self.draws, self.halves, self.earlier = tuple(draws), tuple(halves), earlier
+        self.level = widen_level(policy)
+        self._outcomes: dict[tuple[str, bool], list[TrialOutcome]] = {}
 
     def rng(self, *name: object) -> np.random.Generator:
+        """Return the generator of a purpose; the same name gives the same numbers."""
         text = "/".join(map(str, name)).encode()
         digest = hashlib.blake2b(text, key=self.seed[:64], digest_size=16).digest()
         return np.random.default_rng(int.from_bytes(digest, "little"))
 
+    def run_one(self, name: str) -> AuditResult:
+        """Run one audit and return what it ended in; it never raises."""
+        return attempt(lambda: self.run(name))
+
     def run(self, name: str) -> tuple[Score, ...]:
-        """All scores of one attack or utility metric; NotApplicable when it has nothing to do."""
-        if not self.truth.schema.numeric and name not in READ_WORDS:
-            raise NotApplicable(f"{name} works on numbers, and no numeric feature is released.")
+        """Return all scores of one attack or utility metric."""
+        audited = ATTACKS.get(name) or METRICS[name]
+        if not self.truth.schema.numeric and "categorical" not in audited.reads:
+            raise NotApplicable(
+                f"{name} works on numbers, and no numeric feature is released.",
+                reason=Reason.NO_NUMERIC_COLUMN,
+            )
         if name in ATTACKS:
             return self._run_attack(ATTACKS[name])
         metric = METRICS[name]
         if metric.goal != "release":
             raise NotApplicable(f"{name} is measured by attacks, not on its own.")
-        return tuple(self._scored(*each) for each in figures_of(metric, self.compared))
+        measured = measure_release(metric, self.comparisons)
+        return tuple(self._make_score(*each) for each in measured)
 
     @cached_property
-    def compared(self) -> list[Compared]:
+    def comparisons(self) -> list[ReleaseComparison]:
+        """Each draw compared with the original table."""
         return compare(self.truth, self.draws, partial(self.rng, "utility"))
 
     @cached_property
-    def stages(self) -> list[Stage]:
-        """Everybody is in the release."""
+    def trials(self) -> list[AttackTrial]:
+        """One trial per draw, with every record in the release."""
         n, d = self.truth.X.shape
-        cast = cast_all(n, d, self.policy.attacker, self.rng("people"))
-        stages = [
-            Stage.set(self.truth, draw, cast, self.rng("shuffle", number))
+        participants = choose_participants(n, d, self.policy.attacker, self.rng("people"))
+        trials = [
+            AttackTrial.create(self.truth, draw, participants, self.rng("shuffle", number))
             for number, draw in enumerate(self.draws)
         ]
-        return [replace(stage, past=self.past) for stage in stages]
+        return [replace(trial, earlier=self.earlier) for trial in trials]
 
     @cached_property
-    def split_stages(self) -> list[Stage]:
+    def half_trials(self) -> list[AttackTrial]:
+        """One trial per half."""
         n, d = self.truth.X.shape
-        stages = []
-        for number, draw in enumerate(self.splits):
+        trials = []
+        for number, draw in enumerate(self.halves):
             assert draw.members is not None
             rng = self.rng("split", number)
-            cast = cast_split(n, d, draw.members, self.policy.attacker, rng)
-            stages.append(Stage.set(self.truth, draw, cast, rng))
-        return stages
+            participants = choose_half_participants(n, d, draw.members, self.policy.attacker, rng)
+            trials.append(AttackTrial.create(self.truth, draw, participants, rng))
+        return trials
 
     @cached_property
     def _isolated(self) -> Ints:
-        return isolated_tenth(self.truth.X, self.rng("isolated"))
+        return find_isolated_tenth(self.truth.X, self.rng("isolated"))
 
-    def play(self, attack: Attack, *, on_splits: bool | None = None) -> list[Played]:
-        if on_splits is None:
-            on_splits = attack.goal in OUTSIDERS_NEEDED
-        key = (attack.name, on_splits)
-        if key not in self._played:
-            stages = self.split_stages if on_splits else self.stages
-            if not stages:
+    def run_trials(self, attack: Attack, *, on_halves: bool | None = None) -> list[TrialOutcome]:
+        """Run an attack on all draws, or on all halves; ``None``: where its goal is measured."""
+        if on_halves is None:
+            on_halves = attack.goal in GOALS_WITH_OUTSIDERS
+        key = (attack.name, on_halves)
+        if key not in self._outcomes:
+            trials = self.half_trials if on_halves else self.trials
+            if not trials:
                 raise NotApplicable(
-                    f"The attack {attack.name} needs people who are not in the release, to compare."
+                    f"The attack {attack.name} needs persons outside the release to compare with.",
+                    reason=Reason.NO_CONTROL,
                 )
-            played = [self._play(attack, i, stage, on_splits) for i, stage in enumerate(stages)]
-            check_same_candidates(attack, played)
-            self._played[key] = played
-        return self._played[key]
+            outcomes = [
+                self._run_trial(attack, i, each, on_halves) for i, each in enumerate(trials)
+            ]
+            check_same_candidates(attack, outcomes)
+            self._outcomes[key] = outcomes
+        return self._outcomes[key]
 
-    def _play(self, attack: Attack, number: int, stage: Stage, on_splits: bool) -> Played:
-        attacker = self.policy.attacker
-        view = stage.view(attacker.epsilon, self.policy.effort)
-        if attack.needs & {"earlier", "came"}:
-            view = stage.with_past(view)
+    def _run_trial(
+        self, attack: Attack, number: int, trial: AttackTrial, on_halves: bool
+    ) -> TrialOutcome:
+        view = trial.build_view(self.policy.attacker.epsilon, self.policy.effort)
+        if attack.needs & {"earlier_releases", "arrival_batches"}:
+            view = trial.add_earlier_releases(view)
         if "reconstructions" in attack.needs or attack.goal == "link":
-            found = self._reconstructions(number, stage, on_splits)
+            found = self._reconstructions(number, trial, on_halves)
             view = replace(view, reconstructions=found)
-        place = (attack.name, number, *(["split"] if on_splits else []))
-        estimate = attack.attack(view, self.rng(*place))
-        if isinstance(attack, Explained):
-            behind = self.truth.X[stage.draw.records[stage.shuffle]]
-            notes = {**estimate.notes, **attack.explain(view, behind)}
-            estimate = replace(estimate, notes=notes)
-        if on_splits and attack.goal == "reconstruct":  # of which the best alone is used again
+        purpose = (attack.name, number, *(["split"] if on_halves else []))
+        estimate = attack.attack(view, self.rng(*purpose))
+        if isinstance(attack, ExplainsError):
+            X = self.truth.X[trial.draw.records[trial.shuffle]]
+            estimate = replace(estimate, notes={**estimate.notes, **attack.explain(view, X)})
+        if on_halves and attack.goal == "reconstruct":  # only the best candidate is used again
             name = dict(self._best_reconstructions)[attack.name]
             if name not in estimate.candidates:  # a half may be too small for it
-                raise NotApplicable(f"The attack {attack.name} has too few people in a half.")
+                raise NotApplicable(
+                    f"The attack {attack.name} has too few records in a half.",
+                    reason=Reason.TOO_FEW_RECORDS,
+                )
             estimate = Estimate({name: estimate.candidates[name]})
-        return stage.played(attack.goal, estimate)
+        return trial.make_outcome(attack.goal, estimate)
 
-    def _reconstructions(self, number: int, stage: Stage, on_splits: bool) -> dict[str, Floats]:
-        """The best guesses of the original columns, in the order of the view."""
+    def _reconstructions(
+        self, number: int, trial: AttackTrial, on_halves: bool
+    ) -> dict[str, Floats]:
+        """Return the best estimates of the original columns, in the order of the view."""
         found = {}
-        best = self._best_on_splits if on_splits else self._best_reconstructions
-        most = MOST_ON_SPLITS if on_splits else MOST_RECONSTRUCTIONS
+        best = self._best_on_halves if on_halves else self._best_reconstructions
+        most = MAX_HALF_RECONSTRUCTIONS if on_halves else MAX_RECONSTRUCTIONS
         for attack, name in best[:most]:
             try:
-                played = self.play(ATTACKS[attack], on_splits=on_splits)[number]
-            except NotApplicable:  # too few people in a half, say
+                outcome = self.run_trials(ATTACKS[attack], on_halves=on_halves)[number]
+            except NotApplicable:  # for example too few records in a half
                 continue
-            X_hat = played.candidates[name][stage.shuffle].copy()
+            X_hat = outcome.candidates[name][trial.shuffle].copy()
             X_hat.flags.writeable = False
             found[f"{attack}/{name}"] = X_hat
         return found
 
     @cached_property
     def _best_reconstructions(self) -> list[tuple[str, str]]:
-        """Of each attack the candidate with the smallest error: an oracle's choice."""
+        """The candidate of each attack with the smallest error, chosen with the truth."""
         if not self.truth.schema.numeric:
             return []
         errors = {}
-        names = {*audit_names(self.policy), "transform_inverse"}
+        audits = choose_audits(self.policy)
         for attack in ATTACKS.values():
-            if attack.goal != "reconstruct" or attack.name not in names:
+            if attack.goal != "reconstruct":
+                continue
+            if attack.name not in audits and not attack.in_every_audit:
                 continue
             try:
-                played = self.play(attack)
+                outcomes = self.run_trials(attack)
             except NotApplicable:
                 continue
             means = {
-                name: self.error_of(played, name)
-                for name in played[0].candidates
-                if self._tells_apart(played[0], name)
+                name: self.compute_error(outcomes, name)
+                for name in outcomes[0].candidates
+                if self._differs_between_records(outcomes[0], name)
             }
             if means:
                 name = min(means, key=means.__getitem__)
                 errors[attack.name, name] = means[name]
         return sorted(errors, key=errors.__getitem__)
 
-    def _tells_apart(self, one: Played, name: str) -> bool:
-        """One answer for everybody but the people who were known before tells of nobody."""
-        X_hat = one.candidates[name][~np.isin(one.draw.records, one.cast.known)]
-        return bool(np.any(np.ptp(X_hat, axis=0) > FLAT * self.truth.spread))
+    def _differs_between_records(self, outcome: TrialOutcome, name: str) -> bool:
+        """Return whether a candidate is more than one value for all records not known before."""
+        is_known = np.isin(outcome.draw.records, outcome.participants.known)
+        X_hat = outcome.candidates[name][~is_known]
+        return bool(np.any(np.ptp(X_hat, axis=0) > MIN_RELATIVE_SPREAD * self.truth.spread))
 
     @cached_property
-    def _best_on_splits(self) -> list[tuple[str, str]]:
-        """Of these the best in the first half: there, a sample holds nobody of the release."""
+    def _best_on_halves(self) -> list[tuple[str, str]]:
+        """The best of these on the first half, where a sample holds no record of the release."""
         errors = {}
-        for attack, name in self._best_reconstructions[:MOST_RECONSTRUCTIONS]:
+        for attack, name in self._best_reconstructions[:MAX_RECONSTRUCTIONS]:
             try:
-                played = self._play(ATTACKS[attack], 0, self.split_stages[0], on_splits=True)
+                outcome = self._run_trial(ATTACKS[attack], 0, self.half_trials[0], on_halves=True)
             except NotApplicable:
                 continue
-            if name in played.candidates:
-                errors[attack, name] = self.error_of([played], name)
+            if name in outcome.candidates:
+                errors[attack, name] = self.compute_error([outcome], name)
         return sorted(errors, key=errors.__getitem__)
 
-    def error_of(self, played: list[Played], name: str) -> float:
-        return mean_error(self.truth.X, played, name)
+    def compute_error(self, outcomes: list[TrialOutcome], name: str) -> float:
+        """Return how far a reconstruction is from the original records."""
+        return average_error(self.truth.X, outcomes, name)
 
-    def truth_behind(self, goal: Goal) -> Truth:
-        """The people whom answers to this goal are about."""
+    def find_truth(self, goal: Goal) -> OriginalTable:
+        """Return the records that estimates for this goal are about."""
         return self.truth
 
     def _run_attack(self, attack: Attack) -> tuple[Score, ...]:
-        played, truth = self.play(attack), self.truth_behind(attack.goal)
+        outcomes, truth = self.run_trials(attack), self.find_truth(attack.goal)
         found: list[Score] = []
-        why: NotApplicable | None = None
-        for scenario in ("", *played[0].scenarios):
-            scorer = SCORERS[attack.goal](truth, played, self.policy.attacker.epsilon, scenario)
-            if not scorer.names:
+        last: NotApplicable | None = None
+        for scenario in ("", *outcomes[0].scenarios):
+            epsilon = self.policy.attacker.epsilon
+            evaluator = EVALUATORS[attack.goal](truth, outcomes, epsilon, scenario)
+            if not evaluator.names:
                 continue
             for metric in METRICS.values():
                 if metric.goal != attack.goal:
                     continue
                 try:
-                    found.append(self._score_attack(attack, metric, scorer))
-                except NotApplicable as error:  # of this metric alone
-                    why = error
-        if not found and why is not None:
-            raise why
+                    found.append(self._score_attack(attack, metric, evaluator))
+                except NotApplicable as why:  # of this metric alone
+                    last = why
+        if not found and last is not None:
+            raise last
         return tuple(found)
 
-    def _score_attack(self, attack: Attack, metric: AttackMetric, scorer: Scorer) -> Score:
-        # Measured for all, so that a broken candidate is found even beside a worse one.
-        values = {name: scorer.values(metric, name) for name in scorer.names}
+    def _score_attack(
+        self, attack: Attack, metric: AttackMetric, evaluator: Evaluator[Any]
+    ) -> Score:
+        # Measured for all candidates, so that a broken one is found even if another is worse.
+        values = {name: evaluator.values(metric, name) for name in evaluator.names}
         if not all(values.values()):
-            raise NotApplicable(f"The attack {attack.name} has too few people to be scored on.")
-        # What also works on people outside the release is no breach of it.
-        controlled = scorer.names if scorer.has_control else []
-        baselines = {name: scorer.baseline(metric, name) for name in controlled}
+            raise NotApplicable(
+                f"The attack {attack.name} has too few records to be scored on.",
+                reason=Reason.TOO_FEW_RECORDS,
+            )
+        # What also works on persons outside the release is no breach of it.
+        controlled = evaluator.names if evaluator.has_control else []
+        baselines = {name: evaluator.baseline(metric, name) for name in controlled}
         means = {
             name: float(np.mean(found)) - baselines.get(name, 0.0) for name, found in values.items()
         }
         name = pick_worst(means, metric.better)
-        pool = scorer.pool()
-        group, worst = self._worst_group(metric, scorer, name)
+        pool = evaluator.pool()
+        group, worst = self._find_worst_group(metric, evaluator, name)
         figures = Figures(
             values=values[name],
-            n=scorer.n(name),
-            baseline=baselines[name] if controlled else scorer.baseline(metric, name),
-            value_on=lambda rows: mean_or_nan(scorer.values(metric, name, pool[rows])),
+            n=evaluator.n(name),
+            baseline=baselines[name] if controlled else evaluator.baseline(metric, name),
+            value_on=lambda rows: mean_or_nan(evaluator.values(metric, name, pool[rows])),
             units=len(pool),
-            control_n=scorer.control_n(name),
-            ends=scorer.ends(metric, name),
-            worst_decile=scorer.value_of_group(metric, name, self._isolated),
+            control_n=evaluator.control_n(name),
+            interval=evaluator.interval(metric, name),
+            worst_decile=evaluator.measure_group(metric, name, self._isolated),
             worst_group=worst,
             group=group,
             candidate=name,
-            expected=claimed(scorer, name) if metric.name == "breach_rate" else None,
-            victims=on_victims(scorer, metric, name) if metric.name == "breach_rate" else None,
-            notes=mean_notes([one.notes for one in scorer.played]),
+            expected=average_claims(evaluator, name) if metric.uses_claims else None,
+            victims=measure_surest(evaluator, metric, name) if metric.uses_claims else None,
+            notes=average_notes([one.notes for one in evaluator.outcomes]),
         )
-        parts = (attack.name, scorer.scenario, metric.name)
-        story = attack.story + SCENARIOS.get(scorer.scenario, "")
-        return self._scored(metric, ".".join(filter(None, parts)), figures, story)
+        parts = (attack.name, evaluator.scenario, metric.name)
+        story = self.tell_story(attack) + SCENARIO_STORIES.get(evaluator.scenario, "")
+        return self._make_score(metric, ".".join(filter(None, parts)), figures, story)
 
-    def _worst_group(
-        self, metric: AttackMetric, scorer: Scorer, name: str
+    def tell_story(self, attack: Attack) -> str:
+        """Return the sentence that says who the attacker is."""
+        return attack.story
+
+    def _find_worst_group(
+        self, metric: AttackMetric, evaluator: Evaluator[Any], name: str
     ) -> tuple[str | None, float | None]:
         found = {}
-        for words, is_in in self.truth.groups.items():
-            if is_in.sum() >= SMALLEST_GROUP:
-                value = scorer.value_of_group(metric, name, np.flatnonzero(is_in))
+        for group, is_in in self.truth.groups.items():
+            if is_in.sum() >= MIN_GROUP_RECORDS:
+                value = evaluator.measure_group(metric, name, np.flatnonzero(is_in))
                 if value is not None:
-                    found[words] = value
+                    found[group] = value
         if not found:
             return None, None
-        words = pick_worst(found, metric.better)
-        return words, found[words]
+        group = pick_worst(found, metric.better)
+        return group, found[group]
 
-    def _scored(self, metric: Metric, name: str, figures: Figures, story: str = "") -> Score:
-        return scored(
+    def _make_score(self, metric: Metric, name: str, figures: Figures, story: str = "") -> Score:
+        return make_score(
             metric,
             name,
             figures,
@@ -296,49 +401,50 @@ class Auditor:
         )
 
 
-def check_same_candidates(attack: Attack, played: list[Played]) -> None:
-    """A candidate that only some draws have would be left out of the score."""
-    first = played[0]
-    for one in played:
+def check_same_candidates(attack: Attack, outcomes: list[TrialOutcome]) -> None:
+    """Check that all draws have the same candidates: one that is missing would not be scored."""
+    first = outcomes[0]
+    for one in outcomes:
         same = set(one.candidates) == set(first.candidates)
-        for name, answers in first.scenarios.items():
-            same = same and set(one.scenarios.get(name, ())) == set(answers)
+        for name, estimates in first.scenarios.items():
+            same = same and set(one.scenarios.get(name, ())) == set(estimates)
         if not same or set(one.scenarios) != set(first.scenarios):
             raise Defect(f"The attack {attack.name} offers other candidates on another draw.")
 
 
 def mean_or_nan(values: list[float]) -> float:
+    """Return the mean, NaN for an empty list."""
     return float(np.mean(values)) if values else float("nan")
 
 
-def mean_error(X: Floats, played: list[Played], name: str) -> float:
+def average_error(X: Floats, outcomes: list[TrialOutcome], name: str) -> float:
+    """Return the mean distance of a reconstruction from the original records."""
     found = []
-    for one in played:
+    for one in outcomes:
         records = one.draw.records
-        rows = np.isin(records, one.cast.unknown)
+        rows = np.isin(records, one.participants.unknown)
         error = np.linalg.norm(X[records[rows]] - one.candidates[name][rows], axis=1)
         found.append(float(np.mean(error)))
     return float(np.mean(found))
 
 
-def claimed(scorer: Scorer, name: str) -> float | None:
-    """The breach rate that the attacker can compute without knowing anybody's record."""
-    if any(name not in one.claims for one in scorer.played):
+def average_claims(evaluator: Evaluator[Any], name: str) -> float | None:
+    """Return the breach rate that the attacker computes without any original record."""
+    outcomes = evaluator.outcomes
+    if any(name not in one.claims for one in outcomes):
         return None
-    return float(
-        np.mean([one.claims[name][scorer.units(one) >= 0].mean() for one in scorer.played])
-    )
+    return float(np.mean([one.claims[name][evaluator.units(one) >= 0].mean() for one in outcomes]))
 
 
-def on_victims(scorer: Scorer, metric: AttackMetric, name: str) -> float | None:
-    """On the tenth of the rows that the attacker itself is surest of."""
-    if any(name not in one.claims for one in scorer.played):
+def measure_surest(evaluator: Evaluator[Any], metric: AttackMetric, name: str) -> float | None:
+    """Return the metric on the tenth of the rows that the attacker is surest of."""
+    if any(name not in one.claims for one in evaluator.outcomes):
         return None
     found = []
-    for one in scorer.played:
-        rows = np.flatnonzero(scorer.units(one) >= 0)
+    for one in evaluator.outcomes:
+        rows = np.flatnonzero(evaluator.units(one) >= 0)
         count = max(1, round(len(rows) / 10))
         surest = rows[np.argsort(-one.claims[name][rows], kind="stable")[:count]]
         keep = np.isin(np.arange(len(one.draw.Y)), surest)
-        found.append(scorer.measure(metric, one, name, keep))
+        found.append(evaluator.measure(metric, one, name, keep))
     return float(np.mean(found))

@@ -1,4 +1,4 @@
-"""What recipients get: each draw beside the original, and the figures of every metric of it."""
+"""What recipients keep: each draw compared with the original, and the figures of every metric."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppdm_core.audit.scores import Figures, mean_notes
-from ppdm_core.audit.simulation import Draw, Truth
-from ppdm_core.metrics import METRICS, Compared, Metric, ReleaseMetric
+from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
+from ppdm_core.audit.scores import Figures, average_notes
+from ppdm_core.metrics import Metric, ReleaseComparison, ReleaseMetric
 from ppdm_core.metrics._accuracy import Accuracy
 from ppdm_core.metrics.best_accuracy import BestAccuracy
 from ppdm_core.metrics.deterioration import Deterioration
 from ppdm_core.model.arrays import Ints
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 
-Unscored = tuple[Metric, str, Figures, str]  # with the name of the score, and whom it is about
+Measured = tuple[Metric, str, Figures, str]  # metric, name of the score, figures, story
 
 
 def compare(
-    truth: Truth, draws: Sequence[Draw], rng: Callable[[str], np.random.Generator]
-) -> list[Compared]:
-    """All draws share the original, and what is worked out of it."""
+    truth: OriginalTable, draws: Sequence[ReleaseDraw], rng: Callable[[str], np.random.Generator]
+) -> list[ReleaseComparison]:
+    """Compare each draw with the original table; what is computed of the original is shared."""
     schema, X, label = truth.schema, truth.X, truth.label
-    table = Compared(X, label, X, Public("original", "original", schema.names), rng)
+    table = ReleaseComparison(
+        X, label, X, PublicParameters("original", "original", schema.names), rng
+    )
     words = [column.name for column in schema.categorical]
     return [
-        Compared(
+        ReleaseComparison(
             X,
             label,
             draw.Y,
@@ -35,44 +37,45 @@ def compare(
             rng,
             source=draw.source,
             C=truth.codes[:, [words.index(each.column.name) for each in draw.public.responses]],
-            answers=draw.C,
-            leak=draw.leak,
+            released_codes=draw.C,
+            steward_map=draw.leaked_map,
             table=table,
         )
         for draw in draws
     ]
 
 
-def figures_of(metric: ReleaseMetric, draws: Sequence[Compared]) -> list[Unscored]:
-    """One, and beside an accuracy how much worse it is than on the original."""
+def measure_release(metric: ReleaseMetric, draws: Sequence[ReleaseComparison]) -> list[Measured]:
+    """Return the figures of a metric; for an accuracy also its loss against the original."""
     if isinstance(metric, BestAccuracy):
-        return [best_of(metric, draws)]
-    found: list[Unscored] = [(metric, metric.name, plain_figures(metric, draws), "")]
-    return [*found, change_of(metric, draws)] if isinstance(metric, Accuracy) else found
+        return [measure_best(metric, draws)]
+    found: list[Measured] = [(metric, metric.name, measure_plain(metric, draws), "")]
+    return [*found, measure_change(metric, draws)] if isinstance(metric, Accuracy) else found
 
 
-def plain_figures(metric: ReleaseMetric, draws: Sequence[Compared]) -> Figures:
+def measure_plain(metric: ReleaseMetric, draws: Sequence[ReleaseComparison]) -> Figures:
+    """Return the figures of one metric over the draws."""
     measured, n = [metric.measure(one) for one in draws], len(draws[0].X)
 
     def value_on(records: Ints) -> float:
         keep = np.zeros(n, dtype=np.bool_)
         keep[records] = True
-        return float(np.mean([one.on(keep) for one in measured]))
+        return float(np.mean([one.recompute(keep) for one in measured]))
 
     return Figures(
         values=[one.value for one in measured],
-        n=min(n, metric.most),
+        n=min(n, metric.max_records),
         baseline=metric.baseline(draws[0]),
         value_on=value_on,
         units=n,
         original=metric.original(draws[0]),
-        notes=mean_notes([one.notes for one in measured]),
+        notes=average_notes([one.notes for one in measured]),
     )
 
 
-def best_of(metric: BestAccuracy, draws: Sequence[Compared]) -> Unscored:
-    """By the means over the draws: a recipient takes one classifier, whatever the noise."""
-    found = {one: plain_figures(one, draws) for one in metric.applicable(draws[0])}
+def measure_best(metric: BestAccuracy, draws: Sequence[ReleaseComparison]) -> Measured:
+    """Measure the classifier with the best mean over the draws: a recipient uses only one."""
+    found = {one: measure_plain(one, draws) for one in metric.find_applicable(draws[0])}
     best = max(found, key=lambda one: float(np.mean(found[one].values)))
     figures = replace(
         found[best],
@@ -81,15 +84,14 @@ def best_of(metric: BestAccuracy, draws: Sequence[Compared]) -> Unscored:
         choices=len(found),
         notes={},
     )
-    return metric, metric.name, figures, best.who
+    return metric, metric.name, figures, best.subject
 
 
-def change_of(metric: Accuracy, draws: Sequence[Compared]) -> Unscored:
-    """Release against original, on the same records."""
-    measure = METRICS["deterioration"]
-    assert isinstance(measure, Deterioration)
-    before = metric.answered(draws[0].original).correct.astype(np.float64)
-    changes = [before - metric.answered(one).correct for one in draws]
+def measure_change(metric: Accuracy, draws: Sequence[ReleaseComparison]) -> Measured:
+    """Measure the loss of accuracy against the original, on the same records."""
+    measure = Deterioration()
+    before = metric.cross_validate(draws[0].original).correct.astype(np.float64)
+    changes = [before - metric.cross_validate(one).correct for one in draws]
     change = np.mean(changes, axis=0)
     figures = Figures(
         values=[measure.measure(each) for each in changes],
@@ -99,4 +101,4 @@ def change_of(metric: Accuracy, draws: Sequence[Compared]) -> Unscored:
         units=len(change),
         change=change,
     )
-    return measure, f"{metric.name}.{measure.name}", figures, metric.who
+    return measure, f"{metric.name}.{measure.name}", figures, metric.subject

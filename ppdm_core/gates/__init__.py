@@ -1,10 +1,10 @@
-"""Every gate. One file a gate, one line here; all of them always run."""
+"""The gates: one file each, one line here. All of them always run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ppdm_core.gates._gate import Evidence, Gate
+from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.gates.amplification import Amplification
 from ppdm_core.gates.ledger import Ledger
 from ppdm_core.gates.required_audits import RequiredAudits
@@ -20,16 +20,17 @@ GATES: dict[str, Gate] = {
     "self_test": SelfTest(),
 }
 
-__all__ = ["GATES", "Evidence", "decide"]
+__all__ = ["GATES", "GateInput", "decide"]
 
 
-def decide(evidence: Evidence, *, data_digest: str, code_version: str) -> Verdict:
-    evidence = replace(evidence, code_version=code_version)
-    findings = tuple(finding for gate in GATES.values() for finding in gate.check(evidence))
+def decide(gate_input: GateInput, *, data_digest: str, code_version: str) -> Verdict:
+    """Return the verdict: the worst of all findings."""
+    gate_input = replace(gate_input, code_version=code_version)
+    findings = tuple(finding for gate in GATES.values() for finding in gate.check(gate_input))
     return Verdict(
         outcome=worst(findings),
         findings=findings,
-        policy_digest=evidence.policy.digest,
+        policy_digest=gate_input.policy.digest,
         data_digest=data_digest,
         code_version=code_version,
     )

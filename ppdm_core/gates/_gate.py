@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from ppdm_core.model.ledger import Account
+from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import AuditReport
@@ -12,8 +12,8 @@ from ppdm_core.model.verdict import Finding
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """All that the gates may judge by."""
+class GateInput:
+    """Everything that the gates judge by."""
 
     report: AuditReport
     guarantee: Guarantee
@@ -21,10 +21,10 @@ class Evidence:
     policy: Policy
     has_numbers: bool = True  # a numeric feature is released
     code_version: str = ""  # of the run that is judged
-    account: Account | None = None  # None: the ledger was not asked, which passes nothing
+    account: LedgerBalance | None = None  # None: the ledger was not read, which fails
 
 
 class Gate(Protocol):
     name: ClassVar[str]
 
-    def check(self, evidence: Evidence) -> Iterator[Finding]: ...
+    def check(self, gate_input: GateInput) -> Iterator[Finding]: ...

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ppdm_core.gates._gate import Evidence
+from ppdm_core.gates._gate import GateInput
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.verdict import Finding
-from ppdm_core.numerics.amplification import in_words
+from ppdm_core.numerics.amplification import format_gamma
 
 PREFIX = "amplification."
 FIGURES = {"component": "ln_component", "attribute": "ln_attribute", "record": "ln_record"}
@@ -17,36 +17,35 @@ FIGURES = {"component": "ln_component", "attribute": "ln_attribute", "record": "
 
 @dataclass(frozen=True)
 class Amplification:
-    """Limits on gamma: by how much a released row may change anybody's odds."""
+    """Limits on gamma: by how much a released row may change the odds of a statement."""
 
     name: ClassVar[str] = "amplification"
 
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
-        limits = {k: v for k, v in evidence.policy.limits.items() if k.startswith(PREFIX)}
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
+        limits = {k: v for k, v in gate_input.policy.limits.items() if k.startswith(PREFIX)}
         for key, limit in limits.items():
-            yield judge(key, limit, evidence.guarantee, evidence.method)
-        if evidence.guarantee.kind == "empirical" and not limits:
-            names = " and ".join(without_bound(evidence.guarantee, evidence.method))
+            yield judge(key, limit, gate_input.guarantee, gate_input.method)
+        if gate_input.guarantee.kind == "empirical" and not limits:
+            names = " and ".join(list_unbounded(gate_input.guarantee, gate_input.method))
             yield Finding(
                 f"{PREFIX}record",
                 "FAIL",
                 f"{names} has no worst-case bound, and no amplification limit waives it.",
-                in_words(evidence.guarantee.ln_record),
+                format_gamma(gate_input.guarantee.ln_record),
             )
 
 
-def without_bound(guarantee: Guarantee, method: str) -> tuple[str, ...]:
-    """The names that a waiver must give. Whoever waives a pipeline does not know what is in it, so
-    they are those of the methods inside."""
+def list_unbounded(guarantee: Guarantee, method: str) -> tuple[str, ...]:
+    """Return the methods that a waiver must name: for a pipeline, the methods inside it."""
     return guarantee.without_bound or (method,)
 
 
 def judge(key: str, limit: Limit, guarantee: Guarantee, method: str) -> Finding:
     unit = key.removeprefix(PREFIX)
     ln_gamma = getattr(guarantee, FIGURES[unit]) if unit in FIGURES else math.nan
-    observed, allowed = in_words(ln_gamma), f"at most {limit.value:,.0f}"
+    observed, allowed = format_gamma(ln_gamma), f"at most {limit.value:,.0f}"
     if guarantee.kind == "empirical":
-        names = without_bound(guarantee, method)
+        names = list_unbounded(guarantee, method)
         waived = set(names) <= set(limit.waive)
         why = f"{' and '.join(names)} has no worst-case bound" + (
             f"; {limit.set_by} waived it: {limit.reason}."
@@ -61,7 +60,7 @@ def judge(key: str, limit: Limit, guarantee: Guarantee, method: str) -> Finding:
     if not keeps(ln_gamma, limit.value):
         return Finding(key, "FAIL", why, observed, allowed)
     if limit.review is not None and not keeps(ln_gamma, limit.review):
-        why += f" People decide from {limit.review:,.0f} on."
+        why += f" A reviewer decides from {limit.review:,.0f} on."
         return Finding(key, "REVIEW", why, observed, allowed)
     return Finding(key, "PASS", why, observed, allowed)
 

@@ -5,26 +5,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ppdm_core.gates._gate import Evidence
-from ppdm_core.model.ledger import Account
+from ppdm_core.gates._gate import GateInput
+from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import LEDGER_DRAWS as DRAWS
 from ppdm_core.model.policy import LEDGER_RECORD as RECORD
 from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.verdict import Finding, Outcome
-from ppdm_core.numerics.amplification import figure, in_words
+from ppdm_core.numerics.amplification import format_gamma, format_gamma_value
 
 LEDGER = "ledger."
-ROUNDING = 1e-9  # of ln gamma: more than adding up can lose, far less than anybody's limit says
+ROUNDING_MARGIN = 1e-9  # of ln gamma: more than a sum can lose
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """Limits on what all releases of a dataset add up to, for the record that is worst off."""
+    """Limits on what all releases of a dataset add up to, for the most exposed record."""
 
     name: ClassVar[str] = "ledger"
 
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
-        account, limits = evidence.account, evidence.policy.limits
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
+        account, limits = gate_input.account, gate_input.policy.limits
         for key in limits:
             if key.startswith(LEDGER) and key not in (RECORD, DRAWS):
                 yield Finding(key, "FAIL", f"The ledger has no figure {key}.")
@@ -32,89 +32,97 @@ class Ledger:
             why = "What earlier releases of this dataset have spent is not known."
             yield Finding(RECORD, "FAIL", why)
             return
-        yield judge_product(account, evidence.policy)
+        yield judge_product(account, gate_input.policy)
         if DRAWS in limits:
             yield judge_draws(account, limits[DRAWS])
 
 
-def is_sound(account: Account) -> bool:
-    """NaN keeps no order."""
+def is_sound(account: LedgerBalance) -> bool:
+    """Return whether the figures are in order; NaN is not."""
     counts = (account.records, account.draws_spent, account.draws_after - account.draws_spent)
     return (
-        0 <= account.spent <= account.after <= account.spent + account.asked + ROUNDING
+        0 <= account.spent <= account.after <= account.spent + account.asked + ROUNDING_MARGIN
         and min(counts) >= 0
     )
 
 
-def judge_product(account: Account, policy: Policy) -> Finding:
-    """Of the gammas of all draws of one record."""
-    observed, limit = in_words(account.after), policy.limits.get(RECORD)
-    told = f"{story(account)}; together {observed}."
+def judge_product(account: LedgerBalance, policy: Policy) -> Finding:
+    """Judge the product of the gammas of all draws of one record."""
+    observed, limit = format_gamma(account.after), policy.limits.get(RECORD)
+    balance = f"{describe_balance(account)}; together {observed}."
     if limit is None:
-        return Finding(RECORD, "PASS", f"{told} Nobody set a limit.", observed)
+        return Finding(RECORD, "PASS", f"{balance} No limit is set.", observed)
     line = math.log(limit.value) if limit.value > 0 else -math.inf  # NaN keeps nothing
-    why = f"{told} Limit: {in_digits(limit.value)} ({limit.set_by}: {limit.reason})."
+    why = f"{balance} Limit: {format_limit(limit.value)} ({limit.set_by}: {limit.reason})."
     if limit.waive:
         why += f" Rows by {' and '.join(limit.waive)} are not counted here."
     if policy.collusion_waiver:
-        why += f" Audiences are counted apart: {policy.collusion_waiver}."
-    outcome = "FAIL" if account.unbounded else outcome_of(account.after, limit, line)
+        why += f" Each audience is counted separately: {policy.collusion_waiver}."
+    outcome = "FAIL" if account.unbounded else judge_outcome(account.after, limit, line)
     if outcome == "FAIL":
-        why += no_room(account, account.over)
+        why += describe_lack(account, account.over)
     elif account.asked > 0:
-        why += room(account, math.floor((line - account.after + ROUNDING) / account.asked))
+        why += describe_room(
+            account, math.floor((line - account.after + ROUNDING_MARGIN) / account.asked)
+        )
     if account.unbounded:
-        why += without_bound(account)
+        why += describe_unbounded(account)
     return Finding(RECORD, outcome, why, observed, f"at most {limit.value:g}")
 
 
-def story(account: Account) -> str:
+def describe_balance(account: LedgerBalance) -> str:
     spent = (
-        "Nobody was charged so far"
+        "No record was charged so far"
         if account.spent == 0
         else "All releases so far change the odds of any statement about a record by "
-        f"{up_to(account.spent)}"
+        f"{format_bound(account.spent)}"
     )
     if not account.records:
-        return f"{spent}, and this one draws nobody anew"
-    asked = f"this one asks for {up_to(account.asked)}"
-    return f"{spent}, and {asked} for {counted(account.records, 'record')} that it draws anew"
+        return f"{spent}, and this one redraws no record"
+    asked = f"this one asks for {format_bound(account.asked)}"
+    return f"{spent}, and {asked} for {format_count(account.records, 'record')} that it redraws"
 
 
-def up_to(ln_gamma: float) -> str:
-    return "any factor (unbounded)" if math.isinf(ln_gamma) else f"up to {figure(ln_gamma)}"
+def format_bound(ln_gamma: float) -> str:
+    return (
+        "any factor (unbounded)"
+        if math.isinf(ln_gamma)
+        else f"up to {format_gamma_value(ln_gamma)}"
+    )
 
 
-def in_digits(gamma: float) -> str:
-    """As the limit stands in the file and, if that is large, as figures are told."""
+def format_limit(gamma: float) -> str:
+    """Return the limit as it is in the file and, if it is large, also as figures are shown."""
     large = gamma >= 1e6
-    return f"{gamma:g}, which is {figure(math.log(gamma))}" if large else f"{gamma:,.0f}"
+    return (
+        f"{gamma:g}, which is {format_gamma_value(math.log(gamma))}" if large else f"{gamma:,.0f}"
+    )
 
 
-def counted(count: int, what: str) -> str:
+def format_count(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def no_room(account: Account, over: int) -> str:
+def describe_lack(account: LedgerBalance, over: int) -> str:
     has = "has" if over == 1 else "have"
-    told = f" {counted(over, 'record')} {has} no room for it; nobody was charged."
-    return told + room(account, 0)
+    lack = f" {format_count(over, 'record')} {has} no room for it; no record was charged."
+    return lack + describe_room(account, 0)
 
 
-def outcome_of(after: float, limit: Limit, line: float) -> Outcome:
-    if not after <= line + ROUNDING:
+def judge_outcome(after: float, limit: Limit, line: float) -> Outcome:
+    if not after <= line + ROUNDING_MARGIN:
         return "FAIL"
-    if limit.review is not None and not after <= math.log(max(limit.review, 1.0)) + ROUNDING:
+    if limit.review is not None and not after <= math.log(max(limit.review, 1.0)) + ROUNDING_MARGIN:
         return "REVIEW"
     return "PASS"
 
 
-def room(account: Account, times: int) -> str:
+def describe_room(account: LedgerBalance, times: int) -> str:
     who = "A record that changes every time has" if account.has_ids else "There is"
-    return f" {who} room for {counted(times, 'more such release')}."
+    return f" {who} room for {format_count(times, 'more such release')}."
 
 
-def without_bound(account: Account) -> str:
+def describe_unbounded(account: LedgerBalance) -> str:
     names = " and ".join(account.unbounded)
     return (
         f" Rows by {names} were drawn without a worst-case bound, so that no limit on the product "
@@ -122,18 +130,20 @@ def without_bound(account: Account) -> str:
     )
 
 
-def judge_draws(account: Account, limit: Limit) -> Finding:
-    """Of methods without a bound."""
+def judge_draws(account: LedgerBalance, limit: Limit) -> Finding:
+    """Judge the number of draws by methods without a bound."""
     observed, allowed = f"{account.draws_after:,}", f"at most {limit.value:,.0f}"
     why = (
-        f"Of one record up to {counted(account.draws_spent, 'row')} without a worst-case bound "
+        f"Of one record up to {format_count(account.draws_spent, 'row')} without a worst-case bound "
         f"were drawn so far, with this release up to {observed}. Limit: {limit.value:,.0f} "
         f"({limit.set_by}: {limit.reason})."
     )
     if not account.draws_after <= limit.value:
-        return Finding(DRAWS, "FAIL", why + no_room(account, account.draws_over), observed, allowed)
+        return Finding(
+            DRAWS, "FAIL", why + describe_lack(account, account.draws_over), observed, allowed
+        )
     asked = account.draws_after - account.draws_spent
     if asked:
-        why += room(account, math.floor((limit.value - account.draws_after) / asked))
+        why += describe_room(account, math.floor((limit.value - account.draws_after) / asked))
     is_kept = limit.review is None or account.draws_after <= limit.review
     return Finding(DRAWS, "PASS" if is_kept else "REVIEW", why, observed, allowed)

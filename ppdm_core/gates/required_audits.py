@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.gates._gate import Evidence
+from ppdm_core.gates._gate import GateInput
 from ppdm_core.model.attacker import Goal
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding, Outcome
 
-GOALS: dict[Goal, str] = {
+GOAL_NAMES: dict[Goal, str] = {
     "reconstruct": "reconstruction",
     "norms": "lengths of records",
     "link": "linkage",
@@ -21,8 +21,12 @@ GOALS: dict[Goal, str] = {
     "pair": "linkability",
     "single_out": "singling out",
 }
-INSTEAD: dict[Goal, tuple[Goal, ...]] = {"reconstruct": ("infer",)}
-JUDGED: tuple[Goal, ...] = ("reconstruct", "link", "member")  # each needs a limit that judges it
+SUBSTITUTE_GOALS: dict[Goal, tuple[Goal, ...]] = {"reconstruct": ("infer",)}
+LIMITED_GOALS: tuple[Goal, ...] = (
+    "reconstruct",
+    "link",
+    "member",
+)  # each needs a limit that judges it
 
 
 @dataclass(frozen=True)
@@ -30,42 +34,45 @@ class RequiredAudits:
     """Every required audit ran to its end, none failed, and each kind of attack has a limit.
 
     An attack that was measured but that no limit judges supports nothing. Where no attack of a
-    kind applies to the release, people must decide whether that risk is borne.
+    kind applies to the release, a reviewer must decide about that risk.
     """
 
     name: ClassVar[str] = "required_audits"
 
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
-        report = evidence.report
-        scored = {name.split(".")[0] for name in plain(report)}
-        for audit in evidence.policy.required:
-            why = absent(report, audit, scored)
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
+        report = gate_input.report
+        scored = {name.split(".")[0] for name in select_plain_scores(report)}
+        for audit in gate_input.policy.required:
+            why = explain_absence(report, audit, scored)
             outcome: Outcome = "FAIL" if why else "PASS"
             yield Finding(f"required.{audit}", outcome, why or "It ran to its end.")
         for audit, kind in report.failed.items():
-            if audit not in evidence.policy.required:
+            if audit not in gate_input.policy.required:
                 yield Finding(f"failed.{audit}", "FAIL", f"The audit {audit} failed ({kind}).")
-        judged = judged_attacks(report, evidence.policy)
-        for goal in JUDGED:
+        judged = list_judged_attacks(report, gate_input.policy)
+        for goal in LIMITED_GOALS:
             # Where no number is released, nothing can be reconstructed; it can be inferred.
-            instead = () if evidence.has_numbers else INSTEAD.get(goal, ())
-            yield covered(GOALS[goal], (goal, *instead), judged, report)
+            instead = () if gate_input.has_numbers else SUBSTITUTE_GOALS.get(goal, ())
+            yield judge_goals(GOAL_NAMES[goal], (goal, *instead), judged, report)
 
 
-def plain(report: AuditReport) -> set[str]:
-    """Scores against the attacker of the policy.
+def select_plain_scores(report: AuditReport) -> set[str]:
+    """Return the names of the scores against the attacker of the policy.
 
-    A scenario, with less or more than what that one is assumed to know, is no substitute.
+    A scenario with less or more knowledge is no substitute.
     """
     return {score.name for score in report.scores if score.name.count(".") < 2}
 
 
-def judged_attacks(report: AuditReport, policy: Policy) -> set[str]:
-    """Attacks that were measured, and that a limit judges."""
-    return {name.split(".")[0] for name in plain(report) & set(policy.limits)}
+def list_judged_attacks(report: AuditReport, policy: Policy) -> set[str]:
+    """Return the attacks that were measured and that a limit judges."""
+    return {name.split(".")[0] for name in select_plain_scores(report) & set(policy.limits)}
 
 
-def covered(word: str, goals: tuple[Goal, ...], judged: set[str], report: AuditReport) -> Finding:
+def judge_goals(
+    word: str, goals: tuple[Goal, ...], judged: set[str], report: AuditReport
+) -> Finding:
+    """Return whether a measured attack with one of these goals has a limit with power."""
     check = f"covered.{word}"
     names = [name for name, attack in ATTACKS.items() if attack.goal in goals]
     powerless = report.self_test.powerless if report.self_test else frozenset()
@@ -77,7 +84,7 @@ def covered(word: str, goals: tuple[Goal, ...], judged: set[str], report: AuditR
         return Finding(check, "REVIEW", why)
     open_names = [name for name in names if name not in report.skipped]
     if not open_names:
-        reasons = " ".join(dict.fromkeys(report.skipped[name] for name in names))
+        reasons = " ".join(dict.fromkeys(report.skipped[name].sentence for name in names))
         why = f"No {word} attack applies to this release, so nothing judges that risk. {reasons}"
         return Finding(check, "REVIEW", why)
     why = f"No measured {word} attack has a limit, so nothing judges that risk. "
@@ -87,11 +94,12 @@ def covered(word: str, goals: tuple[Goal, ...], judged: set[str], report: AuditR
     return Finding(check, "FAIL", f"{why}.")
 
 
-def absent(report: AuditReport, audit: str, scored: set[str]) -> str | None:
+def explain_absence(report: AuditReport, audit: str, scored: set[str]) -> str | None:
+    """Return why a required audit has no score, None if it has."""
     if audit in report.failed:
         return f"The required audit {audit} failed ({report.failed[audit]})."
     if audit in report.skipped:
-        return f"The required audit {audit} does not apply: {report.skipped[audit]}"
+        return f"The required audit {audit} does not apply: {report.skipped[audit].sentence}"
     if audit not in scored:
         return f"The required audit {audit} was not run."
     return None

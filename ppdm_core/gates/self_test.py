@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ppdm_core.audit.self_test.must_catch import (
-    LEAST_NOTICED,
-    MOST_ALARMS,
+from ppdm_core.audit.self_test.matrix import (
+    MAX_ALARMS,
     REPETITIONS,
-    plants_for,
-    relied_on,
+    count_needed,
+    find_leaks,
+    list_relied_on,
 )
-from ppdm_core.gates._gate import Evidence
-from ppdm_core.model.self_test import NOISE, Coverage, Proof, SelfTestResult
+from ppdm_core.gates._gate import GateInput
+from ppdm_core.model.self_test import NOISE, LeakTest, PolicyCheck, SelfTestResult
 from ppdm_core.model.verdict import Finding
 
 ATTACKS_WORK, POLICY_COVERS = "self_test.attacks", "self_test.policy"
-COVERAGE = "coverage"  # of the policy, among what failed
-WORDS = {
+POLICY_CHECK = "coverage"  # key of the policy check among what failed
+DESCRIPTIONS = {
     "identity": "the records as they are (in the columns that this method releases)",
     "slight noise": "the records with noise of a thousandth of the range",
     "rotation": "the records rotated",
@@ -29,99 +29,108 @@ WORDS = {
 
 @dataclass(frozen=True)
 class SelfTest:
-    """The audit proved itself: its attacks work, and this policy refuses bad releases.
+    """The audit tested itself: its attacks work, and this policy refuses bad releases.
 
-    Every attack that the verdict stands on noticed the leaks that were planted for it in at least
-    17 of 20 trials, and took noise for one in at most 3. On a sample of the real table, each bad
-    release that the method could turn into is refused through a limit, and noise is not.
+    Every attack that the verdict rests on noticed the leaks planted for it in at least the share
+    of 20 trials that it declares, and took noise for a leak in at most 3. On a sample of the real
+    table, each bad release that the method could turn into is refused through a limit, and noise
+    is not.
     """
 
     name: ClassVar[str] = "self_test"
 
-    def check(self, evidence: Evidence) -> Iterator[Finding]:
-        result = evidence.report.self_test
-        why = unusable(result, evidence)
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
+        result = gate_input.report.self_test
+        why = explain_unusable(result, gate_input)
         if result is None or why is not None:
             yield Finding(self.name, "FAIL", f"{why} So the release is not audited: run it again.")
             return
-        names = relied_on(evidence.policy)
-        weak = list(filter(None, (unproven(result, name) for name in names)))
-        works = f"Each of the {len(names)} checks that the verdict stands on noticed planted leaks."
-        yield finding(ATTACKS_WORK, weak, works)
-        yield finding(POLICY_COVERS, list(uncovered(result)), covered_words(result.coverage))
+        names = list_relied_on(gate_input.policy)
+        weak = list(filter(None, (explain_unproven(result, name) for name in names)))
+        works = f"Each of the {len(names)} checks that the verdict rests on noticed planted leaks."
+        yield make_finding(ATTACKS_WORK, weak, works)
+        gaps = list(list_policy_gaps(result))
+        yield make_finding(POLICY_COVERS, gaps, describe_policy_check(result.policy_check))
 
 
-def finding(check: str, complaints: list[str], good: str) -> Finding:
+def make_finding(check: str, complaints: list[str], good: str) -> Finding:
+    """Return a PASS, or a FAIL with all complaints."""
     if not complaints:
         return Finding(check, "PASS", good)
     return Finding(check, "FAIL", f"{' '.join(complaints)} So the release is not audited.")
 
 
-def unusable(result: SelfTestResult | None, evidence: Evidence) -> str | None:
+def explain_unusable(result: SelfTestResult | None, gate_input: GateInput) -> str | None:
+    """Return why the result does not count for this release, None if it does."""
     if result is None:
         return "The audit did not test itself."
-    if not evidence.code_version or result.code_version != evidence.code_version:
+    if not gate_input.code_version or result.code_version != gate_input.code_version:
         return "The audit tested itself with other code."
-    if result.policy_digest != evidence.policy.digest:
+    if result.policy_digest != gate_input.policy.digest:
         return "The audit tested itself with another policy."
     return None
 
 
-def unproven(result: SelfTestResult, name: str) -> str | None:
-    """Why nothing that this attack says counts."""
+def explain_unproven(result: SelfTestResult, name: str) -> str | None:
+    """Return why the scores of this attack do not count, None if they do."""
     if name in result.failed:
         return f"{name} failed on a planted leak ({result.failed[name]})."
-    plants = plants_for(name)
-    if not plants:
+    leaks = find_leaks(name)
+    if not leaks:
         return f"No leak is planted for {name}, so nothing shows that it works."
-    wanted = Counter([*plants, NOISE])
-    found = {proof.plant: proof for proof in result.proofs if proof.attack == name}
-    if Counter(proof.plant for proof in result.proofs if proof.attack == name) != wanted:
+    tests = [test for test in result.leak_tests if test.attack == name]
+    if Counter(test.leak for test in tests) != Counter([*leaks, NOISE]):
         return f"{name} was not tried on each of its planted leaks once."
-    for plant in plants:
-        if not is_enough(found[plant]):
+    found = {test.leak: test for test in tests}
+    for leak, share in leaks.items():
+        if not is_noticed_enough(found[leak], share):
             return (
-                f"{name} noticed the planted leak '{plant}' {found[plant].noticed} times in "
-                f"{found[plant].repetitions}; {LEAST_NOTICED} in {REPETITIONS} are needed."
+                f"{name} noticed the planted leak '{leak}' {found[leak].noticed} times in "
+                f"{found[leak].repetitions}; {count_needed(share)} in {REPETITIONS} are needed."
             )
     if not is_quiet(found[NOISE]):
         return (
             f"{name} took noise for a leak {found[NOISE].noticed} times in "
-            f"{found[NOISE].repetitions}; at most {MOST_ALARMS} in {REPETITIONS} may be."
+            f"{found[NOISE].repetitions}; at most {MAX_ALARMS} in {REPETITIONS} are allowed."
         )
     return None
 
 
-def is_enough(proof: Proof) -> bool:
-    return proof.repetitions == REPETITIONS and LEAST_NOTICED <= proof.noticed <= REPETITIONS
+def is_noticed_enough(test: LeakTest, share: float) -> bool:
+    """Return whether the leak was noticed in enough of all trials."""
+    is_complete = test.repetitions == REPETITIONS
+    return is_complete and count_needed(share) <= test.noticed <= REPETITIONS
 
 
-def is_quiet(proof: Proof) -> bool:
-    return proof.repetitions == REPETITIONS and 0 <= proof.noticed <= MOST_ALARMS
+def is_quiet(test: LeakTest) -> bool:
+    """Return whether noise was rarely taken for a leak."""
+    return test.repetitions == REPETITIONS and 0 <= test.noticed <= MAX_ALARMS
 
 
-def uncovered(result: SelfTestResult) -> Iterator[str]:
-    coverage = result.coverage
-    if coverage is None:
-        why = result.failed.get(COVERAGE, "not tried")
+def list_policy_gaps(result: SelfTestResult) -> Iterator[str]:
+    """Yield what is wrong with the policy, one sentence each."""
+    check = result.policy_check
+    if check is None:
+        why = result.failed.get(POLICY_CHECK, "not tried")
         yield f"Whether this policy refuses bad releases of this table is not known ({why})."
         return
-    if not coverage.bad or coverage.records < 1 or coverage.noise.plant != NOISE:
+    if not check.bad or check.records < 1 or check.noise.name != NOISE:
         yield "Nothing was tried on this table."
-    for each in coverage.bad:
+    for each in check.bad:
         if not each.refused_by:
             yield (
-                f"This policy would let {WORDS.get(each.plant, each.plant)} pass: no limit on an "
-                "attack refuses them. Tighten a limit, or let the attacker know more."
+                f"This policy would let {DESCRIPTIONS.get(each.name, each.name)} pass: no limit "
+                "on an attack refuses them. Tighten a limit, or let the attacker know more."
             )
-    for name in coverage.noise.refused_by:
-        yield f"{name} refuses even noise that tells nothing, so its limit judges something else."
+    for name in check.noise.refused_by:
+        yield f"{name} refuses even independent noise, so its limit judges something else."
 
 
-def covered_words(coverage: Coverage | None) -> str:
-    if coverage is None:
+def describe_policy_check(check: PolicyCheck | None) -> str:
+    """Return a sentence about the bad releases that the policy refuses."""
+    if check is None:
         return ""
-    plants = ", ".join(f"{each.plant} (by {', '.join(each.refused_by)})" for each in coverage.bad)
-    weak = ", ".join(coverage.powerless)
+    names = ", ".join(f"{each.name} (by {', '.join(each.refused_by)})" for each in check.bad)
+    weak = ", ".join(check.powerless)
     without = f" Without power on this table: {weak}." if weak else ""
-    return f"Bad releases of a sample of the records are refused: {plants}; noise is not.{without}"
+    return f"Bad releases of a sample of the records are refused: {names}; noise is not.{without}"

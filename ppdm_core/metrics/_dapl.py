@@ -12,6 +12,7 @@ from ppdm_core.metrics._metric import Kind
 from ppdm_core.metrics._release import ReleaseMetricBase, check_comparison
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.kernel_model import BandwidthRule, Kernel, is_resampled
 
 MAX_CLASS_RECORDS = 2_000
@@ -35,9 +36,16 @@ class Dapl(ReleaseMetricBase):
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         if not is_resampled(comparison.public):
-            raise NotApplicable(f"{self.name} needs rows that were drawn by kde_resample.")
+            raise NotApplicable(
+                f"{self.name} needs rows that were drawn by kde_resample.",
+                reason=Reason.METHOD_UNKNOWN,
+            )
         check_comparison(self.name, comparison)
-        X, label, rule = comparison.X, comparison.label, BandwidthRule.from_public(comparison.public)
+        X, label, rule = (
+            comparison.X,
+            comparison.label,
+            BandwidthRule.from_public(comparison.public),
+        )
 
         def value(X: Floats, label: Codes) -> float:
             return self._average_classes(X, label, rule, comparison.rng(self.name))
@@ -89,7 +97,7 @@ class Density:
     def log(self, Y: Floats) -> Floats:
         """Return the log density of rows, minus infinity where no kernel reaches."""
         found = np.full(len(Y), -np.inf)
-        for rows, (row, _, likely) in self.kernel.pairs(Y, self.X):
+        for rows, (row, _, likely) in self.kernel.find_pairs(Y, self.X):
             part = np.full(rows.stop - rows.start, -np.inf)
             np.logaddexp.at(part, row, likely)
             found[rows] = part

@@ -11,6 +11,7 @@ from ppdm_core.metrics._metric import Better, Kind, SentenceValues, percent
 from ppdm_core.metrics._release import ReleaseMetricBase, check_comparison, sample_indices
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.neighbours import find_nearest
 
 _MAX_ROWS = 2_000  # released rows, and originals, whose closest original is searched
@@ -40,7 +41,10 @@ class ClosestRecord(ReleaseMetricBase):
         check_comparison(self.name, comparison)
         P = comparison.map_clean_records(np.arange(len(comparison.X)))
         if P is None:
-            raise NotApplicable(f"{self.name} needs the original columns or a public map.")
+            raise NotApplicable(
+                f"{self.name} needs the original columns or a public map.",
+                reason=Reason.NO_COMMON_COLUMN,
+            )
         value = _closeness(P, comparison.rows, comparison.rng(self.name))
         return Measurement(value, lambda keep: value)  # the interval of a rate uses counts only
 

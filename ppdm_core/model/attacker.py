@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.policy import Effort
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Schema
 
 ColumnKind = Literal["numeric", "categorical"]
@@ -63,7 +63,7 @@ class EarlierRows:
 
     rows: Ints  # (v,) positions of the persons' rows in the current release
     Y: Floats  # (v, s); NaN in columns that were not released then
-    public: Public
+    public: PublicParameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class AttackerView:
 
     Y: Floats  # (m, s)
     label: Codes  # (m,) released unperturbed
-    public: Public
+    public: PublicParameters
     schema: Schema  # of the original columns, scaled
     epsilon: float  # relative error that counts as a breach
     C: Codes | None = None  # (m, c) released responses, codes in the order of public.responses
@@ -103,7 +103,7 @@ class AttackerView:
     earlier_releases: tuple[EarlierRows, ...] | None = None  # None: rows cannot be matched
     arrival_batches: Batches | None = None  # by the earlier releases that hold the same row
     departure_batches: Batches | None = None  # None: no row disappeared since the last release
-    leaked_map: Public | None = None  # ``public`` with the map that the key hides
+    leaked_map: PublicParameters | None = None  # ``public`` with the map that the key hides
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
 
 
@@ -143,6 +143,9 @@ class Attack(ABC):
     needs: ClassVar[frozenset[str]]  # fields of the view, and "public.map", "public.noise", ...
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # columns it can work on alone
     must_notice: ClassVar[Mapping[str, float]] = {}  # planted leak -> least share of the trials
+    leak_variant: ClassVar[str] = ""  # variant of the planted leaks that suits the attack
+    in_every_audit: ClassVar[bool] = False  # other attacks build on it, so it always runs
+    file_story: ClassVar[str] = ""  # the story where two files are compared, if it differs
 
     @abstractmethod
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:

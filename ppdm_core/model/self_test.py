@@ -1,4 +1,4 @@
-"""What the audit's test of itself found, as plain counts and names; the gate judges them."""
+"""What the self-test of an audit found, as counts and names; the gate judges them."""
 
 from __future__ import annotations
 
@@ -6,72 +6,77 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-NOISE = "noise"  # the release that tells nothing
+NOISE = "noise"  # a release that is independent of the records
 
 
 @dataclass(frozen=True)
-class Proof:
-    """How often one attack noticed one planted leak, or took noise for one."""
+class LeakTest:
+    """How often one attack noticed one planted leak, or took noise for a leak."""
 
     attack: str
-    plant: str
+    leak: str
     noticed: int
     repetitions: int
 
 
 @dataclass(frozen=True)
-class Covered:
-    """A release of the real table, and the attacks through which the policy refuses it."""
+class ReleaseTest:
+    """A broken release of the real table, and the attacks through which the policy refuses it."""
 
-    plant: str
+    name: str
     refused_by: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Coverage:
+class PolicyCheck:
+    """What the policy does with broken releases of the real table, and with noise."""
+
     records: int  # of the table, on which it was tried
-    bad: tuple[Covered, ...]
-    noise: Covered
+    bad: tuple[ReleaseTest, ...]
+    noise: ReleaseTest
     powerless: Mapping[str, str] = field(default_factory=dict)  # attack -> why it refuses nothing
 
 
 @dataclass(frozen=True)
 class SelfTestResult:
+    """All that the audit found about itself, with one code version and one policy."""
+
     code_version: str
     policy_digest: str
-    proofs: tuple[Proof, ...] = ()
-    coverage: Coverage | None = None
+    leak_tests: tuple[LeakTest, ...] = ()
+    policy_check: PolicyCheck | None = None
     failed: Mapping[str, str] = field(default_factory=dict)  # what was tried -> type of error
 
     @property
     def powerless(self) -> frozenset[str]:
         """Attacks that cannot support a PASS of this table."""
-        return frozenset() if self.coverage is None else frozenset(self.coverage.powerless)
+        return frozenset() if self.policy_check is None else frozenset(self.policy_check.powerless)
 
-    def told(self) -> dict[str, list[str]]:
-        """For outsiders: what was tried, without a figure of the table."""
-        bad = self.coverage.bad if self.coverage else ()
+    def summarize(self) -> dict[str, list[str]]:
+        """Return what was tried, for outsiders: no figure of the table is in it."""
+        bad = self.policy_check.bad if self.policy_check else ()
         return {
-            "proven": sorted({proof.attack for proof in self.proofs}),
-            "refused": [each.plant for each in bad if each.refused_by],
+            "proven": sorted({test.attack for test in self.leak_tests}),
+            "refused": [each.name for each in bad if each.refused_by],
             "without_power": sorted(self.powerless),
         }
 
 
 def result_from_dict(data: Mapping[str, Any] | None) -> SelfTestResult | None:
-    """Back from what ``asdict`` made of it."""
+    """Return the result that ``asdict`` was made of."""
     if data is None:
         return None
-    proofs = tuple(Proof(**proof) for proof in data["proofs"])
-    return SelfTestResult(**{**data, "proofs": proofs, "coverage": _coverage(data["coverage"])})
+    tests = tuple(LeakTest(**test) for test in data["leak_tests"])
+    check = _policy_check(data["policy_check"])
+    return SelfTestResult(**{**data, "leak_tests": tests, "policy_check": check})
 
 
-def _coverage(data: Mapping[str, Any] | None) -> Coverage | None:
+def _policy_check(data: Mapping[str, Any] | None) -> PolicyCheck | None:
     if data is None:
         return None
-    bad = tuple(_covered(each) for each in data["bad"])
-    return Coverage(**{**data, "bad": bad, "noise": _covered(data["noise"])})
+    bad = tuple(_release_test(each) for each in data["bad"])
+    return PolicyCheck(**{**data, "bad": bad, "noise": _release_test(data["noise"])})
 
 
-def _covered(data: Mapping[str, Any]) -> Covered:
-    return Covered(data["plant"], tuple(data["refused_by"]))
+def _release_test(data: Mapping[str, Any]) -> ReleaseTest:
+    return ReleaseTest(data["name"], tuple(data["refused_by"]))

@@ -1,4 +1,4 @@
-"""Two tables of any origin as something to audit: which columns, which scale, whose rows."""
+"""Compare two tables of any origin: common columns, common scale, and whose row is whose."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.audit.simulation import Draw, Truth
+from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Categorical, Schema
-from ppdm_core.two_tables.column_alignment import held_by_one
+from ppdm_core.two_tables.column_alignment import find_unique_values
 from ppdm_core.two_tables.frame import (
     Frame,
-    alike,
-    as_turned,
     can_be_compared,
-    columns_of,
     common_columns,
-    in_its_own_space,
-    in_the_open,
+    describe_columns,
+    describe_own_space,
+    describe_released_columns,
+    find_rotation,
     is_constant,
+    list_numeric,
     make_frame,
-    numbers_of,
+    scale_factor,
 )
 from ppdm_core.two_tables.tables import Table
 
-FEWEST_ROWS = 3
-NOBODY = -1  # whose row it is, where that is not known
-NOTHING_IN_COMMON = (
-    "No column of the release could be told to be one of the original, and nobody knows whose row "
-    "is whose, so that attacks have little to go by."
+MIN_ROWS = 3
+UNKNOWN_RECORD = -1  # source of a row, where that is not known
+NO_COMMON_GROUND = (
+    "No released column was recognised as an original one, and it is not known which row belongs "
+    "to which record, so that attacks have little to work with."
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """What is audited. Numbers of records are places in the original table."""
+class TableComparison:
+    """Two tables in common columns and scale. Record numbers are rows of the original table."""
 
-    truth: Truth
-    draw: Draw  # the release; every row belongs to nobody where rows are not aligned
+    truth: OriginalTable
+    draw: ReleaseDraw  # the release; without alignment the source of every row is unknown
     label: Codes  # (m,) of the released rows
     aligned: bool = True
-    everybody: Truth | None = None  # the originals, then people who are not in the release
-    known: Ints | None = None  # records that were named; None: as many as the policy says
-    sample: Floats | None = None  # (p, d) that was given; None: drawn
+    all_persons: OriginalTable | None = None  # the original records, then those of the control
+    known: Ints | None = None  # records that were given; None: as many as the policy says
+    sample: Floats | None = None  # (p, d) that was given; None: drawn from the original
     left_out: Mapping[str, str] = field(default_factory=dict)  # column: why
     unread: tuple[str, ...] = ()  # released columns that no attack reads
-    copied: tuple[str, ...] = ()  # those of them that name people, as they stand in the original
-    taken: Mapping[str, str] = field(default_factory=dict)  # released column: original, by values
-    insiders: int = 0  # rows of the control that are in the original, and were left out
+    copied: tuple[str, ...] = ()  # those that identify persons, with the values of the original
+    matched: Mapping[str, str] = field(default_factory=dict)  # released -> original, by values
+    control_overlap: int = 0  # rows of the control that are original records, left out
 
     @property
     def is_common(self) -> bool:
@@ -61,11 +61,11 @@ class Case:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why too little is known for a PASS, whatever was measured."""
-        return () if self.is_common or self.aligned else (NOTHING_IN_COMMON,)
+        """Why a PASS is not possible, whatever is measured."""
+        return () if self.is_common or self.aligned else (NO_COMMON_GROUND,)
 
 
-def make_case(
+def compare_tables(
     original: Table,
     released: Table,
     *,
@@ -74,15 +74,15 @@ def make_case(
     sample: Table | None = None,
     aligned: bool = True,
     label: str | None = None,
-) -> Case:
+) -> TableComparison:
     check_sizes(original, released, aligned)
-    frame, X, Y, public = compared(original, released, label, aligned)
+    frame, X, Y, public = scale_tables(original, released, label, aligned)
     tables = [original, released, *([control] if control else [])]
-    category, codes = labels_of(tables, label)
-    schema = Schema(columns_of(frame, X), label=category)
-    truth = Truth(X, codes[0], schema)
-    draw = Draw(Y, public, source=None if aligned else np.full(len(Y), NOBODY))
-    case = Case(
+    category, codes = encode_labels(tables, label)
+    schema = Schema(describe_columns(frame, X), label=category)
+    truth = OriginalTable(X, codes[0], schema)
+    draw = ReleaseDraw(Y, public, source=None if aligned else np.full(len(Y), UNKNOWN_RECORD))
+    comparison = TableComparison(
         truth,
         draw,
         codes[1],
@@ -90,43 +90,45 @@ def make_case(
         left_out=frame.left_out,
         unread=tuple(name for name in frame.left_out if is_varied(released, name)),
         copied=tuple(name for name in frame.left_out if is_copied(original, released, name)),
-        taken=frame.taken,
+        matched=frame.matched,
     )
     if control is not None:
         outside = frame.place(control)
         check_outside(X, outside, control)
-        others = ~is_in(outside, X)  # whoever is in the release after all would hide a breach
-        people = Truth(
+        others = ~is_in(outside, X)  # a record that is in the release would hide a breach
+        persons = OriginalTable(
             np.vstack([X, outside[others]]), np.concatenate([codes[0], codes[2][others]]), schema
         )
         members = np.arange(len(X))
-        draw, insiders = replace(draw, members=members), int(np.sum(~others))
-        case = replace(case, everybody=people, draw=draw, insiders=insiders)
+        draw, overlap = replace(draw, members=members), int(np.sum(~others))
+        comparison = replace(comparison, all_persons=persons, draw=draw, control_overlap=overlap)
     if known is not None:
-        case = replace(case, known=find_known(X, frame.place(known), known))
+        comparison = replace(comparison, known=find_known(X, frame.place(known), known))
     if sample is not None:
-        case = replace(case, sample=frame.place(sample))
-    return case
+        comparison = replace(comparison, sample=frame.place(sample))
+    return comparison
 
 
-def compared(
+def scale_tables(
     original: Table, released: Table, label: str | None, aligned: bool
-) -> tuple[Frame, Floats, Floats, Public]:
-    """The frame, both tables in it, and what is known of how one came from the other."""
+) -> tuple[Frame, Floats, Floats, PublicParameters]:
+    """Return the frame, both tables in it, and what is known of the map between them."""
     same = common_columns(original, released, label, aligned)
     frame = make_frame(original, released, label, same)
     frames = [frame] if aligned else []
-    others = [name for name in numbers_of(released, label) if name not in frame.released]
+    others = [name for name in list_numeric(released, label) if name not in frame.released]
     rest = [name for name in others if not is_constant(released, name)]
     if aligned and rest and all(can_be_compared(released, name) for name in rest):
-        frames.append(make_frame(original, released, label, {}))  # turned under some old names
+        frames.append(
+            make_frame(original, released, label, {})
+        )  # rotated under some of the old names
     for each in frames:
-        if turned := as_turned(original, released, each):
-            return turned
+        if rotated := find_rotation(original, released, each):
+            return rotated
     X, Y = frame.place(original), released.numbers(frame.released)
     if frame.is_common:
-        return frame, X, (Y - frame.offset) / frame.unit, in_the_open(frame)
-    return frame, X, Y * alike(X, Y), in_its_own_space(frame)
+        return frame, X, (Y - frame.offset) / frame.unit, describe_released_columns(frame)
+    return frame, X, Y * scale_factor(X, Y), describe_own_space(frame)
 
 
 def is_varied(table: Table, name: str) -> bool:
@@ -134,18 +136,18 @@ def is_varied(table: Table, name: str) -> bool:
 
 
 def is_copied(original: Table, released: Table, name: str) -> bool:
-    """Most released cells are those of one person in the original each."""
+    """Return whether most released cells are values that one original record holds."""
     if name not in original.columns or name not in released.columns:
         return False
     ours, theirs = (table.columns[name].astype(str) for table in (original, released))
-    return bool(np.mean(np.isin(theirs, held_by_one(ours))) > 0.5)
+    return bool(np.mean(np.isin(theirs, find_unique_values(ours))) > 0.5)
 
 
 def check_sizes(original: Table, released: Table, aligned: bool) -> None:
     for table in (original, released):
-        if table.n < FEWEST_ROWS:
+        if table.n < MIN_ROWS:
             raise BadInput(
-                f"{table.name} has fewer than {FEWEST_ROWS} rows.",
+                f"{table.name} has fewer than {MIN_ROWS} rows.",
                 file=table.name,
                 remedy="Give a table with more.",
             )
@@ -154,12 +156,12 @@ def check_sizes(original: Table, released: Table, aligned: bool) -> None:
             f"{original.name} has {original.n:,} rows and {released.name} {released.n:,}, so row i "
             "of one is not row i of the other.",
             file=released.name,
-            remedy="Say --unaligned (aligned=False) if nobody knows whose row is whose.",
+            remedy="Use --unaligned (aligned=False) if it is not known whose row is whose.",
         )
 
 
-def labels_of(tables: list[Table], label: str | None) -> tuple[Categorical | None, list[Codes]]:
-    """The label's categories, and the codes of each table."""
+def encode_labels(tables: list[Table], label: str | None) -> tuple[Categorical | None, list[Codes]]:
+    """Return the label's categories, and the codes of each table."""
     if label is None:
         return None, [np.full(table.n, -1, dtype=np.int32) for table in tables]
     for table in tables:
@@ -170,15 +172,15 @@ def labels_of(tables: list[Table], label: str | None) -> tuple[Categorical | Non
                 column=label,
                 remedy="Name a column that every file has, or leave the label out.",
             )
-    words = [np.array([word(cell) for cell in table.columns[label]]) for table in tables]
+    words = [np.array([normalize_class(cell) for cell in table.columns[label]]) for table in tables]
     categories, codes = np.unique(np.concatenate(words), return_inverse=True)
     ends = np.cumsum([table.n for table in tables])[:-1]
     parts: list[Codes] = np.split(codes.astype(np.int32), ends)
     return Categorical(label, tuple(categories.tolist())), parts
 
 
-def word(cell: Any) -> str:
-    """Some files hold the class 1 as a number, some as text."""
+def normalize_class(cell: Any) -> str:
+    """Return a class as text: some files hold the class 1 as a number, some as text."""
     try:
         return f"{float(cell):.12g}"
     except (TypeError, ValueError):
@@ -186,30 +188,30 @@ def word(cell: Any) -> str:
 
 
 def check_outside(X: Floats, outside: Floats, control: Table) -> None:
-    if len(outside) < FEWEST_ROWS:
+    if len(outside) < MIN_ROWS:
         raise BadInput(
-            f"{control.name} has fewer than {FEWEST_ROWS} rows.",
+            f"{control.name} has fewer than {MIN_ROWS} rows.",
             file=control.name,
-            remedy="Give more people who are not in the release.",
+            remedy="Give more persons who are not in the release.",
         )
     inside = int(np.sum(is_in(outside, X)))
     if 2 * inside > len(outside):
         raise BadInput(
             f"{inside:,} of the {len(outside):,} rows of {control.name} are rows of the original.",
             file=control.name,
-            remedy="The control must hold people who are not in the release.",
+            remedy="The control must hold persons who are not in the release.",
         )
 
 
 def is_in(A: Floats, B: Floats) -> NDArray[np.bool_]:
-    """Which rows of ``A`` are rows of ``B``."""
+    """Return which rows of ``A`` are rows of ``B``."""
     _, group = np.unique(np.vstack([B, A]) + 0.0, axis=0, return_inverse=True)
     group = group.ravel()
     return np.isin(group[len(B) :], group[: len(B)])
 
 
 def find_known(X: Floats, known: Floats, table: Table) -> Ints:
-    """The records with these values; equal ones count as often as they are named."""
+    """Return the records with these values; equal ones count as often as they are given."""
     _, group = np.unique(np.vstack([X, known]) + 0.0, axis=0, return_inverse=True)
     group = group.ravel()
     found: list[int] = []

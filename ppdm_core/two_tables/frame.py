@@ -1,4 +1,4 @@
-"""In which columns and which scale two tables of any origin are compared."""
+"""The columns and the scale in which two tables of any origin are compared."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric
 from ppdm_core.numerics.distances import squared_distances
-from ppdm_core.two_tables.column_alignment import by_law, by_value
+from ppdm_core.two_tables.column_alignment import match_by_distribution, match_by_value
 from ppdm_core.two_tables.tables import Table
 
-COMPARED = 400  # rows whose distances tell whether a release is a turned copy
-EXACT = 1e-6  # relative error of distances that are kept
+MAX_COMPARED_ROWS = 400  # rows whose distances show whether a release is a rotated copy
+MAX_DISTANCE_LOSS = 1e-6  # relative error up to which distances count as kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,32 +30,32 @@ class Frame:
     unit: Floats
     left_out: dict[str, str]
     is_common: bool  # released column j is original column j
-    taken: Mapping[str, str] = field(default_factory=dict)  # released: original, by their values
+    matched: Mapping[str, str] = field(default_factory=dict)  # released -> original, by values
 
     def place(self, table: Table) -> Floats:
-        """Original columns, scaled."""
+        """Return the original columns of a table, scaled."""
         return (table.numbers(self.names) - self.offset) / self.unit
 
 
 def common_columns(
     original: Table, released: Table, label: str | None, aligned: bool
 ) -> dict[str, str]:
-    """Original column: the released one with its name, or else with its values."""
-    ours, theirs = numbers_of(original, label), numbers_of(released, label)
+    """Map original columns to released ones with the same name, or else the same values."""
+    ours, theirs = list_numeric(original, label), list_numeric(released, label)
     same = {name: name for name in ours if name in theirs}
-    same |= renamed(original, ours, released, theirs, aligned)
+    same |= find_renamed(original, ours, released, theirs, aligned)
     return {name: same[name] for name in ours if name in same and not is_constant(original, name)}
 
 
-def numbers_of(table: Table, label: str | None) -> list[str]:
+def list_numeric(table: Table, label: str | None) -> list[str]:
     return [name for name in table.numeric() if name != label]
 
 
 def make_frame(
     original: Table, released: Table, label: str | None, same: Mapping[str, str]
 ) -> Frame:
-    """Compares the columns that are the ``same``; if there are none, all with all."""
-    ours, theirs = numbers_of(original, label), numbers_of(released, label)
+    """Return a frame of the columns that are the ``same``, of all columns if there are none."""
+    ours, theirs = list_numeric(original, label), list_numeric(released, label)
     left_out = {name: "constant" for name in ours if is_constant(original, name)}
     names = list(same) or [name for name in ours if name not in left_out]
     kept = list(same.values()) or [name for name in theirs if not is_constant(released, name)]
@@ -68,36 +68,36 @@ def make_frame(
         )
     for name in dict.fromkeys([*original.columns, *released.columns]):
         if name not in names and name not in kept and name != label:
-            left_out.setdefault(name, why_left_out(name, original, released))
+            left_out.setdefault(name, explain_left_out(name, original, released))
     offset = original.numbers(names).min(axis=0)
     unit = original.numbers(names).max(axis=0) - offset
-    taken = {other: name for name, other in same.items() if other != name}
-    return Frame(names, kept, offset, unit, left_out, bool(same), taken)
+    matched = {other: name for name, other in same.items() if other != name}
+    return Frame(names, kept, offset, unit, left_out, bool(same), matched)
 
 
-def renamed(
+def find_renamed(
     original: Table, ours: list[str], released: Table, theirs: list[str], aligned: bool
 ) -> dict[str, str]:
-    """Original column: the released one with another name that holds its values.
+    """Map original columns to released ones with another name and the same values.
 
-    Columns that are only spread alike are believed if that explains most of the others: single
-    columns of a release in a space of its own may look like original ones by accident.
+    Columns that only have the same distribution count if that explains most of the others: single
+    columns of a release in a space of its own may resemble original ones by accident.
     """
     shared = {*ours} & {*theirs}
     mine = [name for name in ours if name not in shared and can_be_compared(original, name)]
     other = [name for name in theirs if name not in shared and can_be_compared(released, name)]
-    found = by_value(original, mine, released, other, aligned)
+    found = match_by_value(original, mine, released, other, aligned)
     mine = [name for name in mine if name not in found]
     other = [name for name in other if name not in found.values()]
-    alike = by_law(original, mine, released, other)
-    return found | alike if 2 * len(alike) > len(other) else found
+    similar = match_by_distribution(original, mine, released, other)
+    return found | similar if 2 * len(similar) > len(other) else found
 
 
 def can_be_compared(table: Table, name: str) -> bool:
     return bool(np.isfinite(table.columns[name]).all()) and not is_constant(table, name)
 
 
-def why_left_out(name: str, original: Table, released: Table) -> str:
+def explain_left_out(name: str, original: Table, released: Table) -> str:
     if name in original.numeric():
         return "no numbers in the release" if name in released.columns else "not in the release"
     if name in released.numeric():
@@ -110,19 +110,21 @@ def is_constant(table: Table, name: str) -> bool:
     return bool(np.all(cells == cells[0]))
 
 
-def columns_of(frame: Frame, X: Floats) -> tuple[Numeric, ...]:
+def describe_columns(frame: Frame, X: Floats) -> tuple[Numeric, ...]:
     ends = zip(frame.names, X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True)
     return tuple(Numeric(name, low, high, from_data=True) for name, low, high in ends)
 
 
-def in_the_open(frame: Frame) -> Public:
-    """A released value stands for the original one."""
+def describe_released_columns(frame: Frame) -> PublicParameters:
+    """Return public parameters that say: a released value is the original one."""
     d = len(frame.names)
-    return Public("unknown", "original", tuple(frame.names), centre=np.zeros(d), loadings=np.eye(d))
+    return PublicParameters(
+        "unknown", "original", tuple(frame.names), centre=np.zeros(d), loadings=np.eye(d)
+    )
 
 
-def in_its_own_space(frame: Frame, preserves_distances: bool = False) -> Public:
-    return Public(
+def describe_own_space(frame: Frame, preserves_distances: bool = False) -> PublicParameters:
+    return PublicParameters(
         "unknown",
         "rotated",
         tuple(frame.released),
@@ -131,13 +133,13 @@ def in_its_own_space(frame: Frame, preserves_distances: bool = False) -> Public:
     )
 
 
-def as_turned(
+def find_rotation(
     original: Table, released: Table, frame: Frame
-) -> tuple[Frame, Floats, Floats, Public] | None:
-    """The case in the scale in which the release keeps distances, if there is one.
+) -> tuple[Frame, Floats, Floats, PublicParameters] | None:
+    """Return the comparison in the scale in which the release keeps distances, if there is one.
 
     A tool may have divided columns by their ranges, by their deviations, or not at all before it
-    turned them; and may have written the result under the old names.
+    rotated them, and may have written the result under the old names.
     """
     raw, Y = original.numbers(frame.names), released.numbers(frame.released)
     if frame.is_common and np.allclose(raw, Y, rtol=1e-3, atol=1e-3 * frame.unit.max()):
@@ -145,39 +147,39 @@ def as_turned(
     zero, one = np.zeros(raw.shape[1]), np.ones(raw.shape[1])
     scales = [(frame.offset, frame.unit), (raw.mean(axis=0), raw.std(axis=0, ddof=1)), (zero, one)]
     scales = [(offset, unit) for offset, unit in scales if np.all(unit > 0)]  # none underflowed
-    losses = [distance_loss((raw - offset) / unit, Y) for offset, unit in scales]
+    losses = [measure_distance_loss((raw - offset) / unit, Y) for offset, unit in scales]
     best = int(np.argmin(losses))
-    if not losses[best] <= EXACT:
+    if not losses[best] <= MAX_DISTANCE_LOSS:
         return None
     offset, unit = scales[best]
-    frame = replace(frame, offset=offset, unit=unit, is_common=False, taken={})
+    frame = replace(frame, offset=offset, unit=unit, is_common=False, matched={})
     X = (raw - offset) / unit
-    return frame, X, Y * alike(X, Y), in_its_own_space(frame, preserves_distances=True)
+    return frame, X, Y * scale_factor(X, Y), describe_own_space(frame, preserves_distances=True)
 
 
-def alike(X: Floats, Y: Floats) -> float:
-    """The factor that gives a release the total variance of the original, if it has any."""
-    size = spread(Y)
-    factor = spread(X) / size if size > 0 else 1.0
+def scale_factor(X: Floats, Y: Floats) -> float:
+    """Return the factor that gives a release the total variance of the original."""
+    size = compute_spread(Y)
+    factor = compute_spread(X) / size if size > 0 else 1.0
     return factor if 0 < factor < math.inf else 1.0
 
 
-def spread(Z: Floats) -> float:
-    """Root of the total variance, also where squares would be zero or infinite."""
+def compute_spread(Z: Floats) -> float:
+    """Return the root of the total variance, also where squares would underflow or overflow."""
     centred = Z - Z.mean(axis=0)
     size = float(np.abs(centred).max())
     return size * float(np.sqrt((centred / size).var(axis=0).sum())) if size > 0 else 0.0
 
 
-def distance_loss(X: Floats, Y: Floats) -> float:
-    """By how much distances differ after the best change of scale, if there are any."""
-    step = -(-len(X) // COMPARED)
+def measure_distance_loss(X: Floats, Y: Floats) -> float:
+    """Return by how much distances differ after the best change of scale."""
+    step = -(-len(X) // MAX_COMPARED_ROWS)
     X, Y = X[::step], Y[::step]
-    if not spread(X) or not spread(Y):
+    if not compute_spread(X) or not compute_spread(Y):
         return math.inf
-    D, E = (np.sqrt(distances((Z - Z.mean(axis=0)) / spread(Z))) for Z in (X, Y))
+    D, E = (np.sqrt(compute_distances((Z - Z.mean(axis=0)) / compute_spread(Z))) for Z in (X, Y))
     return float(np.linalg.norm(D - E) / np.linalg.norm(D))
 
 
-def distances(X: Floats) -> Floats:
+def compute_distances(X: Floats) -> Floats:
     return np.vstack([D for _, D in squared_distances(X, X)])

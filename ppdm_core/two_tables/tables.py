@@ -1,4 +1,4 @@
-"""A table of any origin: an array, a data frame, a dict of columns, or what was read of a file."""
+"""A table of any origin: an array, a data frame, a dict of columns, or the content of a file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ppdm_core.model.errors import BadInput
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns by name: numbers as float64, NaN for what is none, anything else as text."""
+    """Columns by name: numbers as float64 (NaN for a missing one), anything else as text."""
 
-    name: str  # how messages call it
+    name: str  # as messages name it
     columns: Mapping[str, NDArray[Any]]
 
     @property
@@ -58,7 +58,7 @@ def has_names(table: Any) -> bool:
 
 
 def as_table(name: str, given: Any) -> Table:
-    """Columns by name; those of an array are numbered."""
+    """Return a table with columns by name; those of an array are numbered."""
     if has_names(given):
         names = given.columns if hasattr(given, "columns") else given
         columns = {str(each): np.asarray(given[each]) for each in names}
@@ -66,7 +66,9 @@ def as_table(name: str, given: Any) -> Table:
         array = np.asarray(given)
         if array.ndim != 2:
             raise BadInput(
-                f"The {name} table is no table.", file=name, remedy="Give rows and columns."
+                f"The {name} table is not two-dimensional.",
+                file=name,
+                remedy="Give rows and columns.",
             )
         columns = {f"x{j}": array[:, j] for j in range(array.shape[1])}
     if any(cells.ndim != 1 for cells in columns.values()):
@@ -85,8 +87,8 @@ def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
     return cells
 
 
-def unnamed(original: Table, released: Table) -> list[Table]:
-    """Arrays of different widths have no column in common."""
+def rename_if_unnamed(original: Table, released: Table) -> list[Table]:
+    """Rename the released columns of arrays with different widths: they have none in common."""
     if len(original.columns) != len(released.columns):
         others = {f"y{j}": cells for j, cells in enumerate(released.columns.values())}
         released = replace(released, columns=others)

@@ -1,10 +1,10 @@
-"""The process that attacks: `python -m tasks.audit.attack_worker PARENT`.
+"""The attack process: `python -m tasks.audit.attack_worker PARENT`.
 
 Its parent kills it when it hangs, and it ends itself when its parent was killed.
 
-It reads pickled messages on standard input, first the evidence, then names of audits or questions
-of the self-test, and answers each with what it found, the reason why it does not apply, or the type
-of the error. Never with an error's message: that may quote a value.
+It reads pickled messages on standard input: first the job, then names of audits or questions of
+the self-test. It replies to each with an ``Attempt``: what was found, the reason why it does not
+apply, or the type of the error. It never sends an error's message, which may quote a value.
 """
 
 from __future__ import annotations
@@ -17,49 +17,59 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from ppdm_core.model.policy import Policy
 
 if TYPE_CHECKING:
-    from ppdm_core.audit.runner import Auditor
+    from ppdm_core.audit.runner import Attempt, Auditor
+
+
+class Question(Protocol):
+    """Something else than an audit that the attack process is asked."""
+
+    def answer(self, auditor: Auditor) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """Where the evidence is, and what the auditor needs beside it."""
+class AttackJob:
+    """Where the inputs of the attacks are, and what the auditor needs in addition."""
 
     folder: str
     shadows: int
     halves: int
     policy: Policy
     seed: bytes
-    has_past: bool = False  # earlier releases of the same records
+    has_earlier: bool = False  # earlier releases of the same records
 
     def read(self, name: str) -> Any:
+        """Load one input by name."""
         return pickle.loads((Path(self.folder) / name).read_bytes())
 
     def shape(self) -> tuple[int, ...]:
-        """Records and columns."""
+        """Return the number of records and of columns."""
         shape: tuple[int, ...] = self.read("truth").X.shape
         return shape
 
-    def auditor(self) -> Auditor:
+    def make_auditor(self) -> Auditor:
+        """Load all inputs."""
         from ppdm_core.audit.runner import Auditor
 
         draws = [self.read(f"shadow_{k}") for k in range(self.shadows)]
         halves = [self.read(f"half_{k}") for k in range(self.halves)]
-        past = self.read("past") if self.has_past else None
-        return Auditor(self.read("truth"), draws, self.policy, self.seed, halves, past)
+        earlier = self.read("past") if self.has_earlier else None
+        return Auditor(self.read("truth"), draws, self.policy, self.seed, halves, earlier)
 
 
 def send(stream: BinaryIO, message: object) -> None:
+    """Write a message with its length."""
     data = pickle.dumps(message)
     stream.write(struct.pack("<Q", len(data)) + data)
     stream.flush()
 
 
 def receive(stream: BinaryIO) -> Any:
+    """Read a message; raise EOFError if the stream ends before it does."""
     header = stream.read(8)
     size = struct.unpack("<Q", header)[0] if len(header) == 8 else 1
     data = stream.read(size)
@@ -69,31 +79,32 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
-    from ppdm_core.model.errors import NotApplicable
-
+    """Answer messages until the stream ends."""
     preload()
     try:
-        job: Job = receive(incoming)
-    except EOFError:  # a spare one that nobody needed
+        job: AttackJob = receive(incoming)
+    except EOFError:  # a spare process that was not needed
         return
-    auditor = job.auditor()
+    auditor = job.make_auditor()
     while True:
         try:
-            name = receive(incoming)
+            message = receive(incoming)
         except EOFError:
             return
-        try:
-            found = auditor.run(name) if isinstance(name, str) else name.answer(auditor)
-            answer: tuple[str, object] = ("scores", found)
-        except NotApplicable as why:
-            answer = ("skipped", str(why))
-        except Exception as error:  # noqa: BLE001  a recorded failure, which the gate turns into FAIL
-            answer = ("failed", type(error).__name__)
-        send(outgoing, answer)
+        send(outgoing, reply(auditor, message))
+
+
+def reply(auditor: Auditor, message: str | Question) -> Attempt[Any]:
+    """Run an audit by name, or answer a question of the self-test."""
+    from ppdm_core.audit.runner import attempt
+
+    if isinstance(message, str):
+        return auditor.run_one(message)
+    return attempt(lambda: message.answer(auditor))
 
 
 def preload() -> None:
-    """What attacks import when they need it, while there is nothing to attack yet."""
+    """Import what attacks need, while there is nothing to attack yet."""
     import scipy.optimize
     import scipy.spatial.distance
     import scipy.special
@@ -104,7 +115,7 @@ def preload() -> None:
 
 
 def end_with(parent: int) -> None:
-    """A parent that was killed cannot end an attack that hangs."""
+    """End this process when its parent is gone: a killed parent cannot end a hanging attack."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)
@@ -112,9 +123,9 @@ def end_with(parent: int) -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=end_with, args=(int(sys.argv[1]),), daemon=True).start()
-    # Whatever an attack prints must not be taken for an answer.
-    answers = os.fdopen(os.dup(1), "wb")
+    # What an attack prints must not be read as a reply.
+    replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    from tasks.audit import attack_worker as audit_worker
+    from tasks.audit import attack_worker  # messages are pickled under the module's real name
 
-    audit_worker.serve(sys.stdin.buffer, answers)
+    attack_worker.serve(sys.stdin.buffer, replies)

@@ -1,4 +1,4 @@
-"""The audit tests itself: its attacks on planted leaks, its policy on bad releases of the table."""
+"""The self-test of an audit: its attacks on planted leaks, its policy on bad releases."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ppdm_core.audit.self_test.known_answers import KnownAnswers
-from ppdm_core.audit.self_test.must_catch import DOOR_SCAN, relied_on
-from ppdm_core.audit.self_test.policy_check import Cover
-from ppdm_core.gates.self_test import COVERAGE, unproven
+from ppdm_core.audit.runner import Attempt
+from ppdm_core.audit.self_test.known_answers import KnownAnswersQuestion
+from ppdm_core.audit.self_test.matrix import LEAK_SCAN, list_relied_on
+from ppdm_core.audit.self_test.policy_check import PolicyQuestion
+from ppdm_core.gates.self_test import POLICY_CHECK, explain_unproven
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport
-from ppdm_core.model.self_test import Coverage, Proof, SelfTestResult
-from tasks.audit.attack_process import Worker
-from tasks.audit.attack_worker import Job
-from tasks.audit.leak_scan_check import refused_at_the_door, scan_proofs
+from ppdm_core.model.self_test import LeakTest, SelfTestResult
+from tasks.audit.attack_process import AttackProcess
+from tasks.audit.attack_worker import AttackJob
+from tasks.audit.leak_scan_check import add_leak_scan, test_leak_scan
 from tasks.progress import log_progress
 from warehouse.database import Change, Run, Store, read_fact
 from warehouse.integrity.seals import moment, sealed_rows
@@ -28,118 +29,125 @@ if TYPE_CHECKING:
 
 TABLE = "audit.self_test"
 TIME_LIMIT = 120.0  # seconds for the planted leaks of one attack, which take a few
-Proofs = dict[str, tuple[Proof, ...]]  # by attack
+LeakTests = dict[str, tuple[LeakTest, ...]]  # by attack
 
-# In this process, by home, version and attack: no home seals what another one found.
-PROVEN: dict[tuple[str, str, str], tuple[Proof, ...]] = {}
+# Found by this process, by home, version and attack: a home never seals what another one found.
+FOUND_TESTS: dict[tuple[str, str, str], tuple[LeakTest, ...]] = {}
 
 
-class SelfTesting:
-    """The self-test beside one release: first the attacks, after them the policy."""
+class SelfTestRun:
+    """The self-test of one release: first the attacks, then the policy."""
 
     def __init__(self, store: Store, run: Run, policy: Policy) -> None:
-        self.run, self.policy, self.names = run, policy, relied_on(policy)
-        self.home, self.version = str(store.home.root.resolve()), version_of(run.code_version)
+        self.run, self.policy, self.names = run, policy, list_relied_on(policy)
+        self.home, self.version = str(store.home.root.resolve()), name_version(run.code_version)
         with store.transaction(run.release_id) as db:
-            self.stored = stored_proofs(db, self.version)
+            self.stored = read_leak_tests(db, self.version)
             facts = read_fact(db, run.release_id, "sanitized")
         assert facts is not None
         self.facts = facts
         self.result = SelfTestResult(run.code_version, policy.digest)
 
-    def prove(self, worker: Worker) -> None:
-        """That each attack works: as found before with the same code, or found now."""
+    def test_attacks(self, process: AttackProcess) -> None:
+        """Test each attack on its planted leaks, unless the same code was tested before."""
         found = {
-            name: self.stored.get(name) or PROVEN.get((self.home, self.version, name))
+            name: self.stored.get(name) or FOUND_TESTS.get((self.home, self.version, name))
             for name in self.names
         }
-        known: Proofs = {name: proofs for name, proofs in found.items() if proofs}
-        new, failed = proofs_of(worker, [name for name in self.names if name not in known])
-        proofs = tuple(proof for each in (known | new).values() for proof in each)
-        self.result = replace(self.result, proofs=proofs, failed=failed)
+        known: LeakTests = {name: tests for name, tests in found.items() if tests}
+        new, failed = run_leak_tests(process, [name for name in self.names if name not in known])
+        tests = tuple(test for each in (known | new).values() for test in each)
+        self.result = replace(self.result, leak_tests=tests, failed=failed)
 
-    def cover(self, worker: Worker, job: Job, report: AuditReport) -> AuditReport:
-        """The report with all that the self-test found.
+    def test_policy(
+        self, process: AttackProcess, job: AttackJob, report: AuditReport
+    ) -> AuditReport:
+        """Return the report with the result of the self-test.
 
-        Nothing is tried on the table with an attack that fails.
+        The policy is not tried on the table if an attack failed.
         """
         broken = [name for name in self.names if name in {*report.failed, *self.result.failed}]
         if broken:
-            why: object = f"{broken[0]} failed"
+            reply: Attempt[Any] = Attempt(error=f"{broken[0]} failed")
         else:
             log_progress("self-test: would this policy refuse a bad release of this table?")
-            _, why = worker.ask(Cover(), self.policy.time_limit)
-        if isinstance(why, Coverage):
-            coverage = refused_at_the_door(why, job, self.facts)
-            self.result = replace(self.result, coverage=coverage)
+            reply = process.ask(PolicyQuestion(), self.policy.time_limit)
+        if reply.value is not None:
+            check = add_leak_scan(reply.value, job, self.facts)
+            self.result = replace(self.result, policy_check=check)
         else:
-            self.result = replace(self.result, failed={**self.result.failed, COVERAGE: str(why)})
+            why = reply.error or (reply.skip.sentence if reply.skip else "")
+            failed = {**self.result.failed, POLICY_CHECK: why}
+            self.result = replace(self.result, failed=failed)
         return replace(report, self_test=self.result)
 
-    def keep(self, change: Change) -> None:
-        """What holds need not be found again with the same code."""
+    def store_tests(self, change: Change) -> None:
+        """Store successful tests, so that the same code need not be tested again."""
         for name in self.names:
-            if name in self.stored or unproven(self.result, name) is not None:
+            if name in self.stored or explain_unproven(self.result, name) is not None:
                 continue
-            proofs = tuple(proof for proof in self.result.proofs if proof.attack == name)
-            PROVEN[self.home, self.version, name] = proofs
+            tests = tuple(test for test in self.result.leak_tests if test.attack == name)
+            FOUND_TESTS[self.home, self.version, name] = tests
             row = {
                 "release_id": self.run.release_id,
                 "version": self.version,
                 "attack": name,
-                "proofs": json.dumps([asdict(proof) for proof in proofs]),
+                "proofs": json.dumps([asdict(test) for test in tests]),
                 "happened": moment(change.db),
             }
             change.keep(TABLE, row)
 
 
-def version_of(code_version: str) -> str:
-    """The same code may count otherwise with other libraries below it."""
+def name_version(code_version: str) -> str:
+    """Return the code version with those of the libraries that may change a count."""
     import numpy
     import scipy
 
     return f"{code_version}, numpy {numpy.__version__}, scipy {scipy.__version__}"
 
 
-def stored_proofs(db: duckdb.DuckDBPyConnection, version: str) -> Proofs:
-    """What earlier releases of this home found; a row that somebody edited is refused."""
+def read_leak_tests(db: duckdb.DuckDBPyConnection, version: str) -> LeakTests:
+    """Return what earlier releases of this home found; an edited row is refused."""
     rows = sealed_rows(db, TABLE, "version = ?", [version])
     return {
-        row["attack"]: tuple(Proof(**proof) for proof in json.loads(row["proofs"])) for row in rows
+        row["attack"]: tuple(LeakTest(**test) for test in json.loads(row["proofs"])) for row in rows
     }
 
 
-def proofs_of(worker: Worker, names: Sequence[str]) -> tuple[Proofs, Mapping[str, str]]:
-    """What these notice of the leaks that are planted for them, and which of them failed."""
-    found: Proofs = {}
+def run_leak_tests(
+    process: AttackProcess, names: Sequence[str]
+) -> tuple[LeakTests, Mapping[str, str]]:
+    """Return what these notice of the leaks planted for them, and which of them failed."""
+    found: LeakTests = {}
     failed: dict[str, str] = {}
     for number, name in enumerate(names, start=1):
-        words = name.replace("_", " ")
-        log_progress(f"self-test {number}/{len(names)}: does {words} notice planted leaks?")
-        kind, answer = answer_of(worker, name)
-        if kind == "scores":
-            found[name] = answer
+        plain_name = name.replace("_", " ")
+        log_progress(f"self-test {number}/{len(names)}: does {plain_name} notice planted leaks?")
+        reply = test_one(process, name)
+        if reply.value is not None:
+            found[name] = reply.value
         else:
-            failed[name] = answer
+            failed[name] = reply.error or (reply.skip.sentence if reply.skip else "")
     return found, failed
 
 
-def answer_of(worker: Worker, name: str) -> tuple[str, Any]:
-    if name == DOOR_SCAN:  # which attacks nothing
-        return "scores", scan_proofs()
-    return worker.ask(KnownAnswers(name), TIME_LIMIT)
+def test_one(process: AttackProcess, name: str) -> Attempt[tuple[LeakTest, ...]]:
+    """Test one attack, or the leak scan, which needs no attack process."""
+    if name == LEAK_SCAN:
+        return Attempt(test_leak_scan())
+    return process.ask(KnownAnswersQuestion(name), TIME_LIMIT)
 
 
 @dataclass(frozen=True, eq=False)
-class NoTable(Job):
-    """For planted leaks alone."""
+class NoTableJob(AttackJob):
+    """A job for planted leaks only."""
 
-    def auditor(self) -> Auditor | None:  # type: ignore[override]
+    def make_auditor(self) -> Auditor | None:  # type: ignore[override]
         return None
 
 
-def try_attacks(names: Sequence[str]) -> tuple[Proofs, Mapping[str, str]]:
-    """The planted leaks of these, without any release."""
-    job = NoTable("", 0, 0, Policy(required=(), limits={}), b"")
-    with Worker(job) as worker:
-        return proofs_of(worker, names)
+def test_attacks(names: Sequence[str]) -> tuple[LeakTests, Mapping[str, str]]:
+    """Test attacks on their planted leaks, without any release."""
+    job = NoTableJob("", 0, 0, Policy(required=(), limits={}), b"")
+    with AttackProcess(job) as process:
+        return run_leak_tests(process, names)

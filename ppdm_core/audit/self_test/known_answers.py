@@ -1,6 +1,6 @@
-"""The attack works: it notices leaks that were planted for it, and takes noise for none.
+"""Show that an attack works: it notices planted leaks, and does not take noise for one.
 
-The same code gives the same counts: every table comes from a key that names its repetition.
+The same code gives the same counts: every table comes from a seed that names its repetition.
 """
 
 from __future__ import annotations
@@ -12,52 +12,57 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.evaluators import OUTSIDERS_NEEDED
+from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.self_test.leaks import Plant, planted, silenced
-from ppdm_core.audit.self_test.must_catch import REPETITIONS, plants_for
-from ppdm_core.audit.self_test.trial import Trial, is_noticed
-from ppdm_core.model.self_test import NOISE, Proof
+from ppdm_core.audit.self_test.leaks import PlantedLeak, plant_leak, replace_by_noise
+from ppdm_core.audit.self_test.matrix import REPETITIONS, find_leaks
+from ppdm_core.audit.self_test.trial import LeakAuditor, is_noticed
+from ppdm_core.model.self_test import NOISE, LeakTest
 
 
 @dataclass(frozen=True)
-class KnownAnswers:
-    """What the attacking process is asked: all trials of one attack."""
+class KnownAnswersQuestion:
+    """The question to the attack process: all leak tests of one attack."""
 
     name: str
 
-    def answer(self, auditor: Auditor | None = None) -> tuple[Proof, ...]:
-        return tuple(prove(self.name))
+    def answer(self, auditor: Auditor | None = None) -> tuple[LeakTest, ...]:
+        return tuple(run_leak_tests(self.name))
 
 
-def prove(name: str) -> Iterator[Proof]:
-    """Each leak that it must notice; then the first of them with noise in its place."""
-    plants = plants_for(name)
-    for plant in plants:
-        noticed = sum(notices(name, plant, i) for i in range(REPETITIONS))
-        yield Proof(name, plant, int(noticed), REPETITIONS)
-    if plants:
-        alarms = sum(notices(name, plants[0], i, NOISE) for i in range(REPETITIONS))
-        yield Proof(name, NOISE, int(alarms), REPETITIONS)
+def run_leak_tests(name: str) -> Iterator[LeakTest]:
+    """Try each leak that must be noticed, then the first of them with noise in its place."""
+    leaks = tuple(find_leaks(name))
+    for leak in leaks:
+        noticed = sum(notices(name, leak, i) for i in range(REPETITIONS))
+        yield LeakTest(name, leak, int(noticed), REPETITIONS)
+    if leaks:
+        alarms = sum(notices(name, leaks[0], i, NOISE) for i in range(REPETITIONS))
+        yield LeakTest(name, NOISE, int(alarms), REPETITIONS)
 
 
-def notices(name: str, plant: str, repetition: int, instead: str = "") -> bool:
-    rng = derived(name, plant, instead, repetition)
-    release = suited(name, plant, rng)
-    twin = silenced(release, rng)
+def notices(name: str, leak: str, repetition: int, instead: str = "") -> bool:
+    """Return whether an attack or metric notices a leak; ``instead`` NOISE: in noise."""
+    rng = make_rng(name, leak, instead, repetition)
+    planted = plant_leak_for(name, leak, rng)
+    quiet = replace_by_noise(planted, rng)
     if instead == NOISE:
-        release, twin = twin, silenced(release, rng)
-    trial = Trial(release, name, rng.bytes(32))
-    score = trial.attacked(name) if name in ATTACKS else trial.measured(name, twin)
+        planted, quiet = quiet, replace_by_noise(planted, rng)
+    auditor = LeakAuditor(planted, name, rng.bytes(32))
+    score = auditor.score(name) if name in ATTACKS else auditor.compare(name, quiet)
     return is_noticed(score)
 
 
-def suited(name: str, plant: str, rng: np.random.Generator) -> Plant:
-    """The leak as this attack can meet it: some need people who are not in the release."""
-    needs_outsiders = name in ATTACKS and ATTACKS[name].goal in OUTSIDERS_NEEDED
-    return planted(plant, name, needs_outsiders=needs_outsiders, rng=rng)
+def plant_leak_for(name: str, leak: str, rng: np.random.Generator) -> PlantedLeak:
+    """Return the leak in the variant that suits an attack."""
+    if name not in ATTACKS:
+        return plant_leak(leak, "", needs_outsiders=False, rng=rng)
+    attack = ATTACKS[name]
+    needs_outsiders = attack.goal in GOALS_WITH_OUTSIDERS
+    return plant_leak(leak, attack.leak_variant, needs_outsiders=needs_outsiders, rng=rng)
 
 
-def derived(*name: object) -> np.random.Generator:
+def make_rng(*name: object) -> np.random.Generator:
+    """Return a generator whose seed is the name."""
     digest = hashlib.blake2b("/".join(map(str, name)).encode(), digest_size=16).digest()
     return np.random.default_rng(int.from_bytes(digest, "little"))

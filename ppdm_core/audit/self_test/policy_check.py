@@ -1,126 +1,144 @@
-"""Would this policy refuse a bad release of this table? Tried on a sample of its records."""
+"""Check on a sample of the records whether a policy would refuse broken releases of this table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.evaluators import OUTSIDERS_NEEDED, Scorer
+from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
+from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS, Evaluator
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.self_test.broken_releases import Bad, bad_releases, copied, drawn, pure_noise
-from ppdm_core.audit.self_test.must_catch import limited
-from ppdm_core.audit.simulation import Draw, Past, Truth
-from ppdm_core.gates.score_limits import is_sound, outcome_of
+from ppdm_core.audit.self_test.broken_releases import (
+    BrokenRelease,
+    draw_broken_release,
+    make_broken_releases,
+    make_copy,
+    make_noise,
+)
+from ppdm_core.audit.self_test.matrix import list_limited
+from ppdm_core.gates.score_limits import judge_outcome
 from ppdm_core.metrics import AttackMetric
 from ppdm_core.model.attacker import Attack
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Policy
-from ppdm_core.model.score import Score
-from ppdm_core.model.self_test import NOISE, Coverage, Covered
+from ppdm_core.model.score import Score, is_sound
+from ppdm_core.model.self_test import NOISE, PolicyCheck, ReleaseTest
 
-MOST_RECORDS = 500
-MOST_KNOWN = 4  # at most one record in so many is the attacker's: somebody must be left to find
+MAX_RECORDS = 500
+KNOWN_RECORD_DIVISOR = 4  # the attacker knows at most n / 4 records, so that targets remain
 
 
 @dataclass(frozen=True)
-class Cover:
-    """What the attacking process is asked, which holds the table."""
+class PolicyQuestion:
+    """The question to the attack process, which holds the table."""
 
-    def answer(self, auditor: Auditor) -> Coverage:
-        return cover(auditor)
+    def answer(self, auditor: Auditor) -> PolicyCheck:
+        return check_policy(auditor)
 
 
-def cover(auditor: Auditor) -> Coverage:
-    """What the policy of this audit refuses, of a sample of its records."""
-    tried, draw = Tried(auditor), auditor.draws[0]
-    names = limited(auditor.policy)
-    bad: list[Covered] = []
+def check_policy(auditor: Auditor) -> PolicyCheck:
+    """Return which broken releases of a sample of the records the policy refuses."""
+    trial, draw = PolicyTrial(auditor), auditor.draws[0]
+    names = list_limited(auditor.policy)
+    broken: list[ReleaseTest] = []
     able: list[str] = []
-    for plant, release in bad_releases(tried.truth, draw, auditor.rng("plants")):
-        # On the first one every attack shows what it can do; each other one needs one refusal.
-        weak = [name for name in names if name not in able]
-        refusing = tried.refusing(plant, release, [*able, *weak])
-        found = list(refusing) if not bad else [*first(refusing)]
-        bad.append(Covered(plant, tuple(found)))
-        able += [name for name in found if name not in able]
+    for name, release in make_broken_releases(trial.truth, draw, auditor.rng("plants")):
+        # On the first one every attack shows its power; each further one needs one refusal.
+        weak = [each for each in names if each not in able]
+        refusing = trial.find_refusing(name, release, [*able, *weak])
+        found = list(refusing) if not broken else take_first(refusing)
+        broken.append(ReleaseTest(name, tuple(found)))
+        able += [each for each in found if each not in able]
     weak = [name for name in names if name not in able]
-    able += tried.refusing("copy", copied(tried.truth, draw.public), weak) if weak else []
-    noise = pure_noise(tried.truth, draw, auditor.rng("noise"))
-    return Coverage(
-        records=len(tried.truth.X),
-        bad=tuple(bad),
-        noise=Covered(NOISE, tuple(tried.refusing(NOISE, noise, names))),
-        powerless={name: tried.reasons[name] for name in names if name not in able},
+    copy = make_copy(trial.truth, draw.public)
+    able += trial.find_refusing("copy", copy, weak) if weak else []
+    noise = make_noise(trial.truth, draw, auditor.rng("noise"))
+    return PolicyCheck(
+        records=len(trial.truth.X),
+        bad=tuple(broken),
+        noise=ReleaseTest(NOISE, tuple(trial.find_refusing(NOISE, noise, names))),
+        powerless={name: trial.reasons[name] for name in names if name not in able},
     )
 
 
-def first(found: Iterator[str]) -> list[str]:
+def take_first(found: Iterator[str]) -> list[str]:
+    """Return a list of the first element, empty if there is none."""
     return [name for name in [next(found, None)] if name is not None]
 
 
-class Tried:
-    """Bad releases of some of the records, judged by the limits of an audit."""
+class PolicyTrial:
+    """Broken releases of some of the records, judged by the limits of a policy."""
 
     def __init__(self, auditor: Auditor) -> None:
         self.auditor = auditor
-        self.truth = sampled(auditor.truth, auditor.rng("sampled"))
-        self.policy = bounded(auditor.policy, len(self.truth.X))
-        self.reasons: dict[str, str] = {}  # why an attack refused nothing, lastly
+        self.truth = sample_records(auditor.truth, auditor.rng("sampled"))
+        self.policy = limit_effort(auditor.policy, len(self.truth.X))
+        self.reasons: dict[str, str] = {}  # why an attack refused nothing the last time
 
-    def refusing(self, plant: str, release: Bad, names: Sequence[str]) -> Iterator[str]:
-        """The attacks of these that surely break a limit."""
-        audit = self.audit(plant, release)
-        for name in names:
+    def find_refusing(
+        self, name: str, release: BrokenRelease, attacks: Sequence[str]
+    ) -> Iterator[str]:
+        """Yield the attacks that surely break a limit on this release."""
+        auditor = self.make_auditor(name, release)
+        for attack in attacks:
             try:
-                scores = audit.run(name)
+                scores = auditor.run(attack)
             except NotApplicable as why:
-                self.reasons[name] = str(why)
+                self.reasons[attack] = str(why)
                 continue
-            self.reasons[name] = f"{name} keeps its limit even on a copy of the table."
+            self.reasons[attack] = f"{attack} keeps its limit even on a copy of the table."
             limits = self.policy.limits
             sound = filter(is_sound, scores)
-            if any(outcome_of(score, limits[score.name]) == "FAIL" for score in sound):
-                yield name
+            if any(judge_outcome(score, limits[score.name]) == "FAIL" for score in sound):
+                yield attack
 
-    def audit(self, plant: str, release: Bad) -> Auditor:
-        rng = self.auditor.rng("plant", plant)
+    def make_auditor(self, name: str, release: BrokenRelease) -> Auditor:
+        rng = self.auditor.rng("plant", name)
         n, is_aligned = len(self.truth.X), self.auditor.draws[0].source is None
-        everybody = drawn(release, is_aligned=is_aligned, members=None, rng=rng)
-        needed = any(ATTACKS[name].goal in OUTSIDERS_NEEDED for name in limited(self.policy))
-        halves = (np.sort(rng.permutation(n)[: n // 2]) for _ in range(self.policy.splits * needed))
-        splits = [drawn(release, is_aligned=is_aligned, members=half, rng=rng) for half in halves]
-        past = None if self.auditor.past is None else first_release(everybody)
-        return LimitsOnly(self.truth, [everybody], self.policy, rng.bytes(32), splits, past)
+        draw = draw_broken_release(release, is_aligned=is_aligned, members=None, rng=rng)
+        goals = {ATTACKS[each].goal for each in list_limited(self.policy)}
+        count = self.policy.splits * bool(goals & GOALS_WITH_OUTSIDERS)
+        members = (np.sort(rng.permutation(n)[: n // 2]) for _ in range(count))
+        halves = [
+            draw_broken_release(release, is_aligned=is_aligned, members=half, rng=rng)
+            for half in members
+        ]
+        earlier = None if self.auditor.earlier is None else make_first_release(draw)
+        return LimitsAuditor(self.truth, [draw], self.policy, rng.bytes(32), halves, earlier)
 
 
-class LimitsOnly(Auditor):
-    """An audit that measures nothing but what a limit judges."""
+class LimitsAuditor(Auditor):
+    """An audit that measures only what a limit judges."""
 
-    def _score_attack(self, attack: Attack, metric: AttackMetric, scorer: Scorer) -> Score:
-        name = ".".join(filter(None, (attack.name, scorer.scenario, metric.name)))
+    def _score_attack(
+        self, attack: Attack, metric: AttackMetric, evaluator: Evaluator[Any]
+    ) -> Score:
+        name = ".".join(filter(None, (attack.name, evaluator.scenario, metric.name)))
         if name not in self.policy.limits:
             raise NotApplicable(f"No limit is on {name}.")
-        return super()._score_attack(attack, metric, scorer)
+        return super()._score_attack(attack, metric, evaluator)
 
 
-def first_release(draw: Draw) -> Past:
-    """What attacks that compare releases find at first: the rows that leave now."""
-    return Past((), np.full_like(draw.Y, np.nan), np.zeros(len(draw.Y), dtype=np.int64))
+def make_first_release(draw: ReleaseDraw) -> EarlierReleases:
+    """Return the history of a first release, for attacks that compare releases."""
+    return EarlierReleases((), np.full_like(draw.Y, np.nan), np.zeros(len(draw.Y), dtype=np.int64))
 
 
-def sampled(truth: Truth, rng: np.random.Generator) -> Truth:
-    keep = np.sort(rng.permutation(len(truth.X))[:MOST_RECORDS])
-    return Truth(truth.X[keep], truth.label[keep], truth.schema, truth.codes[keep])
+def sample_records(truth: OriginalTable, rng: np.random.Generator) -> OriginalTable:
+    """Return at most MAX_RECORDS random records, in their order."""
+    keep = np.sort(rng.permutation(len(truth.X))[:MAX_RECORDS])
+    return OriginalTable(truth.X[keep], truth.label[keep], truth.schema, truth.codes[keep])
 
 
-def bounded(policy: Policy, n: int) -> Policy:
-    """The same limits, with little effort, and an attacker who knows no more than a share."""
+def limit_effort(policy: Policy, n: int) -> Policy:
+    """Return the same limits with quick effort, and an attacker who knows at most a share."""
     attacker = replace(
         policy.attacker,
-        known_records=min(policy.attacker.known_records, n // MOST_KNOWN),
-        sample_share=min(policy.attacker.sample_share, 1 / MOST_KNOWN),
+        known_records=min(policy.attacker.known_records, n // KNOWN_RECORD_DIVISOR),
+        sample_share=min(policy.attacker.sample_share, 1 / KNOWN_RECORD_DIVISOR),
     )
     return replace(policy, attacker=attacker, effort="quick", shadow_draws=1)

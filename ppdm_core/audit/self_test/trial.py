@@ -1,4 +1,4 @@
-"""One attack on one planted release, measured as every audit measures: is the leak noticed?"""
+"""One attack on one planted leak, scored as in every audit."""
 
 from __future__ import annotations
 
@@ -8,106 +8,119 @@ from functools import cached_property
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.evaluators import SCORERS
+from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
+from ppdm_core.audit.evaluators import EVALUATORS
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.self_test.leaks import Plant
-from ppdm_core.audit.simulation import Cast, Draw, Past, Stage, Truth, cast_all, cast_split
-from ppdm_core.metrics import METRICS, Compared
-from ppdm_core.model.attacker import AttackerView, Goal, Versions
+from ppdm_core.audit.self_test.leaks import PlantedLeak
+from ppdm_core.audit.simulation import (
+    AttackTrial,
+    Participants,
+    choose_half_participants,
+    choose_participants,
+)
+from ppdm_core.metrics import METRICS, AttackMetric, ReleaseComparison
+from ppdm_core.model.attacker import AttackerView, EarlierRows, Goal
 from ppdm_core.model.policy import Attacker, Effort, Policy
 from ppdm_core.model.score import Score
 from ppdm_core.numerics.intervals import wilson
 
-LEVEL = 0.01  # one-sided, over all candidates of an attack
-HEADLINE: dict[Goal, str] = {
-    "reconstruct": "breach_rate",
-    "norms": "norm_breach_rate",
-    "link": "rate",
-    "source": "source_rate",
-    "member": "auc",
-    "infer": "inference_rate",
-    "pair": "pair_rate",
-    "single_out": "singling_rate",
-}
+ERROR_RATE = 0.01  # one-sided, over all candidates of an attack
+
+
+def find_headline_metric(goal: Goal) -> AttackMetric:
+    """Return the metric by which attacks with this goal are judged here."""
+    for metric in METRICS.values():
+        if metric.goal == "release" or metric.goal == "change":
+            continue
+        if metric.goal == goal and metric.is_headline:
+            return metric
+    raise KeyError(goal)
 
 
 def is_noticed(score: Score) -> bool:
-    """The worst candidate surely beats the baseline, and one lucky hit is not enough for that."""
+    """Return whether the worst candidate surely beats the baseline, and not by one lucky hit."""
     return score.low > max(score.baseline, 1 / score.n)
 
 
 @dataclass(frozen=True, eq=False)
-class PlantStage(Stage):
-    plant: Plant | None = None
+class LeakTrial(AttackTrial):
+    planted: PlantedLeak | None = None
 
-    def view(self, epsilon: float, effort: Effort) -> AttackerView:
-        view, plant = super().view(epsilon, effort), self.plant
-        assert plant is not None
-        # Scenarios with less knowledge are not what is measured here.
-        return replace(view, sample=plant.sample, partial=None)
+    def build_view(self, epsilon: float, effort: Effort) -> AttackerView:
+        assert self.planted is not None
+        view = super().build_view(epsilon, effort)
+        # Scenarios with less knowledge are not measured here.
+        return replace(view, sample=self.planted.sample, partial_columns=None)
 
 
-class Trial(Auditor):
-    """An audit of one planted release by one attack."""
+class LeakAuditor(Auditor):
+    """An audit of one planted leak by one attack."""
 
-    def __init__(self, plant: Plant, name: str, seed: bytes) -> None:
+    def __init__(self, planted: PlantedLeak, name: str, seed: bytes) -> None:
         policy = Policy(
             required=(name,),
             limits={},
-            attacker=Attacker(known_records=plant.known),
+            attacker=Attacker(known_records=planted.known),
             effort="quick",
         )
-        truth = Truth(plant.X, plant.label, plant.schema)
-        draw = Draw(plant.Y, plant.public, plant.source, members=plant.members)
+        truth = OriginalTable(planted.X, planted.label, planted.schema)
+        draw = ReleaseDraw(planted.Y, planted.public, planted.source, members=planted.members)
         super().__init__(truth, [draw], policy, seed)
-        self.plant = plant
+        self.planted = planted
 
     @cached_property
-    def stages(self) -> list[Stage]:
-        n, d = self.plant.X.shape
-        return [self._set(cast_all(n, d, self.policy.attacker, self.rng("people")))]
+    def trials(self) -> list[AttackTrial]:
+        n, d = self.planted.X.shape
+        participants = choose_participants(n, d, self.policy.attacker, self.rng("people"))
+        return [self._make_trial(participants)]
 
     @cached_property
-    def split_stages(self) -> list[Stage]:
-        (n, d), members = self.plant.X.shape, self.plant.members
+    def half_trials(self) -> list[AttackTrial]:
+        (n, d), members = self.planted.X.shape, self.planted.members
         if members is None:
             return []
-        return [self._set(cast_split(n, d, members, self.policy.attacker, self.rng("people")))]
+        attacker, rng = self.policy.attacker, self.rng("people")
+        return [self._make_trial(choose_half_participants(n, d, members, attacker, rng))]
 
-    def _set(self, cast: Cast) -> Stage:
-        one, past = (
-            Stage.set(self.truth, self.draws[0], cast, self.rng("shuffle")),
-            kept(self.plant),
+    def _make_trial(self, participants: Participants) -> AttackTrial:
+        trial = AttackTrial.create(self.truth, self.draws[0], participants, self.rng("shuffle"))
+        return LeakTrial(
+            trial.truth,
+            trial.draw,
+            trial.participants,
+            trial.shuffle,
+            trial.right_order,
+            collect_earlier(self.planted),
+            self.planted,
         )
-        return PlantStage(one.truth, one.draw, one.cast, one.shuffle, one.right, past, self.plant)
 
-    def attacked(self, name: str) -> Score:
-        """The figure by which people know this kind of attack."""
+    def score(self, name: str) -> Score:
+        """Return the headline score of an attack."""
         attack = ATTACKS[name]
-        metric, played = METRICS[HEADLINE[attack.goal]], self.play(attack)
-        assert metric.goal != "release" and metric.goal != "change"
-        scorer = SCORERS[attack.goal](self.truth, played, self.policy.attacker.epsilon, "")
-        self.level = 1.0 - 2.0 * LEVEL / max(1, len(scorer.names))
-        return self._score_attack(attack, metric, scorer)
+        outcomes = self.run_trials(attack)
+        epsilon = self.policy.attacker.epsilon
+        evaluator = EVALUATORS[attack.goal](self.truth, outcomes, epsilon, "")
+        self.level = 1.0 - 2.0 * ERROR_RATE / max(1, len(evaluator.names))
+        return self._score_attack(attack, find_headline_metric(attack.goal), evaluator)
 
-    def measured(self, name: str, twin: Plant) -> Score:
-        """A figure of the release itself, against the same without the leak."""
+    def compare(self, name: str, quiet: PlantedLeak) -> Score:
+        """Return a metric of the release, with that of the same release without the leak."""
         metric = METRICS[name]
         assert metric.goal == "release"
         value, baseline = (
             metric.measure(
-                Compared(each.X, each.label, each.Y, each.public, self.rng, each.source)
+                ReleaseComparison(each.X, each.label, each.Y, each.public, self.rng, each.source)
             ).value
-            for each in (self.plant, twin)
+            for each in (self.planted, quiet)
         )
-        n = len(self.plant.Y)
-        low, high = wilson(value, n, 1.0 - 2.0 * LEVEL)
+        n = len(self.planted.Y)
+        low, high = wilson(value, n, 1.0 - 2.0 * ERROR_RATE)
         return Score(name, metric.kind, metric.better, value, low, high, n, baseline, value)
 
 
-def kept(plant: Plant) -> Past:
-    """All releases before the last one, by somebody who put their rows together."""
-    rows = np.arange(len(plant.Y))
-    versions = tuple(Versions(rows, Y, plant.public) for Y in plant.earlier)
-    since = np.zeros_like(rows) if plant.since is None else plant.since
-    return Past(versions, np.full_like(plant.Y, np.nan), since)
+def collect_earlier(planted: PlantedLeak) -> EarlierReleases:
+    """Return all releases before the last one, with their rows matched by record."""
+    rows = np.arange(len(planted.Y))
+    versions = tuple(EarlierRows(rows, Y, planted.public) for Y in planted.earlier)
+    since = np.zeros_like(rows) if planted.since is None else planted.since
+    return EarlierReleases(versions, np.full_like(planted.Y, np.nan), since)
