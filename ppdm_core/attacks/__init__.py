@@ -1,4 +1,4 @@
-"""What an outsider could try on a release. One file each, one line here."""
+"""Attacks that an outsider could try on a release: one file each, one line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of known records in a release that keeps distances only roughly, or up to a scale."""
+"""Approximate matching of known records to rows, if distances are kept roughly or up to a scale."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _FOLLOWED_STARTS = {
     "thorough": 48,
 }  # starts that are followed to their end
 _DECOY_COUNT = {"quick": 1, "standard": 1, "thorough": 5}
-_LARGE_RELEASE_ROWS = 10_000  # rows from which on a quarter of the starts is followed
+_LARGE_RELEASE_ROWS = 10_000  # above, a quarter of the starts is followed
 _MAX_SIGNED_AXES = 8
 _MAX_ROUNDS = 15
-_CANDIDATES_PER_RECORD = 10  # rows of which one is each record's
-_TRUSTED_SHARE = 0.7  # share of the matches, best first, from which the map is fitted again
-_MAX_BELIEVED_RATIO = 0.3  # of what matching finds where there is nothing to be found
-_MIN_SPARE_MATCHES = 3  # trusted matches beyond those that any map fits
+_CANDIDATES_PER_RECORD = 10  # nearest rows
+_TRUSTED_SHARE = 0.7  # of the matches, best first, to which the map is fitted
+_MAX_BELIEVED_RATIO = 0.3  # of the misfit to that of decoys
+_MIN_SPARE_MATCHES = 3  # beyond those that any map fits
 _MIN_RELATIVE_DEVIATION = 1e-9
 _TINY = np.finfo(np.float64).tiny
 
@@ -47,13 +47,13 @@ def find_approximate_rows(
     effort: Effort,
     rng: np.random.Generator,
 ) -> tuple[Ints, float]:
-    """The likeliest row of each record, and the misfit by that of decoys: small is good.
+    """Return the likeliest row of each record, and the misfit relative to that of decoys.
 
-    Starts are sets of rows at fitting distances (``find_seeds``), and the main axes of the attacker's
-    records laid on those of the release, with every choice of signs on the longest. Then records
-    are matched one to one with rows, the map is fitted to the better part of the matches, and so
-    on. Decoys are records whose columns were shuffled, which are nobody's: only if they fit
-    much worse, there is a match.
+    A small ratio means a good match. Starts are sets of rows at fitting distances (``find_seeds``),
+    and the main axes of the attacker's records laid on those of the release, with every choice of
+    signs on the longest. Then records are matched one to one with rows, the map is fitted to the
+    better part of the matches, and so on. Decoys are records whose columns were shuffled, which
+    belong to no person: only if they fit much worse, there is a match.
     """
     if int(_TRUSTED_SHARE * len(X)) < min(X.shape[1], Y.shape[1]) + _MIN_SPARE_MATCHES:
         return np.full(len(X), -1), np.inf
@@ -66,12 +66,14 @@ def find_approximate_rows(
 
 
 def is_believable(ratio: float) -> bool:
+    """Return whether the misfit is so far below that of decoys that the match is believed."""
     return ratio < _MAX_BELIEVED_RATIO
 
 
 def _find_best_match(
     X: Floats, sample: Floats, Y: Floats, public: PublicParameters, effort: Effort
 ) -> Match:
+    """Return the match of least misfit over all starts."""
     starts = _find_starts(X, sample, Y, effort)
     for placed, rows in find_seeds(X, Y, public, effort, _FOLLOWED_STARTS[effort]):
         starts.append(procrustes(X[placed], Y[rows], X))
@@ -79,17 +81,17 @@ def _find_best_match(
 
 
 def _find_starts(X: Floats, sample: Floats, Y: Floats, effort: Effort) -> list[Floats]:
-    """Where the records would be among the rows, for the most fitting choices of signs."""
-    people = np.concatenate([X, sample])
-    x0, y0 = people.mean(axis=0), Y.mean(axis=0)
-    Sx, Vx = _main_axes(people - x0)
+    """Return where the records would be among the rows, for the best-fitting choices of signs."""
+    records = np.concatenate([X, sample])
+    x0, y0 = records.mean(axis=0), Y.mean(axis=0)
+    Sx, Vx = _main_axes(records - x0)
     Sy, Vy = _main_axes(Y - y0)
     r = min(len(Sx), len(Sy))
     scale = np.divide(
         Sy[:r], Sx[:r], out=np.zeros(r), where=Sx[:r] > _MIN_RELATIVE_DEVIATION * Sx.max()
     )
     A = (X - x0) @ Vx[:, :r] * scale  # (k, r)
-    skew = _skewness((people - x0) @ Vx[:, :r]) * _skewness((Y - y0) @ Vy[:, :r])
+    skew = _skewness((records - x0) @ Vx[:, :r]) * _skewness((Y - y0) @ Vy[:, :r])
     A *= np.where(skew < 0, -1.0, 1.0)
     free = int(np.log2(max(_MAX_DISTANCES[effort] / (len(X) * len(Y)), 1.0)))
     free = min(free, r, _MAX_SIGNED_AXES)
@@ -107,7 +109,7 @@ def _find_starts(X: Floats, sample: Floats, Y: Floats, effort: Effort) -> list[F
 
 
 def _follow_start(X: Floats, Y: Floats, T: Floats) -> Match:
-    """Match, fit, match again: with a rotation and a scale, then with any linear map."""
+    """Match and fit in turns: with a rotation and a scale, then with any linear map."""
     rows = _match_one_to_one(T, Y)
     best: Match = (np.inf, rows)
     for learn in (procrustes, ridge):
@@ -125,14 +127,18 @@ def _follow_start(X: Floats, Y: Floats, T: Floats) -> Match:
 def _fit_map(
     X: Floats, Y: Floats, rows: Ints, T: Floats, learn: Callable[[Floats, Floats, Floats], Floats]
 ) -> Floats:
+    """Fit the map to the matches of least residual and return the mapped records."""
     residual = np.sum((T - Y[rows]) ** 2, axis=1)
     trusted = np.argsort(residual, kind="stable")[: max(3, int(_TRUSTED_SHARE * len(X)))]
     return learn(X[trusted], Y[rows[trusted]], X)
 
 
 def _match_one_to_one(T: Floats, Y: Floats) -> Ints:
-    """The rows nearest to the points, no row twice; above 4,096 rows the second choices of a point
-    are those of ``find_nearest_rows``, which may miss one."""
+    """Return the rows nearest to the points, no row twice.
+
+    Above 4,096 rows the second choices of a point are those of ``find_nearest_rows``, which may
+    miss one.
+    """
     from scipy.optimize import linear_sum_assignment
 
     near = np.unique(find_nearest_rows(T, Y, _CANDIDATES_PER_RECORD)[0])
@@ -144,21 +150,25 @@ def _match_one_to_one(T: Floats, Y: Floats) -> Ints:
 
 
 def _trimmed_mean(residual: Floats) -> float:
+    """Return the mean of the smaller residuals."""
     return float(np.sort(residual)[: max(3, int(_TRUSTED_SHARE * len(residual)))].mean())
 
 
 def _misfit(T: Floats, matched: Floats) -> float:
-    """Trimmed mean square of the residuals, by the spread of the rows: else a map that shrinks
-    everybody into the densest part of the release would fit best."""
+    """Return the trimmed mean square of the residuals, relative to the spread of the rows.
+
+    Otherwise a map that shrinks all records into the densest part of the release would fit best.
+    """
     spread = float(np.sum(matched.var(axis=0)))
     return _trimmed_mean(np.sum((T - matched) ** 2, axis=1)) / max(spread, _TINY)
 
 
 def _main_axes(V: Floats) -> tuple[Floats, Floats]:
-    """Standard deviations along the main axes, longest first, and the axes as columns."""
+    """Return standard deviations along the main axes, longest first, and the axes as columns."""
     values, vectors = np.linalg.eigh(V.T @ V / max(len(V) - 1, 1))
     return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
 
 
 def _skewness(T: Floats) -> Floats:
+    """Return the third moment of each column."""
     return np.asarray(np.mean(T**3, axis=0))

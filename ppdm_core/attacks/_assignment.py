@@ -1,4 +1,4 @@
-"""From costs of each row for each person to one row for each person."""
+"""Linkage costs between persons and released rows, and the choice of one row for each person."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from ppdm_core.numerics.linear_map import (
 
 MAX_EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
 _CANDIDATES_PER_PERSON = 20  # rows for each person, in larger tables
-_MAX_COST = 1e6  # cost; infinite ones would leave a solver without any answer
-_MIN_LOADING = 1e-12  # loadings below are none
-_NORMAL_WEIGHT = 0.1  # weight of a normal law among the explanations of a row
+_MAX_COST = 1e6  # an infinite cost could leave the solver without a solution
+_MIN_LOADING = 1e-12  # smaller loadings count as 0
+_NORMAL_WEIGHT = 0.1  # weight of a normal distribution in the mixture behind a row
 
 
 class Costs(Protocol):
-    """Minus log likelihood, or a distance, of people and rows."""
+    """Minus log likelihood, or a distance, of each person with each row."""
 
     def iterate_blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """(people, their costs with every row), a few people at a time."""
+        """Yield (persons, their costs with every row), a few persons at a time."""
         ...
 
     def find_cheapest(self, k: int) -> tuple[Ints, Floats]:
-        """(t, k) the cheapest rows of each, cheapest first, and their costs."""
+        """Return the k cheapest rows of each person, cheapest first, and their costs; (t, k)."""
         ...
 
-    def select(self, people: Ints, rows: Ints) -> Costs: ...
+    def select(self, persons: Ints, rows: Ints) -> Costs: ...
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -49,32 +49,32 @@ class Costs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DistanceCosts:
-    """Squared distances."""
+    """Squared distances between persons and rows."""
 
-    people: Floats  # (t, q)
+    persons: Floats  # (t, q)
     rows: Floats  # (m, q)
 
     @property
     def shape(self) -> tuple[int, int]:
-        return len(self.people), len(self.rows)
+        return len(self.persons), len(self.rows)
 
-    def select(self, people: Ints, rows: Ints) -> DistanceCosts:
-        return DistanceCosts(self.people[people], self.rows[rows])
+    def select(self, persons: Ints, rows: Ints) -> DistanceCosts:
+        return DistanceCosts(self.persons[persons], self.rows[rows])
 
     def iterate_blocks(self) -> Iterator[tuple[slice, Floats]]:
-        return squared_distances(self.people, self.rows)
+        return squared_distances(self.persons, self.rows)
 
     def find_cheapest(self, k: int) -> tuple[Ints, Floats]:
-        return find_nearest_rows(self.people, self.rows, k)
+        return find_nearest_rows(self.persons, self.rows, k)
 
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodCosts:
-    """By the law of the noise, in units of its scales, and that of the answers."""
+    """Minus log likelihood by the distributions of the noise and of the responses."""
 
-    law: SampledDistribution | None  # None: there are answers only
-    people: Floats  # (t, s)
-    rows: Floats  # (m, s)
+    distribution: SampledDistribution | None  # None: responses only
+    persons: Floats  # (t, s) in units of the noise scales
+    rows: Floats  # (m, s) in units of the noise scales
     responses: DistanceCosts
     offset: Floats  # (m,) added for each row
 
@@ -82,24 +82,24 @@ class LikelihoodCosts:
     def shape(self) -> tuple[int, int]:
         return self.responses.shape
 
-    def select(self, people: Ints, rows: Ints) -> LikelihoodCosts:
+    def select(self, persons: Ints, rows: Ints) -> LikelihoodCosts:
         return replace(
             self,
-            people=self.people[people],
+            persons=self.persons[persons],
             rows=self.rows[rows],
-            responses=self.responses.select(people, rows),
+            responses=self.responses.select(persons, rows),
             offset=self.offset[rows],
         )
 
     def iterate_blocks(self) -> Iterator[tuple[slice, Floats]]:
         t, m = self.shape
         for part in row_slices(t, 3 * m):
-            C = np.tile(self.offset, (len(self.people[part]), 1))
+            C = np.tile(self.offset, (len(self.persons[part]), 1))
             if self.responses.rows.shape[1]:
-                ((_, D),) = squared_distances(self.responses.people[part], self.responses.rows)
+                ((_, D),) = squared_distances(self.responses.persons[part], self.responses.rows)
                 C += D
-            if self.law is not None:
-                C -= pairwise_log_density(self.law, self.people[part], self.rows)
+            if self.distribution is not None:
+                C -= pairwise_log_density(self.distribution, self.persons[part], self.rows)
             yield part, np.minimum(C, _MAX_COST, out=C)
 
     def find_cheapest(self, k: int) -> tuple[Ints, Floats]:
@@ -111,8 +111,10 @@ class LikelihoodCosts:
         return place, cost
 
     def compute_odds(self, log_response_probability: float = 0.0) -> LikelihoodCosts:
-        """Against what all people make of a row, or a plain law: a normal one for the numbers,
-        one probability for all answers.
+        """Return costs relative to how likely each row is for all persons together.
+
+        A mixture of the persons and a background explains a row. The background is a normal
+        distribution for the numbers and one probability for all responses.
         """
         t, m = self.shape
         top = np.full(m, -np.inf)
@@ -124,13 +126,15 @@ class LikelihoodCosts:
             total += np.exp(-C - new).sum(axis=0)
             top = new
         plain = log_normal(self.rows) + log_response_probability + np.log(_NORMAL_WEIGHT)
-        people = top + np.log(total) + np.log((1.0 - _NORMAL_WEIGHT) / t)
-        return replace(self, offset=np.logaddexp(people, plain) + self.offset)
+        persons = top + np.log(total) + np.log((1.0 - _NORMAL_WEIGHT) / t)
+        return replace(self, offset=np.logaddexp(persons, plain) + self.offset)
 
 
 def link_rows(costs: Costs) -> tuple[Ints, Ints]:
-    """The cheapest row of each person; and the assignment of least total cost, each row used once,
-    where those who are left over get no answer (-1)."""
+    """Return the cheapest row of each person, and the assignment of least total cost.
+
+    The assignment uses each row once; persons without a row get -1.
+    """
     if costs.shape[1] > MAX_EXACT_ROWS:
         place, cost = costs.find_cheapest(_CANDIDATES_PER_PERSON)
         return place[:, 0].copy(), _solve_sparse_assignment(place, cost, costs.shape[1])
@@ -141,6 +145,7 @@ def link_rows(costs: Costs) -> tuple[Ints, Ints]:
 
 
 def _solve_assignment(C: Floats) -> Ints:
+    """Return the exact assignment of least total cost; -1 for persons without a row."""
     from scipy.optimize import linear_sum_assignment
 
     link = np.full(len(C), -1, dtype=np.int64)
@@ -150,8 +155,11 @@ def _solve_assignment(C: Floats) -> Ints:
 
 
 def _solve_sparse_assignment(place: Ints, cost: Floats, m: int) -> Ints:
-    """Among the best rows of each person, or none, which costs as much more than the last of these
-    as that more than the first."""
+    """Return the assignment of least total cost among the best rows of each person.
+
+    A person may also get no row (-1). That costs as much more than the last of these rows as the
+    last costs more than the first.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
@@ -168,27 +176,32 @@ def _solve_sparse_assignment(place: Ints, cost: Floats, m: int) -> Ints:
     return link
 
 
-def link_within_labels(costs: Costs, people: Codes, rows: Codes) -> tuple[Ints, Ints]:
-    """The same for each label apart; who has a label that no row has gets no answer."""
-    found = np.full((2, len(people)), -1, dtype=np.int64)
-    for code in np.unique(people).tolist():
-        who, where = np.flatnonzero(people == code), np.flatnonzero(rows == code)
+def link_within_labels(costs: Costs, persons: Codes, rows: Codes) -> tuple[Ints, Ints]:
+    """Return the same as ``link_rows``, with rows of a person's own label only.
+
+    A person whose label no row has gets -1.
+    """
+    found = np.full((2, len(persons)), -1, dtype=np.int64)
+    for code in np.unique(persons).tolist():
+        who, where = np.flatnonzero(persons == code), np.flatnonzero(rows == code)
         if len(where):
             place = np.stack(link_rows(costs.select(who, where)))
             found[:, who] = np.where(place >= 0, where[place], -1)
     return found[0], found[1]
 
 
-def find_nearest_within_labels(costs: Costs, people: Codes, rows: Codes) -> Ints:
-    found = np.full(len(people), -1, dtype=np.int64)
-    for code in np.unique(people).tolist():
-        who, where = np.flatnonzero(people == code), np.flatnonzero(rows == code)
+def find_nearest_within_labels(costs: Costs, persons: Codes, rows: Codes) -> Ints:
+    """Return the cheapest row with the label of each person; -1 where no row has it."""
+    found = np.full(len(persons), -1, dtype=np.int64)
+    for code in np.unique(persons).tolist():
+        who, where = np.flatnonzero(persons == code), np.flatnonzero(rows == code)
         if len(where):
             found[who] = where[costs.select(who, where).find_cheapest(1)[0][:, 0]]
     return found
 
 
 def has_noise_distribution(view: AttackerView) -> bool:
+    """Return whether the map and a supported distribution of the noise are public."""
     return (
         has_map(view.public) and has_noise(view.public) and view.public.law in SAMPLED_DISTRIBUTIONS
     )
@@ -197,7 +210,7 @@ def has_noise_distribution(view: AttackerView) -> bool:
 def find_pure_component_costs(
     view: AttackerView, X: Floats, columns: Ints
 ) -> LikelihoodCosts | None:
-    """By the components that are made of these columns alone, if there are such."""
+    """Return costs by the components that depend on these columns alone; None without any."""
     if not has_noise_distribution(view):
         return None
     centre, loadings = get_centre_and_loadings(view.public)
@@ -210,11 +223,11 @@ def find_pure_component_costs(
     T = T / noise.scales[pure]
     Z = compute_components(view)[:, pure] / noise.scales[pure]
     nothing = DistanceCosts(np.zeros((len(T), 0)), np.zeros((len(Z), 0)))
-    return LikelihoodCosts(noise.law, T, Z, nothing, np.zeros(len(Z)))
+    return LikelihoodCosts(noise.distribution, T, Z, nothing, np.zeros(len(Z)))
 
 
 def clamp_components(view: AttackerView, T: Floats, components: Ints) -> Floats:
-    """Where these components can be at all in the release."""
+    """Clip the components to the ranges that the release publishes."""
     ranges = view.public.ranges
     if ranges is None:
         return T

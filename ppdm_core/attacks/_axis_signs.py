@@ -1,4 +1,4 @@
-"""Which way round each axis is: two tables with the same columns up to their signs."""
+"""Signs of principal axes: compare two tables with the same columns up to their signs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
 
-MAX_AXES = 20  # that all combinations of signs are tried for
-_BLOCK_PAIRS = 2**15  # pairs at a time: small enough to stay in the processor's cache
+MAX_AXES = 20  # for which all combinations of signs are tried
+_BLOCK_PAIRS = 2**15  # at a time: fits the processor cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,18 +23,21 @@ class SignEvidence:
 
     @property
     def z(self) -> Floats:
+        """Difference in standard errors; 0 where the error is 0."""
         return _divide(self.difference, self.error)
 
     @property
     def signs(self) -> Floats:
+        """Likelier sign of each axis."""
         return take_signs(self.difference)
 
 
 def compute_coordinate_evidence(A: Floats, B: Floats) -> SignEvidence:
-    """One axis at a time, by the energy distance of the two one-dimensional laws.
+    """Compare signs axis by axis, by the energy distance of the two one-dimensional distributions.
 
-    Of the energy distance only the mean of |a - b| over all pairs depends on the sign. If the law
-    of an axis is symmetric about zero, ``z`` spreads no wider than a standard normal number.
+    Of the energy distance only the mean of |a - b| over all pairs depends on the sign. If the
+    distribution of an axis is symmetric about zero, ``z`` spreads no wider than a standard normal
+    number.
     """
     differences, errors = np.zeros(A.shape[1]), np.zeros(A.shape[1])
     for k in range(A.shape[1]):
@@ -47,7 +50,7 @@ def compute_coordinate_evidence(A: Floats, B: Floats) -> SignEvidence:
 
 
 def mean_distances(points: Floats, b: Floats) -> Floats:
-    """Mean over ``b`` of |t - b| for each of the points, by sorting."""
+    """Return the mean over ``b`` of |t - b| for each point t, by sorting."""
     b = np.sort(b)
     sums = np.append(0.0, np.cumsum(b))
     below = np.searchsorted(b, points)
@@ -57,10 +60,10 @@ def mean_distances(points: Floats, b: Floats) -> Floats:
 
 
 def compute_moment_evidence(A: Floats, B: Floats, mean_variance: Floats | None) -> Floats:
-    """Log of how much likelier equal signs are, by odd central moments and the means, (s,).
+    """Return the log likelihood ratio of equal to opposite signs by odd moments and means, (s,).
 
-    A moment of the small table is the large table's, or its negative, plus a normal error.
-    ``mean_variance`` of A's column means; None where means tell nothing.
+    A central moment of the small table equals that of the large table, or its negative, plus a
+    normal error. ``mean_variance`` is that of A's column means; None where means tell nothing.
     """
     total = np.zeros(A.shape[1])
     if mean_variance is not None:
@@ -68,7 +71,7 @@ def compute_moment_evidence(A: Floats, B: Floats, mean_variance: Floats | None) 
     spread = B.std(axis=0)
     X, Y = (_divide(T - T.mean(axis=0), np.broadcast_to(spread, T.shape)) for T in (A, B))
     for power in (3, 5):
-        # A mean that is estimated too takes the linear part out of the error.
+        # The mean is estimated, too, which removes the linear part of the error.
         variance = (Y**power - power * np.mean(Y ** (power - 1), axis=0) * Y).var(axis=0)
         product = np.mean(X**power, axis=0) * np.mean(Y**power, axis=0)
         total += _divide(2 * len(A) * product, variance)
@@ -76,7 +79,7 @@ def compute_moment_evidence(A: Floats, B: Floats, mean_variance: Floats | None) 
 
 
 def sum_cross_distances(A: Floats, B: Floats, free: Ints) -> Floats:
-    """Sum over all pairs of |a D - b| for every choice D of the signs of the free columns.
+    """Return the sum over all pairs of |a D - b| for every sign choice D of the free columns.
 
     Element c flips column free[k] where bit k of c is set. Gray order, so that one step flips one
     column, which adds a rank-one matrix to the squared distances. Exact, O(2^free pairs).
@@ -91,6 +94,7 @@ def sum_cross_distances(A: Floats, B: Floats, free: Ints) -> Floats:
 
 
 def _sum_block_distances(A: Floats, B: Floats, free: Ints) -> Floats:
+    """Return the sums of ``sum_cross_distances`` over the pairs with one block of ``B``."""
     D = np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1) - 2 * A @ B.T
     D += 1e-12 * D.max(initial=0.0)  # rounding must not make a square negative
     steps = [4 * np.multiply.outer(A[:, k], B[:, k]) for k in free]
@@ -108,7 +112,7 @@ def _sum_block_distances(A: Floats, B: Floats, free: Ints) -> Floats:
 
 
 def choose_signs_jointly(A: Floats, B: Floats, signs: Floats, free: Ints) -> Floats:
-    """``signs`` with the free ones chosen jointly: the least energy distance."""
+    """Return ``signs`` with the free ones chosen jointly by the least energy distance."""
     code = int(np.argmin(sum_cross_distances(A * signs, B, free)))
     flips = np.ones(len(signs))
     flips[free] = 1.0 - 2.0 * (code >> np.arange(len(free)) & 1)
@@ -116,8 +120,10 @@ def choose_signs_jointly(A: Floats, B: Floats, signs: Floats, free: Ints) -> Flo
 
 
 def take_signs(values: Floats) -> Floats:
+    """Return -1 for negative values and 1 for all others."""
     return np.where(values < 0, -1.0, 1.0)
 
 
 def _divide(values: Floats, by: Floats) -> Floats:
+    """Divide element by element; 0 where the divisor is not positive."""
     return np.divide(values, by, out=np.zeros_like(values), where=by > 0)

@@ -1,4 +1,4 @@
-"""How sure an attacker can be of an answer that was learned from known pairs."""
+"""Breach probabilities that an attacker can claim for estimates learned from known pairs."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
 
-Learner = Callable[[Floats, Floats, Floats], Floats]  # known rows, their records, rows to answer
+Learner = Callable[[Floats, Floats, Floats], Floats]  # known rows, their records, rows to map
 MAX_FOLDS = 20
-_MIN_LOG_SPREAD = 0.05  # least spread of the logarithm of an error that is believed
+_MIN_LOG_SPREAD = 0.05  # least spread assumed for the logarithm of an error
 _TINY = np.finfo(np.float64).tiny
 
 
 def learn_claims(
     learn: Learner, Yk: Floats, Xk: Floats, Y: Floats, X_hat: Floats, epsilon: float
 ) -> Floats:
-    """Own probability, row by row, that the answer ``X_hat`` is within ``epsilon`` of the record.
+    """Return the attacker's own probability, per row, that ``X_hat`` is within ``epsilon``.
 
-    Each known record is answered by what the others teach (in at most 20 parts). The logarithms
-    of those errors, less what the row's distance from the pairs explains, follow a Student law
-    as far as the attacker can tell. One pair teaches nothing about errors: the claim is 0.
+    Each known record is estimated from the others (in at most 20 folds). The logarithms of those
+    errors, less what the row's distance from the pairs explains, follow a Student distribution
+    as far as the attacker can know. One pair says nothing about errors: the claim is 0.
     """
     from scipy.special import stdtr
 
@@ -40,16 +40,19 @@ def learn_claims(
 
 
 def split_folds(k: int, most: int) -> list[Ints]:
-    """Parts of ``k`` pairs, each to be left out once."""
+    """Split ``k`` pairs into at most ``most`` folds, each to be left out once."""
     return np.array_split(np.arange(k), min(k, most))
 
 
 def _log_reach(Yk: Floats, Y: Floats) -> Floats:
-    """Half the logarithm of 1 + leverage: an answer is the worse, the farther its row is from
-    the known ones, the more so in directions where those hardly differ."""
+    """Return half the logarithm of 1 + leverage of each row.
+
+    An estimate is the worse, the farther its row is from the known ones, the more so in directions
+    in which those hardly differ.
+    """
     y0 = Yk.mean(axis=0)
     _, S, Vt = np.linalg.svd(Yk - y0, full_matrices=False)
-    weak = float(np.mean(S**2)) / len(Yk)  # of directions on which the pairs are silent
+    weak = float(np.mean(S**2)) / len(Yk)  # of directions in which the known rows do not vary
     if weak < _TINY:
         return np.zeros(len(Y))
     V = Y - y0

@@ -1,4 +1,4 @@
-"""Which released column is which of the attacker's own: three ways to tell.
+"""Three ways to find which released column is which of the attacker's columns.
 
 An order names for each of the ``s`` released columns one of the ``d`` own ones, no two the same.
 ``F`` is the attacker's table (original columns, or their public transform).
@@ -14,14 +14,14 @@ from ppdm_core.numerics.distances import row_slices, squared_distances
 
 _QUANTILES = 256
 _SEARCHED_RECORDS = {"quick": 3, "standard": 10, "thorough": 40}
-_ROWS_PER_RECORD = 5  # rows tried for each record that is looked for
+_ROWS_PER_RECORD = 5  # most similar rows tried for each record
 _MAX_MOVES = 400
-_MOVES_PER_STEP = 12  # moves that are worked out exactly before none is taken
+_MOVES_PER_STEP = 12  # evaluated exactly before the search ends
 _TINY = np.finfo(np.float64).tiny
 
 
 def assign_columns(cost: Floats) -> Ints:
-    """The order of least total cost, (d, s) -> (s,)."""
+    """Return the order of least total cost, (d, s) -> (s,)."""
     from scipy.optimize import linear_sum_assignment
 
     own, column = linear_sum_assignment(cost)
@@ -31,9 +31,9 @@ def assign_columns(cost: Floats) -> Ints:
 
 
 def match_by_value(F: Floats, Y: Floats, prior: Floats) -> Ints:
-    """From records and their released rows: values that are equal, or nearest to that.
+    """Return the order under which the values of records and of their rows are nearest.
 
-    ``prior`` decides between columns that the records do not tell apart.
+    ``prior`` decides between columns that the records do not distinguish.
     """
     cost = np.mean((F[:, :, None] - Y[:, None, :]) ** 2, axis=0)  # (d, s)
     unit = max(float(np.mean(Y**2)), _TINY)
@@ -41,9 +41,12 @@ def match_by_value(F: Floats, Y: Floats, prior: Floats) -> Ints:
 
 
 def match_by_search(F: Floats, Y: Floats, prior: Floats, effort: Effort) -> tuple[Ints, float]:
-    """From records whose rows are not known: a row whose values are some of a record's gives an
-    order, and the right order puts the other records onto rows as well. Returns the order and how
-    far the records are from the nearest rows then (a median, relative)."""
+    """Return an order from records whose rows are not known, and how well it fits.
+
+    A row that holds some of the values of a record gives an order, and the right order also puts
+    the other records onto rows. The fit is the median distance of the records to their nearest
+    rows, relative to the spread.
+    """
     looked_for = F[: _SEARCHED_RECORDS[effort]]
     orders: dict[tuple[int, ...], Ints] = {}
     for record in looked_for:
@@ -59,7 +62,7 @@ def match_by_search(F: Floats, Y: Floats, prior: Floats, effort: Effort) -> tupl
 
 
 def _find_similar_rows(record: Floats, Y: Floats) -> Ints:
-    """Rows whose values are nearest to being values of the record, in whatever order."""
+    """Return the rows whose values are nearest to values of the record, in any column order."""
     own = np.sort(record)
     middle = (own[1:] + own[:-1]) / 2.0
     cost = np.empty(len(Y))
@@ -73,7 +76,7 @@ def _find_similar_rows(record: Floats, Y: Floats) -> Ints:
 
 
 def _measure_misplacement(F: Floats, Y: Floats, order: Ints) -> tuple[float, Ints, Floats]:
-    """Median distance of the records to their nearest rows, these rows, and the distances."""
+    """Return the median distance of records to their nearest rows, the rows and all distances."""
     nearest, least = np.empty(len(F), dtype=np.int64), np.empty(len(F))
     for part, D in squared_distances(F[:, order], Y):
         nearest[part] = D.argmin(axis=1)
@@ -84,7 +87,7 @@ def _measure_misplacement(F: Floats, Y: Floats, order: Ints) -> tuple[float, Int
 
 
 def transport_costs(F: Floats, Y: Floats) -> Floats:
-    """(d, s) how ill the law of each released column fits that of each own one.
+    """Return how badly the distribution of each released column fits that of each own one; (d, s).
 
     Squared Wasserstein distance in one dimension (a mean over quantiles), by the spread of both.
     """
@@ -99,17 +102,17 @@ def transport_costs(F: Floats, Y: Floats) -> Floats:
 
 
 def match_by_distribution(F: Floats, Y: Floats, cost: Floats) -> Ints:
-    """From a sample: each column's law, then how the columns vary together.
+    """Return the order that fits a sample best: by column distributions, then by correlations.
 
     The order of least transport is improved by single moves (another own column, or two columns
-    exchanged) while the correlations fit better than the laws fit worse.
+    exchanged) while the correlations fit better than the distributions fit worse.
     """
     order = assign_columns(cost)
     own, released = _correlations(F), _correlations(Y)
 
     def total(order: Ints) -> float:
-        apart = own[np.ix_(order, order)] - released
-        return float(cost[order, np.arange(len(order))].sum() + np.sum(apart**2) / 2.0)
+        difference = own[np.ix_(order, order)] - released
+        return float(cost[order, np.arange(len(order))].sum() + np.sum(difference**2) / 2.0)
 
     value = total(order)
     for _ in range(_MAX_MOVES):
@@ -122,12 +125,14 @@ def match_by_distribution(F: Floats, Y: Floats, cost: Floats) -> Ints:
 
 
 def _propose_moves(order: Ints, own: Floats, released: Floats, cost: Floats) -> list[Ints]:
-    """The most promising moves, by what each would change if nothing else did."""
+    """Return the most promising moves, by the change of the total if nothing else changed."""
     d, s = cost.shape
     columns = np.arange(s)
-    beside = own[:, order]  # (d, s)
+    correlations = own[:, order]  # (d, s)
     G = cost + (
-        np.sum(beside**2, axis=1)[:, None] - 2.0 * beside @ released + np.sum(released**2, axis=1)
+        np.sum(correlations**2, axis=1)[:, None]
+        - 2.0 * correlations @ released
+        + np.sum(released**2, axis=1)
     )  # own column c in the place of released column j
     change = G - G[order, columns]  # (d, s)
     holder = np.full(d, -1)
@@ -148,10 +153,12 @@ def _propose_moves(order: Ints, own: Floats, released: Floats, cost: Floats) -> 
 
 
 def _mean_squares(A: Floats) -> Floats:
+    """Return the mean square of each column."""
     return np.asarray(np.mean(A**2, axis=0))
 
 
 def _correlations(F: Floats) -> Floats:
+    """Return the correlation matrix of the columns; 0 for a constant column."""
     centred = F - F.mean(axis=0)
     scale = np.sqrt(np.mean(centred**2, axis=0))
     unit = np.divide(centred, scale, out=np.zeros_like(centred), where=scale > 1e-12)

@@ -1,4 +1,4 @@
-"""Draws of noise on the same rows, from several releases, brought into one space."""
+"""Noise draws on the same rows from several releases, brought into one space."""
 
 from __future__ import annotations
 
@@ -21,62 +21,65 @@ from ppdm_core.numerics.linear_map import (
     project,
 )
 
-_SAME_DRAW_TOLERANCE = (
-    1e-6  # of the scale of the noise: what arithmetic may have changed in the same draw
-)
+_SAME_DRAW_TOLERANCE = 1e-6  # of the noise scale: rounding may change the same draw
 
 
 @dataclass(frozen=True, eq=False)
 class RowDraws:
-    """All draws of all rows, one below the other; every row has one at least."""
+    """All draws of all rows, one below the other; every row has at least one."""
 
     m: int
     row: Ints  # (v,) in order
     Z: Floats  # (v, s) NaN where a column was not released
     precision: Floats  # (v, s) one over the variance of the noise; all 1 if one is unknown
     scale: Floats  # (v, s) of the noise
-    is_of_law: NDArray[np.bool_]  # (v,) same map and law as the release now
+    has_current_noise: NDArray[np.bool_]  # (v,) map and distribution as in the current release
 
     def select(self, keep: NDArray[np.bool_]) -> RowDraws:
+        """Return the draws that are marked."""
         return RowDraws(
             self.m,
             self.row[keep],
             self.Z[keep],
             self.precision[keep],
             self.scale[keep],
-            self.is_of_law[keep],
+            self.has_current_noise[keep],
         )
 
     def sum_by_row(self, values: Floats) -> Floats:
-        """(m, s) sums over the draws of each row; NaN counts nothing."""
+        """Return the sums over the draws of each row, (m, s); NaN counts as 0."""
         columns = [np.bincount(self.row, column, self.m) for column in np.nan_to_num(values).T]
         return np.stack(columns, axis=1)
 
     def weighted_mean(self, weight: Floats) -> Floats:
+        """Return the weighted mean over the draws of each row, (m, s)."""
         weight = np.where(np.isnan(self.Z), 0.0, weight)
         return self.sum_by_row(weight * self.Z) / self.sum_by_row(weight)
 
     def weighted_median(self, weight: Floats | None = None) -> Floats:
-        """(m, s) with half of the weight on either side; between two values their middle."""
+        """Return the weighted median over the draws of each row, (m, s).
+
+        Half of the weight is on either side; between two values it is their middle.
+        """
         found = np.empty((self.m, self.Z.shape[1]))
         for j, z in enumerate(self.Z.T):
-            heard = np.flatnonzero(~np.isnan(z))
-            order = heard[np.lexsort((z[heard], self.row[heard]))]
+            present = np.flatnonzero(~np.isnan(z))
+            order = present[np.lexsort((z[present], self.row[present]))]
             w = np.ones(len(order)) if weight is None else weight[order, j]
             found[:, j] = _grouped_medians(self.row[order], z[order], w, self.m)
         return found
 
     def find_extreme(self, values: Floats, *, largest: bool) -> Floats:
-        """(m, s) the largest or smallest over the draws of each row."""
+        """Return the largest or smallest value over the draws of each row, (m, s)."""
         sign = 1.0 if largest else -1.0
         found = np.full((self.m, values.shape[1]), -np.inf)
-        heard = np.where(np.isnan(values), -np.inf, sign * values)
-        np.maximum.at(found, self.row, heard)
+        present = np.where(np.isnan(values), -np.inf, sign * values)
+        np.maximum.at(found, self.row, present)
         return sign * found
 
 
 def _grouped_medians(row: Ints, z: Floats, weight: Floats, m: int) -> Floats:
-    """Of values sorted within rows, which are in order."""
+    """Return the weighted median of each row, for values sorted by row and then by size."""
     below = np.cumsum(weight)
     ends = np.cumsum(np.bincount(row, minlength=m))
     starts = np.concatenate([[0], ends[:-1]])
@@ -89,7 +92,7 @@ def _grouped_medians(row: Ints, z: Floats, weight: Floats, m: int) -> Floats:
 
 
 def gather_draws(view: AttackerView) -> RowDraws:
-    """The rows now and all earlier ones that can be brought beside them, each draw once."""
+    """Return the current rows and all comparable earlier ones, each draw once."""
     now, m = view.public, len(view.Y)
     Y = compute_components(view) if has_map(now) else view.Y
     parts = [EarlierRows(np.arange(m), Y, now), *_bring_into_current_space(view)]
@@ -107,7 +110,7 @@ def gather_draws(view: AttackerView) -> RowDraws:
 
 
 def _find_repeats(row: Ints, Z: Floats, number: Ints, slack: Floats) -> Ints:
-    """Of two neighbours that are one draw the one from the later part."""
+    """Return which of two neighbours that are the same draw comes from the later part."""
     with np.errstate(invalid="ignore"):
         is_close = (np.abs(np.diff(Z, axis=0)) <= slack).all(axis=1) & (np.diff(row) == 0)
     first = np.flatnonzero(is_close)
@@ -115,7 +118,7 @@ def _find_repeats(row: Ints, Z: Floats, number: Ints, slack: Floats) -> Ints:
 
 
 def _bring_into_current_space(view: AttackerView) -> list[EarlierRows]:
-    """Earlier versions in the space of the release now."""
+    """Return the earlier rows in the space of the current release, where that is possible."""
     now, found = view.public, []
     for version in view.earlier_releases or ():
         then = version.public
@@ -127,13 +130,16 @@ def _bring_into_current_space(view: AttackerView) -> list[EarlierRows]:
             Z = _project_onto_current_map(now, X)
         else:
             continue
-        heard = ~np.isnan(Z).all(axis=1)
-        found.append(EarlierRows(version.rows[heard], np.array(Z)[heard], then))
+        present = ~np.isnan(Z).all(axis=1)
+        found.append(EarlierRows(version.rows[present], np.array(Z)[present], then))
     return found
 
 
 def _project_onto_current_map(now: PublicParameters, X: Floats) -> Floats:
-    """Column by column where the map is: then unknown columns stay the only unknown ones."""
+    """Map original columns by the current map.
+
+    A diagonal map is applied column by column, so that an unknown column makes no other unknown.
+    """
     if now.loadings is None or now.centre is None:
         return X
     L = now.loadings
@@ -143,13 +149,16 @@ def _project_onto_current_map(now: PublicParameters, X: Floats) -> Floats:
 
 
 def is_same_noise(one: PublicParameters, other: PublicParameters) -> bool:
-    """Of the same law, on the same components; the scales may differ."""
-    same_law = (one.law, one.facts.get("nu")) == (other.law, other.facts.get("nu"))
-    return same_law and has_same_map(one, other)
+    """Return whether both have the same noise distribution on the same components.
+
+    The scales may differ.
+    """
+    has_same_distribution = (one.law, one.facts.get("nu")) == (other.law, other.facts.get("nu"))
+    return has_same_distribution and has_same_map(one, other)
 
 
 def _noise_of_parts(parts: list[EarlierRows], now: PublicParameters) -> tuple[Floats, Floats]:
-    """Of each part: one over the variance of its noise in the components now, and its scale."""
+    """Return the inverse variance of each part's noise in current components, and its scale."""
     s = parts[0].Y.shape[1]
     scale = np.ones((len(parts), s))
     for number, part in enumerate(parts):
@@ -163,7 +172,7 @@ def _noise_of_parts(parts: list[EarlierRows], now: PublicParameters) -> tuple[Fl
 
 
 def _variance_in_current_space(then: PublicParameters, now: PublicParameters) -> Floats:
-    """Of the noise of one release in the components of another; never 0."""
+    """Return the variance of the noise of one release in the components of another; never 0."""
     variance = np.maximum(noise_variance(then), 1e-18)
     if has_same_map(then, now) or then.loadings is None or now.loadings is None:
         return variance

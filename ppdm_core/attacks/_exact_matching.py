@@ -1,4 +1,4 @@
-"""Rows whose distances to other rows are exactly the distances between known records."""
+"""Exact matching: rows whose mutual distances equal the distances between known records."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import squared_distances
 
 _MAX_BINS = 2**22
-_BLOCK_DISTANCES = 2**23  # distances between two looks at what they tell
-_TILE_DISTANCES = 2**15  # distances at a time: what a processor keeps at hand
-_MAX_FITTING_SHARE = (
-    0.02  # share of distances that fit some pair of records: then fitting tells nothing
-)
+_BLOCK_DISTANCES = 2**23  # computed between two evaluations
+_TILE_DISTANCES = 2**15  # at a time: fits the processor cache
+_MAX_FITTING_SHARE = 0.02  # of distances; if more fit some pair, a fit says nothing
 _RELATIVE_TOLERANCE = 2e-8
-_MIN_FITTING_ROWS = 3  # distances that must fit beyond what chance explains
+_MIN_FITTING_ROWS = 3  # matched beyond what chance explains
 
 
 @dataclass(frozen=True, eq=False)
 class DistancePattern:
-    """The distances between the known records, ready to be looked up."""
+    """The distances between the known records, prepared for lookup."""
 
     D: Floats  # (k, k)
     tolerance: float
 
     @property
     def largest(self) -> float:
+        """Largest distance between two known records."""
         return float(self.D.max())
 
     def make_table(self) -> tuple[NDArray[np.bool_], float]:
-        """Which bins of squared distances hold one of ours, and how many bins are in a unit."""
+        """Return which bins of squared distances hold one of the pattern, and the bins per unit."""
         unit = max(8.0 * self.tolerance * self.largest, self.largest**2 / _MAX_BINS)
         own = self.D[np.triu_indices(len(self.D), 1)]
         ends = np.concatenate([np.maximum(own - self.tolerance, 0.0), own + self.tolerance])
@@ -46,9 +45,9 @@ class DistancePattern:
 def find_exact_rows(
     X: Floats, Y: Floats, near: Floats, grid: float, pairs: float, rng: np.random.Generator
 ) -> Ints | None:
-    """The row of each record, -1 where there is none; None without a match beyond chance.
+    """Return the row of each record, -1 where there is none; None without a match beyond chance.
 
-    One row that is found gives all others away, so rows are tried until one is: those first that
+    One matched row determines all others, so rows are tried until one matches: those first that
     ``near`` (n,) says are likely, then the others in random order, for at most ``pairs`` distances.
     """
     from scipy.spatial.distance import cdist
@@ -76,8 +75,7 @@ def find_exact_rows(
 def _iterate_promising_pairs(
     pattern: DistancePattern, Y: Floats, near: Floats, pairs: float, rng: np.random.Generator
 ) -> Iterator[tuple[int, int]]:
-    """Rows and the records they may be of, as soon as their distances fit more often than by
-    chance."""
+    """Yield rows and their likely records: distances fit more often than chance explains."""
     n, k = len(Y), len(pattern.D)
     shuffled = rng.permutation(n)
     queue = shuffled[np.argsort(near[shuffled], kind="stable")]
@@ -100,7 +98,7 @@ def _iterate_promising_pairs(
 
 @dataclass(frozen=True, eq=False)
 class DistanceLookup:
-    """All rows, ready for squared distances, in bins, by one product."""
+    """All rows, prepared so that one matrix product gives the bins of squared distances."""
 
     B: Floats  # (s + 2, n)
     table: NDArray[np.bool_]
@@ -108,12 +106,13 @@ class DistanceLookup:
 
     @classmethod
     def build(cls, pattern: DistancePattern, Y: Floats) -> DistanceLookup:
+        """Prepare the lookup for all rows of ``Y``."""
         Y = Y - Y.mean(axis=0)  # |a|^2 - 2ab + |b|^2 cancels badly far from the origin
         squares = np.einsum("ij,ij->i", Y, Y)
         return cls(np.vstack([Y.T, np.ones(len(Y)), squares]), *pattern.make_table())
 
     def find_likely(self, block: Ints) -> tuple[Ints, Ints]:
-        """Places in the block, and rows, whose distance is in a bin with one of ours."""
+        """Return positions in the block, and rows, whose distance is in a bin of the pattern."""
         ahead = self.B[:, block].T * self.per_unit  # (rows, s + 2)
         ahead = np.hstack([-2.0 * ahead[:, :-2], ahead[:, -1:], ahead[:, -2:-1]])
         step = max(1, _TILE_DISTANCES // len(block))
@@ -132,7 +131,7 @@ class DistanceLookup:
 def _count_votes(
     pattern: DistancePattern, Y: Floats, block: Ints, rows: Ints, columns: Ints
 ) -> Ints:
-    """(rows, k) how many other records each row sees at the distance at which each record does."""
+    """Count for each row and record how many other records fit at their distances; (rows, k)."""
     seen = np.linalg.norm(Y[block[rows]] - Y[columns], axis=1)
     k = len(pattern.D)
     a, b = np.nonzero(~np.eye(k, dtype=bool))
@@ -150,7 +149,7 @@ def _count_votes(
 
 
 def _complete_match(pattern: DistancePattern, Y: Floats, row: int, record: int) -> Ints:
-    """The rows of all records, if ``row`` is that of ``record``; -1 where no row fits."""
+    """Return the rows of all records if ``row`` is that of ``record``; -1 where no row fits."""
     k = len(pattern.D)
     rows = np.full(k, -1)
     rows[record] = row
@@ -174,6 +173,7 @@ def _complete_match(pattern: DistancePattern, Y: Floats, row: int, record: int) 
 
 
 def _distances(A: Floats, B: Floats) -> list[Floats]:
+    """Return the Euclidean distances of all pairs as a list with one array."""
     parts = [D for _, D in squared_distances(A, B)]
     D = parts[0] if len(parts) == 1 else np.concatenate(parts)
     return [np.sqrt(D, out=D)]

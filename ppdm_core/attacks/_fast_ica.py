@@ -19,7 +19,7 @@ _MAX_STEPS, _TOLERANCE = 200, 1e-5
 
 @dataclass(frozen=True, eq=False)
 class IndependentComponents:
-    """x = mean + u mixing, with components u that are as independent as can be, variance 1."""
+    """x = mean + u mixing, with components u of variance 1 that are as independent as possible."""
 
     mean: Floats  # (d,)
     mixing: Floats  # (k, d)
@@ -27,17 +27,18 @@ class IndependentComponents:
     negentropy: Floats  # (k,) negentropy: 0 for a normal component, larger the farther from it
 
     def components(self, X: Floats, origin: Floats) -> Floats:
+        """Return the components of the rows, measured from ``origin``."""
         return np.asarray((X - origin) @ self.unmixing)
 
 
 def fit_independent_components(
     X: Floats, rng: np.random.Generator, *, starts: int = 4
 ) -> IndependentComponents:
-    """All components at once (symmetric FastICA), the farthest from normal of several starts.
+    """Fit all components at once (symmetric FastICA) and return the least normal of several starts.
 
-    What is driven from normal is a negentropy with an odd and an even part, so that skewed as well
-    as peaked, flat and bimodal components are seen, and far values count little. There are as many
-    components as the table has directions; they come out in no order and with any sign.
+    The objective is a negentropy with an odd and an even part, so that skewed as well as peaked,
+    flat and bimodal components are found, and outlying values count little. There are as many
+    components as the table has directions; they have no order and any sign.
     """
     mean = X.mean(axis=0)
     centred = X - mean
@@ -57,16 +58,18 @@ def fit_independent_components(
 
 
 def negentropy(U: Floats) -> Floats:
+    """Return the approximate negentropy of each column."""
     odd, even = _statistics(U, np.exp(-0.5 * U * U))
     return np.asarray(_ODD_WEIGHT * odd**2 + _EVEN_WEIGHT * even**2)
 
 
 def _statistics(U: Floats, bell: Floats) -> tuple[Floats, Floats]:
+    """Return the odd and the even statistic of each column."""
     return np.mean(U * bell, axis=0), np.mean(bell, axis=0) - _NORMAL_MEAN
 
 
 def _rotate_to_independence(white: Floats, turn: Floats) -> Floats:
-    """The orthogonal matrix (k, k) whose columns are directions of independent components."""
+    """Return the orthogonal matrix (k, k) of the directions of independent components."""
     for _ in range(_MAX_STEPS):
         U = white @ turn  # (n, k)
         square = U * U

@@ -1,4 +1,4 @@
-"""Two ways to learn a map from released to original rows out of a few known pairs."""
+"""Two ways to fit a map from released to original rows on a few known pairs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ppdm_core.model.arrays import Floats
 _PENALTIES = np.append(10.0 ** np.arange(2.0, -9.0, -1.0), 0.0)
 _MIN_SLACK = 1e-9
 _TINY = np.finfo(np.float64).tiny
-_MAX_EXPONENT = 900  # beyond it the unit itself would be in danger
+_MAX_EXPONENT = 900  # beyond it the unit itself could overflow
 
 
 def procrustes(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
-    """Rotation, scale and translation that carry the known released rows to their originals.
+    """Map ``Y`` by the rotation, scale and translation that fit the known pairs best; (n, d).
 
-    Released and original width may differ. Directions on which the pairs are silent stay at the
-    mean of the known records.
+    Released and original width may differ. Directions in which the known rows do not vary stay at
+    the mean of the known records.
     """
     x0 = Xk.mean(axis=0)
     Yk, Y = _centre(Yk, Y)
     U, values, Vt = np.linalg.svd(Yk.T @ (Xk - x0), full_matrices=False)
-    heard = values / values.max(initial=_TINY) > 1e-12
-    W = U[:, heard] @ Vt[heard]  # (s, d)
+    is_informative = values / values.max(initial=_TINY) > 1e-12
+    W = U[:, is_informative] @ Vt[is_informative]  # (s, d)
     moved = Yk @ W
     length = float(np.sum(moved**2))
     scale = float(np.sum(moved * (Xk - x0))) / length if length > 0 else 0.0
@@ -32,12 +32,15 @@ def procrustes(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
 
 
 def ridge(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
-    """Least squares with intercept; each column's penalty by leave-one-out in closed form."""
+    """Map ``Y`` by least squares with intercept; (n, d).
+
+    The penalty of each column is chosen by leave-one-out errors in closed form.
+    """
     x0 = Xk.mean(axis=0)
     Yk, Y = _centre(Yk, Y)
     U, S, Vt = np.linalg.svd(Yk, full_matrices=False)
-    heard = S / S.max(initial=_TINY) > 1e-10
-    U, S, Vt = U[:, heard], S[heard], Vt[heard]
+    is_informative = S / S.max(initial=_TINY) > 1e-10
+    U, S, Vt = U[:, is_informative], S[is_informative], Vt[is_informative]
     T = U.T @ (Xk - x0)  # (r, d)
     penalties = _PENALTIES * S.max(initial=0.0) ** 2
     losses = np.array([_leave_one_out_errors(U, S, T, Xk - x0, penalty) for penalty in penalties])
@@ -48,9 +51,9 @@ def ridge(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
 
 
 def _centre(Yk: Floats, Y: Floats) -> tuple[Floats, Floats]:
-    """Both about the mean of the known rows, in a unit in which squares do not underflow.
+    """Centre both tables at the mean of the known rows, in a unit that avoids underflow of squares.
 
-    It is a power of two, so that no digit changes.
+    The unit is a power of two, so that no digit changes.
     """
     y0 = Yk.mean(axis=0)
     _, exponent = np.frexp(np.abs(Yk - y0).max(initial=0.0))
@@ -59,7 +62,7 @@ def _centre(Yk: Floats, Y: Floats) -> tuple[Floats, Floats]:
 
 
 def _leave_one_out_errors(U: Floats, S: Floats, T: Floats, X: Floats, penalty: float) -> Floats:
-    """Mean squared error per column when each pair is predicted from the others.
+    """Return the mean squared error per column when each pair is predicted from the others.
 
     The residual of a left-out row is its residual divided by 1 - leverage. Both are built from
     the unfitted share of each direction, because 1 - leverage cancels when k <= s.

@@ -1,4 +1,4 @@
-"""A release, people who may be in it and people who are not; and what tells them apart."""
+"""Tables of a membership attack, and features that distinguish members from non-members."""
 
 from __future__ import annotations
 
@@ -17,55 +17,58 @@ from ppdm_core.numerics.distributions import SampledDistribution
 from ppdm_core.numerics.kernel_model import KernelSetting
 
 NEIGHBOUR_RANK = 5
-_MISSING_DISTANCE = 1e6  # distance to rows that are not there, in units
+_MISSING_DISTANCE = 1e6  # in units, if there is no row
 
 
 @dataclass(frozen=True, eq=False)
 class MembershipTables:
-    """All in one space. Somebody's row has somebody's label, so classes are looked at apart."""
+    """Release, targets and reference in one space.
+
+    A row has the label of its record, so each class is compared on its own.
+    """
 
     Z: Floats  # (m, s) the release
     label: Codes  # (m,)
-    T: Floats  # (t, s) people who may be in it
-    target_label: Codes  # (t,) their labels
-    R: Floats  # (r, s) people who are not
+    T: Floats  # (t, s) targets, who may be in it
+    target_label: Codes  # (t,)
+    R: Floats  # (r, s) reference records, which are not in it
     reference_label: Codes  # (r,)
     unit: Floats  # (s,) in which distances are measured
     responses: Codes  # (m, c) released categories
-    target_codes: Codes  # (t, c) true ones of T
+    target_codes: Codes  # (t, c) true categories
     reference_codes: Codes  # (r, c)
 
     def rescale(self, unit: Floats) -> MembershipTables:
-        """In these units, distances too."""
+        """Return the tables in these units, in which distances are measured, too."""
         Z, T, R = (part / unit for part in (self.Z, self.T, self.R))
         return replace(self, Z=Z, T=T, R=R, unit=np.ones(len(unit)))
 
     def select_class(self, code: int) -> tuple[Ints, MembershipTables]:
-        """The people of a class, and what they are compared with."""
-        people = np.flatnonzero(self.target_label == code)
+        """Return the positions of the targets of a class, and the tables of this class."""
+        targets = np.flatnonzero(self.target_label == code)
         rows, others = self.label == code, self.reference_label == code
-        return people, replace(
+        return targets, replace(
             self,
             Z=self.Z[rows],
             label=self.label[rows],
-            T=self.T[people],
-            target_label=self.target_label[people],
+            T=self.T[targets],
+            target_label=self.target_label[targets],
             R=self.R[others],
             reference_label=self.reference_label[others],
             responses=self.responses[rows],
-            target_codes=self.target_codes[people],
+            target_codes=self.target_codes[targets],
             reference_codes=self.reference_codes[others],
         )
 
     def measure_by_class(
         self, measure: Callable[[MembershipTables], Floats], lowest: float
     ) -> Floats:
-        """``measure`` of each class apart, ``lowest`` where there are no rows; (t,)."""
+        """Return ``measure`` of each class, ``lowest`` for classes without rows; (t,)."""
         found = np.full(len(self.T), lowest)
         for code in np.unique(self.target_label).tolist():
-            people, tables = self.select_class(code)
+            targets, tables = self.select_class(code)
             if len(tables.Z):
-                found[people] = measure(tables)
+                found[targets] = measure(tables)
         return found
 
 
@@ -73,22 +76,24 @@ Odds = Callable[[MembershipTables], Floats]
 Features = dict[str, Floats]  # (t,) each
 
 
-def make_noise_odds(law: SampledDistribution, responses: tuple[Response, ...]) -> Odds:
-    """The tables must be in scales of the noise."""
+def make_noise_odds(distribution: SampledDistribution, responses: tuple[Response, ...]) -> Odds:
+    """Return a function that computes log odds of membership for tables in scales of the noise."""
 
     def measure(one: MembershipTables) -> Floats:
         cells = one.responses, one.target_codes, one.reference_codes
-        return compute_noise_odds(law, one.Z, one.T, one.R, cells, responses)
+        return compute_noise_odds(distribution, one.Z, one.T, one.R, cells, responses)
 
     return lambda tables: tables.measure_by_class(measure, -700.0)
 
 
 def make_kernel_odds(around: KernelSetting) -> Odds:
+    """Return a function that computes log odds of membership for a resampled release."""
+
     def odds(tables: MembershipTables) -> Floats:
         def measure(one: MembershipTables) -> Floats:
             parts = LabelGroup(np.arange(0), np.arange(0), one.Z, one.T, tables.Z, around)
             n = float(len(one.Z))
-            kernel = around.from_records(one.T, one.Z, tables.Z, n, MEMBER_PRIOR)
+            kernel = around.estimate_from_records(one.T, one.Z, tables.Z, n, MEMBER_PRIOR)
             return compute_support(parts, kernel, n)[2]
 
         return tables.measure_by_class(measure, NO_ROW_LOG_ODDS)
@@ -97,12 +102,15 @@ def make_kernel_odds(around: KernelSetting) -> Odds:
 
 
 def compute_features(tables: MembershipTables, odds: Odds | None) -> Features:
-    """The higher, the likelier a member; "isolation" alone says nothing of that."""
+    """Return scores that rise with the likelihood of membership.
+
+    ``isolation`` alone says nothing of membership.
+    """
     near, far = np.full((2, len(tables.T), 2), _MISSING_DISTANCE)
     for code in np.unique(tables.target_label).tolist():
-        people, one = tables.select_class(code)
-        near[people] = _measure_distances(one.T / one.unit, one.Z / one.unit)
-        far[people] = _measure_distances(one.T / one.unit, one.R / one.unit)
+        targets, one = tables.select_class(code)
+        near[targets] = _measure_distances(one.T / one.unit, one.Z / one.unit)
+        far[targets] = _measure_distances(one.T / one.unit, one.R / one.unit)
     logs = np.log(np.maximum(far, 1e-12)) - np.log(np.maximum(near, 1e-12))
     found = {
         "closest": -near[:, 0],
@@ -115,12 +123,15 @@ def compute_features(tables: MembershipTables, odds: Odds | None) -> Features:
 
 
 def _measure_distances(T: Floats, Z: Floats) -> Floats:
-    """To the closest and to the fifth closest row of Z (or the farthest, if fewer); (t, 2)."""
+    """Return the distances to the closest and the fifth closest row of Z; (t, 2).
+
+    With fewer than five rows, the second is that to the farthest.
+    """
     found = np.full((len(T), 2), _MISSING_DISTANCE)
     k = min(NEIGHBOUR_RANK, len(Z))
     if k:
-        for people, D in squared_distances(T, Z):
+        for targets, D in squared_distances(T, Z):
             nearest = np.partition(D, k - 1, axis=1)[:, :k] if k < len(Z) else D
-            found[people] = np.column_stack([nearest.min(axis=1), nearest.max(axis=1)])
+            found[targets] = np.column_stack([nearest.min(axis=1), nearest.max(axis=1)])
         found = np.sqrt(found)
     return found

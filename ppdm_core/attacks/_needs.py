@@ -49,7 +49,7 @@ _NEEDS: dict[str, Need] = {
     ),
     "targets": Need(
         lambda view: view.targets is not None and view.targets.n > 0,
-        "full records of people to look for",
+        "full records of persons to look for",
     ),
     "records": Need(
         lambda view: view.records is not None and len(view.records) > 0,
@@ -57,7 +57,7 @@ _NEEDS: dict[str, Need] = {
     ),
     "reference": Need(
         lambda view: view.reference is not None and view.reference.n > 0,
-        "people who are not in the release",
+        "persons who are not in the release",
     ),
     "split_files": Need(lambda view: view.split_files is not None, "two columns or more"),
     "partial_columns": Need(lambda view: view.partial_columns is not None, "two columns or more"),
@@ -87,7 +87,7 @@ _NEEDS: dict[str, Need] = {
         "a published linear map, or a secret one that could leak",
         Reason.NO_COMMON_COLUMN,
     ),
-    "public.lengths": Need(_preserves_lengths, "a release that keeps lengths on average"),
+    "public.lengths": Need(_preserves_lengths, "a release that preserves lengths on average"),
     "public.resampled": Need(
         lambda view: is_resampled(view.public),
         "rows that were drawn around records, as kde_resample does",

@@ -7,18 +7,17 @@ import numpy as np
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import sort_by_distance
 
-_MAX_EXACT_ROWS = 4_096  # rows; beyond, the best ones of groups are compared
-_GROUPS_PER_NEIGHBOUR = 12  # for each row asked for
-_MAX_GROUP_ROWS = 2_048  # rows
+_MAX_EXACT_ROWS = 4_096  # beyond, the best ones of groups are compared
+_GROUPS_PER_NEIGHBOUR = 12  # for each requested neighbour
+_MAX_GROUP_ROWS = 2_048
 _TILE_BYTES = 2**24
 _TILE_ROWS = 8_192  # of B
 
 
 def find_nearest_rows(A: Floats, B: Floats, k: int) -> tuple[Ints, Floats]:
-    """(t, k) places in B of the rows nearest to each row of A, best first, and their squared
-    distances.
+    """Return the k rows of B nearest to each row of A, best first, and squared distances; (t, k).
 
-    The first one is exact always. The others are exact up to 4,096 rows, and above the best ones
+    The first one is always exact. The others are exact up to 4,096 rows, and above the best ones
     of at least 12 k groups of rows: one that has a still nearer row in its own group is missed.
     """
     n = len(B)
@@ -45,7 +44,7 @@ def find_nearest_rows(A: Floats, B: Floats, k: int) -> tuple[Ints, Floats]:
 
 
 def _lift_rows(B: Floats, size: int) -> Floats:
-    """Rows (-2b, |b|^2), and as many that are infinitely far as fill the last group."""
+    """Return rows (-2b, |b|^2), and infinitely far ones that fill the last group."""
     n, q = B.shape
     lifted = np.zeros((-(-n // size) * size, q + 1))
     lifted[:n, :q] = -2.0 * B
@@ -55,6 +54,7 @@ def _lift_rows(B: Floats, size: int) -> Floats:
 
 
 def _smallest_of_all(D: Floats, k: int) -> Ints:
+    """Return the positions of the k smallest entries of each line, in no order."""
     if k == 1:
         return np.asarray(D.argmin(axis=1)[:, None])
     if k == D.shape[1]:
@@ -63,7 +63,7 @@ def _smallest_of_all(D: Floats, k: int) -> Ints:
 
 
 def _smallest_of_groups(ahead: Floats, lifted: Floats, k: int, size: int) -> Ints:
-    """The best row of each group, and of these the best k."""
+    """Return the best k of the best rows of all groups."""
     t, groups = len(ahead), len(lifted) // size
     place, least = np.empty((t, groups), dtype=np.int64), np.empty((t, groups))
     at_once = max(1, _TILE_ROWS // size)  # groups
@@ -78,17 +78,19 @@ def _smallest_of_groups(ahead: Floats, lifted: Floats, k: int, size: int) -> Int
 
 
 def find_smallest(C: Floats, k: int) -> tuple[Ints, Floats]:
-    """(t, k) places of the smallest entries of each line, smallest first, and these; in long lines
-    the smallest of groups, as above."""
+    """Return positions and values of the k smallest entries of each line, smallest first; (t, k).
+
+    In long lines these are the smallest ones of groups, as in ``find_nearest_rows``.
+    """
     t, n = C.shape
     k = min(k, n)
     if n <= _MAX_EXACT_ROWS:
         place = _smallest_of_all(C, k)
     else:
         size = min(-(-n // (_GROUPS_PER_NEIGHBOUR * k)), _MAX_GROUP_ROWS)
-        whole = n // size * size
-        first = C[:, :whole].reshape(t, -1, size).argmin(axis=2) + np.arange(0, whole, size)
-        rest = np.tile(np.arange(whole, n), (t, 1))
+        grouped = n // size * size
+        first = C[:, :grouped].reshape(t, -1, size).argmin(axis=2) + np.arange(0, grouped, size)
+        rest = np.tile(np.arange(grouped, n), (t, 1))
         found = np.hstack([first, rest])
         place = np.take_along_axis(
             found, _smallest_of_all(np.take_along_axis(C, found, axis=1), k), axis=1

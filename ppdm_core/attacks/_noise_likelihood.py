@@ -1,4 +1,4 @@
-"""How likely released components are for given records, by the published law of the noise."""
+"""Likelihood of released components for given records, by the published noise distribution."""
 
 from __future__ import annotations
 
@@ -19,33 +19,32 @@ from ppdm_core.numerics.distributions import (
     find_distribution,
 )
 
-CACHED_CELLS = 2**15  # cells that are worked on at once: they stay in the cache
-_FACTORS_PER_LOGARITHM = 8  # factors that cannot overflow together
-_OUTSIDE_PENALTY = (
-    50.0  # price of a scale beyond the end of uniform noise: a rounded value may be there
-)
+CACHED_CELLS = 2**15  # at a time: fits the processor cache
+_FACTORS_PER_LOGARITHM = 8  # whose product cannot overflow
+_OUTSIDE_PENALTY = 50.0  # per scale beyond the end of uniform noise; rounding may lead there
 
 
 @dataclass(frozen=True, eq=False)
 class KnownNoise:
-    """Law and scales of the noise in the released components."""
+    """Distribution and scales of the noise in the released components."""
 
-    law: SampledDistribution
+    distribution: SampledDistribution
     scales: Floats  # (s,) above 0
 
     @property
     def variance(self) -> Floats:
-        """(s,) not finite for a law without one."""
-        return np.asarray(self.law.variance * self.scales**2)
+        """(s,) variances; not finite for a distribution without a variance."""
+        return np.asarray(self.distribution.variance * self.scales**2)
 
     @property
     def has_variance(self) -> bool:
-        return bool(np.isfinite(self.law.variance))
+        """Whether the distribution has a finite variance."""
+        return bool(np.isfinite(self.distribution.variance))
 
     def widen(self, more: Floats) -> KnownNoise:
-        """The same law with so much more variance, (s,)."""
-        unit = self.law.variance if self.has_variance else 1.0
-        return KnownNoise(self.law, np.sqrt(self.scales**2 + more / unit))
+        """Return the same distribution with so much more variance, (s,)."""
+        unit = self.distribution.variance if self.has_variance else 1.0
+        return KnownNoise(self.distribution, np.sqrt(self.scales**2 + more / unit))
 
     def log_likelihoods(self, Z: Floats, T: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield (rows of Z, log density of each for all rows of T), up to a constant."""
@@ -54,67 +53,74 @@ class KnownNoise:
             yield rows, self._compare(A[rows], B)
 
     def _compare(self, A: Floats, B: Floats) -> Floats:
+        """Return the log density of all rows of A for all rows of B, both in scales."""
         from scipy.spatial.distance import cdist
 
-        if self.law.name == "laplace":
+        if self.distribution.name == "laplace":
             return np.asarray(-cdist(A, B, "cityblock"))
-        if self.law.name == "normal":
+        if self.distribution.name == "normal":
             return np.asarray(-0.5 * cdist(A, B, "sqeuclidean"))
         total = np.empty((len(A), len(B)))
         size = max(1, CACHED_CELLS // len(B))
         for start in range(0, len(A), size):
-            total[start : start + size] = joint_log_density(self.law, A[start : start + size], B)
+            total[start : start + size] = joint_log_density(
+                self.distribution, A[start : start + size], B
+            )
         return total
 
 
 def read_noise(public: PublicParameters) -> KnownNoise:
+    """Return the published noise; raise NotApplicable if its distribution is not supported."""
     if public.scales is None or public.law not in SAMPLED_DISTRIBUTIONS:
         raise NotApplicable(
-            f"{public.method} publishes no noise law that is known here.",
+            f"{public.method} publishes no noise distribution that is supported.",
             reason=Reason.METHOD_UNKNOWN,
         )
     nu = public.facts.get("nu")
-    law = find_distribution(public.law, None if nu is None else float(nu))
+    distribution = find_distribution(public.law, None if nu is None else float(nu))
     least = 1e-9 * max(float(public.scales.max(initial=0.0)), 1e-9)
-    return KnownNoise(law, np.maximum(public.scales, least))
+    return KnownNoise(distribution, np.maximum(public.scales, least))
 
 
-def log_density(law: SampledDistribution, u: Floats) -> Floats:
-    """Of noise of scale 1, up to a constant; for uniform noise with a steep fall in place of a
-    cliff."""
+def log_density(distribution: SampledDistribution, u: Floats) -> Floats:
+    """Return the log density of noise of scale 1, up to a constant.
+
+    Uniform noise has a steep fall beyond its ends in place of a cliff.
+    """
     u = np.abs(u)
-    if isinstance(law, StudentT):
-        return np.asarray(-(law.nu + 1) / 2 * np.log1p(u**2 / law.nu))
-    if law.name == "logistic":
+    if isinstance(distribution, StudentT):
+        return np.asarray(-(distribution.nu + 1) / 2 * np.log1p(u**2 / distribution.nu))
+    if distribution.name == "logistic":
         return np.asarray(-u - 2 * np.log1p(np.exp(-u)))
-    if law.name == "normal":
+    if distribution.name == "normal":
         return np.asarray(-0.5 * u**2)
-    if law.name == "uniform":
+    if distribution.name == "uniform":
         return np.asarray(-_OUTSIDE_PENALTY * np.maximum(u - 1.0, 0.0))
     return np.asarray(-u)
 
 
-def joint_log_density(law: SampledDistribution, A: Floats, B: Floats) -> Floats:
-    """Sum of ``log_density`` over the components of A - B, for all pairs of rows.
+def joint_log_density(distribution: SampledDistribution, A: Floats, B: Floats) -> Floats:
+    """Return the sum of ``log_density`` over the components of A - B, for all pairs of rows.
 
-    Logarithms are the dear part, so they are taken of products.
+    Logarithms are the expensive part, so they are taken of products.
     """
     total, product = np.zeros((len(A), len(B))), np.ones((len(A), len(B)))
     for i in range(A.shape[1]):
         u = np.abs(np.subtract.outer(A[:, i], B[:, i]))
-        if isinstance(law, StudentT):
-            product *= 1.0 + u * u / law.nu
-        elif law.name == "logistic":
+        if isinstance(distribution, StudentT):
+            product *= 1.0 + u * u / distribution.nu
+        elif distribution.name == "logistic":
             total -= u
             product *= 1.0 + np.exp(-u)
         else:
-            total += log_density(law, u)
+            total += log_density(distribution, u)
         if i % _FACTORS_PER_LOGARITHM == _FACTORS_PER_LOGARITHM - 1:
-            total -= _power(law) * np.log(product)
+            total -= _power(distribution) * np.log(product)
             product.fill(1.0)
-    total -= _power(law) * np.log(product)
+    total -= _power(distribution) * np.log(product)
     return total
 
 
-def _power(law: SampledDistribution) -> float:
-    return (law.nu + 1) / 2 if isinstance(law, StudentT) else 2.0
+def _power(distribution: SampledDistribution) -> float:
+    """Return the power of the factors whose product ``joint_log_density`` takes."""
+    return (distribution.nu + 1) / 2 if isinstance(distribution, StudentT) else 2.0

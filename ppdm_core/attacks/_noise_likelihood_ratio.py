@@ -1,4 +1,4 @@
-"""Odds that a person is among the rows of a release whose map and law of noise are public."""
+"""Log odds that a person is in a release whose map and noise distribution are public."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from ppdm_core.numerics.distributions import SampledDistribution, StudentT
 
 Anys = NDArray[np.floating[Any]]
 
-_NORMAL_WEIGHT = 0.1  # weight of a normal law among the explanations of a row
-_MAX_REFERENCE_RECORDS = 2_000  # people of a class
-_CACHED_PAIRS = 2**17  # pairs that fit the processor's cache
-_FACTORS_PER_LOGARITHM = 32  # factors whose product is taken before its logarithm
+_NORMAL_WEIGHT = 0.1  # weight of a normal distribution in the mixture behind a row
+_MAX_REFERENCE_RECORDS = 2_000  # of a class
+_CACHED_PAIRS = 2**17  # at a time: fits the processor cache
+_FACTORS_PER_LOGARITHM = 32  # whose product is taken first
 
 
-def pairwise_log_density(law: SampledDistribution, A: Floats, B: Floats) -> Floats:
-    """Of the differences between all rows of A and of B, in scales; (len(A), len(B))."""
+def pairwise_log_density(distribution: SampledDistribution, A: Floats, B: Floats) -> Floats:
+    """Return the log density of the differences between all rows of A and of B, in scales."""
     from scipy.spatial.distance import cdist
 
     s = A.shape[1]
-    if law.name == "laplace":
+    if distribution.name == "laplace":
         return np.asarray(-cdist(A, B, "cityblock") - s * math.log(2.0))
-    if law.name == "normal":
+    if distribution.name == "normal":
         return np.asarray(-0.5 * cdist(A, B, "sqeuclidean") - 0.5 * s * math.log(2 * math.pi))
-    if law.name == "uniform":
+    if distribution.name == "uniform":
         inside = cdist(A, B, "chebyshev") <= 1.0 + 1e-2  # and what the grid may add
         return np.where(inside, -s * math.log(2.0), -np.inf)
-    if isinstance(law, StudentT):
-        nu = law.nu
+    if isinstance(distribution, StudentT):
+        nu = distribution.nu
         top = math.lgamma((nu + 1) / 2) - math.lgamma(nu / 2) - 0.5 * math.log(nu * math.pi)
         return np.asarray(s * top - (nu + 1) / 2 * _log_product(A, B, lambda u: 1.0 + u**2 / nu))
     # Single precision makes the exponential several times as fast; factors are 1 to 2.
@@ -45,7 +45,7 @@ def pairwise_log_density(law: SampledDistribution, A: Floats, B: Floats) -> Floa
 
 
 def _log_product(A: Anys, B: Anys, factor: Callable[[Anys], Anys]) -> Floats:
-    """Log of the product over columns; a logarithm now and then, because it is dear."""
+    """Return the log of the product over columns, with few of the slow logarithms."""
     total = np.zeros((len(A), len(B)))
     for start in range(0, A.shape[1], _FACTORS_PER_LOGARITHM):
         product = np.ones(total.shape, dtype=A.dtype)
@@ -60,7 +60,7 @@ def _log_product(A: Anys, B: Anys, factor: Callable[[Anys], Anys]) -> Floats:
 
 
 def encode_matches(codes: Codes, responses: tuple[Response, ...]) -> tuple[Floats, Floats]:
-    """Cells as columns of 0 and 1, and the same times what a match adds to a log likelihood."""
+    """Return codes as columns of 0 and 1, and these times the log likelihood of a match."""
     marks, gains = [np.zeros((len(codes), 0))], [np.zeros(0)]
     for column, response in zip(codes.T, responses, strict=True):
         places = column[:, None] + int(response.column.missing)
@@ -71,33 +71,34 @@ def encode_matches(codes: Codes, responses: tuple[Response, ...]) -> tuple[Float
 
 
 def compute_noise_odds(
-    law: SampledDistribution,
+    distribution: SampledDistribution,
     Z: Floats,
     T: Floats,
     R: Floats,
     cells: tuple[Codes, Codes, Codes] | None = None,
     responses: tuple[Response, ...] = (),
 ) -> Floats:
-    """Log odds that a person of T is behind one of the rows Z, all in scales of the noise; (t,).
+    """Return the log odds that a person of T is behind one of the rows Z, (t,).
 
-    The mean over rows of f(z | x) / g(z): g is what other people of T and R, and a normal law,
-    make of the row. ``cells`` are the answers of the rows and the categories of T and of R.
+    All tables are in scales of the noise. The odds are the mean over rows of f(z | x) / g(z): g is
+    the density of the row under the other persons of T and R, and a normal distribution. ``cells``
+    holds the responses of the rows and the categories of T and of R.
     """
     some = slice(None, None, -(-len(R) // _MAX_REFERENCE_RECORDS) or 1)
-    t, people = len(T), np.vstack([T, R[some]])
+    t, records = len(T), np.vstack([T, R[some]])
     none = tuple(np.zeros((len(part), 0), dtype=np.int32) for part in (Z, T, R))
-    answers, own_cells, their_cells = cells or none
-    said, _ = encode_matches(answers, responses)
-    _, gains = encode_matches(np.vstack([own_cells, their_cells[some]]), responses)
-    # A likelihood is relative to answers that match nowhere, so the plain law must be, too.
+    row_codes, target_codes, reference_codes = cells or none
+    row_marks, _ = encode_matches(row_codes, responses)
+    _, gains = encode_matches(np.vstack([target_codes, reference_codes[some]]), responses)
+    # Likelihoods are relative to responses without a match, so the background must be, too.
     rare = -sum(math.log((1.0 - r.keep_probability) / max(r.column.k - 1, 1)) for r in responses)
     plain = log_normal(Z) + math.log(_NORMAL_WEIGHT) + rare
-    plain += said @ np.log(np.maximum(said.mean(axis=0), 1e-300))
+    plain += row_marks @ np.log(np.maximum(row_marks.mean(axis=0), 1e-300))
     total = np.zeros(t)
-    each = math.log((1.0 - _NORMAL_WEIGHT) / max(len(people) - 1, 1))
-    size = max(1, _CACHED_PAIRS // len(people))
+    each = math.log((1.0 - _NORMAL_WEIGHT) / max(len(records) - 1, 1))
+    size = max(1, _CACHED_PAIRS // len(records))
     for rows in (slice(i, i + size) for i in range(0, len(Z), size)):
-        L = pairwise_log_density(law, Z[rows], people) + said[rows] @ gains.T
+        L = pairwise_log_density(distribution, Z[rows], records) + row_marks[rows] @ gains.T
         top = np.maximum(L.max(axis=1), plain[rows])
         F = np.exp(L - top[:, None] + each)
         g = F.sum(axis=1) + np.exp(plain[rows] - top)

@@ -1,4 +1,4 @@
-"""Posterior means under a prior that is learned: on a grid, or from records that are like them."""
+"""Posterior means under a learned prior: on a grid, or of kernels around support records."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from ppdm_core.attacks._noise_likelihood import KnownNoise, log_density
 from ppdm_core.model.arrays import Floats, Ints
 
-GRID_POINTS = 100  # of the grid that carries a prior
-MAX_QUANTILES = 500  # of the released values that a prior is fitted to
+GRID_POINTS = 100  # of the grid of a prior
+MAX_QUANTILES = 500  # of the released values, to fit a prior
 EM_ROUNDS = 60
-MAX_FITTED_ROWS = 1_000  # rows by which a bandwidth and the weights of a mixture are chosen
+MAX_FITTED_ROWS = 1_000  # to choose a bandwidth and weights
 BANDWIDTHS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85)
 
 
 def grid_posterior(z: Floats, low: float, high: float, noise: KnownNoise) -> Floats:
-    """Posterior mean of each value of one component, under the likeliest prior on a grid.
+    """Return the posterior mean of each value of a component, under the likeliest grid prior.
 
     The prior is the nonparametric maximum likelihood estimate by EM, fitted to at most
     ``MAX_QUANTILES`` quantiles of the values; between them the posterior mean is interpolated.
@@ -25,7 +25,7 @@ def grid_posterior(z: Floats, low: float, high: float, noise: KnownNoise) -> Flo
     seen = np.quantile(z, np.linspace(0.0, 1.0, min(len(z), MAX_QUANTILES)))
     ends = np.clip(seen[[0, -1]], low, high)  # the likeliest prior does not reach farther
     grid = np.linspace(ends[0], ends[1], GRID_POINTS)
-    F = log_density(noise.law, np.subtract.outer(seen, grid) / noise.scales[0])
+    F = log_density(noise.distribution, np.subtract.outer(seen, grid) / noise.scales[0])
     F = np.exp(F - F.max(axis=1, keepdims=True))  # (q, g)
     weights = fit_weights(F)
     means = F @ (weights * grid) / (F @ weights)
@@ -33,7 +33,7 @@ def grid_posterior(z: Floats, low: float, high: float, noise: KnownNoise) -> Flo
 
 
 def fit_weights(F: Floats) -> Floats:
-    """Weights of the columns that make the rows likeliest, by EM from equal ones."""
+    """Return the weights of the columns that make the rows likeliest, by EM from equal ones."""
     weights = np.full(F.shape[1], 1.0 / F.shape[1])
     for _ in range(EM_ROUNDS):
         weights = weights * (F.T @ (1.0 / (F @ weights))) / len(F)
@@ -44,9 +44,9 @@ def fit_weights(F: Floats) -> Floats:
 class KernelPrior:
     """A prior of kernels around support records; ``V`` may hold more than the components ``T``.
 
-    The kernels have ``bandwidth`` squared times the covariance of the support, which is drawn
-    together so that the whole keeps its covariance. Which kernel a row is from is weighed by the
-    law of the noise, widened by the kernel; within a kernel the estimate is linear.
+    The kernels have ``bandwidth`` squared times the covariance of the support, which is contracted
+    so that the mixture keeps its covariance. The kernel of a row is weighed by the noise
+    distribution, widened by the kernel; within a kernel the estimate is linear.
     """
 
     T: Floats  # (m, s) components of the support
@@ -56,6 +56,7 @@ class KernelPrior:
     log_weights: Floats | float = 0.0
 
     def _prepare(self) -> tuple[KnownNoise, Floats, Floats, Floats]:
+        """Return the widened noise, the contracted support (T, V) and the linear gain."""
         h2 = self.bandwidth**2
         t0, v0 = self.T.mean(axis=0), self.V.mean(axis=0)
         dT, dV = self.T - t0, self.V - v0
@@ -69,7 +70,7 @@ class KernelPrior:
         return self.noise.widen(np.diag(S)), T, V, gain
 
     def log_likelihood(self, Z: Floats) -> tuple[float, Floats]:
-        """Mean over the rows, and their log likelihoods for each kernel."""
+        """Return the mean log likelihood of the rows, and that of each row for each kernel."""
         noise, T, _, _ = self._prepare()
         L = np.concatenate([part for _, part in noise.log_likelihoods(Z, T)])  # (n, m)
         L += self.log_weights
@@ -78,6 +79,7 @@ class KernelPrior:
         return float(row.mean() - np.log(noise.scales).sum()), L - top
 
     def posterior_mean(self, Z: Floats) -> Floats:
+        """Return the posterior mean of ``V`` for each row, (n, q)."""
         noise, T, V, gain = self._prepare()
         found = Z @ gain  # (n, q)
         rest = V - T @ gain
@@ -91,7 +93,10 @@ class KernelPrior:
 
 
 def fit_prior(mixture: KernelPrior, Z: Floats, *, weigh: bool) -> KernelPrior:
-    """With the bandwidth under which ``Z`` is likeliest, and the weights of the support too."""
+    """Return the prior with the bandwidth under which ``Z`` is likeliest.
+
+    With ``weigh`` the weights of the support are fitted, too.
+    """
     tried = [replace(mixture, bandwidth=h) for h in BANDWIDTHS]
     best = max(tried, key=lambda one: one.log_likelihood(Z)[0])
     if not weigh:
@@ -101,6 +106,6 @@ def fit_prior(mixture: KernelPrior, Z: Floats, *, weigh: bool) -> KernelPrior:
 
 
 def choose_rows(Z: Floats, most: int, rng: np.random.Generator) -> Ints:
-    """At most so many rows, in random order; which ones does not depend on where they stand."""
+    """Return at most ``most`` row positions at random, independent of the order of the table."""
     order = np.lexsort(Z.T)
     return np.asarray(order[rng.permutation(len(Z))[:most]])

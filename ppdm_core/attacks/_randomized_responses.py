@@ -1,4 +1,4 @@
-"""Released categories beside the true ones: how likely the answers are."""
+"""Likelihood of released categories given the true ones."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import numpy as np
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import AttackerView, RecordSet
 
-_MAX_GAMMA = 1e9  # gamma of answers that are never wrong
+_MAX_GAMMA = 1e9  # of responses that are never wrong
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedResponses:
-    """The columns that are released; without any, all arrays have no columns."""
+    """The released categorical columns; without any, all arrays have no columns."""
 
     rows: Codes  # (m, c)
     place: Ints  # (c,) of each in schema.categorical
-    weight: Floats  # (c,) by how much a true answer is likelier, in logarithms
+    weight: Floats  # (c,) log of how much likelier a true response is
     sizes: Ints  # (c,) different cells
 
     @classmethod
     def from_view(cls, view: AttackerView) -> ReleasedResponses:
+        """Read the released categorical columns of a view."""
         responses = view.public.responses if view.C is not None else ()
         names = [column.name for column in view.schema.categorical]
         return cls(
@@ -37,11 +38,11 @@ class ReleasedResponses:
         return len(self.place)
 
     def select_codes(self, people: RecordSet) -> Codes:
-        """The true cells in the same order."""
+        """Return the true codes of these columns, in the same order."""
         return people.C[:, self.place]
 
     def place_points(self, codes: Codes, columns: Ints | None = None) -> Floats:
-        """Points whose squared distances are minus the log likelihood, up to a constant."""
+        """Return points whose squared distances are minus the log likelihood, up to a constant."""
         asked = range(len(self)) if columns is None else columns
         blocks = [
             np.sqrt(w / 2) * (codes[:, [j]] == np.arange(-1, size))
@@ -51,15 +52,16 @@ class ReleasedResponses:
         return np.hstack(blocks) if blocks else np.zeros((len(codes), 0))
 
     def offset(self) -> Floats:
-        """(m,) minus the log probability of each row if its answers are all true."""
+        """Return minus the log probability of each row if all its responses are true, (m,)."""
         kept = self.weight - np.log(np.exp(self.weight) + self.sizes - 1)
         return np.full(len(self.rows), -float(np.sum(kept)))
 
     def log_uniform(self) -> float:
-        """Log probability of any answers if they tell nothing."""
+        """Return the log probability of any responses if they carry no information."""
         return -float(np.sum(np.log(self.sizes)))
 
 
 def _check_codes(C: Codes | None) -> Codes:
+    """Return the codes, which must be there."""
     assert C is not None
     return C

@@ -1,8 +1,9 @@
-"""Lay a release over a sample of the same population: the likeliest rotation and shift.
+"""Find the rotation and shift that lay a release over a sample of the same population.
 
-The release, turned back, and blurred by a normal kernel, is a density of the population; of all
-turns the one is sought under which the sample is likeliest. Expectation-maximisation climbs from
-a start, cooling the kernel, and several starts compete by their likelihood, so no truth is needed.
+The release, turned back and blurred by a normal kernel, is a density of the population. The
+rotation under which the sample is likeliest is sought. Expectation-maximisation climbs from a
+start with a shrinking kernel, and several starts compete by their likelihood, so that the original
+records are not needed.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from ppdm_core.attacks._secret_map import polar
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import squared_distances
 
-SEARCH_ROWS = (150, 600)  # records of the sample and rows of the release while starts compete
+SEARCH_ROWS = (150, 600)  # of sample and release, while starts compete
 POLISH_ROWS = (500, 3_000)  # and at the end
 _FIRST_KERNEL_SHARE, _KERNEL_DECAY = (
     0.25,
     0.7,
 )  # first kernel, as a share of the variance, and its decay per step
-_EXACT_TOLERANCE = 1e-4  # records that fit so well, against their spread, are rows of the release
+_EXACT_TOLERANCE = 1e-4  # relative to the spread, for a record in the release
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,7 @@ class RigidMap:
     likelihood: float = -np.inf  # mean log likelihood of the sample, but for a constant
 
     def apply(self, Y: Floats) -> Floats:
+        """Map released rows to original ones."""
         return np.asarray(self.x0 + (Y - self.y0) @ self.Q)
 
 
@@ -47,10 +49,10 @@ def find_rigid_map(
     *,
     has_origin: bool,
 ) -> RigidMap:
-    """The likeliest of what the starts (s, d) lead to.
+    """Return the likeliest map that the starts (s, d) lead to.
 
-    The search runs on random parts of both tables (``SEARCH_ROWS``, ``POLISH_ROWS``); at the end the whole
-    release is asked whether it holds the sample's own records.
+    The search runs on random parts of both tables (``SEARCH_ROWS``, ``POLISH_ROWS``); at the end
+    the complete release is searched for the sample's own records.
     """
     few, some = draw_rows(sample, SEARCH_ROWS[0], rng), draw_rows(Y, SEARCH_ROWS[1], rng)
     found = [run_em(Q, few, some, has_origin=has_origin, is_search=True) for Q in starts]
@@ -62,13 +64,17 @@ def find_rigid_map(
 
 
 def draw_rows(X: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Return at most ``count`` random rows; all, if there are no more."""
     return X if len(X) <= count else X[rng.permutation(len(X))[:count]]
 
 
 def run_em(
     Q: Floats, sample: Floats, Y: Floats, *, has_origin: bool, is_search: bool, steps: int = 30
 ) -> RigidMap:
-    """Expectation-maximisation; a search starts hot and is content with single precision."""
+    """Run expectation-maximisation from one start.
+
+    A search starts with a wide kernel and uses single precision.
+    """
     kind: Any = np.float32 if is_search else np.float64
     x0 = np.zeros(sample.shape[1]) if has_origin else sample.mean(axis=0)
     y0 = np.zeros(Y.shape[1]) if has_origin else Y.mean(axis=0)
@@ -96,7 +102,10 @@ def run_em(
 
 
 def snap_to_rows(overlay: RigidMap, sample: Floats, Y: Floats, *, has_origin: bool) -> RigidMap:
-    """The overlay on which half of the sample are rows of the release, if that is so."""
+    """Return the map under which half of the sample are rows of the release, if there is one.
+
+    Otherwise return the map as given.
+    """
     sample = sample[: max(200, 6 * Y.shape[1])]
     current, before, exact = overlay, np.inf, _EXACT_TOLERANCE * float(sample.std(axis=0).max())
     for _ in range(30):
@@ -116,6 +125,7 @@ def snap_to_rows(overlay: RigidMap, sample: Floats, Y: Floats, *, has_origin: bo
 
 
 def _find_nearest(overlay: RigidMap, sample: Floats, Y: Floats) -> tuple[Ints, Floats]:
+    """Return the nearest row of each record of the sample, and the distances."""
     turned = overlay.y0 + (sample - overlay.x0) @ overlay.Q.T
     places, residuals = np.empty(len(sample), dtype=np.int64), np.empty(len(sample))
     for rows, D in squared_distances(turned, Y):
@@ -125,6 +135,7 @@ def _find_nearest(overlay: RigidMap, sample: Floats, Y: Floats) -> tuple[Ints, F
 
 
 def _squared_distances(A: Floats, B: Floats) -> Floats:
+    """Return the squared distances of all pairs, at least 0."""
     D = A @ (-2 * B.T)
     D += np.square(A).sum(axis=1)[:, None]
     D += np.square(B).sum(axis=1)

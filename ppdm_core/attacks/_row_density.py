@@ -1,22 +1,23 @@
-"""How common rows are, whoever is behind them."""
+"""Density of released rows if no known record is behind them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.numerics.kernel_model import SMALL, KernelSetting
+from ppdm_core.numerics.kernel_model import ROUNDING_SHARE, KernelSetting
 
 
 def log_background(Y: Floats, around: KernelSetting) -> Floats:
-    """Log density of each row if nobody who is known is behind it, (m,).
+    """Return the log density of each row if no known record is behind it, (m,).
 
-    A normal law fitted to the rows; cells that are atoms count by how common their value is.
+    It is a normal distribution fitted to the rows; cells that are atoms count by the share of rows
+    with the same value.
     """
     spread = Y.std(axis=0)
-    varied = np.flatnonzero(spread > SMALL * around.widths)
+    varied = np.flatnonzero(spread > ROUNDING_SHARE * around.widths)
     total = log_normal(Y[:, varied])
-    kernel = around.kernel(spread, np.zeros(len(spread)))
+    kernel = around.make_kernel(spread, np.zeros(len(spread)))
     for j in varied.tolist():
         hit = kernel.is_atom(Y[:, j], j)
         if hit.any():
@@ -25,7 +26,7 @@ def log_background(Y: Floats, around: KernelSetting) -> Floats:
 
 
 def log_normal(Z: Floats) -> Floats:
-    """Log density of each row under a normal law fitted to all of them, (m,)."""
+    """Return the log density of each row under a normal distribution fitted to all rows, (m,)."""
     m, s = Z.shape
     if s == 0:
         return np.zeros(m)
@@ -40,6 +41,6 @@ def log_normal(Z: Floats) -> Floats:
 
 
 def _value_shares(y: Floats) -> Floats:
-    """Share of rows with the same value."""
+    """Return the share of rows with the same value, for each row."""
     _, inverse, count = np.unique(y, return_inverse=True, return_counts=True)
     return np.asarray(count[inverse] / len(y))

@@ -1,4 +1,4 @@
-"""What can be believed of the person behind each released row, in the original columns."""
+"""Posterior of the original values behind each released row."""
 
 from __future__ import annotations
 
@@ -24,28 +24,30 @@ from ppdm_core.numerics.linear_map import (
 )
 
 _RECONSTRUCTIONS: dict[Effort, int] = {"quick": 1, "standard": 2, "thorough": 4}
-_GAP_SAMPLE_ROWS = 500  # rows whose nearest neighbours say how far apart rows are
-RELATIVE_ROUNDING = 1e-9  # of a column's width: what arithmetic may have changed
+_GAP_SAMPLE_ROWS = 500  # to estimate the gap between neighbouring rows
+RELATIVE_ROUNDING = 1e-9  # of a column's width
 _MIN_RELATIVE_ERROR = 1e-6  # of a column's range: an exact copy still has rounded digits
 
 
 @dataclass(frozen=True, eq=False)
 class RowPosterior:
-    """Normal around the mean of each row, with one covariance for all rows."""
+    """Normal distribution around the mean of each row, with one covariance for all rows."""
 
     mean: Floats  # (m, d)
     covariance: Floats  # (d, d)
     is_filtered: bool = False  # as exact as the covariance says
 
     def place_points(self, X: Floats, columns: Ints) -> tuple[Floats, Floats]:
-        """People and rows so placed that squared distances are minus the log likelihood of the
-        known columns, up to a constant."""
+        """Place persons and rows so that squared distances are minus log likelihoods.
+
+        The likelihood is that of the known columns, up to a constant.
+        """
         W = np.linalg.cholesky(np.linalg.inv(self.covariance[np.ix_(columns, columns)]) / 2)
         return X @ W, self.mean[:, columns] @ W
 
 
 def list_reconstructions(view: AttackerView) -> Mapping[str, Floats]:
-    """The release in the original columns, best guess first."""
+    """Return the release in the original columns by name, best estimate first."""
     d = len(view.schema.numeric)
     if view.reconstructions:
         return view.reconstructions
@@ -55,7 +57,7 @@ def list_reconstructions(view: AttackerView) -> Mapping[str, Floats]:
 
 
 def read_noisy_columns(view: AttackerView) -> Floats | None:
-    """The original columns with all their noise, mapped back where the map is public."""
+    """Return the original columns with all their noise, mapped back where the map is public."""
     if has_map(view.public):
         return invert(view.public, compute_components(view))
     is_same = view.public.space == "original" and view.Y.shape[1] == len(view.schema.numeric)
@@ -63,9 +65,9 @@ def read_noisy_columns(view: AttackerView) -> Floats | None:
 
 
 def find_verbatim_values(view: AttackerView, X: Floats, X_hat: Floats) -> NDArray[np.bool_]:
-    """Which values of people stand in the released column, to the last digits; (t, d).
+    """Return which values of the records stand in the released column, to the last digits; (t, d).
 
-    Only of columns in which most rows have a value of their own: elsewhere it tells nothing.
+    Only columns count in which most rows have a unique value: elsewhere it tells nothing.
     """
     found = np.zeros(X.shape, dtype=np.bool_)
     slack = RELATIVE_ROUNDING * view.schema.widths
@@ -78,8 +80,11 @@ def find_verbatim_values(view: AttackerView, X: Floats, X_hat: Floats) -> NDArra
 
 
 def list_posteriors(view: AttackerView, rows: Ints) -> dict[str, RowPosterior]:
-    """About these rows: the first two tables as they are (quick 1, thorough 4), and ``filtered``
-    where map and noise are public, in place of the second one unless thorough."""
+    """Return posteriors of these rows by name.
+
+    These are the first two reconstructions as they are (quick 1, thorough 4), and ``filtered``
+    where map and noise are public, in place of the second one unless thorough.
+    """
     found, most = {}, _RECONSTRUCTIONS[view.effort]
     if can_filter(view):
         found["filtered"] = filter_noise(view, rows)
@@ -90,7 +95,7 @@ def list_posteriors(view: AttackerView, rows: Ints) -> dict[str, RowPosterior]:
 
 
 def assume_gap_error(X_hat: Floats, widths: Floats) -> RowPosterior:
-    """Half as far from the truth as rows are from each other."""
+    """Return a posterior whose error is half the typical distance between neighbouring rows."""
     units = np.where(widths > 0, widths, 1.0)
     F = X_hat / units
     some = F[:: -(-len(F) // _GAP_SAMPLE_ROWS) or 1]
@@ -100,6 +105,7 @@ def assume_gap_error(X_hat: Floats, widths: Floats) -> RowPosterior:
 
 
 def can_filter(view: AttackerView) -> bool:
+    """Return whether map and noise are public and the noise has a variance."""
     public = view.public
     if not has_map(public) or not has_noise(public) or public.law not in SAMPLED_DISTRIBUTIONS:
         return False
@@ -107,17 +113,17 @@ def can_filter(view: AttackerView) -> bool:
 
 
 def filter_noise(view: AttackerView, rows: Ints) -> RowPosterior:
-    """Linear minimum mean square error estimates from the components, and their errors.
+    """Return linear minimum mean square error estimates from the components, and their errors.
 
-    Directions that the map drops are taken to be as in people outside the release, if there are
-    such, else at the centre, and to vary half as much as the least direction that is kept.
+    Directions that the map drops are taken to be as in the persons outside the release, if these
+    are known, else at the centre, and to vary half as much as the least direction that is kept.
     """
     centre, L = get_centre_and_loadings(view.public)
     s = L.shape[1]
     Z = compute_components(view)
     basis = Z[rows] if len(rows) >= 5 * (s + 1) else Z
     noise = np.diag(read_noise(view.public).variance)
-    # What is smaller than the error of the estimate is not known to be smaller.
+    # A variance below the error of its estimate is set to that error.
     least = max(float(np.trace(noise)) / s * min(1.0, (s / len(basis)) ** 0.5), 1e-12)
     mean = basis.mean(axis=0)
     S = (basis - mean).T @ (basis - mean) / max(len(basis) - 1, 1)
@@ -137,7 +143,7 @@ def filter_noise(view: AttackerView, rows: Ints) -> RowPosterior:
 def _estimate_dropped_directions(
     view: AttackerView, signal: Floats, rest: float, rows: Ints
 ) -> tuple[Floats, Floats]:
-    """Mean (d,) and further covariance (d, d) that the directions off the map bring in."""
+    """Return mean (d,) and additional covariance (d, d) of the directions that the map drops."""
     centre, L = get_centre_and_loadings(view.public)
     d, s = L.shape
     off = np.eye(d) - L @ np.linalg.pinv(L)

@@ -1,4 +1,4 @@
-"""What a release tells about the map behind it, without telling the map."""
+"""What a release says about its secret map, and checks shared by attacks that look for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.release import PublicParameters
 
-_MAX_STANDARD_ERRORS = 6.0  # standard errors
+_MAX_STANDARD_ERRORS = 6.0  # between the lengths of two means
 
 
 def check_secret_map(attack: Attack, view: AttackerView) -> None:
@@ -35,12 +35,12 @@ def read_sample(attack: Attack, view: AttackerView) -> Floats:
 
 
 def sort_rows(Y: Floats) -> Floats:
-    """The rows by value: what is learned from them, even from some, then depends on no order."""
+    """Return the rows sorted by value, so that results do not depend on the row order."""
     return Y[np.lexsort(Y.T)]
 
 
 def find_origin(view: AttackerView, sample: Floats) -> Floats | None:
-    """The record that the map sends to zero, if the documentation says so and the means agree."""
+    """Return the record that the map sends to zero, if it is documented and the means agree."""
     public, d = view.public, sample.shape[1]
     if public.facts.get("translation") == "secret" or public.space == "embedded":
         return None
@@ -48,7 +48,7 @@ def find_origin(view: AttackerView, sample: Floats) -> Floats | None:
         return None  # of the records' mean, usually
     origin = np.zeros(d) if public.centre is None else public.centre
     if has_original_units(public) and view.Y.shape[1] == d:
-        # A rotation keeps the length of the mean; if it did not, there was a shift after all.
+        # A rotation preserves the length of the mean; otherwise there was a shift.
         lengths = (
             np.linalg.norm(sample.mean(axis=0) - origin),
             np.linalg.norm(view.Y.mean(axis=0)),
@@ -60,17 +60,17 @@ def find_origin(view: AttackerView, sample: Floats) -> Floats | None:
 
 
 def has_original_units(public: PublicParameters) -> bool:
-    """The released columns are lengths along perpendicular directions, in original units."""
+    """Return whether released columns are lengths along perpendicular axes, in original units."""
     return public.preserves_distances or public.loadings is not None or "transform" in public.facts
 
 
 def fit_rotation(Y: Floats, back: Floats) -> Floats:
-    """The part of an orthogonal matrix that does to these rows nearly what ``back`` does."""
+    """Return the part of an orthogonal matrix that maps these rows nearly as ``back`` does."""
     centred = Y - Y.mean(axis=0)
     return polar(centred.T @ (centred @ back))
 
 
 def polar(M: Floats) -> Floats:
-    """The nearest matrix with orthonormal rows or columns, whichever are fewer."""
+    """Return the nearest matrix with orthonormal rows or columns, whichever are fewer."""
     U, _, Vt = np.linalg.svd(M, full_matrices=False)
     return np.asarray(U @ Vt)

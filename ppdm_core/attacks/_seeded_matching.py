@@ -1,4 +1,4 @@
-"""Seeds for a rough match: sets of rows whose distances are about those of some known records."""
+"""Seeds of an approximate match: sets of rows with nearly the distances of some known records."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from ppdm_core.model.policy import Effort
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import squared_distances
 
-_MAX_ROWS = {"quick": 600, "standard": 1_500, "thorough": 6_000}  # more have no seeds
+_MAX_ROWS = {"quick": 600, "standard": 1_500, "thorough": 6_000}  # larger releases get no seeds
 _MAX_SETS = {"quick": 3_000, "standard": 6_000, "thorough": 100_000}
-_SET_RECORDS = 9  # records in a set
-_MAX_DEVIATIONS = 3.0  # standard deviations that a squared distance may be off
+_SET_RECORDS = 9
+_MAX_DEVIATIONS = 3.0  # standard deviations of a squared distance
 _BLOCK_DISTANCES = 2**22
-_MAX_RELATIVE_SPREAD = (
-    0.25  # spread of squared distances, by their mean, from which on there are no seeds
-)
+_MAX_RELATIVE_SPREAD = 0.25  # of squared distances by their mean; beyond, no seeds
 _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
 class DistanceDistortion:
-    """Released squared distance = factor * original + shift, give or take the spread."""
+    """Released squared distance = factor * original + shift, within the spread."""
 
     factor: float = 1.0
     shift: float = 0.0
@@ -35,7 +33,7 @@ class DistanceDistortion:
 
     @classmethod
     def from_public(cls, public: PublicParameters, typical: float) -> DistanceDistortion:
-        """What the release says of its distances; else about a tenth up or down."""
+        """Read what the release publishes about its distances; without that, assume a tenth."""
         facts = {name: float(v) for name, v in public.facts.items() if isinstance(v, int | float)}
         if "squared_distance_ratio_mean" in facts:
             variance = facts.get("squared_distance_ratio_variance", 0.0)
@@ -48,20 +46,20 @@ class DistanceDistortion:
         return cls(1.0, 0.0, 0.1, is_relative=True)
 
     def predict(self, original: float, typical: float) -> tuple[float, float]:
-        """Mean and standard deviation of the released squared distance."""
+        """Return mean and standard deviation of the released squared distance."""
         share = original if self.is_relative else math.sqrt(original / max(typical, _TINY))
         mean = self.factor * original + min(self.shift * share, 0.0)
         return mean, self.spread * max(share, 1e-3) + _TINY
 
     def is_vague(self, typical: float) -> bool:
-        """Then nearly every distance would fit every other."""
+        """Return whether nearly every distance would fit every other."""
         return self.spread > _MAX_RELATIVE_SPREAD * (1.0 if self.is_relative else typical)
 
 
 def find_seeds(
     X: Floats, Y: Floats, public: PublicParameters, effort: Effort, count: int
 ) -> list[tuple[Ints, Ints]]:
-    """The likeliest sets: which records were placed, and their rows.
+    """Return the likeliest sets: which records were placed, and their rows.
 
     Records are placed one after the other, those far from the others first, because few rows are
     as far apart; a set goes on with every row at fitting distances from all of its rows.
@@ -97,6 +95,7 @@ def _extend_sets(
     distortion: DistanceDistortion,
     typical: float,
 ) -> tuple[Ints, Floats]:
+    """Return all sets with one more row at fitting distances, and their costs."""
     found, costs = [], []
     size = max(1, _BLOCK_DISTANCES // len(D))
     predictions = [distortion.predict(float(one), typical) for one in wanted]
@@ -119,7 +118,7 @@ def _extend_sets(
 
 
 def _order_far_apart(own: Floats) -> Ints:
-    """Records in an order in which each is as far as can be from those before it."""
+    """Return records in an order in which each is as far as possible from those before it."""
     order = [int(own.sum(axis=1).argmax())]
     least = own[order[0]].copy()
     for _ in range(len(own) - 1):

@@ -1,4 +1,4 @@
-"""Releases that an attacker imitates, to learn from them what tells members from others."""
+"""Shadow releases: imitations from which an attacker learns what distinguishes members."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _RIDGE = 1.0
 _MAX_STEPS = 25
 
 
-def make_noise_imitator(law: SampledDistribution) -> Imitator:
-    """In scales of the noise."""
+def make_noise_imitator(distribution: SampledDistribution) -> Imitator:
+    """Return an imitator that adds noise of scale 1 of this distribution."""
 
     def draw(shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        if isinstance(law, StudentT):
-            return np.asarray(rng.standard_t(law.nu, shape))
-        laws = {
+        if isinstance(distribution, StudentT):
+            return np.asarray(rng.standard_t(distribution.nu, shape))
+        samplers = {
             "laplace": lambda: rng.laplace(size=shape),
             "logistic": lambda: rng.logistic(size=shape),
             "normal": lambda: rng.standard_normal(shape),
             "uniform": lambda: rng.uniform(-1.0, 1.0, shape),
         }
-        return np.asarray(laws[law.name]())
+        return np.asarray(samplers[distribution.name]())
 
     return lambda T, label, rng: (T + draw(T.shape, rng), np.arange(len(T)))
 
 
 def make_resampling_imitator(around: KernelSetting) -> Imitator:
-    """By the published rule, class by class."""
+    """Return an imitator that resamples by the published rule, class by class."""
 
     def imitate(X: Floats, label: Codes, rng: np.random.Generator) -> tuple[Floats, Ints]:
         source = np.empty(len(X), dtype=np.int64)
@@ -51,12 +51,14 @@ def make_resampling_imitator(around: KernelSetting) -> Imitator:
         for code in np.unique(label).tolist():
             here = np.flatnonzero(label == code)
             spread = X[here] if len(here) > 1 else X
-            h = around.rule.of_records(spread.std(axis=0, ddof=1), len(here), around.widths)
+            h = around.rule.compute_from_records(
+                spread.std(axis=0, ddof=1), len(here), around.widths
+            )
             source[here] = rng.choice(here, len(here))
             steps = np.median(rng.uniform(-1.0, 1.0, (3, *X[here].shape)), axis=0)  # Epanechnikov
             Y[here] = np.clip(X[source[here]] + h * steps, around.low, around.high)
-        whole = around.step > 0
-        Y[:, whole] = np.rint(Y[:, whole] / around.step[whole]) * around.step[whole]
+        has_step = around.step > 0
+        Y[:, has_step] = np.rint(Y[:, has_step] / around.step[has_step]) * around.step[has_step]
         return Y, source
 
     return imitate
@@ -65,7 +67,7 @@ def make_resampling_imitator(around: KernelSetting) -> Imitator:
 def randomize_responses(
     cells: Codes, responses: tuple[Response, ...], rng: np.random.Generator
 ) -> Codes:
-    """Kept with their published chance, else any other answer."""
+    """Keep each code with its published probability, else draw any other one."""
     given = cells.copy()
     for j, response in enumerate(responses):
         k, first = response.column.k, -int(response.column.missing)
@@ -87,7 +89,7 @@ def learn_shadow_score(
     times: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """What imitated releases of reference people say of the people of this one; (t,)."""
+    """Return membership scores of the targets, learned on shadow releases of the reference."""
     features, is_member = [], []
     for _ in range(times):
         order = rng.permutation(len(tables.R))[:MAX_SHADOW_RECORDS]
@@ -116,7 +118,7 @@ def learn_shadow_score(
 
 
 def _tabulate(found: Features) -> Floats:
-    """Standardised, because an imitated release is smaller than the real one."""
+    """Return the features as standardised columns, because a shadow release is smaller."""
     columns = {name: _standardize(score) for name, score in found.items()}
     if "likelihood" in columns:
         columns["together"] = _standardize(columns["likelihood"] * columns["isolation"])
@@ -124,14 +126,14 @@ def _tabulate(found: Features) -> Floats:
 
 
 def _standardize(score: Floats) -> Floats:
-    """By median and quartiles, so that a few far values do not flatten the others."""
+    """Scale by median and quartiles, so that a few outliers do not flatten the others."""
     low, middle, high = np.quantile(score, [0.25, 0.5, 0.75])
     width = max(float(high - low), 1e-9 * max(1.0, abs(float(middle))))
     return np.asarray(np.clip((score - middle) / width, -10.0, 10.0))
 
 
 def _fit_logistic(A: Floats, answer: Floats) -> Floats:
-    """Weights of a logistic regression with a small ridge, by Newton's steps."""
+    """Return the weights of a logistic regression with a small ridge, by Newton's steps."""
     w = np.zeros(A.shape[1])
     for _ in range(_MAX_STEPS):
         p = 1.0 / (1.0 + np.exp(-np.clip(A @ w, -30.0, 30.0)))

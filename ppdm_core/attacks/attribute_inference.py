@@ -18,24 +18,24 @@ from ppdm_core.numerics.distances import sort_by_distance
 
 _NEIGHBOUR_COUNT = 64
 _MAX_EXACT_ROWS = 4_096
-_COLUMN_PARTS = 4  # of the columns that are left out of the search together, in larger tables
-_MAX_COPY_RATIO = 0.25  # of the second squared distance: the first is nobody else's
+_COLUMN_PARTS = 4  # left out of the search together, in larger tables
+_MAX_COPY_RATIO = 0.25  # of first to second squared distance, if the first is a copy
 
 
 @dataclass(frozen=True)
 class AttributeInference(Attack):
-    """Somebody knows all values of a person but one, and the label, and infers that one.
+    """An attacker knows all values of a person but one, and the label, and infers that one.
 
     Each column in turn, from rows with the person's label. In ``filtered``, the linear estimate of
     least error where map and noise are public, and in the best reconstructions (one; two if
     nothing can be filtered; four if thorough):
     ``nearest`` takes the value of the row that is closest in the other columns;
-    ``neighbours`` the value on which most of the 64 closest agree to within epsilon, by weight of
-    their likelihood; ``regression`` what all rows together let expect from the other columns;
+    ``neighbours`` the value on which most of the 64 closest agree to within epsilon, weighted by
+    their likelihood; ``regression`` what a regression on all rows predicts from the other columns;
     ``copy`` the nearest row if it is twice as close as any other, and else the regression.
 
     With more than 4,096 rows of a label the 64 rows are the closest ones by the columns outside
-    the same quarter of the columns, in the order of all columns but the one asked for.
+    the same quarter of the columns, in the order of all columns but the one to infer.
 
     References: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), on inference by the nearest row;
     Stadler, Oprisanu, Troncoso (2022), on inference by regression.
@@ -43,7 +43,7 @@ class AttributeInference(Attack):
 
     name: ClassVar[str] = "attribute_inference"
     story: ClassVar[str] = (
-        "Somebody who knows all of a person but one value infers it from the release."
+        "An attacker who knows all values of a person but one infers it from the release."
     )
     goal: ClassVar[Goal] = "infer"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reconstructions"})
@@ -59,30 +59,31 @@ class AttributeInference(Attack):
         for code in np.unique(targets.label).tolist():
             who = np.flatnonzero(targets.label == code)
             rows = np.flatnonzero(view.label == code)
-            if not len(rows):  # nobody with this label is in it
+            if not len(rows):  # no row has this label
                 rows = np.arange(len(view.Y))
             for name, guess in _infer_within_label(view, who, rows).items():
-                answer = found.setdefault(name, np.zeros((targets.n, targets.X.shape[1] + c)))
-                answer[who] = guess
+                table = found.setdefault(name, np.zeros((targets.n, targets.X.shape[1] + c)))
+                table[who] = guess
         return Estimate(found)
 
 
 @dataclass(frozen=True, eq=False)
 class InferenceTask:
-    """People of one label and the rows with it; columns are numbered, the answers last."""
+    """The targets of one label and the rows with it; columns are numbered, the responses last."""
 
     posterior: RowPosterior
     responses: ReleasedResponses
-    rows: Codes  # (m, c) released answers
+    rows: Codes  # (m, c) released responses
     X: Floats  # (t, d)
     codes: Codes  # (t, c)
 
     @property
     def column_count(self) -> int:
+        """Number of numeric and released categorical columns."""
         return int(self.X.shape[1]) + len(self.responses)
 
     def place_points(self, known: Ints) -> tuple[Floats, Floats]:
-        """People and rows by these columns: squared distances are minus log likelihoods."""
+        """Place targets and rows by these columns: squared distances are minus log likelihoods."""
         d = self.X.shape[1]
         numbers, words = known[known < d], known[known >= d] - d
         one, two = self.posterior.place_points(self.X[:, numbers], numbers)
@@ -93,7 +94,10 @@ class InferenceTask:
         return np.hstack([one, points[0]]), np.hstack([two, points[1]])
 
     def iterate_neighbours(self) -> Iterator[tuple[int, Ints, Floats]]:
-        """(column, (t, k) the closest rows by the others, closest first, their distances)."""
+        """Yield each column with the closest rows by the others and their distances; (t, k).
+
+        The closest row comes first.
+        """
         large = len(self.rows) > _MAX_EXACT_ROWS and self.column_count > _COLUMN_PARTS
         parts = np.array_split(
             np.arange(self.column_count), _COLUMN_PARTS if large else self.column_count
@@ -110,7 +114,7 @@ class InferenceTask:
                 yield column, *sort_by_distance(*points, place)
 
     def predict_values(self, column: int, place: Ints) -> Floats:
-        """(t, k) what each row says about the column, given the others."""
+        """Return what each row says about the column, given the others; (t, k)."""
         d = self.X.shape[1]
         if column >= d:
             return np.asarray(self.rows[place, column - d], dtype=np.float64)
@@ -123,13 +127,14 @@ class InferenceTask:
 
 
 def _infer_within_label(view: AttackerView, who: Ints, rows: Ints) -> dict[str, Floats]:
+    """Return the candidates for the targets of one label."""
     assert view.targets is not None
     responses = ReleasedResponses.from_view(view)
     X, C = view.targets.X[who], responses.select_codes(view.targets)[who]
     d, c = X.shape[1], len(view.schema.categorical)
     low, high = view.schema.lows, view.schema.highs
     slack = np.concatenate([view.epsilon * view.schema.widths, np.zeros(len(responses))])
-    output = np.concatenate([np.arange(d), d + responses.place])  # columns of the answer
+    output = np.concatenate([np.arange(d), d + responses.place])  # columns of the estimate
     found = {}
     for name, posterior in list_posteriors(view, rows).items():
         task = InferenceTask(posterior, responses, responses.rows[rows], X, C)
@@ -152,7 +157,7 @@ def _infer_within_label(view: AttackerView, who: Ints, rows: Ints) -> dict[str, 
 
 
 def vote_on_values(values: Floats, weight: Floats, slack: float) -> Floats:
-    """(t,) of each line the value with most weight within ``slack`` of it."""
+    """Return of each line the value with most weight within ``slack`` of it, (t,)."""
     near = np.abs(values[:, :, None] - values[:, None, :]) <= slack
     votes = np.einsum("ijk,ik->ij", near, weight)
     best = votes.argmax(axis=1)[:, None]
@@ -160,7 +165,7 @@ def vote_on_values(values: Floats, weight: Floats, slack: float) -> Floats:
 
 
 def predict_by_regression(task: InferenceTask) -> Floats:
-    """(t, columns) each column from the others, by the covariance of all rows.
+    """Return each column predicted from the others, by the covariance of all rows; (t, columns).
 
     A category is the one whose indicator gets the largest value.
     """
@@ -169,24 +174,25 @@ def predict_by_regression(task: InferenceTask) -> Floats:
     for j, size in enumerate(task.responses.sizes.tolist()):
         cells = np.arange(-1, size)
         blocks.append((task.codes[:, [j]] == cells, task.rows[:, [j]] == cells))
-    people = np.hstack([one for one, _ in blocks]).astype(np.float64)
+    persons = np.hstack([one for one, _ in blocks]).astype(np.float64)
     rows = np.hstack([two for _, two in blocks]).astype(np.float64)
     mean = rows.mean(axis=0)
     S = (rows - mean).T @ (rows - mean) / len(rows)
-    if task.posterior.is_filtered:  # people vary more than such estimates of them
+    if task.posterior.is_filtered:  # records vary more than filtered estimates
         S[:d, :d] += task.posterior.covariance
     q = len(S)
     S += np.diag((1e-9 + q / len(rows) / 10) * np.diag(S) + 1e-12)
     ends = np.cumsum([0, *(one.shape[1] for one, _ in blocks)])
-    guess = np.empty((len(people), len(blocks)))
+    guess = np.empty((len(persons), len(blocks)))
     for j in range(len(blocks)):
         own = np.arange(ends[j], ends[j + 1])
         others = drop_columns(q, own)
         slope = np.linalg.solve(S[np.ix_(others, others)], S[np.ix_(others, own)])
-        expected = mean[own] + (people[:, others] - mean[others]) @ slope
+        expected = mean[own] + (persons[:, others] - mean[others]) @ slope
         guess[:, j] = expected[:, 0] if j < d else expected.argmax(axis=1) - 1
     return guess
 
 
 def drop_columns(n: int, columns: int | Ints) -> Ints:
+    """Return the numbers 0 to n - 1 without these columns."""
     return np.delete(np.arange(n), columns)

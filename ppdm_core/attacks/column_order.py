@@ -1,4 +1,4 @@
-"""A secret order of columns is read off one record, or off their laws."""
+"""Find a secret order of columns from one record, or from the distributions of the columns."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.linear_map import has_map
 
-_MAX_STATISTICS_ROWS = 20_000  # rows of the release from which laws of columns are taken
+_MAX_STATISTICS_ROWS = 20_000  # from which distributions are taken
 
 
 @dataclass(frozen=True)
 class ColumnOrder(Attack):
-    """Somebody who knows a record, or people like those in the release, sorts the columns out.
+    """An attacker who knows a record, or a sample of the population, identifies the columns.
 
     The release holds some of the columns of a public transform (the cosine transform, or none) in
-    a secret order. ``value`` puts released columns where the values of known records are, which
-    one known record is enough for; if the attacker does not know whose row is whose, a
+    a secret order. ``value`` puts released columns where the values of known records are; one known
+    record is enough for that. If the attacker does not know which row belongs to which record, a
     row that holds the values of a record is searched first. ``transport`` needs no record of
-    the release: it compares the law of each column with a sample (one-dimensional optimal
+    the release: it compares the distribution of each column with a sample (one-dimensional optimal
     transport, then the cheapest assignment), and then the correlations of columns. The inverse
     transform follows. Columns that were not released are taken as zero, or, in the
-    candidates that end in ``_filled``, as what the others let expect in the attacker's records.
+    candidates that end in ``_filled``, as predicted from the others in the attacker's records.
 
-    The search looks for 3, 10 or 40 of the records in all rows, as ``view.effort`` says. Laws and
-    correlations are those of at most 20,000 rows of the release.
+    The search looks for 3, 10 or 40 of the records in all rows, as ``view.effort`` says.
+    Distributions and correlations are those of at most 20,000 rows of the release.
 
     References: Mukherjee, Chen, Gangopadhyay (2008), whose secret order this is; it is no secret
     as large as the number of orders.
@@ -47,7 +47,7 @@ class ColumnOrder(Attack):
 
     name: ClassVar[str] = "column_order"
     story: ClassVar[str] = (
-        "An outsider who knows a record, or people of the same kind, finds out which column is "
+        "An outsider who knows a record, or a sample of the population, finds out which column is "
         "which."
     )
     goal: ClassVar[Goal] = "reconstruct"
@@ -101,6 +101,7 @@ class ColumnTransform:
 
     @classmethod
     def from_view(cls, view: AttackerView) -> ColumnTransform:
+        """Read the transform from what the release publishes."""
         facts, d = view.public.facts, len(view.schema.numeric)
         order = str(facts.get("transform_order", "")).split()
         positions = np.array(order, dtype=np.int64) - 1 if len(order) == d else np.arange(d)
@@ -108,12 +109,14 @@ class ColumnTransform:
         return cls(positions, origin, "DCT-II" in str(facts.get("transform", "")))
 
     def transform(self, X: Floats) -> Floats:
+        """Return the columns of the transform."""
         from scipy.fft import dct
 
         T = (X - self.origin)[:, self.positions]
         return np.asarray(dct(T, type=2, norm="ortho", axis=1)) if self.is_cosine else T
 
     def invert(self, C: Floats) -> Floats:
+        """Return the original columns."""
         from scipy.fft import idct
 
         T = idct(C, type=2, norm="ortho", axis=1) if self.is_cosine else C
@@ -123,7 +126,7 @@ class ColumnTransform:
 
 
 def _complete_columns(F: Floats, Y: Floats, order: Ints) -> dict[str, Floats]:
-    """All columns of the transform in their places; the pruned ones at zero, or as expected."""
+    """Return all columns of the transform in order; the pruned ones are zero, or predicted."""
     n, d = len(Y), F.shape[1]
     C = np.zeros((n, d))
     C[:, order] = Y
@@ -136,7 +139,7 @@ def _complete_columns(F: Floats, Y: Floats, order: Ints) -> dict[str, Floats]:
 
 
 def _collect_records(view: AttackerView) -> Floats:
-    """All records that the attacker has from anywhere."""
+    """Return all records that the attacker has from any origin."""
     d = len(view.schema.numeric)
     known = None if view.known is None else view.known.X
     tables = [X for X in (view.sample, view.records, known) if X is not None]

@@ -1,4 +1,4 @@
-"""Columns move together, noise does not: keep the directions in which they do."""
+"""Filter noise by the correlations of columns: keep the directions in which they vary together."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ from ppdm_core.numerics.linear_map import (
     invert,
 )
 
-MAX_CONSECUTIVE_COUNT = (
-    20  # all counts of kept directions up to here, then each about a fifth larger
-)
+MAX_CONSECUTIVE_COUNT = 20  # all counts up to here, then each about a fifth larger
 COUNT_GROWTH = 1.2
 MAX_CANDIDATE_BYTES = 2**30  # of all counts together: fewer of them on a very large table
 
@@ -37,9 +35,9 @@ class CorrelationFilter(Attack):
     ``keep_<count>`` keeps so many principal components of the records, whose covariance is that
     of the release less that of the noise; all counts up to 20, beyond that a geometric series,
     and only such a series where all estimates would take more than 1 GB;
-    ``marchenko_pastur`` counts the components that stand out of what noise alone would show,
-    seen in units of the noise;
-    ``shrunk`` keeps the same ones and shrinks each by what of it is noise, which is the best that
+    ``marchenko_pastur`` counts the components that exceed what noise alone would show, in units of
+    the noise;
+    ``shrunk`` keeps the same ones and shrinks each by its share of noise, which is the best that
     any filter of singular values can do.
 
     The counts are an oracle's choice; the other two need the noise level only. Noise without a
@@ -74,7 +72,7 @@ class CorrelationFilter(Attack):
         return Estimate({name: np.clip(X_hat, low, high) for name, X_hat in estimates.items()})
 
     def _noisy_records(self, view: AttackerView, noise: KnownNoise) -> tuple[Floats, Floats]:
-        """The release in original columns, and the map (s, d) of its noise into them."""
+        """Return the release in original columns, and the map (s, d) of its noise into them."""
         if has_map(view.public):
             back = np.asarray(np.linalg.pinv(get_centre_and_loadings(view.public)[1]), np.float64)
             return invert(view.public, compute_components(view)), back
@@ -86,7 +84,7 @@ class CorrelationFilter(Attack):
 
 
 def choose_counts(rank: int, most: int) -> list[int]:
-    """Every count up to 20, then fewer and fewer, and the last; about ``most`` in all."""
+    """Return every count up to 20, then a geometric series, and ``rank``; about ``most`` in all."""
     found = list(range(1, min(rank, MAX_CONSECUTIVE_COUNT) + 1))
     while found[-1] < rank:
         found.append(min(rank, round(found[-1] * COUNT_GROWTH)))
@@ -96,9 +94,9 @@ def choose_counts(rank: int, most: int) -> list[int]:
 
 
 def keep_leading(Y: Floats, N: Floats, excess: Floats, rank: int) -> Iterator[tuple[str, Floats]]:
-    """Y with only its leading components, for one count after the other.
+    """Yield Y with only its leading components, for one count after the other.
 
-    ``excess`` is taken off the covariance. A row is projected along what noise of covariance
+    ``excess`` is subtracted from the covariance. A row is projected along what noise of covariance
     ``N`` would most likely have added, which is at right angles if it is alike everywhere.
     """
     mean, (Q, deviation) = Y.mean(axis=0), find_noise_directions(N)
@@ -111,7 +109,7 @@ def keep_leading(Y: Floats, N: Floats, excess: Floats, rank: int) -> Iterator[tu
 
 
 def filter_spectrum(Y: Floats, N: Floats) -> dict[str, Floats]:
-    """The count by the edge of pure noise, with and without shrinkage of what is kept."""
+    """Keep the components above the edge of pure noise, with and without shrinkage."""
     mean = Y.mean(axis=0)
     Q, deviation = find_noise_directions(N)
     flat, back = Q / deviation, (Q * deviation).T  # to units of the noise, and back
@@ -125,7 +123,7 @@ def filter_spectrum(Y: Floats, N: Floats) -> dict[str, Floats]:
 
 
 def spectral_factors(values: Floats, n: int) -> Floats:
-    """What to multiply each component with; ``values`` are variances in units of the noise.
+    """Return the factor of each component; ``values`` are variances in units of the noise.
 
     Noise alone stays below (1 + sqrt(ratio))^2, where the ratio is that of columns to rows. Above
     it, the best factor is sqrt((v - 1 - ratio)^2 - 4 ratio) / v.
@@ -137,7 +135,10 @@ def spectral_factors(values: Floats, n: int) -> Floats:
 
 
 def find_noise_directions(N: Floats) -> tuple[Floats, Floats]:
-    """Orthonormal directions (d, r) in which noise of covariance N is independent, and how wide."""
+    """Return orthonormal directions (d, r) in which noise of covariance N is independent.
+
+    The second array holds its standard deviation in each direction.
+    """
     values, V = np.linalg.eigh(N)
     there = values > 1e-12 * max(float(values.max(initial=0.0)), 1e-300)
     return V[:, there], np.sqrt(values[there])

@@ -1,4 +1,4 @@
-"""Who cannot be in a release, because no row lies where theirs would have to be."""
+"""Membership in a resampled release: a member's rows lie within the bandwidths of the record."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.numerics.kernel_model import Kernel, check_resampled
 
-MEMBER_PRIOR = 0.5  # that somebody is a member
-_MAX_LOG_RATIO = 500.0  # log of a ratio that settles the matter, short of what floats can hold
-NO_ROW_LOG_ODDS = -10.0  # log odds where the class has no row at all
+MEMBER_PRIOR = 0.5  # probability of membership
+_MAX_LOG_RATIO = 500.0  # far below the overflow of exp
+NO_ROW_LOG_ODDS = -10.0  # where the class has no row
 
 
 @dataclass(frozen=True)
 class KernelSupport(Attack):
-    """Somebody who knows the rule for the bandwidths looks for rows that a person can be behind.
+    """An attacker who knows the bandwidth rule looks for rows that a person's record can explain.
 
-    All rows that were drawn around a member lie within the bandwidths of the record. Whoever has
-    no row that near was never drawn (a third of the members) or is no member.
+    All rows that were drawn around a member lie within the bandwidths of the record. A person
+    without a row that near was never drawn (a third of the members) or is no member.
 
     Candidates: ``count`` of the rows within the bandwidths; ``weight``, the log of their summed
     likelihood, each against how common such rows are; ``likelihood``, the log odds that the
-    person is a member: sum over all rows of log(1 - 1/n + K(y - x) / (n f(y))), where f is what
-    other known people and a normal law make of the row.
+    person is a member: sum over all rows of log(1 - 1/n + K(y - x) / (n f(y))), where f is the
+    density of the row under the other known records and a normal distribution.
 
     References: Tan, Ng (2007), for method and rule.
     """
 
     name: ClassVar[str] = "kernel_support"
     story: ClassVar[str] = (
-        "Somebody who knows the rule for the bandwidths looks for rows near a person's record."
+        "An attacker who knows the rule for the bandwidths looks for rows near a person's record."
     )
     goal: ClassVar[Goal] = "member"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "public.resampled"})
@@ -55,21 +55,23 @@ class KernelSupport(Attack):
         }
         for group in iterate_label_groups(view):
             n = float(max(len(group.Y), 1))
-            kernel = group.around.from_records(group.X, group.Y, group.all_rows, n, MEMBER_PRIOR)
+            kernel = group.around.estimate_from_records(
+                group.X, group.Y, group.all_rows, n, MEMBER_PRIOR
+            )
             for name, score in zip(found, compute_support(group, kernel, n), strict=True):
                 found[name][group.targets] = score
         return Estimate(found)
 
 
 def compute_support(group: LabelGroup, kernel: Kernel, n: float) -> tuple[Floats, Floats, Floats]:
-    """Count, weight and log odds of each person of a class; ``n`` records are behind its rows."""
+    """Return count, weight and log odds of each target; ``n`` records are behind the rows."""
     m, t = len(group.Y), len(group.X)
     background = group.background
-    known = min(MEMBER_PRIOR * max(t - 1, 0), 0.9 * n)  # records of people who are known, about
+    known = min(MEMBER_PRIOR * max(t - 1, 0), 0.9 * n)  # expected number of known members
     each = max(known, 1e-9) / max(t - 1, 1)
     count, weight = np.zeros(t), np.zeros(t)
     odds = np.full(t, -m / n)
-    for rows, (row, person, likely) in kernel.pairs(group.Y, group.X):
+    for rows, (row, person, likely) in kernel.find_pairs(group.Y, group.X):
         other = background[rows] + np.log(1.0 - known / n)
         total = np.exp(likely - add_by_row(other, row, likely + np.log(each / n))[row])
         # The sum holds the person's own part, which the alternative does not have.

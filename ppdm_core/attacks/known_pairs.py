@@ -1,4 +1,4 @@
-"""Known records and their released rows give the map away."""
+"""Learn the map from known records and their released rows."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from numpy.typing import ArrayLike
 from ppdm_core.attacks._breach_claims import learn_claims
 from ppdm_core.attacks._map_fitting import procrustes, ridge
 from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._secret_map import polar
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 Estimator = Literal["uniform", "projection", "optimal"]
-_MAX_RELATIVE_ERROR = 1e-6  # relative; far below any noise, far above rounding
+_MAX_RELATIVE_ERROR = 1e-6  # far below any noise, far above rounding
 _RANK_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class KnownPairs(Attack):
-    """An insider knows some people's records and recognises their rows in the release.
+    """An insider knows some persons' records and recognises their rows in the release.
 
     If the pairs fit an orthogonal map exactly (about the origin, the published centre, or after
-    subtracting one known record), the map is pinned on their span, and on the rest
+    subtracting one known record), the map is determined on their span, and on the rest
     ``uniform`` draws one compatible map at random (the paper's attacker);
-    ``projection`` answers only with the span, error = distance to it, surely;
+    ``projection`` estimates the part in the span only, error = distance to it, with certainty;
     ``optimal`` shrinks the random part for the largest breach probability.
 
     ``procrustes`` and ``regression`` learn the map from the pairs whatever the release is.
     All but ``uniform`` are clipped to the declared bounds. Claims hold the attacker's own breach
     probability for each row, exact but for the clipping, or learned from left-out pairs: by them
-    it picks its best victims.
+    the attacker picks the most exposed records.
 
     References: Liu, Giannella, Kargupta (2006), section 4; the probability is exact for every
     dimension, unlike their eq. (2), and uses the rank of the known records, not their number.
@@ -57,14 +58,14 @@ class KnownPairs(Attack):
 
 
 def estimate_from_pairs(view: AttackerView, known: KnownRows, rng: np.random.Generator) -> Estimate:
-    """What pairs tell about all other rows, however they were found."""
+    """Estimate all other rows from known pairs, whatever the origin of the pairs."""
     candidates: dict[str, Floats] = {}
     claims: dict[str, Floats] = {}
     low, high = view.schema.lows, view.schema.highs
     frame = find_rotation(view, known)
     if frame is not None:
         candidates, claims = _estimate_by_rotation(frame, view, rng)
-        for name in ("projection", "optimal"):  # "uniform" is the paper's, as it stands there
+        for name in ("projection", "optimal"):  # "uniform" is the paper's, unchanged
             candidates[name] = np.clip(candidates[name], low, high)
     Yk = view.Y[known.rows]
     for name, learn in (("procrustes", procrustes), ("regression", ridge)):
@@ -80,7 +81,7 @@ def estimate_from_pairs(view: AttackerView, known: KnownRows, rng: np.random.Gen
 def breach_probability(
     distance: ArrayLike, radius: ArrayLike, freedom: ArrayLike, estimator: Estimator = "uniform"
 ) -> Floats:
-    """Probability that the estimate falls within ``radius`` of the record.
+    """Return the probability that the estimate falls within ``radius`` of the record.
 
     ``distance`` of the record from the span of the known ones; ``freedom`` = d - rank.
     """
@@ -101,7 +102,7 @@ def breach_probability(
         partial = betainc(half, half, ratio**2)
     else:
         partial = 0.5 * betainc(half, 0.5, ratio**2)
-    partial = np.where(freedom == 1, 0.5, partial)  # a sign: heads or tails
+    partial = np.where(freedom == 1, 0.5, partial)  # only a sign is unknown
     return np.asarray(np.where(certain, 1.0, partial))
 
 
@@ -117,12 +118,13 @@ class PartialRotation:
 
     @property
     def freedom(self) -> int:
+        """Dimension of the space orthogonal to the span."""
         d, r = self.A.shape
         return int(d - r)
 
 
 def find_rotation(view: AttackerView, known: KnownRows) -> PartialRotation | None:
-    """The orthogonal map that the known pairs fit, if there is one."""
+    """Return the orthogonal map that the known pairs fit; None if they fit none."""
     d = known.X.shape[1]
     if view.Y.shape[1] > d:
         return None
@@ -141,23 +143,24 @@ def find_rotation(view: AttackerView, known: KnownRows) -> PartialRotation | Non
 
 
 def _match_bases(Xk: Floats, Yk: Floats) -> tuple[Floats, Floats] | None:
-    """A, B with Xk = (U S) A^T and Yk = (U S) B^T, or None if no orthogonal map does that."""
+    """Return A, B with Xk = (U S) A^T and Yk = (U S) B^T; None if no orthogonal map does that."""
     U, S, Vt = np.linalg.svd(Xk, full_matrices=False)
     if S.max(initial=0.0) == 0.0:
         return None
     rank = int(np.sum(S / S[0] > _RANK_TOLERANCE))
-    B = _polar(Yk.T @ U[:, :rank] / S[:rank])
+    B = polar(Yk.T @ U[:, :rank] / S[:rank])
     error = np.abs(Yk - (U[:, :rank] * S[:rank]) @ B.T).max() / np.abs(Xk).max()
     if error > _MAX_RELATIVE_ERROR:
         return None
-    # Directions that are weaker than the disagreement tell nothing about the map.
+    # Directions weaker than the disagreement say nothing about the map.
     rank = int(np.sum(S / S[0] > max(_RANK_TOLERANCE, 100.0 * error)))
-    return Vt[:rank].T, _polar(Yk.T @ U[:, :rank] / S[:rank])
+    return Vt[:rank].T, polar(Yk.T @ U[:, :rank] / S[:rank])
 
 
 def _estimate_by_rotation(
     frame: PartialRotation, view: AttackerView, rng: np.random.Generator
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Return the three estimates that an exact rotation on the span allows, and their claims."""
     V = _pad_columns(view.Y, len(frame.x0)) - frame.y0  # (n, d)
     A2, B2 = _complement(frame.A), _complement(frame.B)  # (d, D)
     span = frame.x0 + (V @ frame.B) @ frame.A.T  # (n, d)
@@ -184,16 +187,11 @@ def _estimate_by_rotation(
     return candidates, claims
 
 
-def _polar(M: Floats) -> Floats:
-    """Nearest matrix with orthonormal columns."""
-    U, _, Vt = np.linalg.svd(M, full_matrices=False)
-    return np.asarray(U @ Vt)
-
-
 def _complement(A: Floats) -> Floats:
-    """Orthonormal basis of what is orthogonal to the columns of A."""
+    """Return an orthonormal basis of the space orthogonal to the columns of A."""
     return np.linalg.qr(A, mode="complete").Q[:, A.shape[1] :]
 
 
 def _pad_columns(Y: Floats, d: int) -> Floats:
+    """Append columns of zeros up to ``d`` columns."""
     return np.pad(Y, ((0, 0), (0, d - Y.shape[1])))

@@ -1,4 +1,4 @@
-"""Known records are found in the release by the distances between them."""
+"""Find known records in the release by the distances between them."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _MAX_DISTANCES = {
 
 @dataclass(frozen=True)
 class KnownRecords(Attack):
-    """An insider knows some people's records and finds their rows by their distances.
+    """An insider knows some persons' records and finds their rows by their distances.
 
     If distances are exact, one row that sees others at the distances at which a known record sees
-    the other records gives all of them away. Lengths tell where to look first when the map
+    the other records determines all of them. Lengths tell where to look first when the map
     leaves zero, or the published centre, in its place. If distances are kept roughly, sets of rows
     at fitting distances and the main axes of both tables are starts of a matching that alternates
-    with fitting the map; it is believed if records that are nobody's fit much worse.
+    with fitting the map; it is believed if records that belong to no person fit much worse.
     Then follows what ``known_pairs`` does with such pairs: ``orthogonal`` (its ``optimal``, where
     the pairs fit a rotation, else as ``procrustes``), ``procrustes`` and ``regression``.
-    Without a match all answers are the means of the known records, and the note ``matched`` is 0.
+    Without a match all estimates are the means of the known records, and the note ``matched`` is 0.
 
     Bounded by ``view.effort``: exact matching looks at up to 2e8, 1e9 or 2e10 distances between
     rows (one of k rows is found after about n^2 / k), a fifth of that if the release does not say
-    that it preserves distances; rough matching has sets of rows as starts
-    in releases of up to 600, 1,500 or 6,000 rows, and main axes in all. Rough matching needs some
-    more records than released columns, as 70 % of them must overdetermine the map.
+    that it preserves distances; approximate matching has sets of rows as starts
+    in releases of up to 600, 1,500 or 6,000 rows, and main axes in all. Approximate matching needs
+    some more records than released columns, as 70 % of them must overdetermine the map.
 
     References: Liu, Giannella, Kargupta (2006), section 4, where the pairs are given;
     Besl and McKay (1992) for matching and fitting in turns.
@@ -77,7 +77,7 @@ class KnownRecords(Attack):
 def find_rows(
     view: AttackerView, records: Floats, rng: np.random.Generator
 ) -> tuple[Ints, dict[str, float]]:
-    """The row of each record, -1 for none, and how well the distances between them agree."""
+    """Return the row of each record, -1 for none, and how well the distances agree."""
     grid = 0.0 if view.public.grid is None else float(np.max(view.public.grid))
     near = length_gap(view, records)
     pairs = _MAX_DISTANCES[view.effort] * (1.0 if view.public.preserves_distances else 0.2)
@@ -94,7 +94,10 @@ def find_rows(
 
 
 def length_gap(view: AttackerView, records: Floats) -> Floats:
-    """(m,) how far each row's length is from that of the nearest record, about a fixed point."""
+    """Return the gap between each row's length and that of the nearest record, (m,).
+
+    Lengths are taken about a fixed point: zero, or the published centre.
+    """
     gap = np.full(len(view.Y), np.inf)
     length = np.linalg.norm(view.Y, axis=1)
     for x0 in (np.zeros(records.shape[1]), view.public.centre):
@@ -106,7 +109,10 @@ def length_gap(view: AttackerView, records: Floats) -> Floats:
 
 
 def _find_by_length(records: Floats, view: AttackerView) -> Ints | None:
-    """One or two records have hardly a pattern, but a rotation about zero keeps their lengths."""
+    """Return the rows of one or two records by their lengths, which a rotation about zero keeps.
+
+    So few records have hardly a pattern of distances. None if a length fits no row or several.
+    """
     if len(records) > 2 or not view.public.preserves_distances:
         return None
     origins = [np.zeros(records.shape[1]), view.public.centre]

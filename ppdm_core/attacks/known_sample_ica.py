@@ -1,4 +1,4 @@
-"""A sample of the same population and the release have the same independent components."""
+"""Match the independent components of a sample of the population with those of the release."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _MAX_QUANTILES = 200
 
 @dataclass(frozen=True)
 class KnownSampleIca(Attack):
-    """Somebody with a sample of the same population pulls it and the release apart alike.
+    """An attacker with a sample of the same population finds independent components in both tables.
 
     Where columns are made of independent parts that are not normal, the parts can be found from
     either table, whatever the map. They are matched by their densities: for each pair and both
-    signs the distance of the two one-dimensional laws, then the cheapest assignment. This needs
-    no distinct variances, and no orthogonal map. Candidates:
+    signs the distance of the two one-dimensional distributions, then the cheapest assignment. This
+    needs no distinct variances, and no orthogonal map. Candidates:
     ``matched`` mixes the release's components as the sample's are mixed;
-    ``affine`` goes on from there, and from random places: with all components at variance 1 any
+    ``affine`` goes on from there, and from random starts: with all components at variance 1 any
     map is a rotation or a part of one, and the one under which the sample is likeliest is sought;
     ``orthogonal`` takes the nearest distance-preserving map to that;
     ``overlay`` seeks the likeliest rotation of the original columns from there.
     The last two are offered where the release keeps distances.
 
     With fewer released than original columns each released component takes its best match, and
-    the components left over are answered by their mean. Components of the release are fitted on
-    10,000 random rows at most; effort is the number of starts of either search. Notes:
+    the components without a match are estimated by their mean. Components of the release are
+    fitted on 10,000 random rows at most; effort is the number of starts of either search. Notes:
     ``matching_cost``, the mean distance between matched densities, in standard deviations;
-    ``strength`` of the weakest component of the release, 0 for a normal one, which cannot be told
-    apart.
+    ``strength`` of the weakest component of the release, its negentropy: 0 for a normal one, which
+    cannot be distinguished from others.
 
     References: the attack by independent components on random projections is discussed in Liu,
     Kargupta, Ryan, "Random projection-based multiplicative data perturbation for privacy
@@ -60,7 +60,7 @@ class KnownSampleIca(Attack):
 
     name: ClassVar[str] = "known_sample_ica"
     story: ClassVar[str] = (
-        "Somebody with a sample of the same population matches independent parts of both tables."
+        "An attacker with a sample of the same population matches independent parts of both tables."
     )
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"sample"})
@@ -96,11 +96,12 @@ class KnownSampleIca(Attack):
 
 
 def match_components(U: Floats, V: Floats) -> tuple[Floats, float]:
-    """Signed permutation T such that V T has the columns of U, as far as V has any; mean cost.
+    """Return a signed permutation T such that V T matches the columns of U, and its mean cost.
 
     The cost of a pair is the mean distance between equal quantiles about the means (a Wasserstein
     distance) plus that of the means. The latter counts up to one standard deviation only, because
-    far from zero a small error of a direction moves a mean a lot.
+    far from zero a small error of a direction moves a mean a lot. If V has fewer columns than U,
+    the others of U stay without a match.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -125,6 +126,7 @@ def _estimate_rigid(
     origin: Floats | None,
     rng: np.random.Generator,
 ) -> dict[str, Floats]:
+    """Return the two estimates by a distance-preserving map."""
     Q = fit_rotation(view.Y, back)
     shift = np.zeros(sample.shape[1]) if origin is None else origin
     overlay = find_rigid_map(

@@ -1,4 +1,4 @@
-"""A sample of the same population and the release have the same principal axes."""
+"""Match the principal axes of a sample of the population with those of the release."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 
-CLEAR_STANDARD_ERRORS = 3.0  # standard errors
+CLEAR_STANDARD_ERRORS = 3.0
 _RANK_TOLERANCE = 1e-10
 _MAX_COMPARED_ROWS = (
     250,
     5_000,
 )  # records of the sample and rows of the release that a joint choice compares
 _MAX_JOINT_ROWS = 1_000
-_MIN_PAIRS = 20_000  # pairs, below which trying all signs is not worth its time
+_MIN_PAIRS = 20_000  # below, trying all signs is not worth its time
 
 
 @dataclass(frozen=True)
 class SearchEffort:
-    """What an effort is worth."""
+    """Limits of the searches for one effort."""
 
     rigid_starts: int  # of the overlay
     joint: int  # signs that the hybrid tries jointly
@@ -58,10 +58,10 @@ SEARCH_EFFORTS: dict[Effort, SearchEffort] = {
 
 @dataclass(frozen=True)
 class KnownSamplePca(Attack):
-    """Somebody with a sample of the same population turns the release until both look alike.
+    """An attacker with a sample of the same population turns the release until both look alike.
 
-    The principal axes of sample and release are matched by their variances; what is left open is
-    the sign of each axis. Candidates, one for each way to choose the signs:
+    The principal axes of sample and release are matched by their variances; the sign of each axis
+    remains open. Candidates, one for each way to choose the signs:
     ``exhaustive`` tries all of them and takes the least energy distance (the paper, without its
     permutation test; up to 20 axes, not in a quick audit, and only where the effort pays for
     20,000 pairs of records or more);
@@ -72,13 +72,13 @@ class KnownSamplePca(Attack):
     All put the mean of the release on the mean of the sample, which a wrong axis cannot move.
 
     ``overlay`` goes on from there to the rotation under which the sample is likeliest, the release
-    taken as a density. It mends wrong signs, swapped and inexact axes, and is exact if the
+    taken as a density. It corrects wrong signs, swapped and inexact axes, and is exact if the
     sample's records are in the release. It is far stronger than the axes.
 
     Joint choices and the overlay work on random parts of both tables. Effort changes the number of
     starts and of signs tried jointly. Fewer released than original columns: the release is taken
     for the leading axes. Notes: ``sign_confidence``, the share of the variance on
-    axes whose sign is clear (0 for a symmetric law: there is nothing to choose by);
+    axes whose sign is clear (0 for a symmetric distribution: there is nothing to choose by);
     ``eigen_gap``, the smallest gap between neighbouring variances over the larger (0: the axes
     themselves are arbitrary); ``agreement``, the share of the variance on whose signs all agree.
 
@@ -89,7 +89,8 @@ class KnownSamplePca(Attack):
 
     name: ClassVar[str] = "known_sample_pca"
     story: ClassVar[str] = (
-        "Somebody with a sample of the same population matches its principal axes to the release's."
+        "An attacker with a sample of the same population matches its principal axes to the "
+        "release's."
     )
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"sample"})
@@ -136,7 +137,7 @@ class KnownSamplePca(Attack):
         return Estimate(candidates, notes=notes)
 
     def explain(self, view: AttackerView, X: Floats) -> dict[str, float]:
-        """The error that is left with the best signs: that of the axes alone."""
+        """Return the relative error that remains with the best signs: that of the axes alone."""
         X_hat, length = estimate_with_best_signs(view, X), np.linalg.norm(X, axis=1)
         error = np.linalg.norm(X - X_hat, axis=1)[length > 0] / length[length > 0]
         return {"relative_error_with_best_signs": float(np.mean(error))} if len(error) else {}
@@ -156,18 +157,22 @@ class MatchedAxes:
 
     @property
     def variances(self) -> Floats:
+        """(k,) variances of the release along its axes, in the sample's units."""
         return np.asarray(self.B.var(axis=0))
 
     @property
     def sizes(self) -> tuple[int, int]:
+        """Number of records of the sample and of rows of the release."""
         return len(self.A), len(self.B)
 
     def map_back(self, Y: Floats, weights: Floats) -> Floats:
+        """Return estimates of the records, with each axis multiplied by its weight."""
         x0, y0 = self.means
         return np.asarray(x0 + self.unit * (Y - y0) @ ((self.W * weights) @ self.Z.T))
 
 
 def match_axes(view: AttackerView, sample: Floats) -> MatchedAxes:
+    """Return the principal axes of sample and release, in the order of their variances."""
     Y, origin = sort_rows(view.Y), find_origin(view, sample)
     of_sample, Z = find_principal_axes(sample)
     of_release, W = find_principal_axes(Y)
@@ -185,14 +190,14 @@ def match_axes(view: AttackerView, sample: Floats) -> MatchedAxes:
 
 
 def find_principal_axes(X: Floats) -> tuple[Floats, Floats]:
-    """Variances, largest first, and the axes as columns."""
+    """Return variances, largest first, and the axes as columns."""
     centred = X - X.mean(axis=0)
     values, vectors = np.linalg.eigh(centred.T @ centred / (len(X) - 1))
     return values[::-1], vectors[:, ::-1]
 
 
 def mean_variance(axes: MatchedAxes) -> Floats | None:
-    """Of the sample's mean along its axes; None where the origin is not known.
+    """Return the variance of the sample's mean along its axes; None where the origin is not known.
 
     An axis is off by a random angle towards each other one, the larger the closer their variances
     are, and a mean far from the origin turns the angle into a distance.
@@ -208,7 +213,7 @@ def mean_variance(axes: MatchedAxes) -> Floats | None:
 
 
 def compute_axis_evidence(axes: MatchedAxes) -> SignEvidence:
-    """By the laws about the origin or about their means, whichever tells more of an axis."""
+    """Compare distributions about the origin or their means, whichever says more of an axis."""
     central = compute_coordinate_evidence(*central_scores(axes))
     variance = mean_variance(axes)
     if variance is None:
@@ -224,11 +229,12 @@ def compute_axis_evidence(axes: MatchedAxes) -> SignEvidence:
 
 
 def central_scores(axes: MatchedAxes) -> tuple[Floats, Floats]:
+    """Return both tables along the axes, centred at their means."""
     return axes.A - axes.A.mean(axis=0), axes.B - axes.B.mean(axis=0)
 
 
 def sign_confidence(evidence: SignEvidence) -> Floats:
-    """Probability of the sign that was taken minus that of the other one, (k,)."""
+    """Return the probability of the chosen sign minus that of the other one, (k,)."""
     from scipy.special import erf
 
     return np.asarray(erf(np.abs(evidence.z) / np.sqrt(2)))
@@ -237,7 +243,10 @@ def sign_confidence(evidence: SignEvidence) -> Floats:
 def choose_hybrid_signs(
     axes: MatchedAxes, evidence: SignEvidence, joint: int, rng: np.random.Generator
 ) -> Floats:
-    """All axes at one scale, because short axes hardly move a distance."""
+    """Choose doubtful signs jointly, with all axes at one scale.
+
+    Without the common scale, short axes would hardly move a distance.
+    """
     doubt = np.argsort(np.abs(evidence.z), kind="stable")[:joint]
     free = doubt[np.abs(evidence.z[doubt]) < CLEAR_STANDARD_ERRORS]
     if len(free) == 0:
@@ -251,13 +260,14 @@ def choose_hybrid_signs(
 
 
 def choose_exhaustive_signs(axes: MatchedAxes, rows: int, rng: np.random.Generator) -> Floats:
+    """Choose all signs jointly on random parts of both tables."""
     A, B = draw_rows(axes.A, _MAX_COMPARED_ROWS[0], rng), draw_rows(axes.B, rows, rng)
     k = A.shape[1]
     return choose_signs_jointly(A, B, np.ones(k), np.arange(k))
 
 
 def count_affordable_rows(axes: int, p: int, n: int, work: float) -> int:
-    """How many released rows all signs can be tried on; 0 if too few to be worth it."""
+    """Return on how many released rows all signs can be tried; 0 if too few to be worth it."""
     if axes > MAX_AXES:
         return 0
     p, n = min(p, _MAX_COMPARED_ROWS[0]), min(n, _MAX_COMPARED_ROWS[1])
@@ -272,7 +282,7 @@ def iterate_starts(
     count: int,
     rng: np.random.Generator,
 ) -> Iterator[Floats]:
-    """Rotations to begin from: the chosen signs, then what other samples would have chosen."""
+    """Yield rotations to start from: the chosen signs, then those of resampled samples."""
     for chosen in {tuple(each): each for each in signs.values()}.values():
         yield (axes.W * chosen) @ axes.Z.T
     k = axes.Z.shape[1]
@@ -289,17 +299,21 @@ def iterate_starts(
 
 
 def variance_share(chosen: NDArray[np.bool_], variances: Floats) -> float:
+    """Return the share of the variance on the chosen axes."""
     return float(variances[chosen].sum() / variances.sum())
 
 
 def choose_best_signs(axes: MatchedAxes, Y: Floats, X: Floats) -> Floats:
-    """The signs that answer best if the truth is known: what is left then is no sign's fault."""
+    """Return the signs of least error given the original records ``X``.
+
+    The error that remains with them is not due to a wrong sign.
+    """
     B = (Y - axes.means[1]) @ axes.W
     return take_signs(np.einsum("ik,ik->k", B, (X - axes.means[0]) @ axes.Z))
 
 
 def estimate_with_best_signs(view: AttackerView, X: Floats) -> Floats:
-    """What the attack would answer with the best signs given the truth, for the scorer."""
+    """Return the estimates with the best signs given the original records, for the evaluator."""
     assert view.sample is not None
     axes = match_axes(view, view.sample)
     return axes.map_back(view.Y, choose_best_signs(axes, view.Y, X))

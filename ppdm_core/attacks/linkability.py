@@ -1,4 +1,4 @@
-"""Put two files about the same people together by way of the release."""
+"""Join two files about the same persons by way of the release."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS_PER_LINE = 64  # of the release, for each line of a file
 
 @dataclass(frozen=True)
 class Linkability(Attack):
-    """Somebody holds two files about the same people, with different columns and no names.
+    """An attacker holds two files about the same persons, with different columns and no names.
 
     From a line of one file to its likely rows, and from each row to the lines of the other file
     that are likeliest for it: the probabilities of both steps are multiplied and summed over the
@@ -36,17 +36,17 @@ class Linkability(Attack):
 
     Rows are compared in ``filtered``, the linear estimate of least error where map and noise are
     public, in the best reconstructions (one; two if nothing can be filtered; four if thorough),
-    and for ``odds`` by the exact law of the noise, where released components belong to one of the
-    files alone.
+    and for ``odds`` by the exact distribution of the noise, where released components belong to
+    one of the files alone.
     ``nearest`` takes for each line the likeliest other one; ``one_to_one`` uses every line once,
-    in files of up to 5,000 lines. Lines without a row in common stay apart.
+    in files of up to 5,000 lines. Lines without a row in common are not joined.
 
     References: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), on linkability by common neighbours.
     """
 
     name: ClassVar[str] = "linkability"
     story: ClassVar[str] = (
-        "Somebody with two files about the same people puts them together by the release."
+        "An attacker with two files about the same persons joins them through the release."
     )
     goal: ClassVar[Goal] = "pair"
     needs: ClassVar[frozenset[str]] = frozenset({"split_files", "reconstructions"})
@@ -66,6 +66,7 @@ class Linkability(Attack):
 
 
 def compute_costs(view: AttackerView, X: Floats, columns: Ints) -> dict[str, Costs]:
+    """Return the costs of the lines of one file with all rows, by name of the comparison."""
     found: dict[str, Costs] = {
         name: DistanceCosts(*posterior.place_points(X, columns))
         for name, posterior in list_posteriors(view, np.arange(len(view.Y))).items()
@@ -77,6 +78,7 @@ def compute_costs(view: AttackerView, X: Floats, columns: Ints) -> dict[str, Cos
 
 
 def pair_lines(left: Costs, right: Costs) -> dict[str, Ints]:
+    """Return for each line of the left file its line of the right file, in both ways."""
     row_of_left, left_of_row = _compute_probabilities(left)
     row_of_right, right_of_row = _compute_probabilities(right)
     there = row_of_left @ right_of_row.T  # (t, t)
@@ -88,7 +90,7 @@ def pair_lines(left: Costs, right: Costs) -> dict[str, Ints]:
 
 
 def _compute_probabilities(costs: Costs) -> tuple[csr_array, csr_array]:
-    """(t, m) how likely a row is for each line, and a line for each row."""
+    """Return the probability of each row for each line, and of each line for each row; (t, m)."""
     from scipy.sparse import csr_array
 
     place, cost = costs.find_cheapest(_ROWS_PER_LINE)
@@ -106,11 +108,13 @@ def _compute_probabilities(costs: Costs) -> tuple[csr_array, csr_array]:
 
 
 def _choose_likeliest(common: csr_array) -> Ints:
+    """Return the likeliest line of the other file for each line, -1 without a common row."""
     most = common.max(axis=1).toarray().ravel()
     return np.where(most > 0, np.asarray(common.argmax(axis=1)).ravel(), -1)
 
 
 def _choose_one_to_one(common: Floats) -> Ints:
+    """Return the assignment of largest total probability; -1 without a common row."""
     from scipy.optimize import linear_sum_assignment
 
     line, other = linear_sum_assignment(common, maximize=True)

@@ -1,4 +1,4 @@
-"""Floats that a textbook sampler could not have made from anybody else's value."""
+"""Link records by floating-point sums that noise on another value could not have produced."""
 
 from __future__ import annotations
 
@@ -25,37 +25,33 @@ MAX_TESTED_PAIRS: dict[Effort, int] = {
     "standard": 3_000_000,
     "thorough": 50_000_000,
 }
-UNIFORM_OFFSETS = range(-3, 4)  # neighbours of the number that the noise was made from
-MAX_NUMBERS_PER_DOUBLE = (
-    2.0  # numbers for one double: with more, nearly every double can be reached
-)
-MISS_PENALTY_NATS = (
-    4.6  # price of a cell that cannot be reached, in nats: other libraries round otherwise
-)
-MAX_MISSES = 1  # such cells in a row that is still looked at
-GRID_TOLERANCE = 2.0**-20  # of a step: a value so close to a multiple is one
+UNIFORM_OFFSETS = range(-3, 4)  # around the rounded uniform number
+MAX_NUMBERS_PER_DOUBLE = 2.0  # with more, nearly every double can be reached
+MISS_PENALTY_NATS = 4.6  # for a cell that cannot be reached: other libraries round otherwise
+MAX_MISSES = 1  # unreachable cells of a row that is still tested
+GRID_TOLERANCE = 2.0**-20  # of a step, for a multiple of it
 MIN_GRID_STEP = (
     2.0**-40
 )  # of the largest value: what all values are multiples of, if there is a grid
-MAX_GRID_DECIMALS = 9  # a table that has no more is on a grid too
-SamplerBits = tuple[int, int]  # of the number that noise below and above zero is made from
+MAX_GRID_DECIMALS = 9  # of a table that counts as a grid
+SamplerBits = tuple[int, int]  # of the uniform number, for noise below and above zero
 SAMPLERS: dict[str, SamplerBits] = {"reachable": (53, 53), "reachable_numpy": (52, 53)}
 
 
 @dataclass(frozen=True)
 class LowBits(Attack):
-    """Somebody holds full records, and tests which released values they could have led to.
+    """An attacker holds full records and tests which released values they could have led to.
 
-    A sum of floats keeps traces of what was added in its last bits. For each target and each row
-    the evidence of all cells is added up: how unlikely it is that somebody else's value would
-    pass the test of that cell, less a fixed price for a failed test. Candidates:
+    A sum of floats keeps traces of its terms in its last bits. For each target and each row
+    the evidence of all cells is added up: how unlikely it is that another person's value would
+    pass the test of that cell, less a fixed penalty for a failed test. Candidates:
     ``reachable``: with Laplace noise of known scale b, is there a 53-bit uniform number u with
     y = x + b log u or y = x - b log u, exactly as floats are computed?
     ``reachable_numpy``: the same with 52 bits for noise below zero, as numpy draws it.
-    ``lattice``: is there any double at all whose sum with x is y? Under any law.
+    ``lattice``: is there any double at all whose sum with x is y? Under any distribution.
 
-    Values on a grid are told apart beforehand and not tested: all rows tie, and ties are broken at
-    random. Where the noise is far narrower than the records are apart, failed tests follow
+    Values on a grid are recognised beforehand and not tested: all rows tie, and ties are broken at
+    random. Where the noise is far narrower than the distances between records, failed tests follow
     nearness, and the rate is no longer that of the bits alone. All pairs of a
     target and a row are tested up to 3 million of them (quick 1, thorough 50), else for each
     target as many of the rows that need the least noise.
@@ -64,7 +60,9 @@ class LowBits(Attack):
     """
 
     name: ClassVar[str] = "low_bits"
-    story: ClassVar[str] = "Somebody with full records of people looks at the last bits of values."
+    story: ClassVar[str] = (
+        "An attacker with full records looks at the last bits of released values."
+    )
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"targets"})
     must_notice: ClassVar[Mapping[str, float]] = {"float Laplace": 0.85}
@@ -91,7 +89,7 @@ class LowBits(Attack):
         return Estimate(links)
 
     def _addends(self, view: AttackerView) -> tuple[Floats, Floats]:
-        """Target records and released rows in the space in which the noise was added."""
+        """Return target records and released rows in the space in which the noise was added."""
         assert view.targets is not None
         public, X = view.public, view.targets.X
         is_plain = public.loadings is None or np.array_equal(public.loadings, np.eye(X.shape[1]))
@@ -106,7 +104,7 @@ class LowBits(Attack):
 
 
 def is_on_grid(view: AttackerView, Y: Floats) -> bool:
-    """All values are multiples of a step that is far wider than the spacing of floats.
+    """Return whether all values are multiples of a step far wider than the spacing of floats.
 
     The step is the published one, a power of two, or one of decimals, as in a file of text.
     """
@@ -123,7 +121,10 @@ def is_on_grid(view: AttackerView, Y: Floats) -> bool:
 
 
 def mask_clamped_values(Y: Floats) -> Floats:
-    """NaN, which is not tested, for zeros and for an end of a column that several values are at."""
+    """Replace values that are not tested by NaN.
+
+    These are zeros, and the end of a column if several values are at it.
+    """
     tested = np.where(Y == 0.0, np.nan, Y)
     for end in (Y.min(axis=0), Y.max(axis=0)):
         at_end = end == Y
@@ -134,7 +135,7 @@ def mask_clamped_values(Y: Floats) -> Floats:
 def choose_tested_rows(
     X: Floats, Y: Floats, scales: Floats, most: int
 ) -> Iterator[tuple[slice, Ints]]:
-    """For some targets at a time the rows to test, (t, r)."""
+    """Yield a few targets at a time and the rows to test for each, (t, r)."""
     n = len(Y)
     if n <= most:
         for part in row_slices(len(X), 8 * n):
@@ -148,11 +149,14 @@ def choose_tested_rows(
 def sum_evidence(
     X: Floats, Y: Floats, rows: Ints, scales: Floats, bits: SamplerBits | None
 ) -> Floats:
-    """(t, r) of Laplace noise made from so many random bits, or of floats alone, in nats."""
+    """Return the evidence of all cells in nats, (t, r).
+
+    ``bits``: Laplace noise made from so many random bits; None: any noise that is a double.
+    """
     total = np.zeros(rows.shape)
     misses = np.zeros(rows.shape, dtype=np.int8)
     for i, b in enumerate(scales.tolist()):
-        target, place = np.nonzero(misses <= MAX_MISSES)  # the others are out of the race
+        target, place = np.nonzero(misses <= MAX_MISSES)  # the others are ruled out
         x, y = X[target, i], Y[rows[target, place], i]
         found = (
             compute_lattice_evidence(x, y)
@@ -166,17 +170,23 @@ def sum_evidence(
 
 
 def compute_lattice_evidence(x: Floats, y: Floats) -> Floats:
-    """Noise is a double: where it is coarser than y, few values of y can come from x."""
+    """Return the evidence that y is x plus a double.
+
+    Where the noise is coarser than y, few values of y can come from x.
+    """
     noise = y - x
     surprise = np.maximum(np.log(np.spacing(np.abs(noise)) / np.spacing(np.abs(y))), 0.0)
     return np.where(np.isnan(y), 0.0, np.where(x + noise == y, surprise, -MISS_PENALTY_NATS))
 
 
 def compute_laplace_evidence(x: Floats, y: Floats, b: float, bits: SamplerBits) -> Floats:
-    """There are fewer numbers u than doubles y where the noise is large against its scale."""
+    """Return the evidence that y is x plus Laplace noise of scale b, made from so many bits.
+
+    There are fewer numbers u than doubles y where the noise is large against its scale.
+    """
     noise = y - x
     u = np.exp(-np.abs(noise) / b)
-    # So many numbers u lead to the doubles that round to y.
+    # Number of values u that lead to the doubles that round to y.
     numbers = np.where(noise < 0, 2.0 ** bits[0], 2.0 ** bits[1])
     share = u * np.spacing(np.abs(y)) * numbers / b
     found = np.zeros(y.shape)
@@ -191,7 +201,7 @@ def compute_laplace_evidence(x: Floats, y: Floats, b: float, bits: SamplerBits) 
 def is_reachable(
     x: Floats, y: Floats, u: Floats, scale: Floats, numbers: Floats
 ) -> NDArray[np.bool_]:
-    """Whether y = x + scale log(k / numbers) in floats for a whole k near numbers u."""
+    """Return whether y = x + scale log(k / numbers) in floats for an integer k near numbers u."""
     k = np.rint(u * numbers)
     passed = np.zeros(y.shape, dtype=np.bool_)
     for offset in UNIFORM_OFFSETS:
@@ -201,16 +211,16 @@ def is_reachable(
 
 
 def choose_most_evident(total: Floats, rows: Ints, chance: Floats) -> Ints:
-    """For each target the row with most evidence, ties by chance."""
+    """Return for each target the row with most evidence; ties are broken by ``chance``."""
     best = np.maximum(total.max(axis=1, keepdims=True), np.finfo(np.float64).min)
     is_best = total >= best - 1e-9
-    is_best[~is_best.any(axis=1)] = True  # nobody is left: a guess
+    is_best[~is_best.any(axis=1)] = True  # no row is left: guess
     pick = np.where(is_best, chance[rows], -1.0).argmax(axis=1)
     return np.asarray(np.take_along_axis(rows, pick[:, None], axis=1)[:, 0])
 
 
 def draw_tie_breakers(Y: Floats, rng: np.random.Generator) -> Floats:
-    """A random number for each row that does not depend on where the row stands."""
+    """Draw a random number for each row, independent of the position of the row."""
     chance = np.empty(len(Y))
     chance[np.lexsort(Y.T)] = rng.random(len(Y))
     return chance

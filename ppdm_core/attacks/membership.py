@@ -1,4 +1,4 @@
-"""Whether a person is in the release at all."""
+"""Decide whether a person is in the release."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ from ppdm_core.numerics.kernel_model import KernelSetting, is_resampled
 from ppdm_core.numerics.linear_map import compute_components, has_map, has_noise, project
 
 _SHADOW_RELEASES = {"quick": 2, "standard": 4, "thorough": 16}
-_MIN_REFERENCE_RECORDS = 30  # of whom a release can be imitated
-_MAX_RECONSTRUCTIONS = 3  # reconstructions that are tried
-_COMPARED_ROWS = 500  # rows whose looks are compared
+_MIN_REFERENCE_RECORDS = 30  # needed to imitate a release
+_MAX_RECONSTRUCTIONS = 3  # the best ones are tried
+_COMPARED_ROWS = 500  # of both tables, for the energy distance
 
 
 @dataclass(frozen=True)
 class Membership(Attack):
-    """Somebody with a person's record and other people's asks whether the person is in it.
+    """An attacker with a person's record and reference records asks whether the person is in it.
 
     Compared within the person's class, in the components where the map is public, otherwise in
-    the reconstructions that look most like the reference people (by energy distance of 500 rows):
+    the reconstructions that resemble the reference records most (by energy distance of 500 rows):
     the best three, numbered.
 
     ``closest``: how near the closest row is; ``closest_ratio``: against the closest reference
-    person; ``density_ratio``: the same with the fifth closest. Where the law of the noise or of
-    the resampling is public also ``likelihood``: the log odds by that law (and by the chances of
-    released categories), of the rows against what other people make of them, with at most 2,000
-    reference people of a class; and ``shadow``: releases of a third of the reference people are
-    imitated (quick 2, standard 4, thorough 16 times, with 2,000 people at most), and a logistic
-    regression learns there how to weigh the others.
+    record; ``density_ratio``: the same with the fifth closest. Where the distribution of the noise
+    or of the resampling is public also ``likelihood``: the log odds by that distribution (and by
+    the probabilities of released categories), of the rows against their density under other
+    persons, with at most 2,000 reference records of a class; and ``shadow``: releases of a third of
+    the reference records are imitated (quick 2, standard 4, thorough 16 times, with 2,000 records
+    at most), and a logistic regression learns there how to weigh the others.
 
     ``found_again``: in how many columns the person's value stands, to the last digits, of those
-    columns in which most rows have a value of their own.
+    columns in which most rows have a unique value.
 
     References: Carlini, Chien, Nasr, Song, Terzis, Tramer (2022), and Chen, Yu, Zhang, Fritz
     (2020), on membership in what a generator was fitted to.
@@ -65,7 +65,7 @@ class Membership(Attack):
 
     name: ClassVar[str] = "membership"
     story: ClassVar[str] = (
-        "Somebody with full records asks who is in the release, and knows others who are not."
+        "An attacker with full records asks who is in the release, and knows persons who are not."
     )
     goal: ClassVar[Goal] = "member"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reference", "reconstructions"})
@@ -82,22 +82,23 @@ class Membership(Attack):
         return Estimate(found)
 
     def _compare(self, view: AttackerView, rng: np.random.Generator) -> Features:
+        """Return all scores but ``found_again``, in the best available space."""
         if not has_map(view.public):
             return _compare_reconstructions(view, _list_reconstructions(self.name, view))
         tables = _collect_tables(
-            view, lambda people: project(view.public, people.X), compute_components(view)
+            view, lambda records: project(view.public, records.X), compute_components(view)
         )
         odds: Odds | None = None
         imitate: Imitator | None = None
         if is_resampled(view.public):
-            around = KernelSetting.of(view.public, view.schema, view.Y)
+            around = KernelSetting.from_public(view.public, view.schema, view.Y)
             odds, imitate = make_kernel_odds(around), make_resampling_imitator(around)
         elif has_noise(view.public) and view.public.law in SAMPLED_DISTRIBUTIONS:
             noise = read_noise(view.public)
             tables = tables.rescale(noise.scales)
             odds, imitate = (
-                make_noise_odds(noise.law, _released_responses(view)),
-                make_noise_imitator(noise.law),
+                make_noise_odds(noise.distribution, _released_responses(view)),
+                make_noise_imitator(noise.distribution),
             )
         found = compute_features(tables, odds)
         if imitate is not None and len(tables.R) >= _MIN_REFERENCE_RECORDS:
@@ -112,6 +113,7 @@ class Membership(Attack):
 def _collect_tables(
     view: AttackerView, place: Callable[[RecordSet], Floats], Z: Floats
 ) -> MembershipTables:
+    """Return release, targets and reference in the space of ``Z``."""
     targets, reference = view.targets, view.reference
     assert targets is not None
     assert reference is not None
@@ -135,11 +137,12 @@ def _collect_tables(
 
 
 def _released_responses(view: AttackerView) -> tuple[Response, ...]:
-    """The categorical columns that were released, if there are any."""
+    """Return the categorical columns that were released, if there are any."""
     return () if view.C is None else view.public.responses
 
 
 def _list_reconstructions(name: str, view: AttackerView) -> list[Floats]:
+    """Return the release in the original columns; raise NotApplicable if there is none."""
     found = list(view.reconstructions.values())
     if not found and view.public.space == "original":
         found = [view.Y]
@@ -151,14 +154,14 @@ def _list_reconstructions(name: str, view: AttackerView) -> list[Floats]:
 
 
 def _compare_reconstructions(view: AttackerView, reconstructions: list[Floats]) -> Features:
-    """Those that look most like people, best first."""
+    """Return scores for the reconstructions that resemble the reference most, best first."""
     assert view.reference is not None
     R = view.reference.X
     gaps = [_energy_distance(X_hat, R) for X_hat in reconstructions]
     best = np.argsort(gaps, kind="stable")[:_MAX_RECONSTRUCTIONS]
     found: Features = {}
     for rank, place in enumerate(best.tolist(), start=1):
-        tables = _collect_tables(view, lambda people: people.X, reconstructions[place])
+        tables = _collect_tables(view, lambda records: records.X, reconstructions[place])
         for name, score in compute_features(tables, None).items():
             if name != "isolation":
                 found[f"{name}:{rank}"] = score
@@ -166,7 +169,7 @@ def _compare_reconstructions(view: AttackerView, reconstructions: list[Floats]) 
 
 
 def _energy_distance(A: Floats, B: Floats) -> float:
-    """How differently two samples are spread; rows are taken evenly over their values."""
+    """Return the energy distance of two samples; rows are taken evenly over their values."""
     A, B = (X[np.lexsort(X.T)[:: max(1, len(X) // _COMPARED_ROWS)]] for X in (A, B))
 
     def mean(P: Floats, Q: Floats) -> float:

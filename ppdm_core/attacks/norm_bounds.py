@@ -1,4 +1,4 @@
-"""A projection keeps inner products on average, and so tells how long records are."""
+"""Estimate lengths of records: a projection keeps inner products on average."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
 from ppdm_core.model.release import PublicParameters
 
-BOUND_STANDARD_ERRORS = 2.0  # standard errors that are taken off a bound
+BOUND_STANDARD_ERRORS = 2.0  # subtracted from a bound
 
 
 @dataclass(frozen=True)
 class NormBounds(Attack):
-    """Somebody who knows how the projection is normalised estimates the length of each record.
+    """An attacker who knows how the projection is normalised estimates the length of each record.
 
     Candidates:
     ``direct`` is the length of the released row over the published factor;
@@ -30,7 +30,7 @@ class NormBounds(Attack):
     ``lower_bound`` is the largest of <y_a, y_c> / |x_c| over the known pairs c, less two standard
     errors, and at least 0: what the Cauchy-Schwarz inequality says.
 
-    Lengths of known records are answered as known. Notes: ``positive_bounds``, the share of the
+    Lengths of known records are returned as known. Notes: ``positive_bounds``, the share of the
     other rows with a bound above 0, and ``bounds_over_direct``, the mean of bound over estimate.
 
     References: Tan, Ng (2007), lemmas 4.1 and 4.2, restated for rows with the variance over the
@@ -39,7 +39,7 @@ class NormBounds(Attack):
 
     name: ClassVar[str] = "norm_bounds"
     story: ClassVar[str] = (
-        "Somebody with {k} known records works out how long the other records are."
+        "An attacker with {k} known records estimates the lengths of the other records."
     )
     goal: ClassVar[Goal] = "norms"
     needs: ClassVar[frozenset[str]] = frozenset({"public.lengths"})
@@ -66,22 +66,25 @@ class NormBounds(Attack):
 
 
 def read_length_ratio(public: PublicParameters) -> tuple[float, float]:
-    """Mean of |y|^2 / |x|^2 over the matrices, and the number of random directions."""
-    told = public.facts.get("squared_distance_ratio_mean")
-    if told is None:
-        return 1.0, np.inf  # distances are kept: as exact as endless directions
-    return float(told), float(public.facts.get("components", 1.0))
+    """Return the mean of |y|^2 / |x|^2 over the matrices, and the number of random directions."""
+    mean_ratio = public.facts.get("squared_distance_ratio_mean")
+    if mean_ratio is None:
+        return 1.0, np.inf  # distances are preserved: exact
+    return float(mean_ratio), float(public.facts.get("components", 1.0))
 
 
 def norm_bound(product: ArrayLike, norm: ArrayLike, error: ArrayLike = 0.0) -> Floats:
-    """Lemma 4.1: |a| >= <y_a, y_c> / |c|, less the error of the product; may be negative."""
+    """Return the bound of lemma 4.1: |a| >= <y_a, y_c> / |c|, less the error of the product.
+
+    It may be negative.
+    """
     product, norm, error = (np.asarray(part, dtype=np.float64) for part in (product, norm, error))
     safe = np.where(norm > 0, norm, 1.0)
     return np.asarray(np.where(norm > 0, (product - error) / safe, 0.0))
 
 
 def value_bound(norm: ArrayLike, others: ArrayLike) -> Floats:
-    """Lemma 4.2: least absolute value of one column, from a bound of the length.
+    """Return the bound of lemma 4.2: least absolute value of one column, from that of the length.
 
     ``others`` (..., d - 1): values of the other columns, or bounds above their absolute values.
     """
@@ -90,10 +93,11 @@ def value_bound(norm: ArrayLike, others: ArrayLike) -> Floats:
 
 
 def product_deviation(a: Floats, c: Floats, product: Floats, d: int, k: float) -> Floats:
-    """Standard deviation of <y_a, y_c> over the matrices, whose mean is <a, c> = ``product``.
+    """Return the standard deviation of <y_a, y_c> over the matrices; its mean is ``product``.
 
-    ``a`` and ``c`` are lengths. The k directions are uniform and of equal length, so that
-    E (r.a)^2 (r.c)^2 = (|a|^2 |c|^2 + 2 <a, c>^2) / (d (d + 2)) for each, if r has length 1.
+    ``product`` is <a, c>; ``a`` and ``c`` are lengths. The k directions are uniform and of equal
+    length, so that E (r.a)^2 (r.c)^2 = (|a|^2 |c|^2 + 2 <a, c>^2) / (d (d + 2)) for each, if r has
+    length 1.
     """
     fourth = d / (d + 2) * (a**2 * c**2 + 2 * product**2)
     return np.asarray(np.sqrt(np.maximum(fourth - product**2, 0.0) / k))
@@ -102,7 +106,7 @@ def product_deviation(a: Floats, c: Floats, product: Floats, d: int, k: float) -
 def compute_lower_bounds(
     Y: Floats, known: KnownRows, direct: Floats, ratio: float, k: float, d: int
 ) -> Floats:
-    """(n,) the best bound of each row over the known pairs."""
+    """Return the best bound of each row over the known pairs, (n,)."""
     norms = np.linalg.norm(known.X, axis=1)  # (c,)
     products = Y @ Y[known.rows].T / ratio  # (n, c)
     deviation = product_deviation(direct[:, None], norms, products, d, k)
@@ -110,17 +114,20 @@ def compute_lower_bounds(
 
 
 def calibrate_by_mean(lengths: Floats, view: AttackerView) -> dict[str, Floats]:
-    """Known records or a sample are as long on average as the records behind the release."""
-    people = view.records if view.records is not None and len(view.records) else view.sample
-    if people is None or len(people) == 0:
+    """Return lengths scaled to the mean square of known records or a sample.
+
+    These are as long on average as the records behind the release.
+    """
+    held = view.records if view.records is not None and len(view.records) else view.sample
+    if held is None or len(held) == 0:
         return {}
     seen = float(np.sqrt(np.mean(lengths**2)))
-    mean = float(np.sqrt(np.mean(np.sum(people**2, axis=1))))
+    mean = float(np.sqrt(np.mean(np.sum(held**2, axis=1))))
     return {"calibrated": lengths * (mean / seen) if seen > 0 else np.zeros_like(lengths)}
 
 
 def predict_by_regression(Y: Floats, rows: Ints, norms: Floats) -> Floats:
-    """Squared lengths from a ridge regression on the released values and their squared length."""
+    """Predict lengths by ridge regression on the released values and their squared length."""
     features = np.column_stack([Y, np.sum(Y**2, axis=1)])
     unit = np.maximum(np.std(features, axis=0), 1e-12)
     features = features / unit
@@ -129,12 +136,13 @@ def predict_by_regression(Y: Floats, rows: Ints, norms: Floats) -> Floats:
 
 
 def _fit_factor(norms: Floats, lengths: Floats, ratio: float) -> float:
-    """Least squares factor from released to true lengths."""
+    """Return the least squares factor from released to true lengths."""
     square = float(lengths @ lengths)
     return float(norms @ lengths) / square if square > 0 else 1.0 / np.sqrt(ratio)
 
 
 def _insert_known(found: dict[str, Floats], known: KnownRows, norms: Floats) -> dict[str, Floats]:
+    """Replace the estimates of known records by their true lengths."""
     for estimate in found.values():
         estimate[known.rows] = norms
     return found
@@ -143,6 +151,7 @@ def _insert_known(found: dict[str, Floats], known: KnownRows, norms: Floats) -> 
 def _describe_bounds(
     bounds: Floats, found: dict[str, Floats], known: KnownRows
 ) -> dict[str, float]:
+    """Return the notes on the bounds of unknown records."""
     others = np.setdiff1d(np.arange(len(bounds)), known.rows)
     if len(others) == 0:
         return {}

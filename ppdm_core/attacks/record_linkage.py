@@ -1,4 +1,4 @@
-"""Find the released rows of people whose records are known from elsewhere."""
+"""Find the released rows of persons whose records are known from elsewhere."""
 
 from __future__ import annotations
 
@@ -34,28 +34,29 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import Attack, AttackerView, ColumnKind, Estimate, Goal
 from ppdm_core.numerics.linear_map import compute_components, project
 
-MIN_KNOWN_PAIRS = 3  # to tell a good column from a lucky one
+MIN_KNOWN_PAIRS = 3  # to distinguish a good column from a lucky one
 MIN_RELATIVE_ERROR = 1e-6  # of a column's width
-MIN_VERBATIM_SHARE = 0.5  # share of people whose value stands in a column that is in the clear
+MIN_VERBATIM_SHARE = 0.5  # of persons, in an unperturbed column
 
 
 @dataclass(frozen=True)
 class RecordLinkage(Attack):
-    """Somebody holds full records of real people and looks for their rows in the release.
+    """An attacker holds full records of real persons and looks for their rows in the release.
 
-    Rows with another label than the person's are ruled out: labels are released in the clear.
+    Rows with another label than the person's are ruled out: labels are released unperturbed.
     For every reconstruction of the original columns: ``nearest:<name>`` takes the closest row,
     ``one_to_one:<name>`` the assignment of least total squared distance, each row used once.
 
-    ``nearest:weighted`` takes the columns as they are released, each by how far off it was for
-    known pairs, or without pairs those in the clear alone, whose many values are found again for
-    half of the people: one such column decides.
+    ``nearest:weighted`` takes the columns as they are released, each weighted by its error on
+    known pairs, or without pairs those released unperturbed alone, whose many values are found
+    again for half of the persons: one such column decides.
 
-    With a public map and law of noise: ``likelihood`` and ``likelihood_one_to_one`` take the row
-    that this law makes likeliest, after records were clamped as the release is; ``odds`` and
-    ``odds_one_to_one`` compare that with how likely the row is for anybody, which is the better
-    answer when the release has rows of people who are not looked for. Released answers of
-    categorical columns count by their own law in all of these, and alone if there is nothing else.
+    With a public map and noise distribution: ``likelihood`` and ``likelihood_one_to_one`` take the
+    row that this distribution makes likeliest, after records were clamped as the release is;
+    ``odds`` and ``odds_one_to_one`` compare that with how likely the row is for any person, which
+    is better when the release has rows of persons who are not targets. Released responses of
+    categorical columns count by their own distribution in all of these, and alone if there is
+    nothing else.
 
     One-to-one is exact up to 5,000 rows of a label; above, it is exact among the 20 best rows of
     each person.
@@ -65,11 +66,11 @@ class RecordLinkage(Attack):
     are made of these alone, and ``filtered`` by the errors that remain after the noise was
     filtered out.
 
-    References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), for the map and the law of noise.
+    References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), for the map and the noise.
     """
 
     name: ClassVar[str] = "record_linkage"
-    story: ClassVar[str] = "Somebody with full records of real people looks for their rows."
+    story: ClassVar[str] = "An attacker with full records of real persons looks for their rows."
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reconstructions"})
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})
@@ -102,7 +103,7 @@ class RecordLinkage(Attack):
 
 
 def name_candidates(found: Iterable[tuple[str, tuple[Ints, Ints]]]) -> dict[str, Ints]:
-    """Two candidates for each cost; the names of reconstructions begin with a colon."""
+    """Return two named candidates for each cost; names of reconstructions begin with a colon."""
     links: dict[str, Ints] = {}
     for name, (nearest, one_to_one) in found:
         is_table = name.startswith(":")
@@ -112,17 +113,21 @@ def name_candidates(found: Iterable[tuple[str, tuple[Ints, Ints]]]) -> dict[str,
 
 
 def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+    """Yield costs by name for targets that are known in all columns."""
     targets = view.targets
     assert targets is not None
     responses = ReleasedResponses.from_view(view)
-    told = DistanceCosts(
+    response_costs = DistanceCosts(
         responses.place_points(responses.select_codes(targets)),
         responses.place_points(responses.rows),
     )
     d = len(view.schema.numeric)
 
-    def with_answers(people: Floats, rows: Floats) -> DistanceCosts:
-        return DistanceCosts(np.hstack([people, told.people]), np.hstack([rows, told.rows]))
+    def add_responses(persons: Floats, rows: Floats) -> DistanceCosts:
+        """Append the points of the categorical columns."""
+        return DistanceCosts(
+            np.hstack([persons, response_costs.persons]), np.hstack([rows, response_costs.rows])
+        )
 
     for name, X_hat in list_reconstructions(view).items() if d else ():
         numbers = targets.X, X_hat
@@ -130,15 +135,18 @@ def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
             numbers = assume_gap_error(X_hat, view.schema.widths).place_points(
                 targets.X, np.arange(d)
             )
-        yield f":{name}", with_answers(*numbers)
+        yield f":{name}", add_responses(*numbers)
     if has_noise_distribution(view):
         noise = read_noise(view.public)
         T, Z = project(view.public, targets.X), compute_components(view)
         T, Z = clamp_components(view, T, np.arange(T.shape[1])) / noise.scales, Z / noise.scales
-        name, surprise = "likelihood", LikelihoodCosts(noise.law, T, Z, told, responses.offset())
+        name, surprise = (
+            "likelihood",
+            LikelihoodCosts(noise.distribution, T, Z, response_costs, responses.offset()),
+        )
     elif not d and len(responses):
         none = np.zeros((targets.n, 0)), np.zeros((len(view.Y), 0))
-        name, surprise = "answers", LikelihoodCosts(None, *none, told, responses.offset())
+        name, surprise = "answers", LikelihoodCosts(None, *none, response_costs, responses.offset())
     else:
         return
     yield name, surprise
@@ -146,7 +154,10 @@ def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
 
 
 def weigh_columns(view: AttackerView, columns: Ints) -> DistanceCosts | None:
-    """Distances in these columns as they are released, in units of how good each of them is."""
+    """Return distances in these columns as released, each column in units of its error.
+
+    None if the columns were not released.
+    """
     X_hat = read_noisy_columns(view)
     if X_hat is None or view.targets is None or not len(columns):
         return None
@@ -166,6 +177,7 @@ def weigh_columns(view: AttackerView, columns: Ints) -> DistanceCosts | None:
 def compute_odds_within_labels(
     view: AttackerView, surprise: LikelihoodCosts, responses: ReleasedResponses
 ) -> LikelihoodCosts:
+    """Return the costs relative to how likely each row is for the persons with its label."""
     assert view.targets is not None
     offset = surprise.offset.copy()
     for code in np.unique(view.targets.label).tolist():
@@ -177,6 +189,7 @@ def compute_odds_within_labels(
 
 
 def compute_partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+    """Yield costs by name for targets that are known in some columns."""
     assert view.targets is not None
     assert view.partial_columns is not None
     columns = view.partial_columns

@@ -1,4 +1,4 @@
-"""Average the noise away over several releases of the same people."""
+"""Average the noise over several releases of the same records."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.distributions import SampledDistribution, StudentT
 from ppdm_core.numerics.linear_map import has_map, invert
 
-_MAX_STEPS = 30  # of the likeliest value, each one closer
+_MAX_STEPS = 30  # of the iteration for the likeliest value
 
 
 @dataclass(frozen=True)
 class ReleaseAveraging(Attack):
-    """A subscriber keeps the earlier releases of the same people and puts them together.
+    """A subscriber keeps the earlier releases of the same persons and combines them.
 
-    Candidates: the ``mean``, weighted by what is known of the noise, and the ``median`` of all
-    versions of a row; where the law of the noise is public, the ``likeliest`` value (normal: the
-    weighted mean; Laplace: the weighted median; uniform: the middle of what is possible; Student's
-    t and logistic: by repeated weighting), and where that has a variance ``shrunk``: the likeliest
-    values, filtered for the noise that is left in each row, and all that ``shrinkage`` makes of
-    them, taking what is left for normal noise of the same variance everywhere. A version that
-    repeats another one is the same draw of noise and counts once. Of a first release there is one
+    Candidates: the ``mean``, weighted by the known precision of the noise, and the ``median`` of
+    all versions of a row; where the noise distribution is public, the ``likeliest`` value (normal:
+    the weighted mean; Laplace: the weighted median; uniform: the middle of what is possible;
+    Student's t and logistic: by repeated weighting), and where that has a variance ``shrunk``: the
+    likeliest values, filtered for the noise that remains in each row, and all that ``shrinkage``
+    makes of them, taking the remaining noise as normal with the same variance everywhere. A version
+    that repeats another one is the same draw of noise and counts once. A first release has one
     version.
 
-    Versions are averaged as components of the map now, else in the original columns, and mapped
+    Versions are averaged as components of the current map, else in the original columns, and mapped
     back; all are clipped to the declared bounds. An earlier release with another map is brought
     there through the original columns, and has no part in the likeliest values; one that publishes
     neither a map nor original columns is left out.
 
-    References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), whose noise this wears down; Huber
+    References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), whose noise this averages out; Huber
     (1981), likeliest values by repeated weighting.
     """
 
     name: ClassVar[str] = "release_averaging"
-    story: ClassVar[str] = "A subscriber averages over all releases of the same people."
+    story: ClassVar[str] = "A subscriber averages over all releases of the same persons."
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"earlier_releases"})
     must_notice: ClassVar[Mapping[str, float]] = {"twenty releases": 0.85}
@@ -61,11 +61,14 @@ class ReleaseAveraging(Attack):
         found = {"mean": draws.weighted_mean(draws.precision), "median": draws.weighted_median()}
         left: Floats | None = None
         if has_noise_distribution(view):
-            law, own = read_noise(public).law, draws.select(draws.is_of_law)
-            T = estimate_likeliest(own, law)
+            distribution, own = (
+                read_noise(public).distribution,
+                draws.select(draws.has_current_noise),
+            )
+            T = estimate_likeliest(own, distribution)
             found["likeliest"] = T
-            if np.isfinite(law.variance):
-                left = remaining_variance(own, law)
+            if np.isfinite(distribution.variance):
+                left = remaining_variance(own, distribution)
                 found["shrunk"] = shrink_to_mean(T, left)
         if has_map(public):
             found = {name: invert(public, Z) for name, Z in found.items()}
@@ -81,7 +84,7 @@ class ReleaseAveraging(Attack):
 def filter_remaining_noise(
     view: AttackerView, T: Floats, left: Floats, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """What the attack on a single release makes of likeliest components with less noise."""
+    """Apply the attack on a single release to the likeliest components, which hold less noise."""
     public = replace(
         view.public, space="components", law="normal", scales=np.sqrt(left.mean(axis=0))
     )
@@ -89,36 +92,38 @@ def filter_remaining_noise(
     return {f"shrinkage/{name}": X_hat for name, X_hat in found.candidates.items()}
 
 
-def variance_ratio(law: SampledDistribution) -> float:
-    """Variance of the likeliest value times the versions, as a share of that of the mean."""
-    if isinstance(law, StudentT):
-        nu = law.nu
+def variance_ratio(distribution: SampledDistribution) -> float:
+    """Return the variance of the likeliest value as a share of that of the mean, for many draws."""
+    if isinstance(distribution, StudentT):
+        nu = distribution.nu
         return (nu + 3) * (nu - 2) / ((nu + 1) * nu)
-    return {"laplace": 0.5, "logistic": 9 / np.pi**2}.get(law.name, 1.0)
+    return {"laplace": 0.5, "logistic": 9 / np.pi**2}.get(distribution.name, 1.0)
 
 
-def remaining_variance(draws: RowDraws, law: SampledDistribution) -> Floats:
-    """(m, s) variance that is left in the likeliest values, by the draws that are there."""
-    heard = np.where(np.isnan(draws.Z), np.nan, 1.0)
-    precision = draws.sum_by_row(heard / (law.variance * draws.scale**2))
-    return np.asarray(np.where(draws.sum_by_row(heard) > 1, variance_ratio(law), 1.0) / precision)
+def remaining_variance(draws: RowDraws, distribution: SampledDistribution) -> Floats:
+    """Return the variance that remains in the likeliest values, by the available draws; (m, s)."""
+    present = np.where(np.isnan(draws.Z), np.nan, 1.0)
+    precision = draws.sum_by_row(present / (distribution.variance * draws.scale**2))
+    return np.asarray(
+        np.where(draws.sum_by_row(present) > 1, variance_ratio(distribution), 1.0) / precision
+    )
 
 
-def estimate_likeliest(draws: RowDraws, law: SampledDistribution) -> Floats:
-    """(m, s) by the law of the noise."""
-    if law.name == "normal":
+def estimate_likeliest(draws: RowDraws, distribution: SampledDistribution) -> Floats:
+    """Return the likeliest values under the noise distribution, (m, s)."""
+    if distribution.name == "normal":
         return draws.weighted_mean(draws.scale**-2.0)
-    if law.name == "uniform":
+    if distribution.name == "uniform":
         most = draws.find_extreme(draws.Z + draws.scale, largest=False)
         least = draws.find_extreme(draws.Z - draws.scale, largest=True)
         return np.asarray((least + most) / 2)
     middle = draws.weighted_median(1 / draws.scale)
-    if law.name == "laplace":
+    if distribution.name == "laplace":
         return middle
     for _ in range(_MAX_STEPS):  # means by weights that fall with the distance
         gap = np.abs(draws.Z - middle[draws.row]) / draws.scale
-        if isinstance(law, StudentT):
-            weight = 1.0 / (law.nu + gap**2)
+        if isinstance(distribution, StudentT):
+            weight = 1.0 / (distribution.nu + gap**2)
         else:
             weight = np.where(gap < 1e-6, 0.5, np.tanh(gap / 2) / np.maximum(gap, 1e-12))
         middle = draws.weighted_mean(weight / draws.scale**2)
@@ -126,7 +131,7 @@ def estimate_likeliest(draws: RowDraws, law: SampledDistribution) -> Floats:
 
 
 def shrink_to_mean(T: Floats, left: Floats) -> Floats:
-    """Wiener filter; the less noise is left in a row, (m, s), the less it is drawn to the mean."""
+    """Apply a Wiener filter: the less noise is left in a row (m, s), the less it is moved."""
     mean = T.mean(axis=0)
     centred = T - mean
     cov = centred.T @ centred / max(len(T) - 1, 1) - np.diag(left.mean(axis=0))

@@ -1,4 +1,4 @@
-"""Compare releases: who came, changed or left with few others is easily found among their rows."""
+"""Compare releases: a record that arrived, changed or left with few others is easily found."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from ppdm_core.model.errors import NotApplicable
 
 @dataclass(frozen=True)
 class ReleaseDifferencing(Attack):
-    """A subscriber compares the releases, and knows in which of them somebody's record was new.
+    """A subscriber compares the releases, and knows in which of them a person's record was new.
 
     A record that does not change keeps its row. So rows that no earlier release has belong to
-    people who came or changed since, and only these need to be searched for such a person. The
-    same goes for every earlier release: a batch is all rows that just the same releases had.
+    records that arrived or changed since, and only these need to be searched for such a person. The
+    same goes for every earlier release: a batch is all rows that exactly the same releases hold.
     Labels rule out rows as in ``record_linkage``, whose
     candidates are tried within each batch; ``blind`` is any row of it.
 
-    The scenario ``left``: somebody is known to have left since the last release, among as many rows
-    as are gone from it. Their records are not kept, so others stand in for them, in random batches
-    of that size. Of a first release all rows are one batch, and nobody has left.
+    The scenario ``left``: a person is known to have left since the last release, among as many rows
+    as are gone from it. Their records are not stored, so others are used in their place, in random
+    batches of that size. In a first release all rows are one batch, and no person has left.
 
     References: Denning, Denning (1979), inference from answers about nearly the same people.
     """
 
     name: ClassVar[str] = "release_differencing"
-    story: ClassVar[str] = "A subscriber compares releases, knowing when a person came or changed."
+    story: ClassVar[str] = (
+        "A subscriber compares releases, knowing when a person's record arrived or changed."
+    )
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"arrival_batches", "targets"})
     must_notice: ClassVar[Mapping[str, float]] = {"arrivals": 0.85}
@@ -53,20 +55,23 @@ class ReleaseDifferencing(Attack):
 def link_within_batches(
     view: AttackerView, batches: Batches, rng: np.random.Generator
 ) -> dict[str, Ints]:
-    """Whoever is in another batch is ruled out as somebody with another label is."""
+    """Return candidates of ``record_linkage`` with rows of the target's own batch only.
+
+    Other batches are ruled out in the same way as other labels.
+    """
     assert view.targets is not None
-    rows, people = encode_batches(view, batches)
+    rows, target_codes = encode_batches(view, batches)
     seen = replace(
-        view, label=rows, targets=replace(view.targets, label=people), partial_columns=None
+        view, label=rows, targets=replace(view.targets, label=target_codes), partial_columns=None
     )
-    found = {"blind": guess_rows(view.Y, rows, people, rng)}
+    found = {"blind": guess_rows(view.Y, rows, target_codes, rng)}
     with suppress(NotApplicable):  # where values cannot be compared
         found |= RecordLinkage().attack(seen, rng).candidates
     return found
 
 
 def encode_batches(view: AttackerView, batches: Batches) -> tuple[Codes, Codes]:
-    """Of rows and targets: one number for each label of each batch."""
+    """Return one code of rows and of targets for each label of each batch."""
     assert view.targets is not None
     label = np.concatenate([view.label, view.targets.label])
     batch = np.concatenate([batches.rows, batches.targets])
@@ -74,10 +79,10 @@ def encode_batches(view: AttackerView, batches: Batches) -> tuple[Codes, Codes]:
     return tuple(np.split(code.ravel().astype(np.int32), [len(view.label)]))  # type: ignore[return-value]
 
 
-def guess_rows(Y: Floats, rows: Codes, people: Codes, rng: np.random.Generator) -> Ints:
-    """(t,) any row of the same code, wherever it stands; -1 where there is none."""
+def guess_rows(Y: Floats, rows: Codes, target_codes: Codes, rng: np.random.Generator) -> Ints:
+    """Draw any row of the same code for each target, independent of row positions; -1 for none."""
     order = np.lexsort((*Y.T, rows))
-    first = np.searchsorted(rows[order], people)
-    count = np.searchsorted(rows[order], people, side="right") - first
-    place = first + np.floor(rng.random(len(people)) * count).astype(np.int64)
+    first = np.searchsorted(rows[order], target_codes)
+    count = np.searchsorted(rows[order], target_codes, side="right") - first
+    place = first + np.floor(rng.random(len(target_codes)) * count).astype(np.int64)
     return np.where(count > 0, order[place.clip(max=len(rows) - 1)], -1)

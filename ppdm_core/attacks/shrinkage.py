@@ -1,4 +1,4 @@
-"""Filter the noise out by what is published about it, then undo the map."""
+"""Filter out the noise by what is published about it, then invert the map."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ppdm_core.numerics.linear_map import (
 )
 
 MAX_SUPPORT_RECORDS: dict[Effort, int] = {"quick": 100, "standard": 250, "thorough": 1_000}
-SUPPORT_ROUNDS = 3  # rounds in which a prior improves its own support
+SUPPORT_ROUNDS = 3  # in which a prior improves its own support
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class Shrinkage(Attack):
     ``per_component`` multiplies each centred component by max(0, 1 - noise / variance);
     ``joint`` uses the covariance of the released components (a Wiener filter);
     ``sample_prior`` takes mean and covariance from a sample of the same population, and so also
-    guesses the dropped directions.
+    estimates the dropped directions.
 
-    Posterior means under the law of the noise itself, whatever the shape of the data:
+    Posterior means under the distribution of the noise itself, whatever the shape of the data:
     ``grid_prior`` deconvolves each component on its own;
     ``own_prior`` takes filtered rows of the release as the support of a joint prior, and weighs
     them so that the release becomes likeliest;
     ``sample_support`` has the sample itself as that support.
 
-    These priors are carried by at most 100, 250 or 1,000 records (quick, standard, thorough) and
+    These priors have at most 100, 250 or 1,000 support records (quick, standard, thorough) and are
     fitted on at most 1,000 rows drawn at random. Every row is estimated.
 
     References: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), on filtering; their filter
@@ -82,7 +82,7 @@ class Shrinkage(Attack):
     def _components(
         self, view: AttackerView, Z: Floats, noise: KnownNoise, rng: np.random.Generator
     ) -> dict[str, Floats]:
-        """Estimates of the clean components."""
+        """Return estimates of the clean components by name."""
         found = {"grid_prior": estimate_with_grid_prior(Z, noise, find_score_ranges(view))}
         support = found["grid_prior"]
         if noise.has_variance:
@@ -96,6 +96,7 @@ class Shrinkage(Attack):
 
 
 def shrink_components(Z: Floats, noise: Floats) -> Floats:
+    """Shrink each centred component by its own share of noise."""
     mean = Z.mean(axis=0)
     variance = np.diag(covariance(Z))
     kept = np.maximum(variance - noise, 0.0)
@@ -105,6 +106,7 @@ def shrink_components(Z: Floats, noise: Floats) -> Floats:
 
 
 def filter_jointly(Z: Floats, noise: Floats) -> Floats:
+    """Apply a Wiener filter with the covariance of the released components."""
     mean = Z.mean(axis=0)
     signal = _positive_part(covariance(Z) - np.diag(noise))
     gain = np.linalg.pinv(signal + np.diag(noise), hermitian=True) @ signal  # (s, s)
@@ -115,7 +117,7 @@ def filter_jointly(Z: Floats, noise: Floats) -> Floats:
 def filter_with_sample(
     Z: Floats, noise: Floats, centre: Floats, loadings: Floats, sample: Floats
 ) -> Floats:
-    """mu + S A (A^T S A + N)^-1 (z - A^T (mu - c)), row by row."""
+    """Return mu + S A (A^T S A + N)^-1 (z - A^T (mu - c)) for each row; mu, S from the sample."""
     mean = sample.mean(axis=0)
     S = _regular_covariance(sample)  # (d, d)
     SA = S @ loadings  # (d, s)
@@ -126,8 +128,8 @@ def filter_with_sample(
 
 
 def estimate_with_grid_prior(Z: Floats, noise: KnownNoise, box: Floats) -> Floats:
-    """``box`` (s, 2): where the clean components can be."""
-    parts = [KnownNoise(noise.law, noise.scales[i : i + 1]) for i in range(Z.shape[1])]
+    """Deconvolve each component; ``box`` (s, 2) holds the range of the clean components."""
+    parts = [KnownNoise(noise.distribution, noise.scales[i : i + 1]) for i in range(Z.shape[1])]
     found = [
         grid_posterior(z, low, high, part)
         for z, (low, high), part in zip(Z.T, box.tolist(), parts, strict=True)
@@ -138,8 +140,9 @@ def estimate_with_grid_prior(Z: Floats, noise: KnownNoise, box: Floats) -> Float
 def estimate_with_own_prior(
     Z: Floats, noise: KnownNoise, support: Floats, most: int, rng: np.random.Generator
 ) -> Floats:
-    """Of ``support`` (n, s) half of the rows at most, so that others are left to judge it by.
+    """Return posterior means with a prior carried by filtered rows of the release.
 
+    At most half of the rows of ``support`` (n, s) carry it, so that others are left to judge it by.
     Estimates of the support by the prior that it carries are a sharper support; the likeliest of
     a few such rounds is taken.
     """
@@ -156,6 +159,7 @@ def estimate_with_own_prior(
 def estimate_with_sample_support(
     view: AttackerView, Z: Floats, noise: KnownNoise, rng: np.random.Generator
 ) -> Floats:
+    """Return posterior means with a prior carried by the attacker's sample."""
     assert view.sample is not None
     X = view.sample[choose_rows(view.sample, MAX_SUPPORT_RECORDS[view.effort], rng)]
     prior = KernelPrior(project(view.public, X), X, noise)
@@ -163,12 +167,12 @@ def estimate_with_sample_support(
 
 
 def stretch_to_covariance(T_hat: Floats, Z: Floats, noise: Floats) -> Floats:
-    """Filtered rows vary too little: stretched to the covariance that the clean ones have."""
+    """Stretch filtered rows to the covariance of the clean ones, because they vary too little."""
     S = _positive_part(covariance(Z) - np.diag(noise))
     values, vectors = np.linalg.eigh(covariance(T_hat))
-    heard = values > 1e-9 * max(float(values.max(initial=0.0)), 1e-300)
-    flat = vectors[:, heard] / np.sqrt(values[heard])  # (s, r) whitens
-    back = vectors[:, heard] * np.sqrt(values[heard])
+    is_informative = values > 1e-9 * max(float(values.max(initial=0.0)), 1e-300)
+    flat = vectors[:, is_informative] / np.sqrt(values[is_informative])  # (s, r) whitens
+    back = vectors[:, is_informative] * np.sqrt(values[is_informative])
     V, squares = np.linalg.eigh(flat.T @ S @ flat)[::-1]
     stretch = (V * np.sqrt(np.maximum(squares, 0.0))) @ V.T  # (r, r) the least change that does
     mean = T_hat.mean(axis=0)
@@ -177,7 +181,7 @@ def stretch_to_covariance(T_hat: Floats, Z: Floats, noise: Floats) -> Floats:
 
 
 def find_score_ranges(view: AttackerView) -> Floats:
-    """(s, 2) least and largest component of any record within the declared bounds."""
+    """Return least and largest component of any record within the declared bounds, (s, 2)."""
     centre, loadings = get_centre_and_loadings(view.public)
     schema: Schema = view.schema
     ends = [(end - centre)[:, None] * loadings for end in (schema.lows, schema.highs)]  # (d, s)
@@ -185,12 +189,14 @@ def find_score_ranges(view: AttackerView) -> Floats:
 
 
 def covariance(X: Floats) -> Floats:
+    """Return the sample covariance of the columns, (d, d)."""
     centred = X - X.mean(axis=0)
     S: Floats = centred.T @ centred / max(len(X) - 1, 1)
     return S
 
 
 def _regular_covariance(sample: Floats) -> Floats:
+    """Return the covariance, shrunk towards its diagonal if records are few."""
     S = covariance(sample)
     p, d = sample.shape
     if p > d:
@@ -201,6 +207,7 @@ def _regular_covariance(sample: Floats) -> Floats:
 
 
 def _positive_part(S: Floats) -> Floats:
+    """Return the matrix with its negative eigenvalues set to 0."""
     values, vectors = np.linalg.eigh(S)
     positive: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
     return positive

@@ -1,4 +1,4 @@
-"""Say something that is true for one person only."""
+"""Make statements that are true for one person only."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ from ppdm_core.model.policy import Effort
 from ppdm_core.numerics.distances import row_slices
 
 MAX_STATEMENTS: dict[Effort, int] = {"quick": 200, "standard": 500, "thorough": 2_000}
-_ROWS_PER_STATEMENT = 4  # rows for each statement
-_MAX_STANDARD_ERRORS = 3.0  # of which hardly anything is farther off
-_MIN_TRUE_PROBABILITY = 0.9  # probability of a true answer that is worth a condition
+_ROWS_PER_STATEMENT = 4
+_MAX_STANDARD_ERRORS = 3.0  # hardly any value is farther away
+_MIN_TRUE_PROBABILITY = 0.9  # of a true response, to add it as a condition
 
 
 @dataclass(frozen=True)
 class SinglingOut(Attack):
-    """Somebody makes statements that fit one released row, hoping that they fit one person.
+    """An attacker makes statements that fit one released row, expecting that they fit one person.
 
     ``univariate``: the values of one column that lie farthest from all others, each with half the
-    gap around it, and beyond the least and the largest without an end; labels and answers that
+    gap around it, and beyond the least and the largest without an end; labels and responses that
     only one row has. ``exact``: the values of one column that only one row has, each to the last
     digits; of the column in which most known records are found again, else of the one with the
     most values. ``multivariate``: a box around a row, in all columns and with its label, that
     no other row of this label is in; ``half`` the same in half of the columns, drawn at random for
-    each label. Answers join a box if they are true with 90 %, or if there is nothing else.
+    each label. Responses are added to a box if they are true with 90 %, or if it has nothing else.
 
     Where map and noise are public, the noise is filtered out first, and a box reaches to the
-    nearest other row, but not beyond three times the error that is left. Otherwise the best estimate
+    nearest other row, but not beyond three times the remaining error. Otherwise the best estimate
     of the original columns is used, and a box reaches half as far as the nearest other row, in
     units of the columns' ranges. 200 statements each (quick), 500 (standard) or 2,000 (thorough),
-    of the loneliest rows among four times as many.
+    of the most isolated rows among four times as many.
 
     References: Cohen, Nissim (2020), on singling out; Giomi, Boenisch, Wehmeyer, Tasnadi (2023),
     on such statements from releases, against a control group.
     """
 
     name: ClassVar[str] = "singling_out"
-    story: ClassVar[str] = "Somebody makes statements from lonely rows of the release."
+    story: ClassVar[str] = "An attacker makes statements from isolated rows of the release."
     goal: ClassVar[Goal] = "single_out"
     needs: ClassVar[frozenset[str]] = frozenset({"reconstructions"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}
@@ -70,9 +70,9 @@ class SinglingOut(Attack):
             "univariate": make_univariate(view, X_hat, most),
             "multivariate": make_boxes(view, estimate, tried, d, most, rng),
         }
-        clear = read_noisy_columns(view)
-        if d and clear is not None:
-            found["exact"] = make_exact(view, clear, most, rng)
+        noisy = read_noisy_columns(view)
+        if d and noisy is not None:
+            found["exact"] = make_exact(view, noisy, most, rng)
         if d > 2:
             found["half"] = make_boxes(view, estimate, tried, (d + 1) // 2, most, rng)
         return Estimate(found)
@@ -91,6 +91,7 @@ class ColumnEstimate:
     def from_view(
         cls, view: AttackerView, X_hat: Floats, posterior: RowPosterior | None
     ) -> ColumnEstimate:
+        """Take the posterior where there is one, else the reconstruction."""
         if posterior is None:
             widths = view.schema.widths
             return cls(X_hat, np.where(widths > 0, widths, 1.0), 0.5, np.inf)
@@ -99,7 +100,7 @@ class ColumnEstimate:
 
 
 def make_open_statements(view: AttackerView, p: int) -> Floats:
-    """(p, d + c + 1, 2) statements that exclude nobody."""
+    """Return statements that exclude no record, (p, d + c + 1, 2)."""
     columns = len(view.schema.numeric) + len(view.schema.categorical) + 1
     return np.tile([-np.inf, np.inf], (p, columns, 1))
 
@@ -112,7 +113,7 @@ def make_boxes(
     most: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Around those of the tried rows that are loneliest in k columns."""
+    """Return boxes around those of the tried rows that are most isolated in k columns."""
     d = estimate.X.shape[1]
     F = estimate.X / estimate.unit
     gap, known = np.zeros(len(tried)), np.zeros((len(tried), d), dtype=np.bool_)
@@ -143,7 +144,7 @@ def make_boxes(
 
 
 def measure_gaps(F: Floats, asked: Ints, rows: Ints, columns: Ints) -> Floats:
-    """Largest difference over the columns to the nearest other row, for each row asked about."""
+    """Return for each row asked the gap to the nearest other row: the largest over the columns."""
     from scipy.spatial.distance import cdist
 
     B = F[np.ix_(rows, columns)]
@@ -159,13 +160,14 @@ def measure_gaps(F: Floats, asked: Ints, rows: Ints, columns: Ints) -> Floats:
 def find_unique_responses(
     view: AttackerView, responses: ReleasedResponses
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Rows that share their answers and label with no other."""
-    told = np.column_stack([responses.rows, view.label])
-    _, which, count = np.unique(told, axis=0, return_inverse=True, return_counts=True)
+    """Return which rows share their responses and label with no other row."""
+    codes = np.column_stack([responses.rows, view.label])
+    _, which, count = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
     return np.asarray(count[which.ravel()] == 1)
 
 
 def make_univariate(view: AttackerView, X_hat: Floats, most: int) -> Floats:
+    """Return statements about single columns: rare categories, and values far from all others."""
     d = X_hat.shape[1]
     found = [_make_category_statements(view)]
     for j in range(d):
@@ -178,7 +180,7 @@ def make_univariate(view: AttackerView, X_hat: Floats, most: int) -> Floats:
 def _make_value_statements(
     view: AttackerView, column: int, value: Floats, count: Ints, most: int
 ) -> Floats:
-    """Around the values that one row has and that are farthest from others."""
+    """Return statements around the values that one row has and that are farthest from others."""
     if len(value) < 2:
         return make_open_statements(view, 0)
     step = np.diff(value)
@@ -194,6 +196,7 @@ def _make_value_statements(
 
 
 def make_exact(view: AttackerView, X_hat: Floats, most: int, rng: np.random.Generator) -> Floats:
+    """Return statements about exact values that one row has, in the clearest column."""
     column = _find_clearest_column(view, X_hat)
     slack = RELATIVE_ROUNDING * view.schema.widths
     value, count = np.unique(X_hat[:, column], return_counts=True)
@@ -206,6 +209,7 @@ def make_exact(view: AttackerView, X_hat: Floats, most: int, rng: np.random.Gene
 
 
 def _find_clearest_column(view: AttackerView, X_hat: Floats) -> int:
+    """Return the column in which most known records are found, else the one with most values."""
     values = np.array([len(np.unique(column)) for column in X_hat.T])
     if view.records is None or not len(view.records):
         return int(values.argmax())
@@ -214,7 +218,7 @@ def _find_clearest_column(view: AttackerView, X_hat: Floats) -> int:
 
 
 def _make_category_statements(view: AttackerView) -> Floats:
-    """Labels and answers of one row."""
+    """Return statements about labels and responses that one row has."""
     responses = ReleasedResponses.from_view(view)
     d = len(view.schema.numeric)
     columns = [

@@ -1,4 +1,4 @@
-"""Distances to a few known people tell where somebody is."""
+"""Locate records by their distances to a few known records."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from ppdm_core.numerics.distances import squared_distances
 
 Distances = Callable[[Floats], Floats]  # from released to original distances
 
-# Largest first: without evidence from left-out records the answer stays near their mean.
+# Largest first: without evidence from left-out records the estimate stays near their mean.
 _PENALTIES = (1.0, 1e-1, 1e-2, 1e-3, 1e-5, 1e-9)
 _NEWTON_STEPS = {"quick": 2, "standard": 3, "thorough": 15}
 _MAX_ANCHORS = 60
-_BLOCK_NUMBERS = 2**18  # numbers in one block of curvatures: what a processor keeps at hand
+_BLOCK_NUMBERS = 2**18  # in one block of curvatures: fits the processor cache
 _MAX_FOLDS = 10
 _MIN_DISTANCE = 1e-9
 _EXACT_TOLERANCE = 1e-6
-_MIN_RELATIVE_LOSS = 1e-16  # of a squared distance: nothing is left to be fitted
-_MIN_LOSS_DECREASE = 1e-6  # a step that lowers nobody's loss by this share is the last
+_MIN_RELATIVE_LOSS = 1e-16  # of a squared distance: below, nothing is left to fit
+_MIN_LOSS_DECREASE = 1e-6  # of any row, else the step is the last
 _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
 class Trilateration(Attack):
-    """An insider measures, in the release, how far each row is from the rows of known people.
+    """An insider measures, in the release, how far each row is from the rows of known persons.
 
     ``metric`` takes released distances as original ones times one factor, fitted to the known
-    pairs; ``ordinal`` trusts nothing but their order, and fits a monotone map to the known pairs.
+    pairs; ``ordinal`` relies on their order only, and fits a monotone map to the known pairs.
     Either way a record is where its distances to the known records agree best: linear least
     squares on squared distances, then Gauss-Newton on the distances themselves, held near the
     mean of the known records as much as serves best for known records that are left out. With too
@@ -86,9 +86,9 @@ class Trilateration(Attack):
 
 
 def add_fixed_point(view: AttackerView, Xk: Floats, Yk: Floats) -> tuple[Floats, Floats]:
-    """The anchors and, if their lengths fit that, the point that the map leaves at zero."""
+    """Return the anchors and, if their lengths fit that, the point that the map leaves at zero."""
     zero = np.zeros(Xk.shape[1])
-    apart = np.triu_indices(len(Xk), 1)
+    upper = np.triu_indices(len(Xk), 1)
     for x0 in (zero, view.public.centre):
         if x0 is None:
             continue
@@ -96,7 +96,7 @@ def add_fixed_point(view: AttackerView, Xk: Floats, Yk: Floats) -> tuple[Floats,
         if len(Xk) == 1:
             is_fixed = abs(lengths[0][0] - lengths[1][0]) <= _EXACT_TOLERANCE * lengths[0][0]
         else:
-            pairs = pairwise_distances(Xk, Xk)[apart], pairwise_distances(Yk, Yk)[apart]
+            pairs = pairwise_distances(Xk, Xk)[upper], pairwise_distances(Yk, Yk)[upper]
             is_fixed = misfit(*lengths, fit_factor(*pairs)) <= max(
                 1.5 * misfit(*pairs), _EXACT_TOLERANCE
             )
@@ -106,29 +106,30 @@ def add_fixed_point(view: AttackerView, Xk: Floats, Yk: Floats) -> tuple[Floats,
 
 
 def fit_factor(original: Floats, released: Floats) -> float:
-    """The factor that brings released distances nearest to the original ones."""
+    """Return the factor that brings released distances nearest to the original ones."""
     square = float(released @ released)
     return float(released @ original) / square if square > 0 else 1.0
 
 
 def misfit(original: Floats, released: Floats, factor: float | None = None) -> float:
-    """Share of the original distances that the scaled released ones do not explain."""
+    """Return the share of the original distances that the scaled released ones do not explain."""
     error = original - (fit_factor(original, released) if factor is None else factor) * released
     return float(np.sqrt(error @ error / max(float(original @ original), _TINY)))
 
 
 def fit_scale(Xk: Floats, Yk: Floats) -> Distances:
-    apart = np.triu_indices(len(Xk), 1)
-    factor = fit_factor(pairwise_distances(Xk, Xk)[apart], pairwise_distances(Yk, Yk)[apart])
+    """Return the map of distances that multiplies by one factor."""
+    upper = np.triu_indices(len(Xk), 1)
+    factor = fit_factor(pairwise_distances(Xk, Xk)[upper], pairwise_distances(Yk, Yk)[upper])
     return lambda D: factor * D
 
 
 def fit_monotone(Xk: Floats, Yk: Floats) -> Distances:
-    """Isotonic regression on the known pairs, straight between its levels and beyond them."""
+    """Return the isotonic map of distances, linear between its levels and beyond them."""
     from scipy.optimize import isotonic_regression
 
-    apart = np.triu_indices(len(Xk), 1)
-    original, released = pairwise_distances(Xk, Xk)[apart], pairwise_distances(Yk, Yk)[apart]
+    upper = np.triu_indices(len(Xk), 1)
+    original, released = pairwise_distances(Xk, Xk)[upper], pairwise_distances(Yk, Yk)[upper]
     if len(released) < 3 or np.ptp(released) == 0:
         return fit_scale(Xk, Yk)
     order = np.lexsort((original, released))
@@ -152,7 +153,7 @@ def fit_monotone(Xk: Floats, Yk: Floats) -> Distances:
 def choose_penalty(
     Xk: Floats, Yk: Floats, fit: Callable[[Floats, Floats], Distances], steps: int
 ) -> float:
-    """The one with which left-out known records are located best."""
+    """Return the penalty with which left-out known records are located best."""
     k = len(Xk)
     if k < 3:
         return _PENALTIES[-1]
@@ -169,10 +170,10 @@ def choose_penalty(
 def locate_points(
     Xk: Floats, Yk: Floats, Y: Floats, distances: Distances, penalty: float, steps: int
 ) -> Floats:
-    """The points whose distances to the anchors ``Xk`` fit those of the rows to ``Yk`` best.
+    """Return the points whose distances to the anchors ``Xk`` best fit those of the rows to ``Yk``.
 
     Anchors that do not span the space leave a direction open. How far a point is off their span
-    can be told, and is one more coordinate while it is fitted; in which direction cannot.
+    is determined, and is one more coordinate while it is fitted; in which direction is not.
     """
     x0 = Xk.mean(axis=0)
     U, S, Vt = np.linalg.svd(Xk - x0, full_matrices=False)
@@ -193,8 +194,10 @@ def locate_points(
 
 
 def solve_linear(U: Floats, S: Floats, wanted: Floats, penalty: float) -> Floats:
-    """|x - a|^2 = w^2, less the mean of all such equations, is linear in x: least squares, in
-    the anchors' principal coordinates."""
+    """Return least squares solutions in the anchors' principal coordinates.
+
+    |x - a|^2 = w^2, less the mean of all such equations, is linear in x.
+    """
     A = U * S
     right = np.einsum("ij,ij->i", A, A) - wanted**2  # (n, k)
     right -= right.mean(axis=1, keepdims=True)
@@ -203,19 +206,20 @@ def solve_linear(U: Floats, S: Floats, wanted: Floats, penalty: float) -> Floats
 
 
 def distance_off_span(A: Floats, X: Floats, wanted: Floats) -> Floats:
+    """Return how far each point is off the span of the anchors."""
     (D,) = (D for _, D in squared_distances(X, A))
     return np.asarray(np.sqrt(np.maximum(np.mean(wanted**2 - D, axis=1), 0.0)))
 
 
 def refine_points(A: Floats, wanted: Floats, X: Floats, penalty: float, steps: int) -> Floats:
-    """Gauss-Newton on the distances; a row keeps its best point.
+    """Run Gauss-Newton on the distances; a row keeps its best point.
 
     Errors of distances grow with the distance, so each counts by 1 / (1 + its ratio to the mean).
     """
     k, width = A.shape
     mean = np.maximum(wanted.mean(axis=1, keepdims=True), _MIN_DISTANCE)
     W = 1.0 / (1.0 + wanted / mean)  # (n, k)
-    # A squared distance is wrong by 2 w times what the distance is.
+    # The error of a squared distance is 2 w times that of the distance.
     weight = penalty * float(np.sum(A**2, axis=0).max()) / 2.0 / mean[:, 0] ** 2
     best, least = X, np.full(len(X), np.inf)
     squares = (A[:, :, None] * A[:, None, :]).reshape(k, width * width)
@@ -243,8 +247,10 @@ def refine_points(A: Floats, wanted: Floats, X: Floats, penalty: float, steps: i
 def _compute_curvature(
     A: Floats, squares: Floats, X: Floats, W: Floats, D: Floats, weight: Floats
 ) -> Floats:
-    """Sum over the anchors of W (x - a)(x - a)^T / D^2, multiplied out, which is one product of
-    matrices; (n, width, width)."""
+    """Return the sum over the anchors of W (x - a)(x - a)^T / D^2; (n, width, width).
+
+    It is multiplied out, which is one product of matrices.
+    """
     k, width = A.shape
     U = W / np.maximum(D, 1e-4 * D.mean(axis=1, keepdims=True) + _MIN_DISTANCE) ** 2
     UA = U @ A  # (n, width)
@@ -256,6 +262,6 @@ def _compute_curvature(
 
 
 def pairwise_distances(A: Floats, B: Floats) -> Floats:
-    """All distances, exact for equal rows; small tables or a slice at a time."""
+    """Return all distances, exact for equal rows; for small tables or a slice at a time."""
     D = np.concatenate([part for _, part in squared_distances(A, B)])
     return np.asarray(np.sqrt(D, out=D))

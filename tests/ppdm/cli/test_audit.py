@@ -1,4 +1,4 @@
-"""`ppdm audit` on files of any origin: what it reads, says, refuses, and leaves behind."""
+"""`ppdm audit` on files of any origin: what it reads, reports and refuses."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flows.config.policy_file import DEFAULT, load_policy
+from flows.config.policy_file import DEFAULT_POLICY, load_policy
 from ppdm.cli.app import main
 from ppdm.cli.audit import audit_release
-from ppdm.cli.progress import bar_of
+from ppdm.cli.progress import format_bar
 from ppdm.cli.table_audit import read_table
 from ppdm_core import judge_tables
 from ppdm_core.attacks import ATTACKS
@@ -23,12 +23,12 @@ from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport, Score
-from ppdm_core.two_tables.comparison import make_case
-from ppdm_core.two_tables.runner import to_run
+from ppdm_core.two_tables.comparison import compare_tables
+from ppdm_core.two_tables.runner import choose_table_audits
 from ppdm_core.two_tables.tables import as_table
-from tasks.audit.cost_estimate import cost, foretell
+from tasks.audit.cost_estimate import cost, estimate_cost
 
-SYNTHETIC = DEFAULT.with_name("synthetic_policy.toml")
+SYNTHETIC = DEFAULT_POLICY.with_name("synthetic_policy.toml")
 N = 60
 RNG = np.random.default_rng(11)
 SCORE_KEYS = {"attack", "metric", "value", "low", "high", "baseline", "n", "sentence"}
@@ -51,7 +51,7 @@ def people(n: int = N) -> pd.DataFrame:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A private table, a copy of it, strangers, and a policy."""
+    """Write a private table, a copy of it, records of other persons, and a policy."""
     monkeypatch.chdir(tmp_path)
     original = people()
     original.to_csv("A.csv", index=False)
@@ -61,7 +61,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def audited(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+def run_audit_command(
+    *arguments: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, dict[str, Any]]:
     with pytest.raises(SystemExit) as end:
         main(["audit", *arguments, "--json"])
     printed = capsys.readouterr().out
@@ -73,9 +75,9 @@ def audited(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, d
 FILES = ("--original", "A.csv", "--released", "B.parquet")
 
 
-def test_a_copy_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_audit_copy_of_original_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(folder.iterdir())
-    code, found = audited(*FILES, "--policy", "quick.toml", capsys=capsys)
+    code, found = run_audit_command(*FILES, "--policy", "quick.toml", capsys=capsys)
     assert (code, found["exit_code"], found["ok"], found["verdict"]) == (3, 3, False, "FAIL")
     assert found["error"]["kind"] == "refused"
     assert all(set(score) >= SCORE_KEYS for score in found["scores"])
@@ -88,28 +90,28 @@ def test_a_copy_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(folder.iterdir()) == before
 
 
-def test_shuffled_rows_pass_and_are_told(folder: Path) -> None:
-    """As if independent: row i tells nothing about record i."""
+def test_audit_shuffled_rows_passes_with_full_text(folder: Path) -> None:
+    """As if independent: row i reveals nothing about record i."""
     shuffled = pd.read_csv("A.csv").iloc[RNG.permutation(N)]
     shuffled.to_csv("B.csv", index=False)
-    answer = audit_release(Path("A.csv"), Path("B.csv"), policy=Path("quick.toml"))
-    assert (answer.exit_code, answer.payload["verdict"]) == (0, "PASS"), answer.text
-    lines = answer.text.splitlines()
+    result = audit_release(Path("A.csv"), Path("B.csv"), policy=Path("quick.toml"))
+    assert (result.exit_code, result.payload["verdict"]) == (0, "PASS"), result.text
+    lines = result.text.splitlines()
     assert lines[0].startswith("B.csv against A.csv: 60 records, 3 columns in common, rows aligned")
     assert lines[2].split() == ["attack", "metric", "value", "interval", "baseline", "n"]
     assert lines[3].split()[:2] == ["record_linkage", "rate"]
-    assert "  - Somebody with full records of real people looks for their rows." in answer.text
+    assert "  - An attacker with full records of real persons looks for their rows." in result.text
     assert "Left out: town. No numbers." in lines
     assert lines[-1] == "PASS"
 
 
-def test_without_a_control_the_default_policy_says_review_at_best(
+def test_audit_without_control_default_policy_is_review(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    noisy = people()[["a", "b", "c"]]  # other people altogether
+    noisy = people()[["a", "b", "c"]]  # other records
     noisy.to_csv("B.csv", index=False)
     files = ("--original", "A.csv", "--released", "B.csv", "--known-records", "5", "--sample", "6")
-    code, found = audited(*files, capsys=capsys)
+    code, found = run_audit_command(*files, capsys=capsys)
     outsiders = {name for name, attack in ATTACKS.items() if attack.goal in GOALS_WITH_OUTSIDERS}
     assert set(found["not_run"]) == outsiders
     assert all("--control" in why for why in found["not_run"].values())
@@ -119,7 +121,7 @@ def test_without_a_control_the_default_policy_says_review_at_best(
 
 
 @pytest.mark.slow
-def test_with_a_control_and_enough_people_the_default_policy_can_pass(
+def test_audit_with_control_default_policy_can_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(3)
@@ -131,39 +133,39 @@ def test_with_a_control_and_enough_people_the_default_policy_can_pass(
         "--original", str(tmp_path / "A.csv"), "--released", str(tmp_path / "B.csv"),
         "--control", str(tmp_path / "C.csv"),
     ]  # fmt: skip
-    code, found = audited(*files, capsys=capsys)
+    code, found = run_audit_command(*files, capsys=capsys)
     assert (code, found["verdict"]) == (0, "PASS"), [
         f["why"] for f in found["findings"] if f["outcome"] != "PASS"
     ]
 
 
 @pytest.mark.slow
-def test_fully_synthetic_data_can_pass_by_the_policy_for_it(
+def test_audit_synthetic_data_synthetic_policy_can_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(4)
-    for name in "ABC":  # as good as a generator can be: further people of the same population
+    for name in "ABC":  # as good as a generator can be: further records of the same population
         table = pd.DataFrame(rng.beta(2.0, 3.0, (3_000, 5)), columns=list("vwxyz"))
         table.to_csv(tmp_path / f"{name}.csv", index=False)
     files = [
         "--original", str(tmp_path / "A.csv"), "--released", str(tmp_path / "B.csv"),
         "--control", str(tmp_path / "C.csv"), "--unaligned",
     ]  # fmt: skip
-    code, found = audited(*files, "--policy", str(SYNTHETIC), capsys=capsys)
+    code, found = run_audit_command(*files, "--policy", str(SYNTHETIC), capsys=capsys)
     assert (code, found["verdict"]) == (0, "PASS"), found["findings"]
 
 
-def test_what_synthetic_data_cannot_be_judged_by_is_not_in_its_policy() -> None:
-    """Every audit that can be run on rows which belong to nobody was run, and went well."""
+def test_synthetic_policy_unaligned_rows_all_limits_measurable() -> None:
+    """Judge a report in which every audit that can run on unaligned rows ran and passed."""
     table = pd.DataFrame({name: RNG.random(9) for name in "vw"})
-    case = make_case(
+    case = compare_tables(
         *(as_table(name, table) for name in "ab"),
         control=as_table("c", 2 * table),
         aligned=False,
     )
-    for path, outcome in ((SYNTHETIC, "PASS"), (DEFAULT, "REVIEW")):
+    for path, outcome in ((SYNTHETIC, "PASS"), (DEFAULT_POLICY, "REVIEW")):
         policy = load_policy(path)
-        names, reasons = to_run(case, policy)
+        names, reasons = choose_table_audits(case, policy)
         keys = [key for key in policy.limits if key.split(".")[0] in names]
         scores = tuple(
             Score(key, "privacy", "down", 0.01, 0.0, 0.02, 100, 0.0, 0.01) for key in keys
@@ -172,20 +174,20 @@ def test_what_synthetic_data_cannot_be_judged_by_is_not_in_its_policy() -> None:
         assert judge_tables(report, policy)[0] == outcome
 
 
-def test_what_was_made_of_the_files_is_told(folder: Path) -> None:
+def test_audit_renamed_columns_and_overlap_are_reported(folder: Path) -> None:
     original, control = pd.read_csv("A.csv"), pd.read_csv("C.csv")
     original.rename(columns={"a": "f_a", "b": "f_b"}).to_csv("B.csv", index=False)
     pd.concat([control, original[:12]]).to_csv("C.csv", index=False)
-    answer = audit_release(
+    result = audit_release(
         Path("A.csv"), Path("B.csv"), control=Path("C.csv"), policy=Path("quick.toml")
     )
-    lines = answer.text.splitlines()
-    assert "3 columns in common, rows aligned, 60 people in the control." in lines[0]
-    assert lines[1] == "By its values, column f_a is taken for a, f_b for b."
+    lines = result.text.splitlines()
+    assert "3 columns in common, rows aligned, 60 records in the control." in lines[0]
+    assert lines[1] == "By its values, column f_a is matched with a, f_b with b."
     assert lines[2] == "12 rows of the control are rows of the original, and were left out."
-    assert answer.payload["taken_for"] == {"f_a": "a", "f_b": "b"}
-    assert answer.payload["control_left_out"] == 12
-    assert (answer.exit_code, answer.payload["verdict"]) == (3, "FAIL")
+    assert result.payload["taken_for"] == {"f_a": "a", "f_b": "b"}
+    assert result.payload["control_left_out"] == 12
+    assert (result.exit_code, result.payload["verdict"]) == (3, "FAIL")
 
 
 def write(text: str, name: str = "B.csv") -> Path:
@@ -228,7 +230,7 @@ BAD: dict[str, tuple[Callable[[], Path], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_told_without_a_cell(folder: Path, name: str) -> None:
+def test_audit_bad_input_message_holds_no_cell(folder: Path, name: str) -> None:
     make, options, words = BAD[name]
     with pytest.raises(BadInput, match=words) as error:
         audit_release(Path("A.csv"), make(), **options)
@@ -246,7 +248,7 @@ POLICIES = {
     QUICK.replace("record_linkage.rate", "record_linkage.breach_rate"): "record_linkage.rate",
     QUICK.replace("record_linkage.rate", "closest_record"): "Remove the limit",
     QUICK.replace("record_linkage.rate", "amplification.record"): "Remove it",
-    QUICK.replace("= 8", "= -8"): "Records the attacker knows",
+    QUICK.replace("= 8", "= -8"): "Number of records that the attacker knows",
     QUICK.replace('"quick"', '"hasty"'): "quick",
     "[limits]\n": "limits",
     "limits = [": "Correct that line",
@@ -254,7 +256,7 @@ POLICIES = {
 
 
 @pytest.mark.parametrize("text", POLICIES)
-def test_a_wrong_policy_names_the_nearest_right_word(tmp_path: Path, text: str) -> None:
+def test_load_policy_wrong_word_suggests_right_one(tmp_path: Path, text: str) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(text)
     with pytest.raises(BadInput) as error:
@@ -264,7 +266,7 @@ def test_a_wrong_policy_names_the_nearest_right_word(tmp_path: Path, text: str) 
     assert error.value.file == str(path)
 
 
-def test_the_policy_that_ships_judges_every_kind_of_attack_it_can() -> None:
+def test_default_policy_limits_every_goal() -> None:
     policy = load_policy(None)
     goals = {ATTACKS[name].goal for name in policy.required}
     assert goals >= {"reconstruct", "link", *GOALS_WITH_OUTSIDERS}
@@ -272,7 +274,7 @@ def test_the_policy_that_ships_judges_every_kind_of_attack_it_can() -> None:
     assert limited >= set(policy.required)
 
 
-def test_a_policy_may_say_less(tmp_path: Path) -> None:
+def test_load_policy_optional_keys_have_defaults(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(QUICK.replace('effort = "quick"', 'time_limit = "2 min"'))
     policy = load_policy(path)
@@ -280,7 +282,7 @@ def test_a_policy_may_say_less(tmp_path: Path) -> None:
     assert policy.attacker.known_records == 8
 
 
-def test_every_kind_of_file_reads_the_same(folder: Path) -> None:
+def test_read_table_every_kind_of_file_is_equal(folder: Path) -> None:
     several_tables()
     tables = [read_table(name, None) for name in ("A.csv", "B.parquet", "B.duckdb::two")]
     for table in tables:
@@ -288,17 +290,17 @@ def test_every_kind_of_file_reads_the_same(folder: Path) -> None:
         assert np.array_equal(table.numbers(["a", "b", "c"]), tables[0].numbers(["a", "b", "c"]))
 
 
-def test_the_cost_grows_with_the_work() -> None:
+def test_estimate_cost_more_work_costs_more() -> None:
     policy = Policy(required=(), limits={}, time_limit=120.0)
     small, large = (cost((n, 10), 1, 20, policy, 1.0) for n in (1_000, 100_000))
     assert small[0] < large[0] and small[1] < large[1]
     assert cost((1_000, 10), 3, 20, policy, 2.0)[0] > small[0]
-    line = foretell((1_000, 10), 1, ["a", "b"], policy)
+    line = estimate_cost((1_000, 10), 1, ["a", "b"], policy)
     assert line.startswith("2 audits on 1,000 records: about ")
     assert line.endswith("no audit gets more than 2 min")
 
 
-def test_the_bar_fills() -> None:
-    assert bar_of(None) == ""
-    assert len({len(bar_of(share)) for share in (0.0, 0.5, 1.0)}) == 1
-    assert "━" not in bar_of(0.0) and "·" not in bar_of(1.0)
+def test_format_bar_any_share_has_same_length() -> None:
+    assert format_bar(None) == ""
+    assert len({len(format_bar(share)) for share in (0.0, 0.5, 1.0)}) == 1
+    assert "━" not in format_bar(0.0) and "·" not in format_bar(1.0)

@@ -29,7 +29,7 @@ def played(view: AttackerView) -> dict[str, np.ndarray]:
 
 def test_the_odds_by_hand():
     Y, X = np.array([[0.5], [0.1], [0.9]]), np.array([[0.4], [0.7]])
-    around = KernelSetting.of(public(d=1), schema(1), Y)
+    around = KernelSetting.from_public(public(d=1), schema(1), Y)
     one = LabelGroup(np.arange(3), np.arange(2), Y, X, Y, around)
     kernel = Kernel(*(np.array([v]) for v in (0.25, 0.0, 0.0, 0.0, 1.0)))
     count, weight, odds = compute_support(one, kernel, 3.0)

@@ -76,12 +76,12 @@ def test_imitated_noise_has_its_law(name):
 def test_imitated_rows_have_the_spread_of_the_rule():
     rng = np.random.default_rng(3)
     who = people(3000, rng, d=2)
-    around = KernelSetting.of(public("corrected", d=2), schema(2), who.X)
+    around = KernelSetting.from_public(public("corrected", d=2), schema(2), who.X)
     wide = replace(around, low=around.low - 9, high=around.high + 9)
     Y, source = make_resampling_imitator(wide)(who.X, who.label, rng)
     for code in (0, 1):
         X, here = who.X[who.label == code], who.label == code
-        h = around.rule.of_records(X.std(axis=0, ddof=1), len(X), np.ones(2))
+        h = around.rule.compute_from_records(X.std(axis=0, ddof=1), len(X), np.ones(2))
         step = Y[here] - who.X[source[here]]
         assert np.all(np.abs(step) <= h) and step.std(axis=0) == pytest.approx(h / 5**0.5, rel=0.05)
         assert np.all(who.label[source[here]] == code)

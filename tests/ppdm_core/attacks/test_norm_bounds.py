@@ -130,7 +130,7 @@ def test_a_rotation_tells_lengths_exactly_unless_it_moves():
     np.testing.assert_allclose(got.candidates["direct"], np.linalg.norm(X, axis=1))
     assert (got.candidates["lower_bound"] <= np.linalg.norm(X, axis=1) + 1e-12).all()
     moved = replace(view, public=replace(public, facts={"translation": "secret"}))
-    with pytest.raises(NotApplicable, match="norm_bounds needs a release that keeps lengths"):
+    with pytest.raises(NotApplicable, match="norm_bounds needs a release that preserves lengths"):
         attacked(moved)
 
 

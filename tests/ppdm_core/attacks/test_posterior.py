@@ -28,7 +28,7 @@ def test_likelihoods_of_rows_are_sums_over_their_components(name):
     Z, T, scales = rng.normal(0, 0.3, (7, 11)), rng.normal(0, 0.3, (5, 11)), np.full(11, 0.4)
     noise = KnownNoise(law_of(name), scales)
     got = np.concatenate([part for _, part in noise.log_likelihoods(Z, T)])
-    expected = [[log_density(noise.law, (z - t) / scales).sum() for t in T] for z in Z]
+    expected = [[log_density(noise.distribution, (z - t) / scales).sum() for t in T] for z in Z]
     np.testing.assert_allclose(got, expected, atol=1e-10)
 
 

@@ -353,7 +353,7 @@ def test_the_search_in_groups_finds_the_nearest(monkeypatch, k):
 
 def test_without_targets_or_a_common_space_it_does_not_apply():
     X = np.ones((3, 2))
-    with pytest.raises(NotApplicable, match="full records of people to look for"):
+    with pytest.raises(NotApplicable, match="full records of persons to look for"):
         links(replace(make_view(X, X), targets=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
         links(replace(make_view(X, X), public=PublicParameters("rotation", "rotated", ())))

@@ -168,7 +168,7 @@ def test_without_scale_or_known_law_it_does_not_apply():
     with pytest.raises(NotApplicable, match="shrinkage needs a published scale of the noise"):
         Shrinkage().attack(view, np.random.default_rng(0))
     other = replace(view, public=replace(view.public, scales=np.ones(1), law="secret"))
-    with pytest.raises(NotApplicable, match="no noise law"):
+    with pytest.raises(NotApplicable, match="no noise distribution"):
         Shrinkage().attack(other, np.random.default_rng(0))
 
 

@@ -32,7 +32,7 @@ def test_the_posterior_by_hand():
     """Two people on both sides of a row; one more is unknown, and a third is out of reach."""
     Y = np.array([[0.5], [0.1], [0.9]])
     X = np.array([[0.4], [0.55], [0.95]])
-    around = KernelSetting.of(public(d=1), schema(1), Y)
+    around = KernelSetting.from_public(public(d=1), schema(1), Y)
     one = LabelGroup(np.arange(3), np.arange(3), Y, X, Y, around)
     kernel = Kernel(*(np.array([v]) for v in (0.2, 0.0, 0.0, 0.0, 1.0)))
     near, nearer = 0.75 * (1 - 0.25) / 0.2, 0.75 * (1 - 0.0625) / 0.2
@@ -48,7 +48,7 @@ def test_the_posterior_by_hand():
 def test_the_posterior_is_that_of_brute_force():
     rng = np.random.default_rng(1)
     Y, X = rng.random((60, 2)), rng.random((40, 2))
-    around = KernelSetting.of(public(d=2), schema(2), Y)
+    around = KernelSetting.from_public(public(d=2), schema(2), Y)
     one = LabelGroup(np.arange(60), np.arange(40), Y, X, Y, around)
     kernel = Kernel(*(np.full(2, v) for v in (0.3, 0.0, 0.0, 0.0, 1.0)))
     u = (Y[:, None] - X[None]) / 0.3
