@@ -14,6 +14,7 @@ from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.kernel_model import BandwidthRule, Kernel, is_resampled
+from ppdm_core.sanitizers.kde_resample import KdeResample
 
 MAX_CLASS_RECORDS = 2_000
 
@@ -37,7 +38,7 @@ class Dapl(ReleaseMetricBase):
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         if not is_resampled(comparison.public):
             raise NotApplicable(
-                f"{self.name} needs rows that were drawn by kde_resample.",
+                f"{self.name} needs rows that were drawn by {KdeResample.name}.",
                 reason=Reason.METHOD_UNKNOWN,
             )
         check_comparison(self.name, comparison)

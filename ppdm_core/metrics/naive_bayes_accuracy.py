@@ -27,7 +27,7 @@ class NaiveBayesAccuracy(Accuracy):
     def classify(
         self, public: PublicParameters, rows: Floats, label: Codes, queries: Floats
     ) -> tuple[Ints, Mapping[str, float]]:
-        from ppdm_core.miners import MINERS
+        from ppdm_core.miners.naive_bayes import NaiveBayes
 
-        miner = MINERS["naive_bayes"].from_public(public)
+        miner = NaiveBayes.from_public(public)
         return miner.fit(rows, label).predict(queries), {}

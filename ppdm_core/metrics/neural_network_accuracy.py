@@ -30,8 +30,8 @@ class NeuralNetworkAccuracy(Accuracy):
     ) -> tuple[Ints, Mapping[str, float]]:
         from threadpoolctl import threadpool_limits
 
-        from ppdm_core.miners import MINERS
+        from ppdm_core.miners.neural_network import NeuralNetwork
 
-        miner = MINERS["neural_network"](solver="lbfgs", alpha=1.0, max_iter=50)
+        miner = NeuralNetwork(solver="lbfgs", alpha=1.0, max_iter=50)
         with threadpool_limits(limits=1):  # threads do not pay off on small tables
             return miner.fit(rows, label).predict(queries), {}

@@ -34,11 +34,11 @@ class RadiusKnnAccuracy(Accuracy):
     def classify(
         self, public: PublicParameters, rows: Floats, label: Codes, queries: Floats
     ) -> tuple[Ints, Mapping[str, float]]:
-        from ppdm_core.miners import MINERS
+        from ppdm_core.miners.radius_knn import RadiusKNN
 
-        miner = MINERS["radius_knn"]
-        made = miner() if public.method == "original" else miner.from_public(public)
-        report = made.fit(rows, label).report(queries)
+        is_original = public.method == "original"
+        miner = RadiusKNN() if is_original else RadiusKNN.from_public(public)
+        report = miner.fit(rows, label).report(queries)
         notes = {
             "empty_balls": report.fallbacks / len(queries),
             "rows_in_the_ball": report.mean_neighbours,

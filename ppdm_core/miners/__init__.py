@@ -1,7 +1,7 @@
-"""Classifiers and other miners for recipients, who hold a release and what is published with it.
+"""Classifiers and other miners for recipients of a release and its published parameters.
 
-One file a miner, one line here. All but ``Frequencies``, which counts words, are scikit-learn
-estimators: whoever imports this package waits for scikit-learn.
+One file for each miner, one line here. All except ``Frequencies`` are scikit-learn estimators, so
+importing this package imports scikit-learn.
 """
 
 from __future__ import annotations

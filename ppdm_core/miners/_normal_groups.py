@@ -1,6 +1,6 @@
-"""Classes as mixtures of normal laws, seen through noise of a known size.
+"""Classes as mixtures of normal distributions, estimated from rows with known noise.
 
-All columns are in units in which the noise has variance ``noise``, 1 or (without any) 0.
+All columns are in units in which the noise has variance ``noise``: 1, or 0 without noise.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.miners._lloyd import best_clusters, spread_start
+from ppdm_core.miners._lloyd import choose_start, find_best_clusters
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import row_slices
 
-_ROWS_A_COLUMN = 4  # in a group at least, on average: fewer do not tell its shape
-_LEAST = 1e-9  # variance of any direction
+_MIN_ROWS_PER_COLUMN = 4  # of a group, on average: fewer do not determine its shape
+_MIN_VARIANCE = 1e-9  # in any direction
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Groups of rows, each of one class: their sizes, centres and shapes.
 
-    ``spread`` and ``axes`` are eigenvalues and vectors of the rows' covariance less the noise;
-    ``typical`` is the mean variance of records within groups.
+    ``spread`` and ``axes`` are eigenvalues and eigenvectors of the covariance of the rows minus
+    that of the noise; ``typical`` is the mean variance of records within groups.
     """
 
     of_class: Ints  # (g,)
@@ -35,19 +35,19 @@ class Groups:
     noise: float
 
     def variances(self, shrinkage: Floats) -> Floats:
-        """(a, g, s) of a record about the estimated centre, along the axes.
+        """Return variances of a record about the estimated centre, along the axes, (a, g, s).
 
-        A share of each comes from what is typical: sampling errors make the smallest ones far too
-        small. What is not known of the centre is added.
+        A share of each is the typical variance, because sampling errors make the smallest ones far
+        too small. The sampling variance of the centre is added.
         """
         inside = np.maximum(self.spread, 0.0)
         share = shrinkage[:, None, None]
-        unsure = (inside + self.noise) / self.size[:, None]
-        found: Floats = (1.0 - share) * inside + share * self.typical + unsure
+        centre_error = (inside + self.noise) / self.size[:, None]
+        found: Floats = (1.0 - share) * inside + share * self.typical + centre_error
         return found
 
     def ln_densities(self, X: Floats, shrinkage: Floats, is_noisy: bool) -> Floats:
-        """(a, t, g) of records, or of rows with noise."""
+        """Return log densities of records, or of rows with noise, (a, t, g)."""
         variances = self.variances(shrinkage) + (self.noise if is_noisy else 0.0)
         ln = np.empty((len(shrinkage), len(X), len(self.size)))
         for g in range(len(self.size)):
@@ -57,55 +57,57 @@ class Groups:
         return ln
 
     def ln_joint(self, X: Floats, shrinkage: Floats, *, is_noisy: bool, equal: bool) -> Floats:
-        """(a, t, classes) of a record and its class; ``equal``: as if classes were of one size."""
+        """Return joint log densities, (a, t, classes); ``equal``: as if classes had equal sizes."""
         classes = int(self.of_class[-1]) + 1
-        whole = np.bincount(self.of_class, self.size, minlength=classes)[self.of_class]
-        weight = self.size / (whole if equal else self.size.sum())
+        class_size = np.bincount(self.of_class, self.size, minlength=classes)[self.of_class]
+        weight = self.size / (class_size if equal else self.size.sum())
         ln = self.ln_densities(X, shrinkage, is_noisy) + np.log(weight)
         first = np.searchsorted(self.of_class, np.arange(classes))  # groups are in class order
         joint: Floats = np.logaddexp.reduceat(ln, first, axis=2)
         return joint
 
 
-def rows_allow(codes: Ints, columns: int) -> int:
-    """Into how many groups the largest class may be cut."""
-    return max(1, int(np.bincount(codes).max()) // (_ROWS_A_COLUMN * columns))
+def count_allowed_groups(codes: Ints, columns: int) -> int:
+    """Return the number of groups into which the largest class may be split."""
+    return max(1, int(np.bincount(codes).max()) // (_MIN_ROWS_PER_COLUMN * columns))
 
 
-def cut(X: Floats, codes: Ints, groups: int) -> tuple[Ints, Ints]:
-    """(n,) the group of each row and (g,) the class of each group: clusters of every class."""
+def split_classes(X: Floats, codes: Ints, groups: int) -> tuple[Ints, Ints]:
+    """Return the group of each row, (n,), and the class of each group, (g,), by clustering."""
     rng = np.random.default_rng(0)
     group = np.empty(len(X), dtype=np.int64)
     of_class: list[int] = []
     for code in range(int(codes.max()) + 1):
         mine = np.flatnonzero(codes == code)
-        count = min(groups, max(1, len(mine) // (_ROWS_A_COLUMN * X.shape[1])))
+        count = min(groups, max(1, len(mine) // (_MIN_ROWS_PER_COLUMN * X.shape[1])))
         labels = np.zeros(len(mine), dtype=np.int64)
         if count > 1:
-            found = best_clusters(X[mine], [spread_start(X[mine], count, rng)])
+            found = find_best_clusters(X[mine], [choose_start(X[mine], count, rng)])
             labels = np.unique(found.labels, return_inverse=True)[1]  # some may be empty
         group[mine] = len(of_class) + labels
         of_class += [code] * (int(labels.max()) + 1)
     return group, np.array(of_class)
 
 
-def fitted(
+def fit_groups(
     X: Floats, codes: Ints, groups: int, own: Sequence[float], noise: float
 ) -> Iterator[Groups]:
-    """One for each of ``own``: how much of its shape a large group has from its own rows.
+    """Yield one model for each of ``own``: the share of a group's shape from its own rows.
 
-    The rest is the groups' common shape; small groups take more of that.
+    The rest is the common shape of the groups; small groups use more of that.
     """
-    group, of_class = cut(X, codes, groups)
+    group, of_class = split_classes(X, codes, groups)
     size = np.bincount(group)
     centre = np.array([X[group == g].mean(axis=0) for g in range(len(size))])
-    apart = X - centre[group]
-    products = np.array([apart[group == g].T @ apart[group == g] for g in range(len(size))])
+    deviations = X - centre[group]
+    products = np.array(
+        [deviations[group == g].T @ deviations[group == g] for g in range(len(size))]
+    )
     common = products.sum(axis=0) / max(len(X) - len(size), 1)
     s = X.shape[1]
-    # Sampling errors of the typical variance must not make it vanish.
-    error = float(np.square(apart).mean(axis=1).std()) / np.sqrt(len(X))
-    typical = max(float(np.trace(common)) / s - noise, error, _LEAST)
+    # Sampling errors must not reduce the typical variance to 0.
+    error = float(np.square(deviations).mean(axis=1).std()) / np.sqrt(len(X))
+    typical = max(float(np.trace(common)) / s - noise, error, _MIN_VARIANCE)
     for share in own:
         weight = (share * size / (size + s))[:, None, None]
         shape = weight * products / np.maximum(size - 1, 1)[:, None, None] + (1 - weight) * common
@@ -113,8 +115,8 @@ def fitted(
         yield Groups(of_class, size, centre, spread, axes, typical, noise)
 
 
-def class_votes(model: Groups, X: Floats, shrinkage: float, equal: bool) -> Floats:
-    """(t, classes) posterior probabilities, in blocks."""
+def compute_votes(model: Groups, X: Floats, shrinkage: float, equal: bool) -> Floats:
+    """Return posterior probabilities of the classes, (t, classes), computed in blocks."""
     at = np.array([shrinkage])
     votes = np.empty((len(X), int(model.of_class[-1]) + 1))
     for part in row_slices(len(X), 2 * (len(model.size) + X.shape[1])):
@@ -123,7 +125,7 @@ def class_votes(model: Groups, X: Floats, shrinkage: float, equal: bool) -> Floa
 
 
 def posterior(ln_joint: Floats) -> Floats:
-    """Probabilities of the classes, along the last axis."""
+    """Return the probabilities of the classes, along the last axis."""
     votes = np.exp(ln_joint - ln_joint.max(axis=-1, keepdims=True))
     shares: Floats = votes / votes.sum(axis=-1, keepdims=True)
     return shares

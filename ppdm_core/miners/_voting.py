@@ -1,44 +1,44 @@
-"""Votes of neighbours."""
+"""Votes of nearest rows."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.numerics.distances import measured
+from ppdm_core.numerics.distances import sort_by_distance
 
 
-def one_hot(codes: Ints, classes: int) -> Floats:
-    """(n, classes) a 1 where the class is that of the row."""
+def encode_one_hot(codes: Ints, classes: int) -> Floats:
+    """Return a table with 1 at the class of each row, else 0, (n, classes)."""
     table = np.zeros((len(codes), classes))
     table[np.arange(len(codes)), codes] = 1.0
     return table
 
 
-def weights_of(square: Floats) -> Floats:
-    """1/d^2; rows that equal the query are infinitely near, so that only these count."""
+def compute_weights(square: Floats) -> Floats:
+    """Return 1/d^2; if rows equal the query, 1 for these and 0 for all others."""
     is_same = square == 0.0
     has_same = is_same.any(axis=1, keepdims=True)
     weights: Floats = np.where(has_same, is_same, 1.0 / np.where(is_same, 1.0, square))
     return weights
 
 
-def nearest(queries: Floats, rows: Floats, k: int) -> tuple[Ints, Floats]:
-    """(t, k) places of the nearest rows, nearest first, and their squared distances."""
+def find_nearest(queries: Floats, rows: Floats, k: int) -> tuple[Ints, Floats]:
+    """Return places of the k nearest rows, nearest first, and squared distances, (t, k)."""
     from sklearn.neighbors import NearestNeighbors
 
     search = NearestNeighbors(n_neighbors=min(k, len(rows))).fit(rows)
-    return measured(queries, rows, search.kneighbors(queries, return_distance=False))
+    return sort_by_distance(queries, rows, search.kneighbors(queries, return_distance=False))
 
 
-def nearest_votes(queries: Floats, rows: Floats, codes: Ints, classes: int, k: int) -> Floats:
-    """(t, classes) votes of the k nearest rows, by 1/d^2."""
-    place, square = nearest(queries, rows, k)
-    return summed(weights_of(square), codes[place], classes)
+def count_nearest_votes(queries: Floats, rows: Floats, codes: Ints, classes: int, k: int) -> Floats:
+    """Return the votes of the k nearest rows, weighted by 1/d^2, (t, classes)."""
+    place, square = find_nearest(queries, rows, k)
+    return sum_votes(compute_weights(square), codes[place], classes)
 
 
-def summed(weights: Floats, codes: Ints, classes: int) -> Floats:
-    """(t, classes) from (t, k) weights and the classes they are for."""
+def sum_votes(weights: Floats, codes: Ints, classes: int) -> Floats:
+    """Return the sums of (t, k) weights by class, (t, classes)."""
     t, k = weights.shape
     cells = np.repeat(np.arange(t), k) * classes + codes.ravel()
     votes: Floats = np.zeros(t * classes)
@@ -46,8 +46,8 @@ def summed(weights: Floats, codes: Ints, classes: int) -> Floats:
     return votes.reshape(t, classes)
 
 
-def stratified_folds(codes: Ints, folds: int) -> Ints:
-    """The shuffled rows of each class dealt out in turn; the same for the same classes."""
+def assign_folds(codes: Ints, folds: int) -> Ints:
+    """Return the fold of each row: shuffled rows of a class in turn, the same in every call."""
     rng = np.random.default_rng(0)
     order = np.lexsort((rng.random(len(codes)), codes))
     fold = np.empty(len(codes), dtype=np.int64)

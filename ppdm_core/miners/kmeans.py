@@ -1,4 +1,4 @@
-"""K-means that knows the noise."""
+"""K-means that corrects for published noise."""
 
 from __future__ import annotations
 
@@ -10,60 +10,65 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ppdm_core.miners._classifier import check, is_count
-from ppdm_core.miners._clean_distribution import CleanLaw, clean_law, likely_records
-from ppdm_core.miners._lloyd import Clusters, best_clusters, nearest_centres, spread_start
-from ppdm_core.miners._noise_mixture import NoiseParts, noise_parts
+from ppdm_core.miners._classifier import check_parameter, is_count
+from ppdm_core.miners._clean_distribution import (
+    CleanDistribution,
+    draw_records,
+    fit_clean_distribution,
+)
+from ppdm_core.miners._lloyd import Clusters, choose_start, find_best_clusters, find_nearest_centres
+from ppdm_core.miners._noise_mixture import NoiseParts, fit_noise_parts
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.parameter_checks import is_number
-from ppdm_core.model.release import Public
-from ppdm_core.numerics.distributions import DRAWN, law_named
+from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 from ppdm_core.numerics.linear_map import has_noise, noise_variance
 
-_LEARNED = 5_000, 20_000  # rows that the law of the records is learned from: at least, at most
-_LEARNED_CELLS = 500_000  # and in between so many, times parts
-_DRAWN = 10_000  # records to cluster, at least
+_MODEL_ROWS = 5_000, 20_000  # that the model is fitted to: minimum and maximum
+_MODEL_CELLS = 500_000  # rows times columns times parts, in between
+_MIN_DRAWN_RECORDS = 10_000  # that are clustered
 
 
 class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """The clusters of the records behind released rows, not those of the rows.
+    """Clusters of the records behind released rows, instead of clusters of the rows.
 
-    Rows are Y = X + N, with independent noise N of a published law. The target is what plain
-    K-means finds on the clean table: the centres c that minimise F(c) = sum over records of
-    min_i |x - c_i|^2, and the inertia F(c). Rows give something else, for two reasons:
+    Rows are Y = X + N, with independent noise N of a published distribution. The target is the
+    result of plain K-means on the clean table: the centres c that minimise F(c) = sum over records
+    of min_i |x - c_i|^2, and the inertia F(c). K-means on the rows differs for two reasons:
 
-    * **Inertia.** If every row stayed with its record's centre, the squared distances would sum up
-      to n tr V more, V the noise's covariance, less k tr V that the k centres absorb by following
-      the noise: (n - k) tr V.
-    * **Selection.** But rows choose their centre after the noise. Those that noise has carried over
-      a border count for the other side: centres drift apart, away from the borders, and the inertia
-      grows by less than (n - k) tr V. Subtracting this can end below zero. For one column and
-      Laplace noise of scale b the exact figure for fixed centres is E F = E F_rows - 2 n b^2 +
+    * **Inertia.** If every row were assigned to the centre of its record, the sum of squared
+      distances would be larger by n tr V, with V the covariance of the noise, minus k tr V that the
+      k centres absorb by following the noise: (n - k) tr V.
+    * **Selection.** But rows are assigned after the noise is added. Rows that the noise moves over
+      a border count for the other side: centres move away from the borders, and the inertia grows
+      by less than (n - k) tr V. Subtracting this can give a value below zero. For one column and
+      Laplace noise of scale b the exact value for fixed centres is E F = E F_rows - 2 n b^2 +
       2 n b^2 * sum over borders of (distance of the two centres) * (density of rows there).
 
-    So both are corrected at once, by the law of X given Y. The records' law is taken for a mixture
-    of ``parts`` normal laws with independent columns, and fitted by maximum likelihood through the
-    noise (EM; the noise's law enters as a mixture of normal laws with its variance, and with tail
-    probabilities that are right to 0.0002 for Laplace and 0.02 for all laws). Then each row is
-    replaced by a record drawn from what the row and that law leave possible, small tables several
-    times over, and plain K-means of these gives centres and inertia (divided by the number of
-    draws). Where the mixture is right, the drawn records have the law of the clean ones, whatever
-    centres are asked for. Where it is wrong, the error shrinks with the noise: as that vanishes the
-    drawn records become the rows, and without noise this *is* plain K-means.
+    Both are corrected at once, by the distribution of X given Y. The records are modelled as a
+    mixture of ``parts`` normal distributions with independent columns, fitted by maximum likelihood
+    through the noise (EM; the noise enters as a mixture of normal distributions with its variance,
+    and with tail probabilities that are right to 0.0002 for Laplace and 0.02 for all
+    distributions). Then each row is replaced by a record drawn from the distribution of the record
+    given the row, several times for small tables, and plain K-means of these gives centres and
+    inertia (divided by the number of draws). If the mixture is right, the drawn records have the
+    distribution of the clean ones, for any centres. If it is wrong, the error shrinks with the
+    noise: as the noise vanishes the drawn records become the rows, and without noise this is plain
+    K-means.
 
-    What it cannot do: bring back what the noise has covered. Even with known centres the noise's
-    own squares scatter: the inertia has at least about the standard error sqrt(n * sum over columns
-    of (fourth moment of the noise - its variance^2)), which may be more than the inertia of tight
-    clusters. Clusters that are closer than the noise is wide need thousands of rows, and skewed
-    ones are described by a normal law too few (raise ``parts``).
+    Limits: information that the noise has removed cannot be recovered. Even with known centres the
+    squares of the noise vary: the inertia has at least about the standard error sqrt(n * sum over
+    columns of (fourth moment of the noise - its variance^2)), which may be more than the inertia of
+    tight clusters. Clusters that are closer than the width of the noise need thousands of rows, and
+    skewed clusters need more than one normal part each (raise ``parts``).
 
-    **Parameters**: ``law``, ``scales`` (one a column, or one for all) and ``nu`` of the noise, all
-    None for none; ``parts``: None for as many as clusters; ``init``: "k-means++" or the centres to
-    begin at, then with one start; ``n_init`` starts; ``max_iter``, ``tol`` and ``random_state`` as
-    in scikit-learn.
+    **Parameters**: ``law``, ``scales`` (one for each column, or one for all) and ``nu`` of the
+    noise, all None without noise; ``parts``: None for as many as clusters; ``init``: "k-means++" or
+    the centres to start at, then with one start; ``n_init`` starts; ``max_iter``, ``tol`` and
+    ``random_state`` as in scikit-learn.
 
     **After fit**: ``cluster_centers_``, ``inertia_``, ``labels_`` (the nearest centre of each row),
-    ``n_iter_``. The law is learned from at most 20,000 random rows, 5,000 if parts and columns are
+    ``n_iter_``. The model is fitted to at most 20,000 random rows, 5,000 if parts and columns are
     many. Memory: two more tables of as many rows, but at least 10,000, and blocks of 64 MB.
 
     References: Bovy, Hogg, Roweis, "Extreme deconvolution" (2011), mixtures through normal noise;
@@ -101,10 +106,10 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     @classmethod
-    def from_public(cls, public: Public, n_clusters: int, **parameters: Any) -> Self:
-        """For rows in components (``project`` those that were published in original columns).
+    def from_public(cls, public: PublicParameters, n_clusters: int, **parameters: Any) -> Self:
+        """Return the miner for rows in components (``project`` rows in original columns first).
 
-        Noise that has no variance is not applicable; without any this is plain K-means.
+        NotApplicable if the noise has no variance. Without noise this is plain K-means.
         """
         if not has_noise(public):
             return cls(n_clusters, **parameters)
@@ -119,7 +124,7 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """``X``: released rows, in components where a map is published. ``y`` is not used."""
+        """Cluster released rows ``X``, in components if a map is published; ``y`` is not used."""
         self._check_parameters()
         rows: Floats = validate_data(self, X, dtype=np.float64)
         if len(rows) < self.n_clusters:
@@ -127,67 +132,92 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(self.random_state)
         origin = rows.mean(axis=0)
         rows = rows - origin
-        noise = self._noise(rows.shape[1])
-        records = rows if noise is None else self._records(rows, noise, rng)
-        found = self._clusters(records, origin, rng)
+        noise = self._read_noise(rows.shape[1])
+        records = rows if noise is None else self._draw_records(rows, noise, rng)
+        found = self._find_clusters(records, origin, rng)
         self.cluster_centers_ = origin + found.centres
         self.inertia_ = found.inertia * len(rows) / len(records)
-        self.labels_ = found.labels if noise is None else nearest_centres(rows, found.centres)[0]
+        self.labels_ = (
+            found.labels if noise is None else find_nearest_centres(rows, found.centres)[0]
+        )
         self.n_iter_ = found.iterations
         return self
 
     def predict(self, X: ArrayLike) -> Ints:
-        """The nearest centre of each row, be it a record or a released row."""
+        """Return the nearest centre of each record or released row."""
         check_is_fitted(self)
         rows: Floats = validate_data(self, X, dtype=np.float64, reset=False)
         origin = self.cluster_centers_.mean(axis=0)
-        return nearest_centres(rows - origin, self.cluster_centers_ - origin)[0]
+        return find_nearest_centres(rows - origin, self.cluster_centers_ - origin)[0]
 
-    def _clusters(self, X: Floats, origin: Floats, rng: np.random.Generator) -> Clusters:
+    def _find_clusters(self, X: Floats, origin: Floats, rng: np.random.Generator) -> Clusters:
         if isinstance(self.init, str):
-            starts = (spread_start(X, self.n_clusters, rng) for _ in range(self.n_init))
-            return best_clusters(X, starts, most=self.max_iter, tolerance=self.tol)
+            starts = (choose_start(X, self.n_clusters, rng) for _ in range(self.n_init))
+            return find_best_clusters(X, starts, max_iterations=self.max_iter, tolerance=self.tol)
         start = np.asarray(self.init, dtype=np.float64)
         shape = (self.n_clusters, X.shape[1])
-        check(start.shape == shape, self, "init", f"'k-means++' or an array of shape {shape}")
-        return best_clusters(X, [start - origin], most=self.max_iter, tolerance=self.tol)
+        check_parameter(
+            start.shape == shape, self, "init", f"'k-means++' or an array of shape {shape}"
+        )
+        return find_best_clusters(
+            X, [start - origin], max_iterations=self.max_iter, tolerance=self.tol
+        )
 
-    def _records(self, Y: Floats, noise: list[NoiseParts], rng: np.random.Generator) -> Floats:
-        """Records that may be behind the rows, each row's as often as the others'."""
+    def _draw_records(self, Y: Floats, noise: list[NoiseParts], rng: np.random.Generator) -> Floats:
+        """Draw records behind the rows, equally many for each row."""
         deviation = Y.std(axis=0)
         unit = np.where(deviation > 0, deviation, 1.0)
-        noise = [part.scaled(1.0 / each) for part, each in zip(noise, unit.tolist(), strict=True)]
+        noise = [part.scale_by(1.0 / each) for part, each in zip(noise, unit.tolist(), strict=True)]
         Y = Y / unit
-        law = self._learned(Y, noise, rng)
-        draws = [likely_records(Y, noise, law, rng) for _ in range(-(-_DRAWN // len(Y)))]
+        clean = self._fit_distribution(Y, noise, rng)
+        draws = [
+            draw_records(Y, noise, clean, rng) for _ in range(-(-_MIN_DRAWN_RECORDS // len(Y)))
+        ]
         return np.concatenate(draws) * unit
 
-    def _learned(self, Y: Floats, noise: list[NoiseParts], rng: np.random.Generator) -> CleanLaw:
+    def _fit_distribution(
+        self, Y: Floats, noise: list[NoiseParts], rng: np.random.Generator
+    ) -> CleanDistribution:
         parts = min(self.n_clusters if self.parts is None else self.parts, len(Y))
-        most = int(np.clip(_LEARNED_CELLS // (parts * Y.shape[1]), *_LEARNED))
-        some = Y if len(Y) <= most else Y[np.sort(rng.choice(len(Y), most, replace=False))]
-        return clean_law(some, noise, min(parts, len(some)), rng)
+        limit = int(np.clip(_MODEL_CELLS // (parts * Y.shape[1]), *_MODEL_ROWS))
+        some = Y if len(Y) <= limit else Y[np.sort(rng.choice(len(Y), limit, replace=False))]
+        return fit_clean_distribution(some, noise, min(parts, len(some)), rng)
 
-    def _noise(self, s: int) -> list[NoiseParts] | None:
+    def _read_noise(self, s: int) -> list[NoiseParts] | None:
         if self.law is None:
             return None
         given = np.asarray(np.nan if self.scales is None else self.scales, dtype=np.float64)
         is_right = given.shape in ((), (s,)) and bool(np.all((given >= 0) & np.isfinite(given)))
-        check(is_right, self, "scales", f"a number of at least 0, or {s}, one a column")
+        check_parameter(
+            is_right, self, "scales", f"a number of at least 0, or {s}, one for each column"
+        )
         if not given.any():
             return None
-        one = noise_parts(law_named(self.law, self.nu))
-        return [one.scaled(scale) for scale in np.broadcast_to(given, s).tolist()]
+        one = fit_noise_parts(find_distribution(self.law, self.nu))
+        return [one.scale_by(scale) for scale in np.broadcast_to(given, s).tolist()]
 
     def _check_parameters(self) -> None:
-        check(is_count(self.n_clusters), self, "n_clusters", "a whole number of at least 1")
-        check(is_count(self.n_init), self, "n_init", "a whole number of at least 1")
-        check(is_count(self.max_iter), self, "max_iter", "a whole number of at least 1")
-        check(self.parts is None or is_count(self.parts), self, "parts", "None or at least 1")
-        check(is_number(self.tol) and self.tol >= 0, self, "tol", "a number of at least 0")
-        check(self.law is None or self.law in DRAWN, self, "law", f"None or one of {DRAWN}")
+        check_parameter(
+            is_count(self.n_clusters), self, "n_clusters", "a whole number of at least 1"
+        )
+        check_parameter(is_count(self.n_init), self, "n_init", "a whole number of at least 1")
+        check_parameter(is_count(self.max_iter), self, "max_iter", "a whole number of at least 1")
+        check_parameter(
+            self.parts is None or is_count(self.parts), self, "parts", "None or at least 1"
+        )
+        check_parameter(
+            is_number(self.tol) and self.tol >= 0, self, "tol", "a number of at least 0"
+        )
+        check_parameter(
+            self.law is None or self.law in SAMPLED_DISTRIBUTIONS,
+            self,
+            "law",
+            f"None or one of {SAMPLED_DISTRIBUTIONS}",
+        )
         has_shape = self.nu is not None and is_number(self.nu) and self.nu > 2
         is_right = has_shape if self.law == "student_t" else self.nu is None
-        check(is_right, self, "nu", "above 2 for 'student_t', or noise has no variance; else None")
+        check_parameter(
+            is_right, self, "nu", "above 2 for 'student_t', or noise has no variance; else None"
+        )
         is_start = not isinstance(self.init, str) or self.init == "k-means++"
-        check(is_start, self, "init", "'k-means++' or an array of centres")
+        check_parameter(is_start, self, "init", "'k-means++' or an array of centres")

@@ -1,4 +1,4 @@
-"""A small neural network."""
+"""Classification by a small neural network."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from ppdm_core.miners._classifier import Classifier
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 
 
 class NeuralNetwork(Classifier):
     """scikit-learn's ``MLPClassifier`` on columns of mean 0 and deviation 1.
 
-    ``hidden``: neurons in each hidden layer; ``alpha``: its penalty on weights; ``max_iter``: its
-    passes over the rows at most, and where they end is taken as it is; ``solver``: "lbfgs" or
-    "adam"; ``random_state``: of the first weights and of adam's batches.
+    ``hidden``: neurons in each hidden layer; ``alpha``: the penalty on weights; ``max_iter``: the
+    largest number of passes over the rows, without a check of convergence; ``solver``: "lbfgs" or
+    "adam"; ``random_state``: seed of the first weights and of the batches of adam.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class NeuralNetwork(Classifier):
         self.random_state = random_state
 
     @classmethod
-    def from_public(cls, public: Public, *, random_state: int = 0) -> Self:
-        """A network needs nothing of what is published."""
+    def from_public(cls, public: PublicParameters, *, random_state: int = 0) -> Self:
+        """Return the miner, which needs no published parameters."""
         return cls(random_state=random_state)
 
     def _learn(self, X: Floats, codes: Ints) -> None:
@@ -60,6 +60,6 @@ class NeuralNetwork(Classifier):
             self._network.fit((X - self._mean) / self._unit, codes)
         self.n_iter_ = int(self._network.n_iter_)
 
-    def _votes(self, X: Floats) -> Floats:
+    def _compute_votes(self, X: Floats) -> Floats:
         votes: Floats = self._network.predict_proba((X - self._mean) / self._unit)
         return votes

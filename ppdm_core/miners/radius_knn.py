@@ -1,4 +1,4 @@
-"""The rows that noise may have scattered from a query's neighbourhood vote on its class."""
+"""Classification by the votes of all released rows within a radius."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ppdm_core.miners._classifier import Classifier, check, is_count
-from ppdm_core.miners._voting import nearest_votes
+from ppdm_core.miners._classifier import Classifier, check_parameter, is_count
+from ppdm_core.miners._voting import count_nearest_votes
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.parameter_checks import is_number
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import row_slices
-from ppdm_core.numerics.distributions import DRAWN, law_named
+from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 
 MOMENTS = ("paper", "exact", "consistent")
-_NEAR = 1e-6  # of the squared lengths: nearer rows are measured again without cancellation
-_QUERIES, _ROWS = 100, 2_048  # of a tile
+_CANCELLATION_SHARE = 1e-6  # of the squared lengths: smaller distances are recomputed
+_TILE_QUERIES, _TILE_ROWS = 100, 2_048
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class RadiusReport:
-    """How a set of queries was answered."""
+    """Predictions for a set of queries, and how they were made."""
 
     answers: NDArray[Any]  # (t,)
     neighbours: Ints  # (t,) rows inside the ball of each query
-    fallbacks: int  # queries with an empty ball, answered by the nearest rows
-    majority_rate: float  # share of the queries that are given the commonest class of the release
+    fallbacks: int  # queries with an empty ball, for which the nearest rows voted
+    majority_rate: float  # share of the queries with the most common class of the release
 
     @property
     def mean_neighbours(self) -> float:
@@ -44,11 +44,11 @@ class RadiusReport:
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """Rows that are measured at once, in the order of their classes."""
+    """Rows whose distances are computed at once, in the order of their classes."""
 
     rows: slice
     present: Ints  # classes of these rows
-    first: Ints  # where each of them begins
+    first: Ints  # first row of each class
 
     @classmethod
     def of(cls, rows: slice, codes: Ints) -> Tile:
@@ -57,15 +57,15 @@ class Tile:
 
 
 class RadiusKNN(Classifier):
-    """All released rows within a radius of the query vote, each with weight 1/d^2.
+    """Votes of all released rows within a radius of the query, with weight 1/d^2.
 
-    The squared radius is ``mean`` + 2 sqrt(``variance``): of the distortion d'^2 - d^2 of squared
-    distances by the release (P0, eq. 12 and 13). A row that equals the query outvotes all that do
-    not. With an empty ball, also when the squared radius is not above 0, the ``k`` nearest rows
-    vote; ``report`` counts how often. The defaults are those of a release without any distortion.
+    The squared radius is ``mean`` + 2 sqrt(``variance``) of the distortion d'^2 - d^2 of squared
+    distances by the release (P0, eq. 12 and 13). Rows that equal the query outvote all others. If
+    the ball is empty, also if the squared radius is not above 0, the ``k`` nearest rows vote;
+    ``report`` counts how often. The defaults are those of a release without distortion.
 
-    With much noise the ball holds nearly all rows, and then small classes lose: ``report`` tells
-    the mean number of neighbours and how often the answer is the commonest class.
+    With much noise the ball holds nearly all rows, and then small classes lose: ``report`` contains
+    the mean number of neighbours and how often the prediction is the most common class.
 
     **References**: Mukherjee, Banerjee, Chen, Gangopadhyay (2008), sections 5.3 and 5.4.
     """
@@ -76,24 +76,28 @@ class RadiusKNN(Classifier):
         self.k = k
 
     @classmethod
-    def from_public(cls, public: Public, *, moments: str = "paper", k: int = 5) -> Self:
-        """``moments``: those over a random pair, as "paper" has them or with the "exact" variance
-        of what was dropped; or "consistent" ones, of two records that are alike but for noise."""
-        mean, variance = distortion(public, moments)
+    def from_public(cls, public: PublicParameters, *, moments: str = "paper", k: int = 5) -> Self:
+        """Return the miner for the published moments of the distortion.
+
+        ``moments``: those over a random pair, as in the "paper" or with the "exact" variance of the
+        dropped components; or "consistent" ones, of two records that differ by noise only.
+        """
+        mean, variance = read_distortion(public, moments)
         return cls(mean=mean, variance=variance, k=k)
 
     def _check_parameters(self) -> None:
-        check(is_number(self.mean), self, "mean", "a number")
+        check_parameter(is_number(self.mean), self, "mean", "a number")
         is_variance = is_number(self.variance) and self.variance >= 0
-        check(is_variance, self, "variance", "a number of at least 0")
-        check(is_count(self.k), self, "k", "a whole number of at least 1")
+        check_parameter(is_variance, self, "variance", "a number of at least 0")
+        check_parameter(is_count(self.k), self, "k", "a whole number of at least 1")
 
     @property
     def squared_radius(self) -> float:
         return self.mean + 2.0 * math.sqrt(self.variance)
 
     def report(self, X: ArrayLike) -> RadiusReport:
-        votes, neighbours = self._counted(self._checked(X))
+        """Return the predictions for the queries, and how they were made."""
+        votes, neighbours = self._count_votes(self._check_queries(X))
         codes = votes.argmax(axis=1)
         return RadiusReport(
             answers=self.classes_[codes],
@@ -103,7 +107,7 @@ class RadiusKNN(Classifier):
         )
 
     def _learn(self, X: Floats, codes: Ints) -> None:
-        order = np.argsort(codes, kind="stable")  # a class in one piece is summed up quickly
+        order = np.argsort(codes, kind="stable")  # contiguous classes are summed fast
         X, codes = X[order], codes[order]
         self._rows = X
         self._codes = codes
@@ -113,40 +117,40 @@ class RadiusKNN(Classifier):
         self._longest = float(lengths.max())
         # The product of such a row with (q, 1, |q|^2) is the squared distance from q.
         self._lifted = np.column_stack([-2.0 * Z, lengths, np.ones(len(Z))])
-        starts = range(0, len(Z), _ROWS)
-        self._tiles = [Tile.of(slice(start, start + _ROWS), self._codes) for start in starts]
+        starts = range(0, len(Z), _TILE_ROWS)
+        self._tiles = [Tile.of(slice(start, start + _TILE_ROWS), self._codes) for start in starts]
 
-    def _votes(self, X: Floats) -> Floats:
-        return self._counted(X)[0]
+    def _compute_votes(self, X: Floats) -> Floats:
+        return self._count_votes(X)[0]
 
-    def _counted(self, X: Floats) -> tuple[Floats, Ints]:
-        """(t, classes) votes and (t,) sizes of the balls."""
+    def _count_votes(self, X: Floats) -> tuple[Floats, Ints]:
+        """Return votes, (t, classes), and sizes of the balls, (t,)."""
         votes = np.zeros((len(X), len(self.classes_)))
         neighbours = np.zeros(len(X), dtype=np.int64)
         if self.squared_radius > 0:
-            parts = [X[start : start + _QUERIES] for start in range(0, len(X), _QUERIES)]
-            found = on_all_cores(self._ball, parts)
+            parts = [X[start : start + _TILE_QUERIES] for start in range(0, len(X), _TILE_QUERIES)]
+            found = run_on_all_cores(self._count_in_ball, parts)
             votes = np.vstack([part for part, _ in found])
             neighbours = np.concatenate([part for _, part in found])
-        alone = np.flatnonzero(neighbours == 0)
-        if len(alone):
+        empty = np.flatnonzero(neighbours == 0)
+        if len(empty):
             classes = len(self.classes_)
-            votes[alone] = nearest_votes(X[alone], self._rows, self._codes, classes, self.k)
+            votes[empty] = count_nearest_votes(X[empty], self._rows, self._codes, classes, self.k)
         return votes, neighbours
 
-    def _ball(self, X: Floats) -> tuple[Floats, Ints]:
-        """The same for a few queries, with tiles of distances that a processor keeps at hand."""
+    def _count_in_ball(self, X: Floats) -> tuple[Floats, Ints]:
+        """Return votes and sizes of the balls for a few queries, in tiles that fit in the cache."""
         Q = X - self._origin
         lengths = np.einsum("ij,ij->i", Q, Q)
         lifted = np.column_stack([Q, np.ones(len(Q)), lengths])
-        near = _NEAR * (float(lengths.max()) + self._longest)
+        near = _CANCELLATION_SHARE * (float(lengths.max()) + self._longest)
         votes = np.zeros((len(X), len(self.classes_)))
         same, neighbours = np.zeros_like(votes), np.zeros(len(X), dtype=np.int64)
         for tile in self._tiles:
             rows, present, first = tile.rows, tile.present, tile.first
             D = lifted @ self._lifted[rows].T  # (t, rows)
             if D.min() <= near:
-                correct(D, np.argwhere(near >= D), X, self._rows[rows])
+                recompute_distances(D, np.argwhere(near >= D), X, self._rows[rows])
                 is_same = D == 0.0
                 same[:, present] += np.add.reduceat(is_same, first, axis=1, dtype=np.float64)
                 neighbours += np.count_nonzero(is_same, axis=1)
@@ -158,36 +162,36 @@ class RadiusKNN(Classifier):
         return np.where(same.any(axis=1, keepdims=True), same, votes), neighbours
 
 
-def on_all_cores(work: Callable[[Floats], T], parts: list[Floats]) -> list[T]:
-    """Parts are the same for any number of cores; BLAS must not start threads of its own."""
+def run_on_all_cores(work: Callable[[Floats], T], parts: list[Floats]) -> list[T]:
+    """Return the results of all parts, which do not depend on the cores; limits BLAS threads."""
     if len(parts) == 1:
         return [work(parts[0])]
-    limited = thread_controller().limit(limits=1, user_api="blas")
+    limited = get_thread_controller().limit(limits=1, user_api="blas")
     with limited, ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(work, parts))
 
 
 @lru_cache(maxsize=1)
-def thread_controller() -> Any:
-    """To find the libraries takes as long as a tenth of the queries."""
+def get_thread_controller() -> Any:
+    """Return the controller of BLAS threads, once: creating it is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-def correct(D: Floats, pairs: Ints, A: Floats, B: Floats) -> None:
-    """Measure these pairs again, by differences."""
+def recompute_distances(D: Floats, pairs: Ints, A: Floats, B: Floats) -> None:
+    """Recompute squared distances of these pairs in ``D``, by differences."""
     for some in row_slices(len(pairs), 2 * max(A.shape[1], 1)):
         i, j = pairs[some].T
         D[i, j] = np.square(A[i] - B[j]).sum(axis=1)
 
 
-def distortion(public: Public, moments: str) -> tuple[float, float]:
-    """Mean and variance of d'^2 - d^2, of a clean query and a released row."""
+def read_distortion(public: PublicParameters, moments: str) -> tuple[float, float]:
+    """Return mean and variance of d'^2 - d^2, for a clean query and a released row."""
     if moments not in MOMENTS:
         raise ValueError(f"'moments' must be one of {', '.join(MOMENTS)}. Got {moments!r}.")
     if moments == "consistent":
-        return of_noise_alone(public)
+        return compute_noise_distortion(public)
     names = ("distance_distortion_mean", "distance_distortion_variance")
     mean, variance = (public.facts.get(name) for name in names)
     if moments == "exact":
@@ -199,12 +203,12 @@ def distortion(public: Public, moments: str) -> tuple[float, float]:
     return float(mean), float(variance)
 
 
-def of_noise_alone(public: Public) -> tuple[float, float]:
-    """Of two records that are equal in what is kept: 2 sum b^2 and 20 sum b^4 for Laplace noise."""
-    if public.scales is None or public.law not in DRAWN:
-        raise NotApplicable(f"{public.method} publishes no noise law that is known here.")
+def compute_noise_distortion(public: PublicParameters) -> tuple[float, float]:
+    """Return the moments for two equal records: 2 sum b^2 and 20 sum b^4 for Laplace noise."""
+    if public.scales is None or public.law not in SAMPLED_DISTRIBUTIONS:
+        raise NotApplicable(f"{public.method} publishes no known noise distribution.")
     nu = public.facts.get("nu")
-    law = law_named(public.law, None if nu is None else float(nu))
+    law = find_distribution(public.law, None if nu is None else float(nu))
     if not math.isfinite(law.fourth_moment):
         raise NotApplicable(f"Squares of the noise of {public.method} have no variance.")
     squares = law.fourth_moment - law.variance**2

@@ -68,12 +68,12 @@ def compare_moments(sanitizer: Sanitizer, rows: ArrayRows) -> tuple[dict[str, An
     return dict(released.public.facts), found
 
 
-def test_mechanism_facts_moments_by_hand():
+def test_describe_distortion_moments_by_hand():
     one = Mechanism(LAPLACE, np.eye(3)[:, :1], np.ones(3), np.ones(1), np.zeros((1, 2)), False)
     variances = np.array([4.0, 1.0, 0.5])
     # E = 2 - 2 * 1.5; V = 16 * 4 + 20 + 8 * 1.25, or with 7 for what the dropped scores do
-    assert one.facts(variances) == {MEAN: -1.0, NORMAL: 94.0}
-    assert one.facts(variances, 7.0) == {MEAN: -1.0, NORMAL: 94.0, EXACT: 91.0}
+    assert one.describe_distortion(variances) == {MEAN: -1.0, NORMAL: 94.0}
+    assert one.describe_distortion(variances, 7.0) == {MEAN: -1.0, NORMAL: 94.0, EXACT: 91.0}
 
 
 def test_fit_basis_dropped_variance_by_hand():

@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import binom, norm
 
 from ppdm_core import audit_tables
-from ppdm_core.audit.evaluators import MembershipEvaluator, people_behind
-from ppdm_core.audit.simulation import Participants, ReleaseDraw, TrialOutcome
+from ppdm_core.audit.draws import ReleaseDraw
+from ppdm_core.audit.evaluators import MembershipEvaluator, count_effective
+from ppdm_core.audit.simulation import Participants, TrialOutcome
 from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate, _ThresholdRange
 from ppdm_core.model.policy import Attacker, Policy
@@ -129,7 +130,7 @@ def test_true_positive_rate_interval_repeated_persons_covers(is_same):
             scores.append((score + by * is_member, is_member))
             inside.append(persons[:t])
             outside.append(persons[t:])
-        counts = (people_behind(np.concatenate(each)) for each in (inside, outside))
+        counts = (count_effective(np.concatenate(each)) for each in (inside, outside))
         low, high = metric.interval(scores, *counts, 0.95)
         missed += not low <= 0.2 <= high
     assert missed <= binom.isf(1e-3, 400, 0.05)
@@ -179,7 +180,7 @@ def test_member_interval_repeated_persons_not_narrower(metric):
                     ReleaseDraw(np.zeros((0, 4)), COPY), participants, {"a": score}, {}, {}, {}
                 )
             )
-        return MembershipEvaluator(truth(240), outcomes, 0.1, "").ends(metric, "a")(0.95)
+        return MembershipEvaluator(truth(240), outcomes, 0.1, "").interval(metric, "a")(0.95)
 
     first, others = np.arange(120), np.arange(120, 240)
     assert find_interval(first, first, first) == pytest.approx(find_interval(first))

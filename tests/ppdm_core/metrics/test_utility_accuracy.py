@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from ppdm_core.audit.simulation import ReleaseDraw
+from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.metrics import CLASSIFIERS, METRICS, ReleaseComparison
 from ppdm_core.metrics._accuracy import assign_folds, split_folds
 from ppdm_core.metrics._placement import place_records
@@ -242,7 +242,7 @@ def test_best_accuracy_equals_best_classifier_with_wider_interval():
     # Four classifiers, one limit: each at level 1 - 0.05 / 4.
     assert (best.low, best.high) == pytest.approx(wilson(best.value, 80, 1 - 0.05 / 4))
     assert best.low < each[best.candidate].low and best.high > each[best.candidate].high
-    assert METRICS[best.candidate].who in best.sentence
+    assert METRICS[best.candidate].subject in best.sentence
 
 
 def test_best_accuracy_without_moments_uses_applicable_classifiers():

@@ -1,4 +1,4 @@
-"""The classifiers keep scikit-learn's rules, all of them."""
+"""All classifiers pass the checks of scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ppdm_core.miners.neural_network import NeuralNetwork
 from ppdm_core.miners.noise_aware import NoiseAware
 from ppdm_core.miners.radius_knn import RadiusKNN
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 
 CLASSIFIERS: dict[str, type[Any]] = {
     "knn": KNN,
@@ -30,7 +30,7 @@ CLASSIFIERS: dict[str, type[Any]] = {
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """On such small tables threads only wait for each other."""
+    """Use one thread: more do not pay off on such small tables."""
     with threadpool_limits(limits=1):
         yield
 
@@ -46,17 +46,17 @@ def one_thread() -> Iterator[None]:
         NeuralNetwork(max_iter=50),
     ]
 )
-def test_a_check_of_scikit_learn(estimator: Any, check: Any) -> None:
+def test_classifier_scikit_learn_check_passes(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-def test_the_dict_names_them() -> None:
+def test_miners_dict_lists_all_classifiers() -> None:
     found = {name: miner for name, miner in MINERS.items() if hasattr(miner, "predict_proba")}
     assert found == CLASSIFIERS
 
 
-def noisy(scales: list[float], **facts: float) -> Public:
-    return Public(
+def make_public(scales: list[float], **facts: float) -> PublicParameters:
+    return PublicParameters(
         method="pca_laplace",
         space="components",
         columns=tuple(f"component_{i}" for i in range(len(scales))),
@@ -67,17 +67,19 @@ def noisy(scales: list[float], **facts: float) -> Public:
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_what_is_published_is_enough_to_start(name: str) -> None:
+def test_from_public_published_noise_fits_and_predicts(name: str) -> None:
     moments = {"distance_distortion_mean": 0.5, "distance_distortion_variance": 0.1}
     rng = np.random.default_rng(1)
     label = np.array(["no", "yes"] * 50)
     Z = rng.laplace(0.0, [0.1, 0.2], (100, 2)) + (label == "yes")[:, None]
-    model = CLASSIFIERS[name].from_public(noisy([0.1, 0.2], **moments)).fit(Z, label)
+    model = CLASSIFIERS[name].from_public(make_public([0.1, 0.2], **moments)).fit(Z, label)
     assert model.predict([[0.0, 0.0], [1.0, 1.0]]).tolist() == ["no", "yes"]
 
 
-def test_laws_without_variance() -> None:
-    public = Public("x", "components", ("z",), law="student_t", scales=np.ones(1), facts={"nu": 2})
+def test_from_public_noise_without_variance_not_applicable() -> None:
+    public = PublicParameters(
+        "x", "components", ("z",), law="student_t", scales=np.ones(1), facts={"nu": 2}
+    )
     assert NaiveBayes.from_public(public).noise_variance is None
     with pytest.raises(NotApplicable, match="no variance"):
         NoiseAware.from_public(public)
@@ -106,6 +108,6 @@ def test_laws_without_variance() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_impossible_parameters_are_named(model: Any, named: str) -> None:
+def test_fit_bad_parameter_named_in_error(model: Any, named: str) -> None:
     with pytest.raises(ValueError, match=f"The '{named}' parameter of {type(model).__name__} must"):
         model.fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 1, 1])

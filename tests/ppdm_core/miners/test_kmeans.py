@@ -11,15 +11,15 @@ from sklearn.cluster import KMeans as PlainKMeans
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ppdm_core.miners import MINERS
-from ppdm_core.miners._lloyd import nearest_centres
+from ppdm_core.miners._lloyd import find_nearest_centres
 from ppdm_core.miners.kmeans import KMeans
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics import distances
-from ppdm_core.numerics.distributions import law_named
+from ppdm_core.numerics.distributions import find_distribution
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import SANITIZERS
 
@@ -28,23 +28,23 @@ TRIANGLE = [[0.0, 0.0], [1.0, 0.0], [0.5, 1.0]]
 
 
 @parametrize_with_checks([KMeans()])
-def test_it_is_a_scikit_learn_clusterer(estimator: Any, check: Any):
+def test_kmeans_scikit_learn_check_passes(estimator: Any, check: Any):
     check(estimator)
 
 
 @pytest.mark.slow
 @parametrize_with_checks([KMeans(law="laplace", scales=0.1, n_init=2)])
-def test_it_is_one_with_noise(estimator: Any, check: Any):
+def test_kmeans_with_noise_scikit_learn_check_passes(estimator: Any, check: Any):
     check(estimator)
 
 
-def test_it_is_registered():
+def test_miners_dict_has_this_miner():
     assert MINERS["kmeans"] is KMeans
 
 
 @pytest.mark.parametrize(("n", "s", "k"), [(40, 1, 2), (300, 3, 5), (500, 12, 9)])
 @pytest.mark.parametrize("noise", [{}, {"law": "laplace", "scales": 0.0}])
-def test_without_noise_it_is_plain_k_means(n: int, s: int, k: int, noise: dict[str, Any]):
+def test_kmeans_no_noise_equals_scikit_learn(n: int, s: int, k: int, noise: dict[str, Any]):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, s)) + 50.0
     start = X[rng.choice(n, k, replace=False)]
@@ -56,15 +56,15 @@ def test_without_noise_it_is_plain_k_means(n: int, s: int, k: int, noise: dict[s
     assert np.array_equal(ours.predict(X + 0.1), plain.predict(X + 0.1))
 
 
-def test_several_spread_starts_find_what_one_bad_start_misses():
-    X = blobs(np.random.default_rng(0), [[i % 5, i // 5] for i in range(25)], 0.03, 1000)
+def test_kmeans_several_starts_better_than_one():
+    X = draw_blobs(np.random.default_rng(0), [[i % 5, i // 5] for i in range(25)], 0.03, 1000)
     found = KMeans(25, random_state=0).fit(X)
     assert found.inertia_ < 1.02 * 2 * 0.03**2 * (1000 - 25)
     one = KMeans(25, init=X[:25]).fit(X)
     assert one.inertia_ > 5 * found.inertia_
 
 
-def test_a_centre_without_rows_begins_again():
+def test_kmeans_empty_cluster_restarts():
     X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
     found = KMeans(3, init=[[0.0], [5.0], [1000.0]]).fit(X)
     assert sorted(found.cluster_centers_.ravel().tolist()) == pytest.approx([0.05, 5.05, 9.0])
@@ -76,13 +76,13 @@ def test_a_centre_without_rows_begins_again():
     assert KMeans(3, random_state=0).fit(np.ones((5, 2))).inertia_ == 0.0
 
 
-def test_blocks_change_nothing_and_bound_the_memory(monkeypatch: pytest.MonkeyPatch):
+def test_find_nearest_centres_blocks_same_result_bounded_memory(monkeypatch: pytest.MonkeyPatch):
     rng = np.random.default_rng(0)
     X, centres = rng.normal(size=(40_000, 2)), rng.normal(size=(50, 2))
-    labels, squares = nearest_centres(X, centres)
+    labels, squares = find_nearest_centres(X, centres)
     monkeypatch.setattr(distances, "BLOCK_BYTES", 2**18)
     tracemalloc.start()
-    in_blocks = nearest_centres(X, centres)
+    in_blocks = find_nearest_centres(X, centres)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.array_equal(in_blocks[0], labels)
@@ -91,16 +91,18 @@ def test_blocks_change_nothing_and_bound_the_memory(monkeypatch: pytest.MonkeyPa
     assert np.allclose(squares, ((X - centres[labels]) ** 2).sum(axis=1), rtol=1e-9, atol=1e-12)
 
 
-def blobs(rng: np.random.Generator, centres: Any, sd: float, n: int, share: Any = None) -> Floats:
+def draw_blobs(
+    rng: np.random.Generator, centres: Any, sd: float, n: int, share: Any = None
+) -> Floats:
     middle = np.asarray(centres, dtype=np.float64)
     part = rng.choice(len(middle), n, p=share)
     return middle[part] + rng.normal(0.0, sd, (n, middle.shape[1]))
 
 
-def noise_of(
+def draw_noise(
     rng: np.random.Generator, law: str, nu: float | None, shape: tuple[int, ...]
 ) -> Floats:
-    """Of scale 1, by numpy's own generators."""
+    """Draw noise of scale 1 by the generators of numpy."""
     draws = {
         "laplace": lambda: rng.laplace(size=shape),
         "logistic": lambda: rng.logistic(size=shape),
@@ -111,25 +113,28 @@ def noise_of(
     return draws[law]()
 
 
-def gap(found: Floats, clean: Floats) -> float:
-    """Root mean squared distance of the centres, in the best order."""
+def centre_distance(found: Floats, clean: Floats) -> float:
+    """Return the root mean squared distance of the centres, in the best order."""
     D = ((found[:, None] - clean) ** 2).sum(axis=2)
     return math.sqrt(D[linear_sum_assignment(D)].mean())
 
 
-def compared(
+def measure_errors(
     X: Floats, k: int, law: str, scale: float, rng: np.random.Generator, nu: float | None = None
 ) -> Floats:
-    """How far centres and inertia are from the clean table's: plain centres, ours, plain inertia,
-    ours, and the inertia that lacks (n - k) tr V; inertias relative to the clean one."""
-    Y = X + scale * noise_of(rng, law, nu, X.shape)
+    """Return the errors of centres and inertia, relative to K-means on the clean table.
+
+    Plain centres, ours, plain inertia, ours, and the plain inertia minus (n - k) tr V; inertias
+    relative to the clean one.
+    """
+    Y = X + scale * draw_noise(rng, law, nu, X.shape)
     clean, plain = (KMeans(k, n_init=3, random_state=0).fit(each) for each in (X, Y))
     ours = KMeans(k, law=law, scales=scale, nu=nu, n_init=3, random_state=0).fit(Y)
-    added = (len(X) - k) * X.shape[1] * law_named(law, nu).variance * scale**2
+    added = (len(X) - k) * X.shape[1] * find_distribution(law, nu).variance * scale**2
     return np.array(
         [
-            gap(plain.cluster_centers_, clean.cluster_centers_),
-            gap(ours.cluster_centers_, clean.cluster_centers_),
+            centre_distance(plain.cluster_centers_, clean.cluster_centers_),
+            centre_distance(ours.cluster_centers_, clean.cluster_centers_),
             *np.abs(np.array([plain.inertia_, ours.inertia_]) / clean.inertia_ - 1.0),
             abs((plain.inertia_ - added) / clean.inertia_ - 1.0),
         ]
@@ -137,7 +142,7 @@ def compared(
 
 
 def check_closer(figures: Floats) -> None:
-    """By at least three standard errors of the paired differences."""
+    """Check that ours is closer by three standard errors of the paired differences."""
     centres = figures[:, 0] - figures[:, 1]
     inertia = figures[:, 2] - figures[:, 3]
     subtracted = figures[:, 4] - figures[:, 3]
@@ -145,24 +150,24 @@ def check_closer(figures: Floats) -> None:
         assert difference.mean() > 3 * difference.std(ddof=1) / math.sqrt(len(figures))
 
 
-def scenes(rng: np.random.Generator, n: int) -> dict[str, tuple[Floats, int, float]]:
-    """Clean records, clusters, and a deviation of noise about as large as what it covers."""
+def make_cases(rng: np.random.Generator, n: int) -> dict[str, tuple[Floats, int, float]]:
+    """Return clean records, number of clusters, and a noise deviation similar to their width."""
     corners = [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]
     return {
-        "touching": (blobs(rng, TRIANGLE, 0.25, n), 3, 0.40),
-        "line": (blobs(rng, [[0.0], [1.0]], 0.15, n), 2, 0.45),
-        "few": (blobs(rng, [[0.0, 0.0], [1.0, 0.5]], 0.15, n, [0.85, 0.15]), 2, 0.35),
-        "cube": (blobs(rng, corners, 0.1, n), 8, 0.35),
+        "touching": (draw_blobs(rng, TRIANGLE, 0.25, n), 3, 0.40),
+        "line": (draw_blobs(rng, [[0.0], [1.0]], 0.15, n), 2, 0.45),
+        "few": (draw_blobs(rng, [[0.0, 0.0], [1.0, 0.5]], 0.15, n, [0.85, 0.15]), 2, 0.35),
+        "cube": (draw_blobs(rng, corners, 0.1, n), 8, 0.35),
     }
 
 
-@pytest.mark.parametrize("scene", ["touching", "line", "few"])
-def test_centres_and_inertia_are_closer_to_those_of_the_clean_table(scene: str):
+@pytest.mark.parametrize("case", ["touching", "line", "few"])
+def test_kmeans_laplace_noise_closer_to_clean_result(case: str):
     figures = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        X, k, deviation = scenes(rng, 2000)[scene]
-        figures.append(compared(X, k, "laplace", deviation / math.sqrt(2.0), rng))
+        X, k, deviation = make_cases(rng, 2000)[case]
+        figures.append(measure_errors(X, k, "laplace", deviation / math.sqrt(2.0), rng))
     check_closer(np.array(figures))
 
 
@@ -171,22 +176,22 @@ LAWS = [("laplace", None), ("logistic", None), ("student_t", 5.0), ("uniform", N
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "nu"), LAWS)
-@pytest.mark.parametrize("scene", ["touching", "line", "few", "cube"])
-def test_they_are_closer_with_every_law(scene: str, law: str, nu: float | None):
+@pytest.mark.parametrize("case", ["touching", "line", "few", "cube"])
+def test_kmeans_each_distribution_closer_to_clean_result(case: str, law: str, nu: float | None):
     figures = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        X, k, deviation = scenes(rng, 4000)[scene]
-        scale = deviation / math.sqrt(law_named(law, nu).variance)
-        figures.append(compared(X, k, law, scale, rng, nu))
+        X, k, deviation = make_cases(rng, 4000)[case]
+        scale = deviation / math.sqrt(find_distribution(law, nu).variance)
+        figures.append(measure_errors(X, k, law, scale, rng, nu))
     check_closer(np.array(figures))
 
 
-def test_the_inertia_is_that_of_the_exact_formula():
-    """One column, Laplace noise: what the rows alone say about the clean inertia of our centres."""
+def test_kmeans_inertia_equals_exact_formula():
+    """One column, Laplace noise: the clean inertia of our centres, estimated from the rows."""
     rng = np.random.default_rng(3)
     n, b = 20_000, 0.3
-    X = blobs(rng, [[0.0], [1.0]], 0.2, n)
+    X = draw_blobs(rng, [[0.0], [1.0]], 0.2, n)
     Y = X + rng.laplace(0.0, b, X.shape)
     ours = KMeans(2, law="laplace", scales=b, n_init=2, random_state=0).fit(Y)
     low, high = sorted(ours.cluster_centers_.ravel().tolist())
@@ -200,8 +205,8 @@ def test_the_inertia_is_that_of_the_exact_formula():
     assert rows - 2 * n * b**2 < 0.1 * truth  # what plain subtraction leaves
 
 
-def test_little_noise_changes_little():
-    X = blobs(np.random.default_rng(0), TRIANGLE, 0.2, 1000)
+def test_kmeans_little_noise_near_plain_result():
+    X = draw_blobs(np.random.default_rng(0), TRIANGLE, 0.2, 1000)
     clean = KMeans(3, init=TRIANGLE).fit(X)
     for scale, limit in ((1e-6, 1e-4), (1e-3, 1e-2)):
         near = KMeans(3, init=TRIANGLE, law="laplace", scales=scale, random_state=0).fit(X)
@@ -209,9 +214,9 @@ def test_little_noise_changes_little():
         assert near.inertia_ == pytest.approx(clean.inertia_, rel=limit)
 
 
-def released(method: str, **parameters: Any) -> tuple[Floats, Public]:
+def make_release(method: str, **parameters: Any) -> tuple[Floats, PublicParameters]:
     rng = np.random.default_rng(0)
-    X = np.clip(blobs(rng, PAIR, 0.05, 1500), 0.0, 1.0)
+    X = np.clip(draw_blobs(rng, PAIR, 0.05, 1500), 0.0, 1.0)
     rows = ArrayRows(Schema((Numeric("a", 0.0, 1.0), Numeric("b", 0.0, 1.0))), X)
     sanitizer = SANITIZERS[method](**parameters)
     made = sanitizer.sanitize(rows, Noise(bytes(32)), sanitizer.fit(rows))
@@ -219,27 +224,29 @@ def released(method: str, **parameters: Any) -> tuple[Floats, Public]:
 
 
 @pytest.mark.parametrize(("law", "nu"), [("laplace", None), ("student_t", 4.0)])
-def test_what_is_published_is_enough(law: str, nu: float | None):
-    Y, public = released("additive_noise", b=0.2, law=law, nu=nu)
+def test_from_public_published_noise_closer_than_plain(law: str, nu: float | None):
+    Y, public = make_release("additive_noise", b=0.2, law=law, nu=nu)
     ours = KMeans.from_public(public, 2, n_init=3, random_state=0).fit(Y)
     assert (ours.law, ours.nu) == (law, nu)
     plain = KMeans(2, n_init=3, random_state=0).fit(Y)
-    ours_off, plain_off = (gap(each.cluster_centers_, np.array(PAIR)) for each in (ours, plain))
+    ours_off, plain_off = (
+        centre_distance(each.cluster_centers_, np.array(PAIR)) for each in (ours, plain)
+    )
     assert ours_off < 0.6 * plain_off
     assert ours.inertia_ < 0.3 * plain.inertia_
 
 
-def test_without_a_variance_it_does_not_apply_and_without_noise_it_is_plain():
-    _, public = released("additive_noise", b=0.2, law="student_t", nu=1.5)
+def test_from_public_no_variance_not_applicable_no_noise_plain():
+    _, public = make_release("additive_noise", b=0.2, law="student_t", nu=1.5)
     with pytest.raises(NotApplicable, match="no variance"):
         KMeans.from_public(public, 2)
-    _, public = released("random_rotation")
+    _, public = make_release("random_rotation")
     assert KMeans.from_public(public, 2).law is None
 
 
-def test_the_same_state_gives_the_same_clusters():
+def test_kmeans_same_random_state_same_clusters():
     rng = np.random.default_rng(0)
-    Y = blobs(rng, TRIANGLE, 0.3, 500)
+    Y = draw_blobs(rng, TRIANGLE, 0.3, 500)
     first, again = (KMeans(3, law="normal", scales=0.2, random_state=7).fit(Y) for _ in range(2))
     assert np.array_equal(first.cluster_centers_, again.cluster_centers_)
     assert first.inertia_ == again.inertia_
@@ -265,7 +272,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("parameters", "name"), WRONG)
-def test_parameters_that_cannot_be_are_told_by_name(parameters: dict[str, Any], name: str):
+def test_kmeans_bad_parameter_named_in_error(parameters: dict[str, Any], name: str):
     X = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(ValueError, match=f"The '{name}' parameter of KMeans must be"):
         KMeans(**{"n_clusters": 2, **parameters}).fit(X)

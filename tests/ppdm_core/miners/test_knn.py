@@ -1,4 +1,4 @@
-"""Votes of the nearest rows, with a number of them that is given or chosen."""
+"""Votes of the nearest rows, with a given or chosen number of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from ppdm_core.miners import knn
-from ppdm_core.miners._voting import stratified_folds
+from ppdm_core.miners._voting import assign_folds
 from ppdm_core.miners.knn import KNN
 
 ROWS = [[0.0], [1.0], [3.0], [10.0]]
@@ -19,12 +19,12 @@ LABELS = ["a", "b", "a", "b"]
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """On such small tables threads only wait for each other."""
+    """Use one thread: more do not pay off on such small tables."""
     with threadpool_limits(limits=1):
         yield
 
 
-def test_votes_by_hand() -> None:
+def test_knn_votes_by_hand() -> None:
     # From 2.5: squared distances 6.25, 2.25, 0.25, 56.25.
     model = KNN(k=3).fit(ROWS, LABELS)
     a, b = 1 / 0.25 + 1 / 6.25, 1 / 2.25
@@ -35,12 +35,12 @@ def test_votes_by_hand() -> None:
     assert uniform.predict([[2.0]]).tolist() == ["a"]
 
 
-def test_more_neighbours_than_rows() -> None:
+def test_knn_more_neighbours_than_rows_predicts() -> None:
     assert KNN(k=50, weights="uniform").fit(ROWS, LABELS).predict([[9.0]]).tolist() == ["a"]
 
 
 @pytest.mark.parametrize("columns", [2, 20])
-def test_same_votes_as_scikit_learn(columns: int) -> None:
+def test_knn_votes_equal_scikit_learn(columns: int) -> None:
     rng = np.random.default_rng(columns)
     Z, label = rng.standard_normal((300, columns)), rng.integers(0, 3, 300)
     Q = rng.standard_normal((80, columns))
@@ -48,15 +48,15 @@ def test_same_votes_as_scikit_learn(columns: int) -> None:
     assert np.allclose(KNN(k=7).fit(Z, label).predict_proba(Q), peer.predict_proba(Q))
 
 
-def two_clouds(n: int, gap: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def draw_two_clouds(n: int, gap: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 2, n)
     return rng.standard_normal((n, 3)) + gap * label[:, None], label
 
 
-def share_right(Z: np.ndarray, label: np.ndarray, k: int, folds: int) -> float:
-    """Cross-validation spelled out."""
-    fold, right = stratified_folds(label, folds), 0
+def cross_validate(Z: np.ndarray, label: np.ndarray, k: int, folds: int) -> float:
+    """Return the accuracy in cross-validation by scikit-learn."""
+    fold, right = assign_folds(label, folds), 0
     for held_out in range(folds):
         others = fold != held_out
         peer = KNeighborsClassifier(k, weights=lambda d: 1 / d**2).fit(Z[others], label[others])
@@ -65,42 +65,44 @@ def share_right(Z: np.ndarray, label: np.ndarray, k: int, folds: int) -> float:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_chosen_k_is_best_in_cross_validation(seed: int) -> None:
-    Z, label = two_clouds(240, 0.8, seed)
+def test_knn_cv_chooses_best_k(seed: int) -> None:
+    Z, label = draw_two_clouds(240, 0.8, seed)
     candidates = (1, 3, 9, 27)
     model = KNN(k="cv", candidates=candidates, folds=4).fit(Z, label)
-    shares = [share_right(Z, label, k, 4) for k in candidates]
+    shares = [cross_validate(Z, label, k, 4) for k in candidates]
     assert model.k_ == candidates[int(np.argmax(shares))]  # the first of equally good ones
     assert max(shares) > min(shares)
 
 
-def test_noise_asks_for_more_neighbours() -> None:
+def test_knn_cv_overlapping_classes_larger_k() -> None:
     rng = np.random.default_rng(4)
     Z = rng.random((600, 2))
     label = (Z * 4).astype(int).sum(axis=1) % 2  # a chessboard
     near = KNN(k="cv").fit(Z, label)
-    far = KNN(k="cv").fit(*two_clouds(600, 0.5, 5))
+    far = KNN(k="cv").fit(*draw_two_clouds(600, 0.5, 5))
     assert near.k_ <= 15 < 31 <= far.k_
 
 
-def test_of_many_rows_some_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    tried = KNN._right
+def test_knn_cv_many_rows_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    count_correct = KNN._count_correct
 
-    def counted(self: KNN, some: np.ndarray, others: np.ndarray, counts: list[int]) -> np.ndarray:
-        asked.append(len(some))
+    def record_size(
+        self: KNN, some: np.ndarray, others: np.ndarray, counts: list[int]
+    ) -> np.ndarray:
+        sizes.append(len(some))
         assert not set(some) & set(others)
-        return tried(self, some, others, counts)
+        return count_correct(self, some, others, counts)
 
-    monkeypatch.setattr(KNN, "_right", counted)
-    monkeypatch.setattr(knn, "_ASKED", 60)
-    KNN(k="cv").fit(*two_clouds(200, 1.0, 6))
-    assert sum(asked) == 60
+    monkeypatch.setattr(KNN, "_count_correct", record_size)
+    monkeypatch.setattr(knn, "_MAX_TEST_ROWS", 60)
+    KNN(k="cv").fit(*draw_two_clouds(200, 1.0, 6))
+    assert sum(sizes) == 60
 
 
-def test_folds_share_out_every_class() -> None:
+def test_assign_folds_each_class_evenly() -> None:
     codes = np.array([0] * 50 + [1] * 7)
-    fold = stratified_folds(codes, 5)
+    fold = assign_folds(codes, 5)
     for code, most in ((0, 10), (1, 2)):
         counts = np.bincount(fold[codes == code], minlength=5)
         assert counts.max() <= most and counts.min() >= most - 1

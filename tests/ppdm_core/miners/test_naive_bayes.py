@@ -1,4 +1,4 @@
-"""Normal columns that are independent within a class; and the network beside it."""
+"""Naive Bayes with normal columns, and the neural network."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ppdm_core.miners.neural_network import NeuralNetwork
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """On such small tables threads only wait for each other."""
+    """Use one thread: more do not pay off on such small tables."""
     with threadpool_limits(limits=1):
         yield
 
 
-def test_by_hand() -> None:
+def test_naive_bayes_by_hand() -> None:
     # Class a: mean 1, variance 1; class b: mean 6, variance 4. Priors 1/2.
     model = NaiveBayes().fit([[0.0], [2.0], [4.0], [8.0]], ["a", "a", "b", "b"])
     ln_a = -0.5 * (3.0 - 1.0) ** 2
@@ -29,7 +29,7 @@ def test_by_hand() -> None:
     assert model.predict_proba([[3.0]])[0].tolist() == pytest.approx([share, 1 - share])
 
 
-def test_same_as_scikit_learn_where_no_floor_is_reached() -> None:
+def test_naive_bayes_no_floor_equals_scikit_learn() -> None:
     rng = np.random.default_rng(1)
     label = rng.choice(3, 200, p=[0.6, 0.3, 0.1])
     Z = rng.standard_normal((200, 4)) * (1 + label[:, None]) + label[:, None]
@@ -37,7 +37,7 @@ def test_same_as_scikit_learn_where_no_floor_is_reached() -> None:
     assert np.allclose(NaiveBayes().fit(Z, label).predict_proba(Z), peer.predict_proba(Z))
 
 
-def test_a_constant_column_within_a_class_does_not_decide_alone() -> None:
+def test_naive_bayes_constant_column_does_not_decide() -> None:
     """As the first attribute of Ionosphere: always 1 in one class, nearly always in the other."""
     rng = np.random.default_rng(2)
     label = np.repeat([0, 1], 100)
@@ -45,11 +45,11 @@ def test_a_constant_column_within_a_class_does_not_decide_alone() -> None:
     Z = np.column_stack([flag, rng.standard_normal(200) + 4 * label, np.full(200, 7.0)])
     model = NaiveBayes().fit(Z, label)
     assert model.predict([[1.0, 4.0, 7.0]]).tolist() == [1]
-    assert model.predict([[1.0, 4.0, 9.0]]).tolist() == [1]  # a column that tells nothing
+    assert model.predict([[1.0, 4.0, 9.0]]).tolist() == [1]  # a column without information
     assert GaussianNB().fit(Z[:, :2], label).predict([[1.0, 4.0]]).tolist() == [0]  # no such floor
 
 
-def test_noise_is_subtracted() -> None:
+def test_naive_bayes_noise_subtracted() -> None:
     """Classes of the same mean and different spread, in noise that hides the difference."""
     rng = np.random.default_rng(3)
     label = rng.integers(0, 2, 20_000)
@@ -62,8 +62,8 @@ def test_noise_is_subtracted() -> None:
     assert NaiveBayes().fit(Z, label).predict([[1.25 * edge]]).tolist() == [0]
 
 
-def test_few_rows_in_much_noise_are_not_overconfident() -> None:
-    """Subtracting more than there is must not leave next to no variance."""
+def test_naive_bayes_few_noisy_rows_not_overconfident() -> None:
+    """Subtracting more than the variance must not leave almost none."""
     rng = np.random.default_rng(4)
     label = np.repeat([0, 1], 10)
     Z = rng.standard_normal((20, 1)) + label[:, None]
@@ -71,7 +71,7 @@ def test_few_rows_in_much_noise_are_not_overconfident() -> None:
     assert share.min() > 0.05
 
 
-def test_the_network_learns_what_no_line_divides() -> None:
+def test_neural_network_xor_learned() -> None:
     rng = np.random.default_rng(5)
     Z = rng.uniform(-1, 1, (400, 2)) * [1.0, 1000.0]
     label = (Z[:, 0] > 0) ^ (Z[:, 1] > 0)

@@ -1,4 +1,4 @@
-"""Classes without their noise."""
+"""Classification by class densities from which the noise is removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.discriminant_analysis import (
 from threadpoolctl import threadpool_limits
 
 from ppdm_core.miners import noise_aware
-from ppdm_core.miners._normal_groups import fitted
+from ppdm_core.miners._normal_groups import fit_groups
 from ppdm_core.miners.noise_aware import NoiseAware
 from ppdm_core.miners.radius_knn import RadiusKNN
 
@@ -25,13 +25,13 @@ SHIFT = np.array([1.0, -0.5])
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """On such small tables threads only wait for each other."""
+    """Use one thread: more do not pay off on such small tables."""
     with threadpool_limits(limits=1):
         yield
 
 
-def released(n: int, share: float, b: float, seed: int) -> tuple[np.ndarray, ...]:
-    """Rows in noise, their classes, and as many clean records with theirs: two normal classes."""
+def draw_release(n: int, share: float, b: float, seed: int) -> tuple[np.ndarray, ...]:
+    """Return noisy rows and labels, and as many clean records and labels, of two classes."""
     rng = np.random.default_rng(seed)
     label = (rng.random(2 * n) < share).astype(int)
     T = rng.multivariate_normal([0.0, 0.0], SPREAD, 2 * n) + SHIFT * label[:, None]
@@ -39,23 +39,25 @@ def released(n: int, share: float, b: float, seed: int) -> tuple[np.ndarray, ...
     return Z, label[:n], T[n:], label[n:]
 
 
-def truth(T: np.ndarray, share: float) -> np.ndarray:
-    """The probability of class 1, from the law itself."""
+def compute_truth(T: np.ndarray, share: float) -> np.ndarray:
+    """Return the probability of class 1, from the true distribution."""
     W = np.linalg.inv(SPREAD)
     odds = np.log(share / (1 - share)) + T @ W @ SHIFT - 0.5 * SHIFT @ W @ SHIFT
     return np.asarray(1 / (1 + np.exp(-odds)))
 
 
-def test_the_probabilities_are_those_without_noise() -> None:
-    Z, label, T, _ = released(20_000, 0.2, 1.5, 1)  # noise variance 4.5, four times the records'
+def test_noise_aware_probabilities_equal_noise_free_truth() -> None:
+    Z, label, T, _ = draw_release(
+        20_000, 0.2, 1.5, 1
+    )  # noise variance 4.5, four times the records'
     model = NoiseAware(noise_variance=[4.5, 4.5], groups=(1,), shrinkage=(0.05,)).fit(Z, label)
-    assert np.abs(model.predict_proba(T)[:, 1] - truth(T, 0.2)).mean() < 0.03
+    assert np.abs(model.predict_proba(T)[:, 1] - compute_truth(T, 0.2)).mean() < 0.03
     blind = NoiseAware(groups=(1,), shrinkage=(0.05,)).fit(Z, label)
-    assert np.abs(blind.predict_proba(T)[:, 1] - truth(T, 0.2)).mean() > 0.08
+    assert np.abs(blind.predict_proba(T)[:, 1] - compute_truth(T, 0.2)).mean() > 0.08
 
 
-def test_equal_priors_are_a_shift_of_the_odds() -> None:
-    Z, label, T, _ = released(3_000, 0.2, 0.5, 2)
+def test_noise_aware_equal_prior_shifts_odds() -> None:
+    Z, label, T, _ = draw_release(3_000, 0.2, 0.5, 2)
     model = NoiseAware(noise_variance=[0.5, 0.5], groups=(1,)).fit(Z, label)
     shares = model.predict_proba(T)
     equal = model.set_params(prior="equal").predict_proba(T)
@@ -65,26 +67,28 @@ def test_equal_priors_are_a_shift_of_the_odds() -> None:
 
 
 @pytest.mark.parametrize("b", [1.0, 2.0])
-def test_it_finds_the_small_class_that_a_ball_loses(b: float) -> None:
+def test_noise_aware_small_class_better_than_radius_knn(b: float) -> None:
     gains = []
     for seed in range(5):
-        Z, label, T, right = released(600, 0.15, b, 10 + seed)
+        Z, label, T, right = draw_release(600, 0.15, b, 10 + seed)
         ours = NoiseAware(noise_variance=[2 * b**2] * 2, prior="equal").fit(Z, label)
         ball = RadiusKNN(mean=4 * b**2, variance=40 * b**4).fit(Z, label)
-        gains.append(balanced(ours.predict(T), right) - balanced(ball.predict(T), right))
+        gains.append(
+            balanced_accuracy(ours.predict(T), right) - balanced_accuracy(ball.predict(T), right)
+        )
     assert np.mean(gains) > 0.1 and np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(5)
 
 
-def balanced(given: np.ndarray, right: np.ndarray) -> float:
+def balanced_accuracy(given: np.ndarray, right: np.ndarray) -> float:
     return float(np.mean([np.mean(given[right == c] == c) for c in np.unique(right)]))
 
 
-def test_without_noise_and_shrinkage_it_is_discriminant_analysis() -> None:
+def test_fit_groups_no_noise_equals_discriminant_analysis() -> None:
     rng = np.random.default_rng(3)
     label = rng.integers(0, 3, 4_000)
     T = rng.standard_normal((4_000, 3)) @ rng.standard_normal((3, 3)) + label[:, None]
-    (linear,) = fitted(T, label, 1, [0.0], 0.0)
-    (own,) = fitted(T, label, 1, [1.0], 0.0)
+    (linear,) = fit_groups(T, label, 1, [0.0], 0.0)
+    (own,) = fit_groups(T, label, 1, [1.0], 0.0)
     tiny = np.array([1e-12])
     for model, peer in (
         (linear, LinearDiscriminantAnalysis()),
@@ -96,11 +100,11 @@ def test_without_noise_and_shrinkage_it_is_discriminant_analysis() -> None:
         assert np.abs(shares - peer.fit(T, label).predict_proba(T[:200])).max() < 0.01
 
 
-def test_densities_with_and_without_noise() -> None:
+def test_ln_densities_with_and_without_noise_equal_scipy() -> None:
     rng = np.random.default_rng(8)
     label = np.repeat([0, 1], [150, 50])
     Z = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 3)) + rng.laplace(0, 0.7, (200, 3))
-    (model,) = fitted(Z, label, 1, [1.0], 1.0)
+    (model,) = fit_groups(Z, label, 1, [1.0], 1.0)
     at = np.array([0.3, 0.8])
     for is_noisy in (False, True):
         found = model.ln_densities(Z[:20], at, is_noisy)
@@ -110,20 +114,20 @@ def test_densities_with_and_without_noise() -> None:
             along = (1 - at[a]) * inside + at[a] * model.typical + (inside + 1) / size
             axes = model.axes[g]
             W = axes @ np.diag(along) @ axes.T + is_noisy * np.eye(3)
-            law = multivariate_normal(Z[label == g].mean(axis=0), W)
-            expected = law.logpdf(Z[:20]) + 1.5 * np.log(2 * np.pi)
+            density = multivariate_normal(Z[label == g].mean(axis=0), W)
+            expected = density.logpdf(Z[:20]) + 1.5 * np.log(2 * np.pi)
             assert np.allclose(found[a, :, g], expected)
 
 
-def test_less_spread_than_noise_leaves_the_sampling_error() -> None:
+def test_fit_groups_spread_below_noise_uses_sampling_error() -> None:
     Z = 0.1 * np.random.default_rng(9).standard_normal((40, 2))
-    (model,) = fitted(Z, np.zeros(40, dtype=int), 1, [0.0], 1.0)
+    (model,) = fit_groups(Z, np.zeros(40, dtype=int), 1, [0.0], 1.0)
     squares = ((Z - Z.mean(axis=0)) ** 2).mean(axis=1)
     assert model.typical == pytest.approx(squares.std() / 40**0.5)
 
 
-def rings(n: int, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """Every class is two clouds, across from each other."""
+def draw_rings(n: int, b: float) -> tuple[np.ndarray, np.ndarray]:
+    """Draw two classes, each of two opposite clouds."""
     rng = np.random.default_rng(4)
     corner = rng.integers(0, 4, n)
     centre = np.array([[2.0, 2.0], [-2.0, 2.0], [-2.0, -2.0], [2.0, -2.0]])[corner]
@@ -131,17 +135,17 @@ def rings(n: int, b: float) -> tuple[np.ndarray, np.ndarray]:
     return Z, corner % 2
 
 
-def test_groups_are_used_where_the_rows_show_them() -> None:
-    clear = NoiseAware(noise_variance=[0.02, 0.02]).fit(*rings(800, 0.1))
+def test_noise_aware_separated_clouds_several_groups() -> None:
+    clear = NoiseAware(noise_variance=[0.02, 0.02]).fit(*draw_rings(800, 0.1))
     assert clear.setting_.groups >= 2
     corners = [[2.0, 2.0], [-2.0, 2.0], [-2.0, -2.0], [2.0, -2.0]]
     assert clear.predict(corners).tolist() == [0, 1, 0, 1]
-    Z, label, _, _ = released(800, 0.5, 1.0, 5)  # one cloud a class
+    Z, label, _, _ = draw_release(800, 0.5, 1.0, 5)  # one cloud for each class
     assert NoiseAware(noise_variance=[2.0, 2.0]).fit(Z, label).setting_.groups == 1
 
 
-def test_units_do_not_matter() -> None:
-    Z, label, T, _ = released(500, 0.3, 1.0, 6)
+def test_noise_aware_other_units_same_probabilities() -> None:
+    Z, label, T, _ = draw_release(500, 0.3, 1.0, 6)
     factor, shift = np.array([1000.0, 0.01]), np.array([5.0, -3.0])
     one = NoiseAware(noise_variance=[2.0, 2.0]).fit(Z, label)
     two = NoiseAware(noise_variance=2.0 * factor**2).fit(Z * factor + shift, label)
@@ -149,8 +153,8 @@ def test_units_do_not_matter() -> None:
     assert np.allclose(one.predict_proba(T), two.predict_proba(T * factor + shift))
 
 
-def test_a_class_of_one_row_and_constant_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise_aware, "_TRIED", 40)
+def test_noise_aware_single_row_class_finite_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise_aware, "_MAX_TRIAL_ROWS", 40)
     rng = np.random.default_rng(7)
     Z = np.column_stack([rng.standard_normal(60), np.full(60, 3.0)])
     label = np.array([2] + [0, 1] * 29 + [1])
@@ -160,9 +164,9 @@ def test_a_class_of_one_row_and_constant_columns(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.slow
-def test_it_beats_both_balls_on_unbalanced_tables(shared_data: Path) -> None:
-    """The claim of docs/mining.md, measured again on six of its tables."""
-    from studies import mining
+def test_noise_aware_unbalanced_tables_better_than_radius_knn(shared_data: Path) -> None:
+    """The claim of docs/mining.md, measured on six of its tables."""
+    from studies import classifier_accuracy as mining
 
     for name in (
         "wdbc",

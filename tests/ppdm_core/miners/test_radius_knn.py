@@ -11,7 +11,7 @@ from sklearn.neighbors import RadiusNeighborsClassifier
 from ppdm_core.miners import radius_knn
 from ppdm_core.miners.radius_knn import RadiusKNN
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from tests.support.tables import fit, release, scaled, table, values
 
@@ -19,30 +19,30 @@ ROWS = [[0.0], [1.0], [3.0], [10.0]]
 LABELS = ["a", "b", "a", "b"]
 
 
-def hand() -> RadiusKNN:
+def make_model() -> RadiusKNN:
     return RadiusKNN(mean=5.0, variance=4.0).fit(ROWS, LABELS)  # squared radius 5 + 2 * 2 = 9
 
 
-def test_votes_by_hand() -> None:
+def test_radius_knn_votes_by_hand() -> None:
     # From 2: squared distances 4, 1, 1, 64; the last is outside.
-    assert hand().predict([[2.0]]).tolist() == ["a"]
-    assert hand().predict_proba([[2.0]])[0].tolist() == pytest.approx([1.25 / 2.25, 1 / 2.25])
+    assert make_model().predict([[2.0]]).tolist() == ["a"]
+    assert make_model().predict_proba([[2.0]])[0].tolist() == pytest.approx([1.25 / 2.25, 1 / 2.25])
     # From -2: 4, 9, 25, 144; a row on the edge is inside.
-    assert hand().predict_proba([[-2.0]])[0].tolist() == pytest.approx([9 / 13, 4 / 13])
+    assert make_model().predict_proba([[-2.0]])[0].tolist() == pytest.approx([9 / 13, 4 / 13])
 
 
-def test_only_exact_matches_vote() -> None:
-    assert hand().predict_proba([[1.0]])[0].tolist() == [0.0, 1.0]
+def test_radius_knn_equal_rows_only_these_vote() -> None:
+    assert make_model().predict_proba([[1.0]])[0].tolist() == [0.0, 1.0]
     both = RadiusKNN(mean=5.0).fit([[0.0], [0.0], [0.0], [0.1]], ["b", "a", "b", "a"])
     assert both.predict_proba([[0.0]])[0].tolist() == pytest.approx([1 / 3, 2 / 3])
 
 
-def test_ties_go_to_the_smallest_label() -> None:
+def test_radius_knn_tie_smallest_label() -> None:
     for labels in (["b", "a"], ["a", "b"]):
         assert RadiusKNN(mean=5.0).fit([[0.0], [2.0]], labels).predict([[1.0]]).tolist() == ["a"]
 
 
-def test_an_empty_ball_asks_the_nearest_and_is_counted() -> None:
+def test_radius_knn_empty_ball_nearest_vote_and_counted() -> None:
     # From 20: squared distances 400, 361, 289, 100; the nearest two are b (100) and a (289).
     queries = [[20.0], [2.0], [-30.0], [1.0]]
     model = RadiusKNN(mean=5.0, variance=4.0, k=2).fit(ROWS, LABELS)
@@ -51,11 +51,13 @@ def test_an_empty_ball_asks_the_nearest_and_is_counted() -> None:
     assert report.answers.tolist() == ["b", "a", "a", "b"]
     assert report.neighbours.tolist() == [0, 3, 0, 3]
     assert report.fallbacks == 2 and report.mean_neighbours == 1.5
-    assert report.majority_rate == 0.5  # both classes are as common: "a" counts as the commonest
+    assert (
+        report.majority_rate == 0.5
+    )  # equally common classes: "a" counts as the most common
 
 
 @pytest.mark.parametrize("mean", [0.0, -1.0])
-def test_no_radius_means_the_nearest_five(mean: float) -> None:
+def test_radius_knn_no_radius_five_nearest_vote(mean: float) -> None:
     rng = np.random.default_rng(1)
     Z, label, Q = rng.standard_normal((40, 2)), rng.integers(0, 3, 40), rng.standard_normal((9, 2))
     report = RadiusKNN(mean=mean).fit(Z, label).report(Q)
@@ -67,8 +69,8 @@ def test_no_radius_means_the_nearest_five(mean: float) -> None:
         assert answer == int(np.argmax(votes))
 
 
-def inverse_squares(distances: np.ndarray) -> np.ndarray:
-    """For balls of different sizes scikit-learn hands over an array of arrays."""
+def compute_inverse_squares(distances: np.ndarray) -> np.ndarray:
+    """Return 1/d^2; scikit-learn passes an array of arrays for balls of different sizes."""
     weights = np.empty(len(distances), dtype=object)
     for i, d in enumerate(distances):
         weights[i] = 1 / d**2
@@ -83,7 +85,7 @@ def inverse_squares(distances: np.ndarray) -> np.ndarray:
     radius=st.floats(0.3, 4.0),
     origin=st.sampled_from([0.0, 50.0]),
 )
-def test_same_votes_as_scikit_learn(
+def test_radius_knn_votes_equal_scikit_learn(
     seed: int, columns: int, classes: int, radius: float, origin: float
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -91,7 +93,9 @@ def test_same_votes_as_scikit_learn(
     label = rng.integers(0, classes, 60)
     Q = origin + rng.standard_normal((20, columns))
     ours = RadiusKNN(mean=radius**2).fit(Z, label)
-    peer = RadiusNeighborsClassifier(radius=radius, weights=inverse_squares, algorithm="kd_tree")
+    peer = RadiusNeighborsClassifier(
+        radius=radius, weights=compute_inverse_squares, algorithm="kd_tree"
+    )
     peer.fit(Z, label)
     inside = ours.report(Q).neighbours > 0
     counts = [len(found) for found in peer.radius_neighbors(Q, return_distance=False)]
@@ -101,7 +105,7 @@ def test_same_votes_as_scikit_learn(
         assert np.allclose(ours.predict_proba(Q[inside]), theirs, rtol=1e-6, atol=1e-9)
 
 
-def test_far_from_the_origin_equal_rows_are_still_equal() -> None:
+def test_radius_knn_far_from_origin_equal_rows_found() -> None:
     rng = np.random.default_rng(2)
     Z = 1e8 + rng.integers(0, 1000, (300, 3)) / 128  # differences are exact in floats
     label = rng.integers(0, 2, 300)
@@ -113,37 +117,39 @@ def test_far_from_the_origin_equal_rows_are_still_equal() -> None:
         assert votes.tolist() == pytest.approx(np.bincount(label, weight) / weight.sum())
 
 
-def test_a_row_is_at_no_distance_from_itself() -> None:
-    """|a|^2 - 2ab + |b|^2 would leave some."""
+def test_radius_knn_query_is_row_distance_zero() -> None:
+    """|a|^2 - 2ab + |b|^2 alone would not be exactly 0."""
     rng = np.random.default_rng(4)
     Z, label = 1000.0 * rng.standard_normal((300, 5)), rng.integers(0, 3, 300)
     votes = RadiusKNN(mean=1e9).fit(Z, label).predict_proba(Z)
     assert np.array_equal(votes, np.eye(3)[label])
 
 
-def test_tiles_do_not_change_the_votes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_radius_knn_other_tiles_same_votes(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     Z, label = rng.standard_normal((500, 4)), rng.integers(0, 3, 500)
     Q = rng.standard_normal((70, 4))
     Q[:10] = Z[:10]
     model = RadiusKNN(mean=2.0).fit(Z, label)
-    whole = model.predict_proba(Q)
-    monkeypatch.setattr(radius_knn, "_QUERIES", 9)
-    monkeypatch.setattr(radius_knn, "_ROWS", 64)
-    assert np.allclose(model.predict_proba(Q), whole, rtol=1e-12)
+    expected = model.predict_proba(Q)
+    monkeypatch.setattr(radius_knn, "_TILE_QUERIES", 9)
+    monkeypatch.setattr(radius_knn, "_TILE_ROWS", 64)
+    assert np.allclose(model.predict_proba(Q), expected, rtol=1e-12)
 
 
-def test_moments_of_noise_alone_by_hand() -> None:
-    public = Public("x", "components", ("p", "q"), law="laplace", scales=np.array([1.0, 2.0]))
+def test_from_public_consistent_moments_by_hand() -> None:
+    public = PublicParameters(
+        "x", "components", ("p", "q"), law="laplace", scales=np.array([1.0, 2.0])
+    )
     model = RadiusKNN.from_public(public, moments="consistent")
     assert (model.mean, model.variance) == (2 * (1 + 4), 20 * (1 + 16))
     assert model.squared_radius == pytest.approx(10 + 2 * 340**0.5)
-    normal = Public("x", "components", ("p",), law="normal", scales=np.array([3.0]))
+    normal = PublicParameters("x", "components", ("p",), law="normal", scales=np.array([3.0]))
     model = RadiusKNN.from_public(normal, moments="consistent", k=7)
     assert (model.mean, model.variance, model.k) == (9.0, 2 * 81.0, 7)
 
 
-def test_the_published_moments_are_equations_12_and_13() -> None:
+def test_from_public_published_moments_equal_equations_12_13() -> None:
     rows = table(400, 6)
     sanitizer = PcaLaplace(components=3, b=0.2, noise_shape="per_component", basis="private")
     fitted = fit(sanitizer, rows)
@@ -162,8 +168,8 @@ def test_the_published_moments_are_equations_12_and_13() -> None:
     assert exact.variance == public.facts["distance_distortion_variance_exact"]
 
 
-def test_without_moments_it_does_not_apply() -> None:
-    public = Public("random_rotation", "rotated", ("p",))
+def test_from_public_no_moments_not_applicable() -> None:
+    public = PublicParameters("random_rotation", "rotated", ("p",))
     for moments in ("paper", "exact", "consistent"):
         with pytest.raises(NotApplicable, match="random_rotation publishes no"):
             RadiusKNN.from_public(public, moments=moments)
