@@ -10,16 +10,16 @@ from tests.contract import cases, checks_metrics
 from tests.contract.checks import check_named_alike
 
 each_key = pytest.mark.parametrize("key", METRICS)
-USEFUL = [key for key, m in METRICS.items() if (m.goal, m.kind) == ("release", "utility")]
-each_of_use = pytest.mark.parametrize("key", USEFUL)
+UTILITY_KEYS = [key for key, m in METRICS.items() if (m.goal, m.kind) == ("release", "utility")]
+each_utility_key = pytest.mark.parametrize("key", UTILITY_KEYS)
 
 
-def test_every_metric_has_a_case():
+def test_metric_cases_complete():
     assert set(cases.METRICS) == set(METRICS)
 
 
 @each_key
-def test_named_alike(key: str):
+def test_metric_class_key_and_case_match(key: str):
     check_named_alike(type(METRICS[key]), key, cases.METRICS)
 
 
@@ -29,54 +29,54 @@ def skip_excused(key: str) -> None:
 
 
 @each_key
-def test_inside_bounds(key: str):
+def test_metric_any_estimate_inside_bounds(key: str):
     skip_excused(key)
     checks_metrics.check_inside_bounds(METRICS[key])
 
 
 @pytest.mark.parametrize(("key", "expected"), cases.METRICS.items(), ids=cases.METRICS)
-def test_extreme_on_a_copy(key: str, expected: float | str | None):
+def test_metric_copy_is_extreme(key: str, expected: float | str | None):
     skip_excused(key)
-    checks_metrics.check_extreme_on_a_copy(METRICS[key], expected)
+    checks_metrics.check_copy_is_extreme(METRICS[key], expected)
 
 
 @each_key
-def test_noise_is_told_from_a_copy(key: str):
+def test_metric_noise_differs_from_copy(key: str):
     skip_excused(key)
-    checks_metrics.check_noise_is_told_from_a_copy(METRICS[key])
+    checks_metrics.check_noise_differs_from_copy(METRICS[key])
 
 
-@each_of_use
-def test_worse_noise_is_worse(key: str):
+@each_utility_key
+def test_metric_more_noise_is_worse(key: str):
     skip_excused(key)
-    checks_metrics.check_worse_noise_is_worse(METRICS[key])
+    checks_metrics.check_more_noise_is_worse(METRICS[key])
 
 
-@each_of_use
-def test_deterministic(key: str):
+@each_utility_key
+def test_metric_same_input_same_result(key: str):
     skip_excused(key)
     checks_metrics.check_deterministic(METRICS[key])
 
 
 @each_key
-def test_nan_is_an_error(key: str):
+def test_metric_nan_refused(key: str):
     skip_excused(key)
-    checks_metrics.check_nan_is_an_error(METRICS[key])
+    checks_metrics.check_nan_refused(METRICS[key])
 
 
 @each_key
-def test_shapes_are_checked(key: str):
+def test_metric_bad_shapes_refused(key: str):
     skip_excused(key)
-    checks_metrics.check_shapes_are_checked(METRICS[key])
+    checks_metrics.check_bad_shapes_refused(METRICS[key])
 
 
 @each_key
-def test_speaks(key: str):
-    checks_metrics.check_speaks(METRICS[key])
+def test_metric_sentence_contains_value(key: str):
+    checks_metrics.check_sentence(METRICS[key])
 
 
 @each_key
-def test_capabilities(key: str):
+def test_metric_capabilities_declared(key: str):
     checks_metrics.check_capabilities(METRICS[key])
 
 
