@@ -15,7 +15,7 @@ from flows.config.release_file import ReleaseFile
 from flows.publish import publish
 from flows.release import build_final_state, report_failure
 from ppdm_core.model.errors import PpdmError
-from tasks.dataset_lock import taking_turns
+from tasks.dataset_lock import hold_dataset
 from tasks.publish.task import tell
 
 
@@ -28,9 +28,9 @@ def decide(file: ReleaseFile, release_id: str) -> State[Any]:
         release_id: For example wdbc-0003.
     """
     try:
-        plan = build_checked_context(file)
-        with taking_turns(plan):
+        context = build_checked_context(file)
+        with hold_dataset(context):
             stage = publish(file, release_id)
-            return build_final_state(stage, tell(plan, release_id))
+            return build_final_state(stage, tell(context, release_id))
     except PpdmError as error:
         raise report_failure(file, error) from None

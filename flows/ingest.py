@@ -10,8 +10,8 @@ from tasks.ingest.task import begin, load_raw, validate
 @flow(name="ingest", flow_run_name="ingest {file.dataset.name}")
 def ingest(file: ReleaseFile, flow_run_id: str) -> str:
     """Source file to validated table; returns the id of the release."""
-    plan = build_context(file)
-    release_id = begin(plan, flow_run_id)
-    load_raw(plan, release_id)
-    validate(plan, release_id)
+    context = build_context(file)
+    release_id = begin(context, flow_run_id)
+    load_raw(context, release_id)
+    validate(context, release_id)
     return release_id

@@ -17,9 +17,9 @@ from flows.ingest import ingest
 from flows.publish import publish
 from flows.sanitize import sanitize
 from ppdm_core.model.errors import BadInput, Defect, PpdmError
-from tasks.audit.attack_process import spare_worker
-from tasks.dataset_lock import StillRunning, taking_turns
-from tasks.defect_report import with_report
+from tasks.audit.attack_process import start_spare_process
+from tasks.dataset_lock import StillRunning, hold_dataset
+from tasks.defect_report import write_defect_report
 from tasks.environment import quiet_environment
 from tasks.notify.prefect_artifacts import show_failure
 from tasks.progress import log_progress, print_served_outcome
@@ -38,15 +38,15 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
         dry_run: Do everything except publishing.
     """
     try:
-        plan = build_checked_context(file)
+        context = build_checked_context(file)
         quiet_environment(file.home())  # for workers that `ppdm` did not start
-        with taking_turns(plan), spare_worker():
+        with hold_dataset(context), start_spare_process():
             release_id = ingest(file, flow_run.id)
             sanitize(file, release_id)
             audit(file, release_id)
             gate(file, release_id, dry_run)
             outcome = publish(file, release_id, dry_run)
-            return build_final_state(outcome, tell(plan, release_id))
+            return build_final_state(outcome, tell(context, release_id))
     except BadInput as error:
         tell_rejected(file.dataset.name, file.sanitizer.method, error)
         return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
@@ -74,7 +74,7 @@ def build_final_state(
 def report_failure(file: ReleaseFile, error: PpdmError) -> PpdmError:
     """Report a failed release in Prefect and on the console of `ppdm serve`; return the error."""
     if isinstance(error, Defect):
-        error = with_report(file.home(), error)
+        error = write_defect_report(file.home(), error)
     print_served_outcome(f"{file.dataset.name} failed. {error}")
     show_failure(file.dataset.name, file.sanitizer.method, error)
     return error

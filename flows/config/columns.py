@@ -1,4 +1,4 @@
-"""The columns of a release file: what each may declare, and what it means."""
+"""The columns of a release file: the keys of each column and their checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from flows.config.errors import nearest
+from flows.config.errors import suggest_name
 from ppdm_core.model.errors import BadInput
 from warehouse.columns import RESERVED, Column
 
@@ -19,12 +19,12 @@ TYPE_REMEDY = 'Declare type = "numeric" with low and high, or type = "categorica
 
 
 class Section(BaseModel):
-    """A part of the release file: unknown keys and wrong types are errors."""
+    """A section of the release file; unknown keys and wrong types are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _bound(value: Any) -> Any:
+def _parse_bound(value: Any) -> Any:
     if value is None or value == "from_data":
         return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -32,14 +32,14 @@ def _bound(value: Any) -> Any:
     return float(value)
 
 
-Bound = Annotated[float | Literal["from_data"] | None, BeforeValidator(_bound)]
+Bound = Annotated[float | Literal["from_data"] | None, BeforeValidator(_parse_bound)]
 
 
 class ColumnSpec(Section):
     """One column of the source."""
 
     role: Literal["identifier", "label", "feature", "exclude"] = Field(
-        description="What the column is: who the record is, the class, a value to release, or none."
+        description="Identifies the record, is the class, is a value to release, or is not used."
     )
     type: Literal["numeric", "categorical"] | None = Field(
         default=None, description="Kind of values of a feature."
@@ -57,7 +57,7 @@ class ColumnSpec(Section):
     missing: Literal["reject", "drop_row", "median", "keep"] | None = Field(
         default=None,
         description="What happens to empty cells; those of a categorical feature may be kept as a "
-        "category of their own.",
+        "separate category.",
     )
 
     @property
@@ -65,8 +65,8 @@ class ColumnSpec(Section):
         return self.role == "label" or self.type == "categorical"
 
 
-class Defaults(Section):
-    """For features that say nothing themselves."""
+class DefaultsSpec(Section):
+    """Settings for features that do not have their own."""
 
     outside: Literal["clamp", "reject"] = Field(
         default="clamp", description="What happens to values outside the bounds."
@@ -76,8 +76,8 @@ class Defaults(Section):
     )
 
 
-def as_column(name: str, spec: ColumnSpec, defaults: Defaults) -> Column:
-    """The column with the defaults applied; they never touch a label or an identifier."""
+def build_column(name: str, spec: ColumnSpec, defaults: DefaultsSpec) -> Column:
+    """Return the column with the defaults applied; they apply to features only."""
     missing, outside = spec.missing, spec.outside
     if spec.role == "feature":
         outside = outside or defaults.outside
@@ -96,73 +96,94 @@ def as_column(name: str, spec: ColumnSpec, defaults: Defaults) -> Column:
 
 
 def check_columns(columns: Mapping[str, ColumnSpec], record_id: str | None) -> None:
+    """Raise BadInput if a column is declared wrongly, or the columns do not fit together."""
     for name, spec in columns.items():
         _check_name(name, columns)
         if spec.role == "label" and spec.type == "numeric":
-            raise _bad(name, "is a label and must be categorical.", 'Declare type = "categorical".')
+            raise _build_error(
+                name, "is a label and must be categorical.", 'Declare type = "categorical".'
+            )
         if spec.role == "feature" and spec.type is None:
-            raise _bad(name, "is a feature without a type.", TYPE_REMEDY)
+            raise _build_error(name, "is a feature without a type.", TYPE_REMEDY)
         if spec.is_categorical:
             _check_categorical(name, spec)
         elif spec.role == "feature":
             _check_numeric(name, spec)
     labels = [name for name, spec in columns.items() if spec.role == "label"]
     if len(labels) > 1:
-        raise _bad(labels[1], "is a second label.", "Declare one label and other roles elsewhere.")
+        raise _build_error(
+            labels[1], "is a second label.", "Declare one label and other roles elsewhere."
+        )
     if not any(spec.role == "feature" for spec in columns.values()):
         raise BadInput("No column is a feature: nothing to release.", remedy=TYPE_REMEDY)
     if record_id is not None:
         _check_record_id(record_id, columns)
 
 
-def _bad(name: str, what: str, remedy: str) -> BadInput:
+def _build_error(name: str, what: str, remedy: str) -> BadInput:
     return BadInput(f"Column '{name}' {what}", column=name, remedy=remedy)
 
 
 def _check_name(name: str, columns: Mapping[str, ColumnSpec]) -> None:
     if name.lower().startswith(RESERVED):
-        raise _bad(name, f"starts with '{RESERVED}', a reserved prefix.", "Rename it.")
+        raise _build_error(name, f"starts with '{RESERVED}', a reserved prefix.", "Rename it.")
     for other in columns:
         if other != name and other.lower() == name.lower():
-            raise _bad(name, f"and column '{other}' differ only in case.", "Rename one of them.")
+            raise _build_error(
+                name, f"and column '{other}' differ only in case.", "Rename one of them."
+            )
 
 
 def _check_numeric(name: str, spec: ColumnSpec) -> None:
     if spec.categories is not None:
-        raise _bad(name, "is numeric and declares categories.", "Remove 'categories'.")
+        raise _build_error(name, "is numeric and declares categories.", "Remove 'categories'.")
     if spec.outside == "drop_row":
-        raise _bad(name, "is numeric and would drop rows.", 'Use outside = "clamp" or "reject".')
+        raise _build_error(
+            name, "is numeric and would drop rows.", 'Use outside = "clamp" or "reject".'
+        )
     if spec.missing == "keep":
-        raise _bad(name, "is numeric and would keep empty cells.", 'Use "median" or "drop_row".')
+        raise _build_error(
+            name, "is numeric and would keep empty cells.", 'Use "median" or "drop_row".'
+        )
     if spec.low is None or spec.high is None:
-        raise _bad(name, "is numeric and lacks 'low' or 'high'.", BOUNDS_REMEDY)
+        raise _build_error(name, "is numeric and lacks 'low' or 'high'.", BOUNDS_REMEDY)
     if isinstance(spec.low, float) and isinstance(spec.high, float):
         if not spec.low < spec.high:
-            raise _bad(
+            raise _build_error(
                 name, f"has low = {spec.low:g} and high = {spec.high:g}.", "Declare low < high."
             )
         if not math.isfinite(spec.high - spec.low):
-            raise _bad(name, "has bounds too far apart for a float.", "Declare narrower bounds.")
+            raise _build_error(
+                name, "has bounds too far apart for a float.", "Declare narrower bounds."
+            )
 
 
 def _check_categorical(name: str, spec: ColumnSpec) -> None:
     if spec.low is not None or spec.high is not None:
-        raise _bad(name, "is categorical and declares 'low' or 'high'.", "Remove them.")
+        raise _build_error(name, "is categorical and declares 'low' or 'high'.", "Remove them.")
     if spec.outside == "clamp":
-        raise _bad(name, "is categorical and has no bounds.", 'Use outside = "drop_row".')
+        raise _build_error(name, "is categorical and has no bounds.", 'Use outside = "drop_row".')
     if spec.missing == "median":
-        raise _bad(name, "is categorical and has no median.", 'Use "reject" or "drop_row".')
+        raise _build_error(name, "is categorical and has no median.", 'Use "reject" or "drop_row".')
     if spec.role == "label" and spec.missing == "keep":
-        raise _bad(name, "is a label and would keep empty cells.", 'Use "reject" or "drop_row".')
+        raise _build_error(
+            name, "is a label and would keep empty cells.", 'Use "reject" or "drop_row".'
+        )
     if not spec.categories:
-        raise _bad(name, "is categorical and lists no categories.", "Declare categories = [...].")
+        raise _build_error(
+            name, "is categorical and lists no categories.", "Declare categories = [...]."
+        )
     seen = set()
     for category in spec.categories:
         if category in seen:
-            raise _bad(name, f"lists the category '{category}' twice.", "Remove one of them.")
+            raise _build_error(
+                name, f"lists the category '{category}' twice.", "Remove one of them."
+            )
         seen.add(category)
     if spec.role == "label" and len(seen) == 1:
-        raise _bad(name, "is a label with one category.", 'List all classes, or role = "exclude".')
+        raise _build_error(
+            name, "is a label with one category.", 'List all classes, or role = "exclude".'
+        )
 
 
 def _check_record_id(record_id: str, columns: Mapping[str, ColumnSpec]) -> None:
@@ -170,9 +191,9 @@ def _check_record_id(record_id: str, columns: Mapping[str, ColumnSpec]) -> None:
         raise BadInput(
             f"The record_id '{record_id}' is not a declared column.",
             column=record_id,
-            remedy=nearest(record_id, columns),
+            remedy=suggest_name(record_id, columns),
         )
     if columns[record_id].role != "identifier":
-        raise _bad(
+        raise _build_error(
             record_id, "is the record_id and must be an identifier.", 'Declare role = "identifier".'
         )

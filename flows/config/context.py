@@ -5,20 +5,21 @@ from __future__ import annotations
 import hashlib
 
 from flows.config.release_file import ReleaseFile, check_names
-from tasks.context import Plan, check_plan
+from tasks.context import ReleaseContext
+from tasks.settings_check import check_settings
 
 
-def build_context(file: ReleaseFile) -> Plan:
+def build_context(file: ReleaseFile) -> ReleaseContext:
     """Return the context that a release file describes."""
-    return Plan(
+    return ReleaseContext(
         folder=file.base,
         file_digest=compute_digest(file),
         home=str(file.home()),
         dataset=file.dataset.name,
         owner=file.dataset.owner,
         audience=file.dataset.audience,
-        source=file.source_ref(),
-        columns=file.column_list(),
+        source=file.build_source(),
+        columns=file.build_columns(),
         method=file.sanitizer.method,
         parameters=file.sanitizer_parameters(),
         policy=file.policy(),
@@ -41,13 +42,14 @@ def compute_digest(file: ReleaseFile) -> str:
     return hashlib.sha256(b"".join([file.digest.encode(), *contents])).hexdigest()
 
 
-def build_checked_context(file: ReleaseFile) -> Plan:
+def build_checked_context(file: ReleaseFile) -> ReleaseContext:
     """Return the context after all checks that need no data; raise BadInput if one fails."""
     from ppdm_core.attacks import ATTACKS
     from ppdm_core.metrics import METRICS
     from ppdm_core.sanitizers import SANITIZERS
 
-    check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
-    plan = build_context(file)
-    check_plan(plan)
-    return plan
+    composites = [name for name, method in SANITIZERS.items() if method.is_composite]
+    check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS, composites=composites)
+    context = build_context(file)
+    check_settings(context)
+    return context

@@ -1,4 +1,4 @@
-"""What is wrong with a release file, in plain words."""
+"""Error messages for a release file, made from the errors of pydantic."""
 
 from __future__ import annotations
 
@@ -12,40 +12,42 @@ from pydantic import BaseModel, ValidationError
 from ppdm_core.model.errors import BadInput
 
 ROLE_REMEDY = 'Declare role = "identifier", "label", "feature" or "exclude".'
-LONGEST_QUOTE = 60
-LONGEST_LIST = 20
+MAX_QUOTE_CHARACTERS = 60
+MAX_SUGGESTIONS = 20
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A remedy: the nearest known word, or all of them."""
+def suggest_name(word: str, known: Iterable[str]) -> str:
+    """Return a remedy that names the most similar known word, or all of them."""
     known = sorted(known)
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    if close:
-        return f"Did you mean '{close[0]}'?"
-    if len(known) > LONGEST_LIST:
+    similar = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if similar:
+        return f"Did you mean '{similar[0]}'?"
+    if len(known) > MAX_SUGGESTIONS:
         return "Check its spelling."
     return "Known: " + ", ".join(f"'{name}'" for name in known) + "."
 
 
-def first_problem(error: ValidationError, models: Mapping[str, type[BaseModel]]) -> BadInput:
-    """The first problem that pydantic found; ``models`` maps "" and each section to its model."""
+def find_first_problem(error: ValidationError, models: Mapping[str, type[BaseModel]]) -> BadInput:
+    """Return the first problem as BadInput; ``models`` maps "" and each section to its model."""
     problems = error.errors(include_url=False, include_context=False)
-    # A mistyped key also makes the right one missing, so unknown keys are told first.
+    # A mistyped key also makes the right one missing, so unknown keys are reported first.
     problem = min(problems, key=lambda each: each["type"] != "extra_forbidden")
     location = [str(part) for part in problem["loc"]]
-    place, keys, column = _place(location)
+    place, keys, column = _find_place(location)
     if problem["type"] == "extra_forbidden":
         model = models[location[0] if len(location) > 1 else ""]
-        remedy = nearest(keys[-1], model.model_fields.keys() - {"base"})
+        remedy = suggest_name(keys[-1], model.model_fields.keys() - {"base"})
         return BadInput(f"Unknown key '{keys[-1]}' in {place}.", column=column, remedy=remedy)
     if problem["type"] == "missing":
-        return _missing(location, place, keys, column)
-    key = f"The '{keys[0]}' key of {place}" if keys else _capital(place)
-    message = f"{key} {_must(problem['msg'])}. Got {_quoted(problem['input'])}."
-    return BadInput(message, column=column, remedy=_meaning(location, keys, models))
+        return _build_missing_error(location, place, keys, column)
+    key = f"The '{keys[0]}' key of {place}" if keys else _capitalize(place)
+    message = f"{key} {_rephrase(problem['msg'])}. Got {_quote(problem['input'])}."
+    return BadInput(message, column=column, remedy=_describe_key(location, keys, models))
 
 
-def _meaning(location: list[str], keys: list[str], models: Mapping[str, type[BaseModel]]) -> str:
+def _describe_key(
+    location: list[str], keys: list[str], models: Mapping[str, type[BaseModel]]
+) -> str:
     model = models.get(location[0] if len(location) > 1 else "")
     field = model.model_fields.get(keys[0]) if model is not None and keys else None
     if field is None or field.description is None:
@@ -53,8 +55,8 @@ def _meaning(location: list[str], keys: list[str], models: Mapping[str, type[Bas
     return f"Its meaning: {field.description}"
 
 
-def _place(location: list[str]) -> tuple[str, list[str], str | None]:
-    """Where the key stands, the key, and the column that is meant."""
+def _find_place(location: list[str]) -> tuple[str, list[str], str | None]:
+    """Return the section of the problem, its keys, and the column if it is about one."""
     if location[0] == "columns" and len(location) > 1:
         return f"column '{location[1]}'", location[2:], location[1]
     if location[0] == "limits" and len(location) > 1:
@@ -64,7 +66,9 @@ def _place(location: list[str]) -> tuple[str, list[str], str | None]:
     return "the release file", location, None
 
 
-def _missing(location: list[str], place: str, keys: list[str], column: str | None) -> BadInput:
+def _build_missing_error(
+    location: list[str], place: str, keys: list[str], column: str | None
+) -> BadInput:
     if column is not None and keys == ["role"]:
         return BadInput(f"Column '{column}' has no role.", column=column, remedy=ROLE_REMEDY)
     if len(location) == 1 and location[0] != "format":
@@ -74,15 +78,15 @@ def _missing(location: list[str], place: str, keys: list[str], column: str | Non
     )
 
 
-def _must(message: str) -> str:
+def _rephrase(message: str) -> str:
     message = re.sub(r"^Value error, ", "", message)
     return re.sub(r"^\w+ should (be|have|match)", r"must \1", message)
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}..."
+    return text if len(text) <= MAX_QUOTE_CHARACTERS else f"{text[:MAX_QUOTE_CHARACTERS]}..."
 
 
-def _capital(place: str) -> str:
+def _capitalize(place: str) -> str:
     return place[0].upper() + place[1:]

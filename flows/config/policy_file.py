@@ -1,4 +1,4 @@
-"""The policy of `ppdm audit`: what the attacker knows, which attacks must have run, the limits."""
+"""The policy file of `ppdm audit`: knowledge of the attacker, required attacks, limits."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from pathlib import Path
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from flows.config.columns import Section
-from flows.config.errors import first_problem
+from flows.config.errors import find_first_problem
 from flows.config.release_file import (
-    AMPLIFICATIONS,
-    LEDGERS,
+    AMPLIFICATION_LIMITS,
+    LEDGER_LIMITS,
+    build_limits,
     check_known,
     check_limit_name,
-    limits_of,
     read_toml,
 )
 from flows.config.sections import AttackerSpec, LimitSpec, Seconds
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Attacker, Effort, Policy
 
-DEFAULT = Path(__file__).with_name("default_policy.toml")
+DEFAULT_POLICY = Path(__file__).with_name("default_policy.toml")
 
 
-class PlayedSpec(Section):
-    """Which attacks must have run before anything passes."""
+class PolicyAuditSpec(Section):
+    """Which attacks must have run before a release passes."""
 
     required: list[str] = Field(default_factory=list, description="Names of the required attacks.")
     effort: Effort = Field(
@@ -37,25 +37,25 @@ class PlayedSpec(Section):
 
 
 class PolicyFile(Section):
-    """What a release of any origin is judged by."""
+    """What judges a release that any tool made."""
 
     attacker: AttackerSpec = Field(
-        default_factory=AttackerSpec, description="What the outsider is assumed to know."
+        default_factory=AttackerSpec, description="What the attacker is assumed to know."
     )
-    audit: PlayedSpec = Field(
-        default_factory=PlayedSpec, description="Which attacks must have run."
+    audit: PolicyAuditSpec = Field(
+        default_factory=PolicyAuditSpec, description="Which attacks must have run."
     )
-    limits: dict[str, LimitSpec] = Field(min_length=1, description="Lines that stewards drew.")
+    limits: dict[str, LimitSpec] = Field(min_length=1, description="The limits that a steward set.")
 
     @model_validator(mode="after")
-    def _has_right_limits(self) -> PolicyFile:
+    def _check_limits(self) -> PolicyFile:
         for name, limit in self.limits.items():
-            if name in AMPLIFICATIONS:
+            if name in AMPLIFICATION_LIMITS:
                 raise BadInput(
                     f"The limit '{name}' cannot be judged: the method behind the files is unknown.",
                     remedy="Remove it.",
                 )
-            if name in LEDGERS:
+            if name in LEDGER_LIMITS:
                 raise BadInput(
                     f"The limit '{name}' cannot be judged: other releases of it are unknown.",
                     remedy="Remove it.",
@@ -64,9 +64,10 @@ class PolicyFile(Section):
         return self
 
     def policy(self) -> Policy:
+        """Return the policy that judges the release."""
         return Policy(
             required=tuple(self.audit.required),
-            limits=limits_of(self.limits),
+            limits=build_limits(self.limits),
             attacker=Attacker(**self.attacker.model_dump()),
             effort=self.audit.effort,
             time_limit=self.audit.time_limit,
@@ -76,20 +77,20 @@ class PolicyFile(Section):
 MODELS: dict[str, type[BaseModel]] = {
     "": PolicyFile,
     "attacker": AttackerSpec,
-    "audit": PlayedSpec,
+    "audit": PolicyAuditSpec,
     "limits": LimitSpec,
 }
 
 
 def load_policy(path: Path | None) -> Policy:
-    """The policy in a file, or else the one that ships."""
-    path = path or DEFAULT
+    """Return the policy in a file, or the default policy."""
+    path = path or DEFAULT_POLICY
     try:
         policy = PolicyFile.model_validate(read_toml(path)).policy()
         check_policy(policy)
         return policy
     except ValidationError as error:
-        problem = first_problem(error, MODELS)
+        problem = find_first_problem(error, MODELS)
     except BadInput as error:
         problem = error
     message = problem.message.replace("release file", "policy file")
@@ -97,10 +98,10 @@ def load_policy(path: Path | None) -> Policy:
 
 
 def check_policy(policy: Policy) -> None:
-    """Every attack and metric that it names must exist, and fit together."""
+    """Raise BadInput if an attack or metric does not exist, or a limit does not fit its metric."""
     from ppdm_core.attacks import ATTACKS
     from ppdm_core.metrics import METRICS
-    from tasks.context import check_limit
+    from tasks.settings_check import check_limit
 
     for name in policy.required:
         check_known("attack", name, ATTACKS)

@@ -1,7 +1,7 @@
 """The release file: one TOML file describes one release.
 
 ``load`` reads it. The model is also the parameter of the flows, so that the Prefect UI shows it
-as a form. Whatever is wrong with it becomes one ``BadInput``.
+as a form. The first problem of a file is raised as ``BadInput``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from flows.config.columns import ColumnSpec, Defaults, Section, as_column, check_columns
-from flows.config.errors import first_problem, nearest
+from flows.config.columns import ColumnSpec, DefaultsSpec, Section, build_column, check_columns
+from flows.config.errors import find_first_problem, suggest_name
 from flows.config.sections import (
     AttackerSpec,
     AuditSpec,
@@ -37,9 +37,13 @@ from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD, Attacker, Limit,
 from ppdm_core.model.verdict import Review
 from warehouse.columns import Column, Source
 
-AMPLIFICATIONS = ("amplification.record", "amplification.attribute", "amplification.component")
-LEDGERS = (LEDGER_RECORD, LEDGER_DRAWS)
-SCORE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){0,2}")  # attack, scenario, metric
+AMPLIFICATION_LIMITS = (
+    "amplification.record",
+    "amplification.attribute",
+    "amplification.component",
+)
+LEDGER_LIMITS = (LEDGER_RECORD, LEDGER_DRAWS)
+SCORE_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){0,2}")  # attack, scenario, metric
 
 
 class ReleaseFile(Section):
@@ -49,24 +53,26 @@ class ReleaseFile(Section):
     dataset: DatasetSpec = Field(description="What is released, by whom, for whom.")
     source: SourceSpec = Field(description="Where the private table is.")
     columns: dict[str, ColumnSpec] = Field(min_length=1, description="Every column of the source.")
-    defaults: Defaults = Field(
-        default_factory=Defaults, description="For features that say nothing themselves."
+    defaults: DefaultsSpec = Field(
+        default_factory=DefaultsSpec, description="For features that do not set these keys."
     )
     sanitizer: SanitizerSpec = Field(
         description="The method, and its parameters as further keys; see `ppdm methods NAME`."
     )
     attacker: AttackerSpec = Field(
-        default_factory=AttackerSpec, description="What the outsider is assumed to know."
+        default_factory=AttackerSpec, description="What the attacker is assumed to know."
     )
     audit: AuditSpec = Field(description="Which attacks must have run.")
-    limits: dict[str, LimitSpec] = Field(min_length=1, description="Lines that stewards drew.")
+    limits: dict[str, LimitSpec] = Field(min_length=1, description="The limits that a steward set.")
     review: ReviewSpec = Field(
-        default_factory=ReviewSpec, description="What it takes to publish what people decide."
+        default_factory=ReviewSpec,
+        description="What a release that people decide about needs to be published.",
     )
     ledger: LedgerSpec = Field(
-        default_factory=LedgerSpec, description="Who is counted together, over all releases."
+        default_factory=LedgerSpec,
+        description="Which audiences are counted together, over all releases.",
     )
-    sink: SinkSpec = Field(default_factory=SinkSpec, description="How the release leaves.")
+    sink: SinkSpec = Field(default_factory=SinkSpec, description="How the release is written.")
     schedule: ScheduleSpec | None = Field(default=None, description="When it is repeated.")
     base: str = Field(
         default=".", description="Folder of the release file; filled in when it is read."
@@ -74,12 +80,12 @@ class ReleaseFile(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_path(cls, given: Any) -> Any:
-        """A deployment may name a file, which is then read anew by every run."""
-        return _content(Path(given)) if isinstance(given, str) else given
+    def _read_path(cls, given: Any) -> Any:
+        """Read the file if a path is given: a deployment may name a file, which each run reads."""
+        return _read_content(Path(given)) if isinstance(given, str) else given
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> ReleaseFile:
+    def _check_consistency(self) -> ReleaseFile:
         check_columns(self.columns, self.dataset.record_id)
         for name, limit in self.limits.items():
             check_limit_name(name, limit)
@@ -90,20 +96,22 @@ class ReleaseFile(Section):
 
     @property
     def digest(self) -> str:
-        """Identity of what is asked for; neither the folder nor the timetable is part of it."""
+        """Identity of the requested release; folder and schedule are not part of it."""
         content = self.model_dump(mode="json", exclude={"base", "schedule"})
         content["columns"] = list(content["columns"].items())  # their order is part of the release
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def column_list(self) -> tuple[Column, ...]:
-        return tuple(as_column(name, spec, self.defaults) for name, spec in self.columns.items())
+    def build_columns(self) -> tuple[Column, ...]:
+        """Return the columns with their defaults applied."""
+        return tuple(build_column(name, spec, self.defaults) for name, spec in self.columns.items())
 
     def resolve(self, path: str) -> Path:
-        """A path of the release file, absolute."""
+        """Return a path of the release file as an absolute path."""
         return Path(os.path.abspath(os.path.join(self.base, path)))
 
-    def source_ref(self) -> Source:
+    def build_source(self) -> Source:
+        """Return the source with an absolute path."""
         given = {"delimiter": self.source.delimiter, "quote": self.source.quote}
         return Source(
             kind=self.source.kind,
@@ -113,9 +121,10 @@ class ReleaseFile(Section):
         )
 
     def policy(self) -> Policy:
+        """Return the policy that judges the release."""
         return Policy(
             required=tuple(self.audit.required),
-            limits=limits_of(self.limits),
+            limits=build_limits(self.limits),
             attacker=Attacker(**self.attacker.model_dump()),
             shadow_draws=self.audit.shadow_draws,
             splits=self.audit.splits,
@@ -127,15 +136,17 @@ class ReleaseFile(Section):
         )
 
     def home(self) -> Path:
-        """Where keys, warehouse and published releases are."""
+        """Return the folder of keys, warehouse and published releases."""
         given = os.environ.get("PPDM_HOME")
         return Path(given).absolute() if given else self.resolve(".ppdm")
 
     def sanitizer_parameters(self) -> dict[str, Any]:
+        """Return a copy of the parameters of the method."""
         return copy.deepcopy(self.sanitizer.model_extra or {})
 
 
-def limits_of(specs: Mapping[str, LimitSpec]) -> dict[str, Limit]:
+def build_limits(specs: Mapping[str, LimitSpec]) -> dict[str, Limit]:
+    """Return the limits of a file as the policy holds them."""
     return {
         name: Limit(
             spec.value, spec.set_by, spec.reason, spec.absolute, tuple(spec.waive), spec.review
@@ -149,7 +160,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "dataset": DatasetSpec,
     "source": SourceSpec,
     "columns": ColumnSpec,
-    "defaults": Defaults,
+    "defaults": DefaultsSpec,
     "attacker": AttackerSpec,
     "audit": AuditSpec,
     "limits": LimitSpec,
@@ -164,15 +175,15 @@ def load(path: str | Path) -> ReleaseFile:
     """Read and check a release file."""
     path = Path(path)
     try:
-        return ReleaseFile.model_validate(_content(path))
+        return ReleaseFile.model_validate(_read_content(path))
     except ValidationError as error:
-        problem = first_problem(error, MODELS)
+        problem = find_first_problem(error, MODELS)
     except BadInput as error:
         problem = error
     raise BadInput(problem.message, file=str(path), column=problem.column, remedy=problem.remedy)
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _read_content(path: Path) -> dict[str, Any]:
     content = read_toml(path)
     if "base" in content:
         raise BadInput("Unknown key 'base' in the release file.", remedy="Remove it.")
@@ -180,6 +191,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; a syntax error names the line, never its text."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -207,13 +219,15 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def check_limit_name(name: str, limit: LimitSpec) -> None:
-    known = {*AMPLIFICATIONS, *LEDGERS}
+    """Raise BadInput if a limit has a malformed name or a waiver that it cannot have."""
+    known = {*AMPLIFICATION_LIMITS, *LEDGER_LIMITS}
     is_unknown = name.startswith(("amplification.", "ledger.")) and name not in known
-    if is_unknown or not SCORE.fullmatch(name):
+    if is_unknown or not SCORE_NAME.fullmatch(name):
         raise BadInput(
-            f"Unknown limit '{name}'.", remedy=nearest(name, {*known, "attack.metric", "metric"})
+            f"Unknown limit '{name}'.",
+            remedy=suggest_name(name, {*known, "attack.metric", "metric"}),
         )
-    if limit.waive and name not in (*AMPLIFICATIONS, LEDGER_RECORD):
+    if limit.waive and name not in (*AMPLIFICATION_LIMITS, LEDGER_RECORD):
         raise BadInput(
             f"Limit '{name}' has a 'waive' key, which only limits on gamma have.",
             remedy="Remove 'waive'.",
@@ -226,20 +240,24 @@ def check_names(
     methods: Collection[str],
     attacks: Collection[str],
     metrics: Collection[str],
+    composites: Collection[str] = (),
 ) -> None:
-    """Every method, attack and metric that the file names must exist."""
+    """Raise BadInput if a method, attack or metric that the file names does not exist.
+
+    ``composites`` are the methods that run other methods.
+    """
     check_known("method", file.sanitizer.method, methods)
     for attack in file.audit.required:
         check_known("attack", attack, attacks)
     for name, limit in file.limits.items():
         for method in limit.waive:
             check_known("method", method, methods)
-            check_waiver(name, method)
-        if name in (*AMPLIFICATIONS, *LEDGERS):
+            check_waiver(name, method, composites)
+        if name in (*AMPLIFICATION_LIMITS, *LEDGER_LIMITS):
             continue
         place, _, metric = name.rpartition(".")
         check_known("metric", metric, metrics)
-        attack = place.partition(".")[0]  # what follows is a scenario of the attack
+        attack = place.partition(".")[0]  # the rest is a scenario of the attack
         if not attack or attack in metrics:  # the release itself is always measured
             continue
         check_known("attack", attack, attacks)
@@ -250,15 +268,16 @@ def check_names(
             )
 
 
-def check_waiver(limit: str, method: str) -> None:
-    """A pipeline may hold anything, so nobody can have looked at what is waived."""
-    if method == "pipeline":
+def check_waiver(limit: str, method: str, composites: Collection[str]) -> None:
+    """Raise BadInput if a waiver names a composite, which may run any method."""
+    if method in composites:
         raise BadInput(
-            f"'waive' of limit '{limit}' names 'pipeline', which says nothing of what is in it.",
-            remedy="Name the method without a bound that the pipeline uses.",
+            f"'waive' of limit '{limit}' names '{method}', which may run any other method.",
+            remedy=f"Name the method without a bound that the {method} uses.",
         )
 
 
 def check_known(kind: str, name: str, known: Collection[str]) -> None:
+    """Raise BadInput with the most similar name if a name is unknown."""
     if name not in known:
-        raise BadInput(f"Unknown {kind} '{name}'.", remedy=nearest(name, known))
+        raise BadInput(f"Unknown {kind} '{name}'.", remedy=suggest_name(name, known))

@@ -1,4 +1,4 @@
-"""The sections of a release file, but for its columns."""
+"""The sections of a release file other than its columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from flows.config.columns import Section
-from flows.config.errors import nearest
+from flows.config.errors import suggest_name
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.verdict import DAY, Review
@@ -20,7 +20,7 @@ DURATION = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h|days?)")
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "day": DAY, "days": DAY}
 
 
-def _seconds(value: Any) -> Any:
+def _parse_seconds(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     match = DURATION.fullmatch(value.strip())
@@ -29,11 +29,11 @@ def _seconds(value: Any) -> Any:
     return float(match[1]) * SECONDS[match[2]]
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds)]
+Seconds = Annotated[float, BeforeValidator(_parse_seconds)]
 
 
 class DatasetSpec(Section):
-    """What is released, by whom, for whom."""
+    """The name, owner and audience of a release."""
 
     name: str = Field(
         pattern=r"^[a-z][a-z0-9_]{0,39}$",
@@ -42,13 +42,16 @@ class DatasetSpec(Section):
     owner: str = Field(min_length=1, description="The author of the release; may not approve it.")
     audience: str = Field(min_length=1, description="Who will receive the release.")
     record_id: str | None = Field(
-        default=None, description="Column that names a record stably; its role is identifier."
+        default=None,
+        description="Column that identifies a record in every delivery; its role is identifier.",
     )
-    keep_raw: int = Field(default=1, ge=1, description="Runs whose private tables are kept.")
+    keep_raw: int = Field(
+        default=1, ge=1, description="Number of runs whose private tables are stored."
+    )
 
 
 class SourceSpec(Section):
-    """Where the private table is."""
+    """The place and format of the private table."""
 
     kind: Literal["csv", "parquet", "duckdb"] = Field(description="Format of the source.")
     path: str = Field(min_length=1, description="File; relative paths start at the release file.")
@@ -61,11 +64,11 @@ class SourceSpec(Section):
     )
 
     @model_validator(mode="after")
-    def _fits_its_kind(self) -> SourceSpec:
+    def _check_keys_of_kind(self) -> SourceSpec:
         if self.kind == "duckdb" and self.table is None:
             raise BadInput("A duckdb source needs a table.", remedy="Add 'table' to [source].")
-        misfits = {"table": "duckdb", "delimiter": "csv", "quote": "csv"}
-        for key, kind in misfits.items():
+        kinds = {"table": "duckdb", "delimiter": "csv", "quote": "csv"}
+        for key, kind in kinds.items():
             if getattr(self, key) is not None and self.kind != kind:
                 raise BadInput(
                     f"The '{key}' key of [source] is for {kind} sources only.",
@@ -74,8 +77,8 @@ class SourceSpec(Section):
         return self
 
 
-def _as_free_text(schema: dict[str, Any]) -> None:
-    """A form would show the named field alone and hide the parameters of the method."""
+def _allow_any_properties(schema: dict[str, Any]) -> None:
+    """Let a form accept any key: it would hide the parameters of the method else."""
     schema.pop("properties", None)
     schema.pop("required", None)
     schema["additionalProperties"] = True
@@ -84,13 +87,13 @@ def _as_free_text(schema: dict[str, Any]) -> None:
 class SanitizerSpec(Section):
     """The method, and its parameters as further keys; see `ppdm methods NAME`."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra=_as_free_text)
+    model_config = ConfigDict(extra="allow", json_schema_extra=_allow_any_properties)
     method: str = Field(description="Name of the sanitizer.")
 
     @model_validator(mode="after")
-    def _has_plain_parameters(self) -> SanitizerSpec:
+    def _check_parameters(self) -> SanitizerSpec:
         for key, value in (self.model_extra or {}).items():
-            if not _is_plain(value):
+            if not _is_plain_value(value):
                 raise BadInput(
                     f"The '{key}' key of [sanitizer] must be a finite number, text, "
                     "true, false, a list or a table of these.",
@@ -99,32 +102,37 @@ class SanitizerSpec(Section):
         return self
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain_value(value: Any) -> bool:
     if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
+        return all(isinstance(key, str) and _is_plain_value(each) for key, each in value.items())
     if isinstance(value, list):
-        return all(_is_plain(each) for each in value)
+        return all(_is_plain_value(each) for each in value)
     return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 class AttackerSpec(Section):
-    """What the outsider is assumed to know."""
+    """What the attacker is assumed to know."""
 
-    known_records: int = Field(default=0, ge=0, description="Records the attacker knows in full.")
+    known_records: int = Field(
+        default=0, ge=0, description="Number of records that the attacker knows completely."
+    )
     sample_share: float = Field(
-        default=0.0, ge=0, lt=1, description="Share of the population the attacker has a sample of."
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Size of the attacker's sample of the population, as a share of it.",
     )
     epsilon: float = Field(
-        default=0.1, gt=0, description="Relative error below which a value counts as breached."
+        default=0.1, gt=0, description="Relative error below which a value counts as recovered."
     )
 
 
 class AuditSpec(Section):
-    """Which attacks must have run before anything is published."""
+    """Which attacks must have run before a release is published."""
 
     required: list[str] = Field(min_length=1, description="Names of the required attacks.")
     shadow_draws: int = Field(
-        default=3, ge=1, le=20, description="Draws that are attacked in place of the published one."
+        default=3, ge=1, le=20, description="Draws that are attacked instead of the published one."
     )
     splits: int = Field(
         default=5, ge=0, le=20, description="Draws of a random half, for attacks on membership."
@@ -135,7 +143,7 @@ class AuditSpec(Section):
     )
     groups: list[str] = Field(
         default_factory=list,
-        description="Categorical columns whose groups of people are looked at apart.",
+        description="Categorical columns whose groups are measured separately.",
     )
     time_limit: Seconds = Field(
         default=600.0, gt=0, description='Seconds for each attack; "10 min" in a file.'
@@ -143,80 +151,83 @@ class AuditSpec(Section):
 
 
 class LimitSpec(Section):
-    """A line that a steward drew."""
+    """A limit that a steward set."""
 
     value: float = Field(description="The limit; its direction comes from the metric.")
-    set_by: str = Field(min_length=1, description="Who set it.")
-    reason: str = Field(min_length=1, description="Why it is there.")
+    set_by: str = Field(min_length=1, description="Person or body that set it.")
+    reason: str = Field(min_length=1, description="Reason for the limit.")
     absolute: bool = Field(
-        default=False, description="On the value itself, not on its excess over the baseline."
+        default=False,
+        description="Limits the value itself instead of its excess over the baseline.",
     )
     waive: list[str] = Field(
         default_factory=list,
-        description="On gamma only: methods without a bound that may pass.",
+        description="For limits on gamma: methods without a bound that may pass.",
     )
     review: float | None = Field(
-        default=None, description="On the way to 'value': from here on people decide."
+        default=None, description="Stricter than 'value': between the two, people decide."
     )
 
 
 class ReviewSpec(Section):
-    """What it takes to publish a release that the gate leaves to people."""
+    """What a release that the gate leaves to people needs to be published."""
 
     approvals: int = Field(
         default=Review.approvals,
         ge=1,
         le=10,
-        description="How many people must approve it; none of them its author.",
+        description="Number of approvals; the author's does not count.",
     )
     lapses_after: Seconds = Field(
         default=Review.lapses_after,
         gt=0,
-        description='After so many seconds an approval no longer counts; "14 days" in a file.',
+        description='Seconds after which an approval no longer counts; "14 days" in a file.',
     )
 
 
 class LedgerSpec(Section):
-    """Who is counted together, over all releases of the dataset."""
+    """Which audiences are counted together, over all releases of the dataset."""
 
     collusion_waiver: str = Field(
         default="",
-        description="Who vouches that audiences never put their releases together, and why; "
-        "then each audience has an account of its own.",
+        description="Who guarantees that audiences never combine their releases, and why; "
+        "then each audience has a separate account.",
     )
 
 
 class SinkSpec(Section):
-    """How the release leaves."""
+    """How the release is written."""
 
     kind: Literal["parquet"] = Field(default="parquet", description="Format of the release.")
 
 
 @dataclass(frozen=True)
 class CronField:
+    """One of the five fields of a cron expression."""
+
     name: str
     low: int
     high: int
-    words: str = ""  # the first one stands for ``low``
+    words: str = ""  # names of the numbers, starting at ``low``
 
-    def numbers(self, text: str) -> set[int] | None:
-        """What the field stands for; None if it cannot be read."""
-        parts = [self._part(part) for part in text.split(",")]
+    def parse(self, text: str) -> set[int] | None:
+        """Return the numbers that a text matches, or None if it is not valid."""
+        parts = [self._parse_part(part) for part in text.split(",")]
         return None if None in parts else set().union(*(part or () for part in parts))
 
-    def _part(self, part: str) -> range | None:
+    def _parse_part(self, part: str) -> range | None:
         span, slash, step = part.partition("/")
         if slash and not (step.isdecimal() and int(step) > 0):
             return None
         if span == "*":
             return range(self.low, self.high + 1, int(step or 1))
-        ends = [self._number(word) for word in span.split("-")]
+        ends = [self._parse_number(word) for word in span.split("-")]
         if len(ends) > 2 or ends[0] is None or ends[-1] is None or ends[0] > ends[-1]:
             return None
         last = self.high if slash and len(ends) == 1 else ends[-1]
         return range(ends[0], last + 1, int(step or 1))
 
-    def _number(self, word: str) -> int | None:
+    def _parse_number(self, word: str) -> int | None:
         words = self.words.split()
         if word in words:
             return self.low + words.index(word)
@@ -224,7 +235,7 @@ class CronField:
         return int(word) if is_known else None
 
 
-CRON = (
+CRON_FIELDS = (
     CronField("minute", 0, 59),
     CronField("hour", 0, 23),
     CronField("day", 1, 31),
@@ -233,7 +244,7 @@ CRON = (
 )
 
 
-LONGEST_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+MAX_DAYS_OF_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class ScheduleSpec(Section):
@@ -243,31 +254,31 @@ class ScheduleSpec(Section):
     timezone: str = Field(default="UTC", description="Name of a time zone, e.g. Europe/Berlin.")
 
     @model_validator(mode="after")
-    def _has_a_time(self) -> ScheduleSpec:
+    def _check_cron(self) -> ScheduleSpec:
         texts = self.cron.lower().split()
-        found = [field.numbers(text) for text, field in zip(texts, CRON, strict=True)]
-        for text, field, numbers in zip(texts, CRON, found, strict=True):
+        found = [field.parse(text) for text, field in zip(texts, CRON_FIELDS, strict=True)]
+        for text, field, numbers in zip(texts, CRON_FIELDS, found, strict=True):
             if numbers is None:
                 raise BadInput(
-                    f"The {field.name} '{text}' of 'cron' in [schedule] cannot be read.",
+                    f"The {field.name} '{text}' of 'cron' in [schedule] is not valid.",
                     remedy=f"Use *, or numbers from {field.low} to {field.high}, "
                     "as in 5, 1-5, 1,15 or */10.",
                 )
         days, months = found[2] or set(), found[3] or set()
-        if texts[4] == "*" and min(days) > max(LONGEST_MONTHS[month - 1] for month in months):
+        if texts[4] == "*" and min(days) > max(MAX_DAYS_OF_MONTH[month - 1] for month in months):
             raise BadInput(
-                "The day of 'cron' in [schedule] never comes in that month.",
+                "The day of 'cron' in [schedule] does not exist in that month.",
                 remedy="Choose another day or month.",
             )
         return self
 
     @model_validator(mode="after")
-    def _knows_the_timezone(self) -> ScheduleSpec:
+    def _check_timezone(self) -> ScheduleSpec:
         try:
             zoneinfo.ZoneInfo(self.timezone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
             raise BadInput(
                 f"Unknown time zone '{self.timezone}' in [schedule].",
-                remedy=nearest(self.timezone, zoneinfo.available_timezones() | {"UTC"}),
+                remedy=suggest_name(self.timezone, zoneinfo.available_timezones() | {"UTC"}),
             ) from None
         return self

@@ -180,7 +180,8 @@ def format_heading(files: AuditedFiles, case: TableComparison) -> Iterator[str]:
     if case.control_overlap == 1:
         yield "1 row of the control is a row of the original, and was left out."
     elif case.control_overlap:
-        yield f"{case.control_overlap:,} rows of the control are rows of the original, and were left out."
+        count = f"{case.control_overlap:,}"
+        yield f"{count} rows of the control are rows of the original, and were left out."
 
 
 def choose_scores(scores: tuple[Score, ...], findings: tuple[Finding, ...]) -> list[Score]:

@@ -15,8 +15,8 @@ def check_release_file(path: Path) -> CommandResult:
     """Check a release file and its source; return the counts and the smallest possible limits."""
     from tasks.ingest.source_check import check_source
 
-    _, plan = read_release_file(path)
-    stop_orphaned_server(Path(plan.home))
+    _, context = read_release_file(path)
+    stop_orphaned_server(Path(context.home))
     with show_progress():
-        facts = check_source(plan)
-    return CommandResult(format_check(path, plan, facts), {"file": str(path), **facts})
+        facts = check_source(context)
+    return CommandResult(format_check(path, context, facts), {"file": str(path), **facts})

@@ -13,7 +13,7 @@ from warehouse.stages import Stage
 
 if TYPE_CHECKING:
     from ppdm_core.model.score import Score
-    from tasks.context import Plan
+    from tasks.context import ReleaseContext
     from tasks.release_summary import Summary
     from warehouse.database import Run
 
@@ -192,14 +192,14 @@ def format_runs(runs: Sequence[Run]) -> str:
     )
 
 
-def format_check(path: Path, plan: Plan, facts: Mapping[str, Any]) -> str:
+def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) -> str:
     """Return what `ppdm check` found: counts, limits that are too small, unstable columns."""
     lines = [
-        f"{path.name} and {Path(plan.source.path).name} are fine: {facts['rows']:,} records, "
-        f"{facts['checks']} checks, method {plan.method}."
+        f"{path.name} and {Path(context.source.path).name} are fine: {facts['rows']:,} records, "
+        f"{facts['checks']} checks, method {context.method}."
     ]
     for name, smallest in facts["smallest_limits"].items():
-        limit = plan.policy.limits[name]
+        limit = context.policy.limits[name]
         too_small = (
             " Its limit is smaller: no release can keep it." if limit.value < smallest else ""
         )

@@ -22,8 +22,8 @@ from ppdm.services.prefect_server import use_prefect_server
 from ppdm_core.model.errors import BadInput
 from tasks.environment import quiet_environment
 from tasks.progress import log_progress
-from warehouse.approvals import Choice, kept_file
-from warehouse.runs import must_find
+from warehouse.approvals import Choice, find_pending_file
+from warehouse.database import get_run
 
 if TYPE_CHECKING:
     from prefect import State
@@ -61,8 +61,8 @@ def read_stored_file(store: Store, release_id: str) -> ReleaseFile:
     from tasks.judge.decision import check_waiting
 
     with store.transaction(release_id) as db:
-        check_waiting(must_find(db, release_id))
-        stored = kept_file(db, release_id)
+        check_waiting(get_run(db, release_id))
+        stored = find_pending_file(db, release_id)
     if stored is None:
         raise BadInput(
             f"No release file is stored for {release_id}.", remedy="Run the release again."

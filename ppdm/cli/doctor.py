@@ -121,26 +121,32 @@ def check_warehouse(home: Home) -> Iterator[Remark]:
 
 def check_keys(store: Store) -> Iterator[Remark]:
     """Yield for each key whether it is present and backed up."""
-    from tasks.keys import HOME, check_key, is_backed_up, key_file
+    from warehouse.integrity.dataset_key import (
+        check_key,
+        find_dataset_key,
+        find_home_key,
+        is_backed_up,
+    )
     from warehouse.runs import list_datasets
 
     with store.transaction("doctor") as db:
         datasets = list_datasets(db)
-    for dataset in (HOME, *datasets):
-        name = dataset or "of the home"
-        if key_file(store, dataset).known is None:
+    files = [find_home_key(store), *(find_dataset_key(store, dataset) for dataset in datasets)]
+    for file in files:
+        name = file.dataset or "of the home"
+        if file.known is None:
             yield Remark("key", f"{name}: none yet; the first release creates it")
             continue
         try:
-            check_key(store, dataset)
+            check_key(file)
         except BadInput as problem:
             yield Remark("key", problem.message, problem.remedy)
             continue
-        if is_backed_up(store, dataset):
+        if is_backed_up(store, file):
             yield Remark("key", f"{name}: present, and backed up once")
         else:
             text = f"{name}: present, never backed up; without it no release can follow."
-            command = " ".join(filter(None, ("ppdm key backup", dataset, "--out FILE")))
+            command = " ".join(filter(None, ("ppdm key backup", file.dataset, "--out FILE")))
             yield Remark("key", text, f"{command}{format_home_option(store.home.root)}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.config.draft.text import ROLES, toml_string
+from flows.config.draft.text import ROLES, format_toml_string
 from ppdm.cli.console import WIDTH, shorten_path
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def list_decisions(draft: Draft) -> list[str]:
         'Bounds of the features: they are "from_data", a weaker promise. Put numbers from general '
         "knowledge."
     )
-    if any(each.column.missing == "median" for each in draft.of("feature")):
+    if any(each.column.missing == "median" for each in draft.select("feature")):
         found.append('Empty cells: missing = "median" fills them, "drop_row" drops their rows.')
-    if draft.of("exclude"):
+    if draft.select("exclude"):
         found.append("Excluded columns: is something lost that could be derived as a number?")
     found.append("The limits: they are suggestions; put your own, with who set them and why.")
     found.append("How often it is repeated: [schedule].")
@@ -64,7 +64,7 @@ def format_draft(out: Path, draft: Draft, decisions: Sequence[str]) -> str:
     """Return the columns of each role, the decisions, and the next command."""
     lines = [f"Drafted {shorten_path(out)}. It holds no number of the table."]
     for role in ROLES:
-        lines += wrap_marked(f"{role:<10}", ", ".join(shorten_names(draft.of(role))) or "none")
+        lines += wrap_marked(f"{role:<10}", ", ".join(shorten_names(draft.select(role))) or "none")
     lines.append("To decide:")
     for number, text in enumerate(decisions, start=1):
         lines += wrap_marked(f"{number}.", text)
@@ -95,4 +95,4 @@ def wrap_marked(mark: str, text: str) -> list[str]:
 
 def format_name(name: str) -> str:
     """Return a name on one line, quoted if it has characters that cannot be printed."""
-    return name if name.isprintable() else toml_string(name)
+    return name if name.isprintable() else format_toml_string(name)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ppdm.cli.console import format_decide_command, format_outcome, format_show_command
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import Defect, MachineTrouble, PpdmError, Refused, Undecided
-from tasks.defect_report import with_report
+from tasks.defect_report import write_defect_report
 from tasks.progress import log_progress
-from tasks.redaction import Shield
+from tasks.redaction import Redaction
 from warehouse.stages import Stage
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def write_defect_reports(home: Path) -> Iterator[None]:
     """Write a report into the home if a defect is raised inside."""
     try:
-        with Shield():
+        with Redaction():
             yield
     except Defect as defect:
-        raise with_report(home, defect) from None
+        raise write_defect_report(home, defect) from None
 
 
 def preload_imports() -> None:

@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from flows.config.draft.text import Heading, release_text
+from flows.config.draft.text import Heading, format_release_file
 from ppdm.cli.draft_summary import format_draft, list_decisions
 from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
@@ -33,7 +33,7 @@ def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
         source=found,
         path=choose_path(out, found.path),
     )
-    write_new(out, release_text(draft, heading), found)
+    write_new(out, format_release_file(draft, heading), found)
     decisions = list_decisions(draft)
     columns = [
         {"name": each.name, "role": each.column.role, "why": each.why} for each in draft.columns

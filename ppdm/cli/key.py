@@ -11,9 +11,11 @@ from ppdm.cli.result import CommandResult
 
 def back_up_key(dataset: str, out: Path, home: Path | None) -> CommandResult:
     """Write the key of a dataset, or of the home if ``dataset`` is empty, to a new file."""
-    from tasks.keys import backup_key
+    from warehouse.integrity.dataset_key import backup_key, find_dataset_key, find_home_key
 
-    fingerprint = backup_key(open_home(home), dataset, out)
+    store = open_home(home)
+    file = find_dataset_key(store, dataset) if dataset else find_home_key(store)
+    fingerprint = backup_key(store, file, out)
     name = dataset or "this home"
     text = f"The key of {name} ({fingerprint}) is in {out}. Store that file on another machine."
     return CommandResult(text, {"dataset": dataset, "fingerprint": fingerprint})
@@ -21,21 +23,21 @@ def back_up_key(dataset: str, out: Path, home: Path | None) -> CommandResult:
 
 def restore_key_backup(file: Path, home: Path | None) -> CommandResult:
     """Restore a key from the file that a backup wrote."""
-    from tasks.keys import restore_key
+    from warehouse.integrity.dataset_key import restore_key
 
-    dataset = restore_key(open_home(home), file)
+    dataset = restore_key(open_home(home), file).dataset
     return CommandResult(f"The key of {dataset or 'this home'} is restored.", {"dataset": dataset})
 
 
 def export_public_key(out: Path, home: Path | None) -> CommandResult:
     """Write the public key that verifies the signatures of this home to a new file."""
-    from tasks.keys import public_key
     from warehouse.home import machine_errors
+    from warehouse.integrity import dataset_key
     from warehouse.publishing.manifest import key_fingerprint, read_public_key
 
     store = open_home(home)
     check_new_file(out)
-    pem = public_key(store)
+    pem = dataset_key.export_public_key(store)
     with machine_errors(out.parent):
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         with os.fdopen(descriptor, "wb") as file:

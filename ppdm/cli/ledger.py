@@ -24,7 +24,7 @@ MAX_LINES = 60
 
 def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandResult:
     """Return the balances and entries of a dataset; draw them to ``plot`` if it is given."""
-    from warehouse.ledger.entries import entries
+    from warehouse.ledger.entries import read_entries
     from warehouse.runs import list_datasets
 
     store = open_home(home)
@@ -32,12 +32,14 @@ def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandRe
         check_new_file(plot)
     with store.transaction(f"ledger of {dataset}") as db:
         known = list_datasets(db)
-        found = [entry_as_dict(entry) for entry in entries(db, dataset)]
+        found = [entry_as_dict(entry) for entry in read_entries(db, dataset)]
         accounts = [compute_account(db, entry) for entry in find_latest(found)]
     if dataset not in known:
-        from flows.config.errors import nearest
+        from flows.config.errors import suggest_name
 
-        raise BadInput(f"There is no dataset '{dataset}' here.", remedy=nearest(dataset, known))
+        raise BadInput(
+            f"There is no dataset '{dataset}' here.", remedy=suggest_name(dataset, known)
+        )
     payload = {"dataset": dataset, "accounts": accounts, "entries": found}
     if plot is not None and found:
         from ppdm.cli.ledger_plot import draw_ledger
@@ -76,15 +78,15 @@ def find_latest(found: Sequence[Entry]) -> list[Entry]:
 
 def compute_account(db: duckdb.DuckDBPyConnection, entry: Entry) -> Entry:
     """Return what is spent and left, under the limits of the last judged release."""
-    from warehouse.ledger.balance import Terms, sums
+    from warehouse.ledger.balance import LedgerScope, compute_totals
 
     terms, limits = entry["terms"], entry["terms"]["limits"]
     dataset = entry["release_id"].rpartition("-")[0]
     is_shared = not terms["collusion_waiver"]
-    scope = Terms(
+    scope = LedgerScope(
         dataset, entry["audience"], "", is_shared=is_shared, waived=tuple(terms["waived"])
     )
-    now = sums(db, scope)
+    now = compute_totals(db, scope)
     limit, most = limits.get(LEDGER_RECORD), limits.get(LEDGER_DRAWS)
     ln_limit = math.inf if limit is None else math.log(limit)
     left = max(0.0, ln_limit - now.spent) if math.isfinite(now.spent) else 0.0
@@ -103,9 +105,9 @@ def compute_account(db: duckdb.DuckDBPyConnection, entry: Entry) -> Entry:
 
 def count_releases_left(left: float, asked: float | None) -> int | None:
     """Return how many releases like the last one fit; None if there is no bound."""
-    from ppdm_core.gates.ledger import ROUNDING
+    from ppdm_core.gates.ledger import ROUNDING_MARGIN
 
-    return math.floor((left + ROUNDING) / asked) if asked and math.isfinite(left) else None
+    return math.floor((left + ROUNDING_MARGIN) / asked) if asked and math.isfinite(left) else None
 
 
 def format_ln_gamma(ln_gamma: float | None) -> str:

@@ -1,7 +1,7 @@
-"""`ppdm methods`: what the registries hold, in words.
+"""`ppdm methods`: describe what the registries hold.
 
-Everything comes from the registered classes and their docstrings; nothing is listed here by hand.
-Each thing is first described as data (for `--json`), and the text is made of that.
+Everything comes from the registered classes and their docstrings. Each entry is first built as
+data (for `--json`), and the text is formatted from that.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ppdm.cli.console import WIDTH
 from ppdm.cli.result import CommandResult
 from ppdm_core.attacks import ATTACKS, describe_needs
 from ppdm_core.gates import GATES
-from ppdm_core.gates.required_audits import GOALS
-from ppdm_core.gates.score_limits import in_words
+from ppdm_core.gates.required_audits import GOAL_NAMES
+from ppdm_core.gates.score_limits import format_limit
 from ppdm_core.metrics import CLASSIFIERS, METRICS, Metric
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Limit
@@ -37,86 +37,94 @@ _PARAMETER = re.compile(r"^``(\w+)``:\s*", flags=re.MULTILINE)
 def describe_methods(name: str | None) -> CommandResult:
     """Return a short entry for everything that is registered, or one complete entry."""
     if name is None:
-        entries = {kind: [tell(key) for key in registry] for kind, registry, tell in registries()}
-        payload = {kind: [shortened(entry) for entry in told] for kind, told in entries.items()}
-        return CommandResult("\n".join(overview(payload)), payload)
-    for _, registry, tell in registries():
+        payload = {
+            kind: [shorten_entry(build_entry(key)) for key in registry]
+            for kind, registry, build_entry in list_registries()
+        }
+        return CommandResult("\n".join(format_overview(payload)), payload)
+    for _, registry, build_entry in list_registries():
         if name in registry:
-            entry = tell(name)
-            return CommandResult("\n".join(page(entry)), entry)
-    from flows.config.errors import nearest
+            entry = build_entry(name)
+            return CommandResult("\n".join(format_page(entry)), entry)
+    from flows.config.errors import suggest_name
 
-    known = [key for _, registry, _ in registries() for key in registry]
-    raise BadInput(f"Nothing is called '{name}'.", remedy=nearest(name, known))
-
-
-def registries() -> Iterator[tuple[str, Mapping[str, Any], Callable[[str], Entry]]]:
-    yield "sanitizers", SANITIZERS, sanitizer_entry
-    yield "attacks", ATTACKS, attack_entry
-    yield "metrics", METRICS, metric_entry
-    yield "gates", GATES, gate_entry
+    known = [key for _, registry, _ in list_registries() for key in registry]
+    raise BadInput(f"Nothing is called '{name}'.", remedy=suggest_name(name, known))
 
 
-def sections(cls: type) -> dict[str, str]:
-    """The docstring of a class by its titles; what stands before the first has the title ""."""
+def list_registries() -> Iterator[tuple[str, Mapping[str, Any], Callable[[str], Entry]]]:
+    """Yield the title of each registry, the registry, and the function that builds an entry."""
+    yield "sanitizers", SANITIZERS, build_sanitizer_entry
+    yield "attacks", ATTACKS, build_attack_entry
+    yield "metrics", METRICS, build_metric_entry
+    yield "gates", GATES, build_gate_entry
+
+
+def split_docstring(cls: type) -> dict[str, str]:
+    """Return the parts of a class docstring by title; the part before the first title has ""."""
     before, *titled = _TITLE.split(inspect.cleandoc(cls.__doc__ or ""))
     return {"": before, **dict(zip(titled[::2], titled[1::2], strict=True))}
 
 
-def meanings(cls: type[Sanitizer]) -> dict[str, str]:
-    """What each parameter means, from the class and those it derives from."""
+def read_parameter_meanings(cls: type[Sanitizer]) -> dict[str, str]:
+    """Return the meaning of each parameter, from the class and its base classes."""
     found: dict[str, str] = {}
     for owner in reversed(cls.__mro__):
-        _, *named = _PARAMETER.split(sections(owner).get("Parameters", ""))
-        found |= dict(zip(named[::2], map(plain, named[1::2]), strict=True))
+        _, *named = _PARAMETER.split(split_docstring(owner).get("Parameters", ""))
+        found |= dict(zip(named[::2], map(join_lines, named[1::2]), strict=True))
     return found
 
 
-def plain(text: str) -> str:
+def join_lines(text: str) -> str:
+    """Return a text on one line, with single backticks."""
     return " ".join(text.replace("``", "`").split())
 
 
-def paragraphs(text: str) -> list[str]:
-    return [plain(part) for part in re.split(r"\n\s*\n", text.strip())]
+def split_paragraphs(text: str) -> list[str]:
+    """Return the paragraphs of a text, each on one line."""
+    return [join_lines(part) for part in re.split(r"\n\s*\n", text.strip())]
 
 
-def sanitizer_entry(name: str) -> Entry:
+def build_sanitizer_entry(name: str) -> Entry:
     cls = SANITIZERS[name]
-    told = sections(cls)
+    parts = split_docstring(cls)
     return {
         "kind": "sanitizer",
         "name": name,
-        "what": paragraphs(told[""]),
+        "what": split_paragraphs(parts[""]),
         "takes": [f"{kind} features" for kind in sorted(cls.accepts)],
-        "guarantee": plain(told.get("Guarantee", "")),
-        "broken_by": plain(told.get("Broken by", "")),
-        "public": plain(told.get("Public", "")),
-        "references": plain(told.get("References", "")),
-        "parameters": parameters(cls),
+        "guarantee": join_lines(parts.get("Guarantee", "")),
+        "broken_by": join_lines(parts.get("Broken by", "")),
+        "public": join_lines(parts.get("Public", "")),
+        "references": join_lines(parts.get("References", "")),
+        "parameters": list_parameters(cls),
         "example": {"method": name, **cls.example},
     }
 
 
-def parameters(cls: type[Sanitizer]) -> list[Entry]:
-    """Those of the method first, then those that all methods have."""
+def list_parameters(cls: type[Sanitizer]) -> list[Entry]:
+    """Return the parameters of the method, then those that all methods have."""
     shared = {field.name for field in fields(Sanitizer)}
-    meaning = meanings(cls)
+    meanings = read_parameter_meanings(cls)
 
-    def told(field: Field[Any]) -> Entry:
+    def describe_parameter(field: Field[Any]) -> Entry:
         required = field.default is MISSING
         return {
             "name": field.name,
             "required": required,
             "default": None if required else field.default,
-            "meaning": meaning.get(field.name, ""),
+            "meaning": meanings.get(field.name, ""),
         }
 
-    return [told(each) for each in sorted(fields(cls), key=lambda each: each.name in shared)]
+    return [
+        describe_parameter(each)
+        for each in sorted(fields(cls), key=lambda each: each.name in shared)
+    ]
 
 
-def attack_entry(name: str) -> Entry:
+def build_attack_entry(name: str) -> Entry:
     attack = ATTACKS[name]
-    told = sections(type(attack))
+    parts = split_docstring(type(attack))
     metrics = [metric for metric in METRICS.values() if metric.goal == attack.goal]
     return {
         "kind": "attack",
@@ -124,21 +132,21 @@ def attack_entry(name: str) -> Entry:
         "goal": attack.goal,
         "story": attack.story.format(k="some"),
         "needs": describe_needs(attack),
-        "what": paragraphs(told[""])[1:],  # the first is the story again
-        "breaks": [key for key, cls in SANITIZERS.items() if is_broken(cls, name)],
-        "references": plain(told.get("References", "")),
+        "what": split_paragraphs(parts[""])[1:],  # the first is the story again
+        "breaks": [key for key, cls in SANITIZERS.items() if is_broken_by(cls, name)],
+        "references": join_lines(parts.get("References", "")),
         "measured_by": [metric.name for metric in metrics],
-        "limits": [limit_on(f"{name}.{metric.name}", metric) for metric in metrics],
+        "limits": [build_limit(f"{name}.{metric.name}", metric) for metric in metrics],
     }
 
 
-def is_broken(cls: type[Sanitizer], attack: str) -> bool:
-    return f"``{attack}``" in sections(cls).get("Broken by", "")
+def is_broken_by(cls: type[Sanitizer], attack: str) -> bool:
+    return f"``{attack}``" in split_docstring(cls).get("Broken by", "")
 
 
-def metric_entry(name: str) -> Entry:
+def build_metric_entry(name: str) -> Entry:
     metric = METRICS[name]
-    told = sections(type(metric))
+    parts = split_docstring(type(metric))
     low, high = (bound if math.isfinite(bound) else None for bound in metric.bounds)
     attacks = [key for key, attack in ATTACKS.items() if attack.goal == metric.goal]
     if metric.goal == "change":
@@ -151,28 +159,28 @@ def metric_entry(name: str) -> Entry:
         "better": metric.better,
         "range": [low, high],
         "measures": metric.describe,
-        "what": paragraphs(told[""]),
-        "references": plain(told.get("References", "")),
+        "what": split_paragraphs(parts[""]),
+        "references": join_lines(parts.get("References", "")),
         "measured_on": ["the release itself"] if metric.goal == "release" else attacks,
-        "limits": [limit_on(key, metric) for key in keys] if metric.gateable else [],
+        "limits": [build_limit(key, metric) for key in keys] if metric.gateable else [],
     }
 
 
-def limit_on(key: str, metric: Metric) -> Entry:
-    """A line for [limits] that is accepted as it stands, and what it demands."""
+def build_limit(key: str, metric: Metric) -> Entry:
+    """Return a line for [limits] that is accepted unchanged, and what it demands."""
     absolute = metric.kind == "utility"
     limit = Limit(0.5 if absolute else 0.05, "who", "why", absolute)
     line: Entry = {"value": limit.value, **({"absolute": True} if absolute else {})}
     line |= {"set_by": limit.set_by, "reason": limit.reason}
-    return {"key": key, "limit": line, "demands": in_words(metric, limit)}
+    return {"key": key, "limit": line, "demands": format_limit(metric, limit)}
 
 
-def gate_entry(name: str) -> Entry:
-    what = paragraphs(sections(type(GATES[name]))[""])
+def build_gate_entry(name: str) -> Entry:
+    what = split_paragraphs(split_docstring(type(GATES[name]))[""])
     return {"kind": "gate", "name": name, "what": what}
 
 
-SHORT = {
+SHORT_ENTRY_KEYS = {
     "sanitizer": ("name", "what", "guarantee", "broken_by"),
     "attack": ("name", "goal", "story", "needs"),
     "metric": ("name", "of", "better", "range", "measures"),
@@ -180,40 +188,43 @@ SHORT = {
 }
 
 
-def shortened(entry: Entry) -> Entry:
-    short = {key: entry[key] for key in SHORT[entry["kind"]]}
+def shorten_entry(entry: Entry) -> Entry:
+    """Return the keys of an entry that the overview shows."""
+    short = {key: entry[key] for key in SHORT_ENTRY_KEYS[entry["kind"]]}
     return {**short, "what": entry["what"][:1]} if "what" in short else short
 
 
 TITLES = {
     "sanitizers": "Sanitizers make the release",
-    "attacks": "Attacks are played against it",
-    "metrics": "Metrics say how far an attack got, and what the release is worth",
-    "gates": "Gates judge; all of them always run",
+    "attacks": "Attacks are run against it",
+    "metrics": "Metrics measure how far an attack got, and how useful the release is",
+    "gates": "Gates judge the release; all of them always run",
 }
-IN_HEADING = ("kind", "name", "goal", "of", "better", "range")
-WITHOUT_LABEL = ("what", "story", "measures")
+HEADING_KEYS = ("kind", "name", "goal", "of", "better", "range")
+UNLABELLED_KEYS = ("what", "story", "measures")
 
 
-def overview(payload: Mapping[str, list[Entry]]) -> Iterator[str]:
+def format_overview(payload: Mapping[str, list[Entry]]) -> Iterator[str]:
+    """Yield a short description of every entry, by registry."""
     for kind, entries in payload.items():
         yield TITLES[kind]
         for entry in entries:
-            yield "  " + ": ".join(filter(None, (entry["name"], aside(entry))))
-            yield from body(entry, 4)
+            yield "  " + ": ".join(filter(None, (entry["name"], format_kind(entry))))
+            yield from format_body(entry, 4)
         yield ""
     yield "One of them in full: ppdm methods NAME"
 
 
-def page(entry: Entry) -> Iterator[str]:
-    yield ", ".join(filter(None, (f"{entry['name']}: {entry['kind']}", aside(entry))))
-    yield from body(entry, 2)
+def format_page(entry: Entry) -> Iterator[str]:
+    """Yield one entry in full."""
+    yield ", ".join(filter(None, (f"{entry['name']}: {entry['kind']}", format_kind(entry))))
+    yield from format_body(entry, 2)
 
 
-def aside(entry: Entry) -> str:
-    """What of an entry is said beside its name."""
+def format_kind(entry: Entry) -> str:
+    """Return what follows the name of an entry: a goal, or kind, direction and range."""
     if "goal" in entry:
-        return GOALS[entry["goal"]]
+        return GOAL_NAMES[entry["goal"]]
     if "range" not in entry:
         return ""
     low, high = entry["range"]
@@ -222,20 +233,22 @@ def aside(entry: Entry) -> str:
     return f"{entry['of']}, {direction} is better, {reach}"
 
 
-def body(entry: Entry, indent: int) -> Iterator[str]:
+def format_body(entry: Entry, indent: int) -> Iterator[str]:
+    """Yield the texts and blocks of an entry."""
     for key, value in entry.items():
         if key in BLOCKS:
             yield ""
             yield from (" " * indent + line for line in BLOCKS[key](value))
-        elif value and key not in IN_HEADING:
+        elif value and key not in HEADING_KEYS:
             parts = [value] if isinstance(value, str) else value
-            if key not in WITHOUT_LABEL:
+            if key not in UNLABELLED_KEYS:
                 parts = [f"{key.replace('_', ' ')}: {', '.join(parts)}"]
             for part in parts:
-                yield from wrapped(part, indent, hanging=2)
+                yield from wrap_text(part, indent, hanging=2)
 
 
-def wrapped(text: str, indent: int, hanging: int = 0, width: int = WIDTH) -> list[str]:
+def wrap_text(text: str, indent: int, hanging: int = 0, width: int = WIDTH) -> list[str]:
+    """Return wrapped lines that start with a capital; the later ones are indented further."""
     return textwrap.wrap(
         text[:1].upper() + text[1:],
         width,
@@ -245,44 +258,49 @@ def wrapped(text: str, indent: int, hanging: int = 0, width: int = WIDTH) -> lis
     )
 
 
-def parameter_lines(given: list[Entry]) -> Iterator[str]:
+def format_parameters(parameters: list[Entry]) -> Iterator[str]:
+    """Yield each parameter with its default and meaning."""
     yield "Parameters, with their defaults:"
-    for each in given:
-        default = "not set" if each["default"] is None else toml(each["default"])
+    for each in parameters:
+        default = "not set" if each["default"] is None else format_toml(each["default"])
         yield f"  {each['name']}: {'must be given' if each['required'] else default}"
-        yield from wrapped(each["meaning"], 4, width=WIDTH - 2)  # the page indents it once more
+        yield from wrap_text(each["meaning"], 4, width=WIDTH - 2)  # the page indents it once more
 
 
-def example_lines(example: Entry) -> Iterator[str]:
+def format_example(example: Entry) -> Iterator[str]:
+    """Yield an example of the [sanitizer] section."""
     yield "[sanitizer]"
-    yield from (f"{key} = {toml(value)}" for key, value in example.items())
+    yield from (f"{key} = {format_toml(value)}" for key, value in example.items())
 
 
-def limit_lines(limits: list[Entry]) -> Iterator[str]:
+def format_limits(limits: list[Entry]) -> Iterator[str]:
+    """Yield an example of the [limits] section, with what each limit demands."""
     if not limits:
-        yield "For screening only: no limit may stand on it."
+        yield "For screening only: a limit on it is not allowed."
         return
     yield "[limits]"
     if any("." in each["key"] for each in limits):
-        yield "# An attack with a limit must stand in 'required' of [audit], too."
+        yield "# An attack with a limit must also be in 'required' of [audit]."
     for each in limits:
         yield f"# {each['demands']}"
-        line = f'"{each["key"]}" = {toml(each["limit"])}'
+        line = f'"{each["key"]}" = {format_toml(each["limit"])}'
         if len(line) <= WIDTH - 2:  # the page indents it
             yield line
         else:
-            yield from (f'"{each["key"]}".{k} = {toml(v)}' for k, v in each["limit"].items())
+            yield from (f'"{each["key"]}".{k} = {format_toml(v)}' for k, v in each["limit"].items())
 
 
 BLOCKS: dict[str, Callable[[Any], Iterator[str]]] = {
-    "parameters": parameter_lines,
-    "example": example_lines,
-    "limits": limit_lines,
+    "parameters": format_parameters,
+    "example": format_example,
+    "limits": format_limits,
 }
 
 
-def toml(value: Any) -> str:
-    """Numbers, text and lists are written as in JSON; only tables are not."""
+def format_toml(value: Any) -> str:
+    """Return a value as TOML: as in JSON, except for tables."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + " }"
+        return (
+            "{ " + ", ".join(f"{key} = {format_toml(each)}" for key, each in value.items()) + " }"
+        )
     return json.dumps(value)

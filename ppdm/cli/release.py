@@ -19,7 +19,7 @@ from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
-from tasks.context import Plan
+from tasks.context import ReleaseContext
 from tasks.progress import log_progress
 from warehouse.home import Home
 from warehouse.stages import FINISHED, Stage
@@ -63,7 +63,7 @@ def run_release(file: ReleaseFile, dry_run: bool) -> CommandResult:
     return build_result(summary)
 
 
-def find_summary(plan: Plan, state: State[Any]) -> Summary | None:
+def find_summary(context: ReleaseContext, state: State[Any]) -> Summary | None:
     """Return the summary of the run that this flow run made, or None if it made none.
 
     The warehouse is the record of how a run ended; the state of the flow run is not.
@@ -71,8 +71,8 @@ def find_summary(plan: Plan, state: State[Any]) -> Summary | None:
     from tasks.release_summary import read_summary
     from warehouse.database import list_runs
 
-    store = plan.store()
+    store = context.open_store()
     flow_run_id = str(state.state_details.flow_run_id)  # not the pid: containers reuse theirs
     with store.transaction("summary") as db:
-        runs = [run for run in list_runs(db, plan.dataset) if run.flow_run_id == flow_run_id]
+        runs = [run for run in list_runs(db, context.dataset) if run.flow_run_id == flow_run_id]
     return read_summary(store, runs[-1].release_id) if runs else None

@@ -7,25 +7,25 @@ from pathlib import Path
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile, load
 from ppdm_core.model.errors import BadInput
-from tasks.context import Plan
+from tasks.context import ReleaseContext
 
 
-def read_release_file(path: Path) -> tuple[ReleaseFile, Plan]:
+def read_release_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
     """Return a release file and its context after all checks that need no data.
 
     Nothing is written. Every error names the file.
     """
     file = load(path)
     try:
-        plan = build_checked_context(file)
+        context = build_checked_context(file)
     except BadInput as error:
         raise BadInput(
             error.message, file=error.file or str(path), column=error.column, remedy=error.remedy
         ) from None
-    if not Path(plan.source.path).exists():
+    if not Path(context.source.path).exists():
         raise BadInput(
-            f"The source {plan.source.path} does not exist.",
+            f"The source {context.source.path} does not exist.",
             file=str(path),
             remedy="Correct 'path' in [source]; relative paths start at the release file.",
         )
-    return file, plan
+    return file, context

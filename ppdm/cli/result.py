@@ -23,10 +23,10 @@ class CommandResult:
 
 def run_command(as_json: bool, command: Callable[[], CommandResult]) -> NoReturn:
     """Run a command, print its result and exit with its exit code."""
-    from tasks.redaction import Shield
+    from tasks.redaction import Redaction
 
     try:
-        with Shield():
+        with Redaction():
             result = command()
     except PpdmError as error:
         result = CommandResult(format_error(error), exit_code=error.exit_code, error=error)

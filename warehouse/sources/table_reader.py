@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.columns import Source
-from warehouse.database import scratch
+from warehouse.database import open_scratch_database
 from warehouse.sources import SOURCES
 from warehouse.sql import ROW, column_types, number, quoted, text
 
@@ -22,7 +22,7 @@ def read_table_columns(source: Source, label: str | None) -> dict[str, NDArray[A
     A column is numeric if most of its filled cells are numbers and it is not the label; its other
     cells become NaN. Any other column holds text, with "" for missing cells.
     """
-    with scratch() as db:
+    with open_scratch_database() as db:
         SOURCES[source.kind].load(db, source, TABLE)
         return {
             name: _read_column(db, name, type_name, is_label=name == label)

@@ -1,7 +1,7 @@
-"""What a table looks like to somebody who must write a release file for it.
+"""The draft of a release file from the columns of a table.
 
-Looks at every column, guesses its role, and makes sure that the guesses get through validation.
-Nothing of the cells is passed on but names of categories that enough records hold.
+Guesses the role of every column and checks that the guesses pass validation. Of the cells, only
+names of categories that enough records hold are passed on.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.config.draft.basis import choose_basis
-from flows.config.draft.roles import Drafted, find_identifiers, find_label, value_column
+from flows.config.draft.roles import Drafted, draft_value_column, find_identifiers, find_label
+from flows.config.draft.text import read_method
 from ppdm_core.model.errors import BadInput, Defect
 from tasks.ingest.expectations import checks_of
 from tasks.progress import log_progress
 from warehouse.column_summary import Sketch, sketch
 from warehouse.columns import Column, Source
-from warehouse.database import scratch
+from warehouse.database import open_scratch_database
 from warehouse.raw_profile import profile
 from warehouse.sources import SOURCES
 
@@ -26,56 +27,59 @@ if TYPE_CHECKING:
     import duckdb
 
 TABLE = "main.source"
-METHOD = "pca_laplace"
 
 
 @dataclass(frozen=True)
 class Draft:
+    """The drafted columns, and the settings of the method that depend on the table."""
+
     columns: tuple[Drafted, ...]  # in the order of the source
     record_id: str | None
     basis: str
     components: int
 
-    def of(self, role: str) -> tuple[Drafted, ...]:
+    def select(self, role: str) -> tuple[Drafted, ...]:
+        """Return the columns of a role."""
         return tuple(each for each in self.columns if each.column.role == role)
 
     @property
     def label(self) -> Drafted | None:
-        return next(iter(self.of("label")), None)
+        return next(iter(self.select("label")), None)
 
 
 def draft_source(source: Source) -> Draft:
-    """Reads the source into memory, drafts roles for its columns, and keeps nothing."""
+    """Read the source into memory and draft roles for its columns; store nothing."""
     log_progress("reading the source")
-    with scratch() as db:
+    with open_scratch_database() as db:
         SOURCES[source.kind].load(db, source, TABLE)
-        log_progress("looking at its columns")
-        sketches = sketch(db, TABLE)
+        log_progress("summarizing its columns")
+        summaries = sketch(db, TABLE)
         if source.kind == "csv":
-            check_header_line(sketches, source)
-        found, record_id = find_identifiers(db, TABLE, sketches)
-        found |= find_label(db, TABLE, [each for each in sketches if each.name not in found])
-        columns = [found.get(each.name) or value_column(each) for each in sketches]
-        columns = settled(db, columns, record_id)
+            check_header_line(summaries, source)
+        found, record_id = find_identifiers(db, TABLE, summaries)
+        found |= find_label(db, TABLE, [each for each in summaries if each.name not in found])
+        columns = [found.get(each.name) or draft_value_column(each) for each in summaries]
+        columns = exclude_invalid_columns(db, columns, record_id)
         if all(each.column.role != "feature" for each in columns):
-            raise nothing_to_release(source)
+            raise build_no_feature_error(source)
         declared = tuple(each.column for each in columns)
         basis, components = choose_basis(db, TABLE, declared, record_id)
     return Draft(tuple(columns), record_id, basis, components)
 
 
-def check_header_line(sketches: Sequence[Sketch], source: Source) -> None:
-    """Without a header the first record would be taken for names, and written down."""
-    cells = [each for each in sketches if is_number(each.name) or each.own_name]
-    if 2 * len(cells) > len(sketches):
+def check_header_line(summaries: Sequence[Sketch], source: Source) -> None:
+    """Raise BadInput without a header: the first record would be written as column names."""
+    cells = [each for each in summaries if is_number(each.name) or each.own_name]
+    if 2 * len(cells) > len(summaries):
         raise BadInput(
-            f"The source {Path(source.path).name} looks as if it had no header.",
+            f"The source {Path(source.path).name} seems to have no header.",
             file=source.path,
             remedy="Give every column a name in the first line, one that is not a number.",
         )
 
 
 def is_number(name: str) -> bool:
+    """Return whether a column name reads as a number."""
     try:
         float(name)
     except ValueError:
@@ -83,10 +87,10 @@ def is_number(name: str) -> bool:
     return True
 
 
-def settled(
+def exclude_invalid_columns(
     db: duckdb.DuckDBPyConnection, columns: list[Drafted], record_id: str | None
 ) -> list[Drafted]:
-    """The columns without those that validation would refuse.
+    """Return the columns; those that validation would refuse are excluded.
 
     Rows that a label drops may leave a feature constant.
     """
@@ -97,20 +101,23 @@ def settled(
         failed = {check.column for check in checks if not check.holds(counts)}
         if not failed:
             return columns
-        columns = [without(each) if each.name in failed else each for each in columns]
-    raise Defect("A drafted release does not get through validation.")
+        columns = [exclude_column(each) if each.name in failed else each for each in columns]
+    raise Defect("A drafted release does not pass validation.")
 
 
-def without(drafted: Drafted) -> Drafted:
-    return Drafted(Column(drafted.name, "exclude"), "constant in the rows that are kept")
+def exclude_column(drafted: Drafted) -> Drafted:
+    """Return the column with the role exclude."""
+    return Drafted(Column(drafted.name, "exclude"), "constant in the rows that are not dropped")
 
 
-def nothing_to_release(source: Source) -> BadInput:
+def build_no_feature_error(source: Source) -> BadInput:
+    """Return the error for a table without a column that the drafted method accepts."""
     from ppdm_core.sanitizers import SANITIZERS
 
-    takes = " or ".join(sorted(SANITIZERS[METHOD].accepts))
+    method = read_method()
+    kinds = " or ".join(sorted(SANITIZERS[method].accepts))
     return BadInput(
-        f"No column of {Path(source.path).name} can be released: method '{METHOD}' takes {takes} "
+        f"No column of {Path(source.path).name} can be released: method '{method}' takes {kinds} "
         "columns, and none has numbers that vary.",
         file=source.path,
         remedy="Add numbers to the source: ages, amounts, counts, or 0 and 1 for yes and no.",

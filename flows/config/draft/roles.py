@@ -1,6 +1,7 @@
-"""Guesses at the roles of columns that nobody has described yet.
+"""Guess the roles of the columns of a table.
 
-Whatever may name a person is kept back, and what no method takes is left out with a reason.
+A column that may identify a person becomes an identifier; one that no method accepts is excluded,
+with a reason.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from warehouse.columns import Column
 if TYPE_CHECKING:
     import duckdb
 
-FEWEST_HOLDERS = 10  # a category of fewer records is not written into any file
-MOST_CLASSES = 30
-MOST_CODES = 10  # whole numbers that are not named like a class
-MOST_CATEGORIES = 100  # text with more different values is no category
-MOST_DROPPED = 0.1  # share of the rows that a label may cost
-LONGEST_CATEGORY = 60
-LONGEST_ID = 64
-LARGEST, SMALLEST = 1e100, 1e-100  # beyond them squares leave the range of a float
+MIN_CATEGORY_RECORDS = 10  # a category of fewer records is not written to the file
+MAX_CLASSES = 30
+MAX_CODES = 10  # whole numbers in a column that is not named like a class
+MAX_CATEGORIES = 100  # text with more different values is no category
+MAX_DROPPED_SHARE = 0.1  # of the rows, for a label
+MAX_CATEGORY_CHARACTERS = 60
+MAX_ID_CHARACTERS = 64
+MAX_NUMBER, MIN_NUMBER = 1e100, 1e-100  # beyond them squares leave the range of a float
 
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "key", "ssn", "mrn"}
@@ -41,171 +42,187 @@ LABEL_WORDS = (
 
 @dataclass(frozen=True)
 class Drafted:
+    """A column with its guessed role."""
+
     column: Column
-    why: str  # for people
+    why: str  # the reason for the role
 
     @property
     def name(self) -> str:
         return self.column.name
 
 
-def words_of(name: str) -> list[str]:
-    """patientID, patient_id and "Patient ID" are the same two words."""
+def split_words(name: str) -> list[str]:
+    """Return the words of a name: patientID, patient_id and "Patient ID" have the same two."""
     return [word.lower() for word in WORDS.findall(name)] or [""]
 
 
 def find_identifiers(
-    db: duckdb.DuckDBPyConnection, table: str, sketches: Sequence[Sketch]
+    db: duckdb.DuckDBPyConnection, table: str, summaries: Sequence[Sketch]
 ) -> tuple[dict[str, Drafted], str | None]:
-    """Columns that name a record, and the one that seems to do so stably."""
+    """Return the columns that identify a record, and the one that seems stable over deliveries."""
     found: dict[str, Drafted] = {}
     stable: list[tuple[bool, str]] = []
-    for position, each in enumerate(sketches):
-        if each.kind in ("date", "other") or each.filled == 0:
+    for position, summary in enumerate(summaries):
+        if summary.kind in ("date", "other") or summary.filled == 0:
             continue
-        words = words_of(each.name)
+        words = split_words(summary.name)
         is_named = words[-1] in ID_WORDS or words[0] == "id"
-        about_people = bool(PERSON_WORDS & set(words)) and not is_category(each)
-        is_own = may_be_unique(each) and is_unique(db, table, each.name)
-        if is_named or about_people:
+        is_personal = bool(PERSON_WORDS & set(words)) and not is_category(summary)
+        is_unique_value = can_be_unique(summary) and is_unique(db, table, summary.name)
+        if is_named or is_personal:
             why = "named like an identifier" if is_named else "named like personal data"
-        elif is_own and (is_code(each) or is_serial(each, words, position)):
+        elif is_unique_value and (is_code(summary) or is_serial(summary, words, position)):
             why = "every value is different"
         else:
             continue
-        found[each.name] = Drafted(Column(each.name, "identifier"), why)
-        is_exact = each.kind != "float" and (each.is_whole or not each.is_numeric)
-        is_stable = is_named or not follows_the_rows(db, table, each.name)
-        if is_own and is_exact and is_stable and not about_people:
-            stable.append((not is_named, each.name))
-    return found, min(stable, default=(False, None), key=lambda each: each[0])[1]
+        found[summary.name] = Drafted(Column(summary.name, "identifier"), why)
+        is_exact = summary.kind != "float" and (summary.is_whole or not summary.is_numeric)
+        is_stable = is_named or not follows_the_rows(db, table, summary.name)
+        if is_unique_value and is_exact and is_stable and not is_personal:
+            stable.append((not is_named, summary.name))
+    return found, min(stable, default=(False, None), key=lambda pair: pair[0])[1]
 
 
-def may_be_unique(each: Sketch) -> bool:
-    return each.filled == each.rows and each.distinct > 0.8 * each.rows
+def can_be_unique(summary: Sketch) -> bool:
+    """Return whether the values may be unique; the number of distinct values is an estimate."""
+    return summary.filled == summary.rows and summary.distinct > 0.8 * summary.rows
 
 
-def is_code(each: Sketch) -> bool:
-    """Short text without spaces; prose and dates are different in every row, too."""
-    if each.kind != "text" or each.is_numeric or is_date(each):
+def is_code(summary: Sketch) -> bool:
+    """Return whether the values are short texts without spaces, and no dates or numbers."""
+    if summary.kind != "text" or summary.is_numeric or is_date(summary):
         return False
-    is_short = each.spaced == 0 and each.longest <= LONGEST_ID
-    return is_short and 2 * each.like_numbers < each.filled
+    is_short = summary.spaced == 0 and summary.longest <= MAX_ID_CHARACTERS
+    return is_short and 2 * summary.like_numbers < summary.filled
 
 
-def is_serial(each: Sketch, words: Sequence[str], position: int) -> bool:
-    """Whole numbers that are too dense to differ by chance, or stand where ids stand."""
-    if not each.is_whole or is_date(each):
+def is_serial(summary: Sketch, words: Sequence[str], position: int) -> bool:
+    """Return whether whole numbers are too dense to be unique by chance, or placed like ids."""
+    if not summary.is_whole or is_date(summary):
         return False
-    span = each.most - each.least
-    many = each.rows >= 100
+    span = summary.most - summary.least
+    many = summary.rows >= 100
     return (
-        span == each.rows - 1
+        span == summary.rows - 1
         or words[-1] in WEAK_ID_WORDS
-        or (many and (span < 10 * each.rows or position == 0))
+        or (many and (span < 10 * summary.rows or position == 0))
     )
 
 
-def is_date(each: Sketch) -> bool:
-    if each.kind == "date":
+def is_date(summary: Sketch) -> bool:
+    """Return whether the values are dates or times: all numbers, or half of the texts."""
+    if summary.kind == "date":
         return True
-    return each.dates >= (each.filled if each.is_numeric else max(1, each.filled / 2))
+    return summary.dates >= (summary.filled if summary.is_numeric else max(1, summary.filled / 2))
 
 
-def is_category(each: Sketch) -> bool:
-    few = each.distinct <= min(MOST_CATEGORIES, each.rows / 2)
-    return each.kind == "text" and not each.is_numeric and few and each.longest <= LONGEST_CATEGORY
+def is_category(summary: Sketch) -> bool:
+    """Return whether the values are short texts, and few of them are different."""
+    few = summary.distinct <= min(MAX_CATEGORIES, summary.rows / 2)
+    return (
+        summary.kind == "text"
+        and not summary.is_numeric
+        and few
+        and summary.longest <= MAX_CATEGORY_CHARACTERS
+    )
 
 
 def find_label(
-    db: duckdb.DuckDBPyConnection, table: str, sketches: Sequence[Sketch]
+    db: duckdb.DuckDBPyConnection, table: str, summaries: Sequence[Sketch]
 ) -> dict[str, Drafted]:
-    """The column that looks most like a class, if there is one."""
-    for each, why in label_candidates(sketches):
-        records = holders(db, table, each.name, MOST_CLASSES)
-        classes = tuple(name for name, count in records.items() if count >= FEWEST_HOLDERS)
+    """Return the column that is most likely the class, or nothing."""
+    for summary, why in list_label_candidates(summaries):
+        records = holders(db, table, summary.name, MAX_CLASSES)
+        classes = tuple(name for name, count in records.items() if count >= MIN_CATEGORY_RECORDS)
         covered = sum(records[name] for name in classes)
-        is_plain = all(name.strip() and name.isprintable() for name in classes)
-        if len(classes) < 2 or not is_plain or covered < (1 - MOST_DROPPED) * each.rows:
+        is_printable = all(name.strip() and name.isprintable() for name in classes)
+        if len(classes) < 2 or not is_printable or covered < (1 - MAX_DROPPED_SHARE) * summary.rows:
             continue
         column = Column(
-            each.name,
+            summary.name,
             "label",
             "categorical",
             categories=classes,
             outside="drop_row" if len(classes) < len(records) else "reject",
-            missing="drop_row" if each.filled < each.rows else "reject",
+            missing="drop_row" if summary.filled < summary.rows else "reject",
         )
-        return {each.name: Drafted(column, why)}
+        return {summary.name: Drafted(column, why)}
     return {}
 
 
-def label_candidates(sketches: Sequence[Sketch]) -> Iterator[tuple[Sketch, str]]:
-    fit = [each for each in sketches if may_be_label(each)]
+def list_label_candidates(summaries: Sequence[Sketch]) -> Iterator[tuple[Sketch, str]]:
+    """Yield possible labels with the reason, the most likely first."""
+    candidates = [summary for summary in summaries if can_be_label(summary)]
     for word in LABEL_WORDS:
-        for each in reversed(fit):
-            if words_of(each.name)[-1] == word:
-                yield each, "named like a class"
-    for place, ends in (("last", sketches[-1:]), ("first", sketches[:1])):
-        for each in ends:
-            if each in fit and (not each.is_numeric or each.distinct <= MOST_CODES):
-                yield each, f"the {place} column, with few different values"
+        for summary in reversed(candidates):
+            if split_words(summary.name)[-1] == word:
+                yield summary, "named like a class"
+    for place, ends in (("last", summaries[-1:]), ("first", summaries[:1])):
+        for summary in ends:
+            if summary in candidates and (not summary.is_numeric or summary.distinct <= MAX_CODES):
+                yield summary, f"the {place} column, with few different values"
 
 
-def may_be_label(each: Sketch) -> bool:
-    is_class = is_category(each) or each.is_whole or each.kind == "boolean"
-    return is_class and not is_date(each) and 2 <= each.distinct <= 1.2 * MOST_CLASSES
+def can_be_label(summary: Sketch) -> bool:
+    """Return whether the values may be classes."""
+    is_class = is_category(summary) or summary.is_whole or summary.kind == "boolean"
+    return is_class and not is_date(summary) and 2 <= summary.distinct <= 1.2 * MAX_CLASSES
 
 
-def value_column(each: Sketch) -> Drafted:
-    """A feature, or the reason why it cannot be one."""
-    why = obstacle(each)
+def draft_value_column(summary: Sketch) -> Drafted:
+    """Return the column as a feature, or excluded with the reason."""
+    why = find_obstacle(summary)
     if why:
-        return Drafted(Column(each.name, "exclude"), why)
-    column = Column(each.name, "feature", "numeric", "from_data", "from_data")
-    if each.filled < each.rows:
+        return Drafted(Column(summary.name, "exclude"), why)
+    column = Column(summary.name, "feature", "numeric", "from_data", "from_data")
+    if summary.filled < summary.rows:
         return Drafted(replace(column, missing="median"), "numbers, some cells are empty")
     return Drafted(column, "numbers")
 
 
-def obstacle(each: Sketch) -> str | None:
-    if each.kind == "other":
+def find_obstacle(summary: Sketch) -> str | None:
+    """Return why a column cannot be a feature, or None."""
+    if summary.kind == "other":
         return "nested or binary values"
-    if each.filled == 0:
+    if summary.filled == 0:
         return "empty"
-    if is_date(each):
+    if is_date(summary):
         return "a date or time: derive an age, a duration or a year in the source"
-    if each.is_constant:
+    if summary.is_constant:
         return "the same value in every row"
-    return number_obstacle(each) if each.is_numeric else text_obstacle(each)
+    return find_number_obstacle(summary) if summary.is_numeric else explain_text(summary)
 
 
-def number_obstacle(each: Sketch) -> str | None:
-    extremes = [abs(value) for value in (each.least, each.most) if value]
-    if each.leading_zeros:
+def find_number_obstacle(summary: Sketch) -> str | None:
+    """Return why a numeric column cannot be a feature, or None."""
+    extremes = [abs(value) for value in (summary.least, summary.most) if value]
+    if summary.leading_zeros:
         return "codes with leading zeros, not numbers"
-    if 2 * each.filled < each.rows:
+    if 2 * summary.filled < summary.rows:
         return "more than half of its cells are empty"
-    if max(extremes) > LARGEST or min(extremes) < SMALLEST:
+    if max(extremes) > MAX_NUMBER or min(extremes) < MIN_NUMBER:
         return "numbers too large or too small to compute with"
     return None
 
 
-def text_obstacle(each: Sketch) -> str:
-    if each.kind == "boolean":
-        return f"true or false, {categories_are_for()}: write 0 and 1 in the source"
-    if each.not_finite and each.numbers + each.not_finite == each.filled:
+def explain_text(summary: Sketch) -> str:
+    """Return why a column of text or booleans cannot be a feature."""
+    if summary.kind == "boolean":
+        return f"true or false, {list_category_methods()}: write 0 and 1 in the source"
+    if summary.not_finite and summary.numbers + summary.not_finite == summary.filled:
         return "numbers with NaN or infinity among them: leave such cells empty in the source"
-    if each.numbers and each.numbers + each.spelled_missing >= each.filled:
+    if summary.numbers and summary.numbers + summary.spelled_missing >= summary.filled:
         return "numbers with words for missing ones: leave such cells empty in the source"
-    if 2 * each.like_numbers >= each.filled:
+    if 2 * summary.like_numbers >= summary.filled:
         return "numbers with units, separators or words: write plain numbers in the source"
-    if is_category(each):
-        return f"categories, {categories_are_for()}: derive numbers in the source"
+    if is_category(summary):
+        return f"categories, {list_category_methods()}: derive numbers in the source"
     return "free text"
 
 
-def categories_are_for() -> str:
+def list_category_methods() -> str:
+    """Return which methods accept categories, as a clause."""
     from ppdm_core.sanitizers import SANITIZERS
 
     takers = [name for name, method in SANITIZERS.items() if "categorical" in method.accepts]

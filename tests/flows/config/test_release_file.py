@@ -82,8 +82,8 @@ def refused(path: Path) -> BadInput:
     return caught.value
 
 
-def test_columns_get_the_defaults_of_features(tmp_path: Path) -> None:
-    assert load(write(tmp_path)).column_list() == (
+def test_build_columns_features_get_defaults(tmp_path: Path) -> None:
+    assert load(write(tmp_path)).build_columns() == (
         Column("patient_id", "identifier"),
         Column("diagnosis", "label", "categorical", categories=("benign", "malignant")),
         Column("radius", "feature", "numeric", 0.0, 40.0, missing="drop_row"),
@@ -94,18 +94,18 @@ def test_columns_get_the_defaults_of_features(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outside", ["reject", "drop_row"])
-def test_categories_that_are_not_listed(tmp_path: Path, outside: str) -> None:
+def test_build_columns_unlisted_categories_follow_outside(tmp_path: Path, outside: str) -> None:
     path = changed(tmp_path, '["i", "ii"]', f'["i", "ii"], outside = "{outside}"')
-    assert load(path).column_list()[4].outside == outside
+    assert load(path).build_columns()[4].outside == outside
 
 
-def test_empty_cells_of_a_category_may_be_kept(tmp_path: Path) -> None:
+def test_build_columns_categorical_missing_keep_is_accepted(tmp_path: Path) -> None:
     path = changed(tmp_path, '["i", "ii"]', '["i", "ii"], missing = "keep"')
-    assert load(path).column_list()[4].missing == "keep"
+    assert load(path).build_columns()[4].missing == "keep"
 
 
-def test_a_default_median_leaves_categories_alone(tmp_path: Path) -> None:
-    columns = load(changed(tmp_path, '"drop_row"', '"median"')).column_list()
+def test_build_columns_default_median_skips_categorical(tmp_path: Path) -> None:
+    columns = load(changed(tmp_path, '"drop_row"', '"median"')).build_columns()
     assert [column.missing for column in columns if column.role == "feature"] == [
         "median",
         "median",
@@ -113,7 +113,7 @@ def test_a_default_median_leaves_categories_alone(tmp_path: Path) -> None:
     ]
 
 
-def test_policy_and_parameters(tmp_path: Path) -> None:
+def test_load_policy_and_parameters_are_read(tmp_path: Path) -> None:
     file = load(write(tmp_path))
     policy = file.policy()
     assert policy.required == ("known_pairs", "record_linkage")
@@ -128,7 +128,7 @@ def test_policy_and_parameters(tmp_path: Path) -> None:
     assert file.sanitizer_parameters()["components"] == {"variance": 0.9}
 
 
-def test_paths_start_at_the_file_wherever_the_command_runs(
+def test_load_relative_paths_start_at_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path)
@@ -136,25 +136,25 @@ def test_paths_start_at_the_file_wherever_the_command_runs(
     monkeypatch.chdir(tmp_path / "elsewhere")
     monkeypatch.delenv("PPDM_HOME", raising=False)
     file = load(Path("..") / path.name)
-    assert file.source_ref() == Source("csv", str(tmp_path / "data/wdbc.csv"))
+    assert file.build_source() == Source("csv", str(tmp_path / "data/wdbc.csv"))
     assert file.home() == tmp_path / ".ppdm"
     monkeypatch.setenv("PPDM_HOME", str(tmp_path / "home"))
     assert file.home() == tmp_path / "home"
 
 
-def test_source_options(tmp_path: Path) -> None:
+def test_build_source_options_are_read(tmp_path: Path) -> None:
     path = changed(tmp_path, 'kind = "csv"', 'kind = "csv"\ndelimiter = ";"\nquote = "\'"')
-    assert load(path).source_ref().options == {"delimiter": ";", "quote": "'"}
+    assert load(path).build_source().options == {"delimiter": ";", "quote": "'"}
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"), [('"30 s"', 30.0), ('"1.5 min"', 90.0), ('"2 h"', 7200.0), ("45", 45.0)]
 )
-def test_time_limits(tmp_path: Path, text: str, seconds: float) -> None:
+def test_load_time_limit_text_becomes_seconds(tmp_path: Path, text: str, seconds: float) -> None:
     assert load(changed(tmp_path, '"10 min"', text)).audit.time_limit == seconds
 
 
-def test_what_people_decide(tmp_path: Path) -> None:
+def test_load_review_section_is_read(tmp_path: Path) -> None:
     assert load(write(tmp_path)).policy().review == Review(approvals=1, lapses_after=14 * 86400.0)
     section = '[review]\napprovals = 2\nlapses_after = "3 days"\n[limits]'
     policy = load(changed(tmp_path, "[limits]", section)).policy()
@@ -172,7 +172,7 @@ def test_what_people_decide(tmp_path: Path) -> None:
         ("amplification.record", "value = 1100,", "value = 1100, review = 2000,", "below"),
     ],
 )
-def test_people_decide_on_the_safe_side_of_a_limit(
+def test_check_limit_review_on_wrong_side_raises(
     tmp_path: Path, name: str, old: str, new: str, side: str
 ) -> None:
     limit = load(changed(tmp_path, old, new)).policy().limits[name]
@@ -180,7 +180,7 @@ def test_people_decide_on_the_safe_side_of_a_limit(
         check_limit(name, limit)
 
 
-def test_the_digest_is_of_what_is_asked_for(tmp_path: Path) -> None:
+def test_digest_only_requested_release_matters(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     digest = load(write(tmp_path)).digest
     assert load(write(tmp_path / "other")).digest == digest
@@ -195,7 +195,7 @@ def test_the_digest_is_of_what_is_asked_for(tmp_path: Path) -> None:
     assert len(others | {digest}) == 4
 
 
-def test_the_model_survives_json(tmp_path: Path) -> None:
+def test_release_file_json_round_trip_is_equal(tmp_path: Path) -> None:
     file = load(write(tmp_path))
     again = ReleaseFile.model_validate_json(file.model_dump_json())
     assert again == file
@@ -203,7 +203,7 @@ def test_the_model_survives_json(tmp_path: Path) -> None:
     assert again.home() == file.home()
 
 
-def test_every_field_of_the_form_is_described() -> None:
+def test_models_every_field_has_description() -> None:
     models: list[type[BaseModel]] = [*MODELS.values(), SanitizerSpec]
     for model in models:
         for name, field in model.model_fields.items():
@@ -212,11 +212,11 @@ def test_every_field_of_the_form_is_described() -> None:
 
 
 @pytest.mark.parametrize("name", ["wdbc_rotation", "wdbc_pca_laplace"])
-def test_examples(name: str) -> None:
+def test_load_example_is_valid(name: str) -> None:
     file = load(EXAMPLES / f"{name}.toml")
-    numeric = [column for column in file.column_list() if column.type == "numeric"]
+    numeric = [column for column in file.build_columns() if column.type == "numeric"]
     assert len(numeric) == 30
-    assert file.source_ref().path == str(EXAMPLES / "wdbc.csv")
+    assert file.build_source().path == str(EXAMPLES / "wdbc.csv")
     assert {name: limit.value for name, limit in file.limits.items()} == {
         "amplification.record": 1100,
         "record_linkage.rate": 0.05,
@@ -226,7 +226,7 @@ def test_examples(name: str) -> None:
     }
 
 
-def test_both_examples_differ_only_in_the_method() -> None:
+def test_demo_examples_differ_only_in_method() -> None:
     one, other = (load(EXAMPLES / f"wdbc_{name}.toml") for name in ("rotation", "pca_laplace"))
     for part in ("dataset", "source", "columns", "defaults", "attacker", "limits", "sink"):
         assert getattr(one, part) == getattr(other, part)
@@ -264,7 +264,7 @@ def test_both_examples_differ_only_in_the_method() -> None:
         ("[audit]", "[[audit]]", "The 'audit' key of the release file must be"),
     ],
 )
-def test_bad_keys_and_values(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_load_bad_key_or_value_raises(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert words in str(refused(changed(tmp_path, old, new)))
 
 
@@ -297,24 +297,26 @@ def test_bad_keys_and_values(tmp_path: Path, old: str, new: str, words: str) -> 
         ('{ role = "exclude" }', '{ role = "label", categories = ["a", "b"] }', "notes", "second"),
     ],
 )
-def test_bad_columns(tmp_path: Path, old: str, new: str, column: str | None, words: str) -> None:
+def test_load_bad_column_raises(
+    tmp_path: Path, old: str, new: str, column: str | None, words: str
+) -> None:
     problem = refused(changed(tmp_path, old, new))
     assert words in str(problem)
     assert problem.column == column or column is None
 
 
-def test_no_feature(tmp_path: Path) -> None:
+def test_load_no_feature_raises(tmp_path: Path) -> None:
     lines = [line for line in GOOD.splitlines() if not line.startswith(("radius", "area", "stage"))]
     assert "No column is a feature" in refused(write(tmp_path, "\n".join(lines))).message
 
 
-def test_missing_section(tmp_path: Path) -> None:
+def test_load_missing_section_raises(tmp_path: Path) -> None:
     text = GOOD.replace('[sanitizer]\nmethod = "pca_laplace"', "[other]\nx = 1")
     assert "[other]" not in GOOD
     assert "Unknown key 'other'" in refused(write(tmp_path, text)).message
 
 
-def test_unreadable_files(tmp_path: Path) -> None:
+def test_load_unreadable_file_raises(tmp_path: Path) -> None:
     assert "does not exist" in refused(tmp_path / "none.toml").message
     assert "cannot be read" in refused(tmp_path).message
     latin = refused(write(tmp_path, GOOD.replace("registry", "régistre").encode("latin-1")))
@@ -325,7 +327,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
     assert "at its end" in refused(write(tmp_path, GOOD + 'x = "')).message
 
 
-def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
+def test_load_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     assert load(write(tmp_path, b"\xef\xbb\xbf" + GOOD.encode())).dataset.name == "wdbc"
 
 
@@ -333,10 +335,11 @@ NAMES = {
     "methods": {"pca_laplace", "random_rotation", "pipeline"},
     "attacks": {"known_pairs", "record_linkage", "shrinkage"},
     "metrics": {"breach_rate", "knn_accuracy"},
+    "composites": {"pipeline"},
 }
 
 
-def test_known_names(tmp_path: Path) -> None:
+def test_check_names_known_names_pass(tmp_path: Path) -> None:
     check_names(load(write(tmp_path)), **NAMES)
 
 
@@ -357,14 +360,14 @@ def test_known_names(tmp_path: Path) -> None:
         ('["known_pairs", ', "[", "Add 'known_pairs' to 'required' in [audit]."),
     ],
 )
-def test_unknown_names(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_check_names_unknown_name_raises(tmp_path: Path, old: str, new: str, words: str) -> None:
     file = load(changed(tmp_path, old, new))
     with pytest.raises(BadInput) as caught:
         check_names(file, **NAMES)
     assert words in str(caught.value)
 
 
-def test_the_import_is_light() -> None:
+def test_release_file_module_imports_nothing_slow() -> None:
     heavy = "{'prefect', 'pandas', 'numpy', 'duckdb', 'pyarrow'}"
     code = f"import sys, flows.config.release_file; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run(

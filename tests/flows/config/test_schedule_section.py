@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.config.sections import CRON, CronField, ScheduleSpec
+from flows.config.sections import CRON_FIELDS, CronField, ScheduleSpec
 from ppdm_core.model.errors import BadInput
 
 
 @pytest.mark.parametrize(
     "cron", ["* * * * *", "0 3 * * 1", "*/10 0-6 1,15 jan-mar MON", "5 4 31 12 7", "0 0 * * sun,3"]
 )
-def test_good_times(cron: str) -> None:
+def test_schedule_valid_cron_is_accepted(cron: str) -> None:
     assert ScheduleSpec(cron=cron).cron == cron
 
 
@@ -35,7 +35,7 @@ def test_good_times(cron: str) -> None:
         ("-1 * * * *", "The minute '-1'"),
     ],
 )
-def test_bad_times_are_named(cron: str, words: str) -> None:
+def test_schedule_invalid_cron_names_the_field(cron: str, words: str) -> None:
     with pytest.raises(BadInput) as problem:
         ScheduleSpec(cron=cron)
     assert words in problem.value.message
@@ -54,13 +54,13 @@ def part(field: CronField) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize("cron", ["0 0 31 2 *", "0 0 30,31 feb *", "0 0 31 4,6,9,11 *"])
-def test_a_day_that_never_comes(cron: str) -> None:
-    with pytest.raises(BadInput, match="never comes"):
+def test_schedule_impossible_day_raises(cron: str) -> None:
+    with pytest.raises(BadInput, match="does not exist in that month"):
         ScheduleSpec(cron=cron)
 
 
-@given(st.tuples(*map(part, CRON)).map(" ".join))
-def test_whatever_is_taken_comes_for_the_scheduler_too(cron: str) -> None:
+@given(st.tuples(*map(part, CRON_FIELDS)).map(" ".join))
+def test_schedule_any_cron_agrees_with_scheduler(cron: str) -> None:
     from datetime import UTC, datetime
 
     from prefect._vendor.croniter import CroniterBadDateError, croniter
@@ -70,5 +70,5 @@ def test_whatever_is_taken_comes_for_the_scheduler_too(cron: str) -> None:
         assert times.get_next()
         assert ScheduleSpec(cron=cron)
         return
-    with pytest.raises(BadInput, match="never comes"):
+    with pytest.raises(BadInput, match="does not exist in that month"):
         ScheduleSpec(cron=cron)

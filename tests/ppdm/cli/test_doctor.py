@@ -45,22 +45,22 @@ def store(home: Home) -> Store:
     return store
 
 
-def remedies(answer: CommandResult) -> list[str]:
-    return [remark["remedy"] for remark in answer.payload["remarks"] if remark["remedy"]]
+def list_remedies(result: CommandResult) -> list[str]:
+    return [remark["remedy"] for remark in result.payload["remarks"] if remark["remedy"]]
 
 
-def test_no_home(tmp_path: Path) -> None:
+def test_doctor_no_home_raises(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="There is no home"):
         examine_home(tmp_path)
 
 
-def test_a_fresh_home_is_fine(home: Home) -> None:
-    answer = examine_home(home.root)
-    assert (answer.exit_code, answer.error, remedies(answer)) == (0, None, [])
-    assert "not running" in answer.text and "nobody holds one" in answer.text
+def test_doctor_new_home_has_no_remedy(home: Home) -> None:
+    result = examine_home(home.root)
+    assert (result.exit_code, result.error, list_remedies(result)) == (0, None, [])
+    assert "not running" in result.text and "none is held" in result.text
 
 
-def test_a_dead_service_is_found_and_down_forgets_it(home: Home) -> None:
+def test_doctor_dead_server_reported_until_down(home: Home) -> None:
     with subprocess.Popen(["sleep", "0"]) as process:
         identity = read_identity(process.pid)
     assert identity is not None
@@ -68,21 +68,21 @@ def test_a_dead_service_is_found_and_down_forgets_it(home: Home) -> None:
         process.pid, identity[0], 4200, "ppdm.services.prefect_process", "/api/health"
     )
     write_record(home.up_record("prefect"), gone)
-    answer = examine_home(home.root)
-    assert answer.exit_code == 5 and remedies(answer) == ["ppdm up"]
-    assert f"has died (pid {gone.pid})" in answer.text
+    result = examine_home(home.root)
+    assert result.exit_code == 5 and list_remedies(result) == ["ppdm up"]
+    assert f"has died (pid {gone.pid})" in result.text
     assert stop_services(home.root, now=False).payload["stopped"] == []
-    assert remedies(examine_home(home.root)) == []
+    assert list_remedies(examine_home(home.root)) == []
 
 
-def test_who_holds_a_lock(home: Home) -> None:
+def test_doctor_held_lock_names_holder(home: Home) -> None:
     with hold(home.dataset_lock("wine"), holder="a release of wine", limit=1, say=print):
         assert f"a release of wine (pid {os.getpid()})" in examine_home(home.root).text
 
 
-def test_a_folder_that_others_can_read(home: Home) -> None:
+def test_doctor_readable_folder_suggests_chmod(home: Home) -> None:
     home.private.chmod(0o755)
-    assert remedies(examine_home(home.root)) == [f"chmod 700 {home.private}"]
+    assert list_remedies(examine_home(home.root)) == [f"chmod 700 {home.private}"]
 
 
 @pytest.fixture
@@ -92,36 +92,37 @@ def own_umask() -> Iterator[None]:
     os.umask(before)
 
 
-def test_a_folder_that_a_group_shares(home: Home, own_umask: None) -> None:
+def test_doctor_shared_folder_is_accepted(home: Home, own_umask: None) -> None:
     home.private.chmod(0o2770)
-    assert remedies(examine_home(home.root)) == []
+    assert list_remedies(examine_home(home.root)) == []
     home.create()
     assert home.private.stat().st_mode & 0o7777 == 0o2770
     home.private.chmod(0o2775)
-    assert remedies(examine_home(home.root)) == [f"chmod 700 {home.private}"]
+    assert list_remedies(examine_home(home.root)) == [f"chmod 700 {home.private}"]
     home.create()
     assert home.private.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_waits_for_people_is_told(store: Store) -> None:
+def test_doctor_awaiting_review_suggests_decide(store: Store) -> None:
     with store.transaction() as db:
         (run,) = list_runs(db)
     for stage in ("raw", "validated", "sanitized", "audited", "awaiting_review"):
         with store.advance(run, Stage(stage)):
             pass
-    (remedy,) = [each for each in remedies(examine_home(store.home.root)) if "decide" in each]
+    (remedy,) = [each for each in list_remedies(examine_home(store.home.root)) if "decide" in each]
     assert remedy.startswith("To decide: ppdm decide wine-0001 --approve")
 
 
-def test_defects_are_listed(home: Home) -> None:
+def test_doctor_defect_report_is_listed(home: Home) -> None:
     (home.private / "defects").mkdir()
     (home.private / "defects" / "20260101-000000.txt").write_text("code")
     assert "20260101-000000.txt" in examine_home(home.root).text
 
 
-def test_a_run_without_a_process_is_an_orphan(store: Store) -> None:
+def test_doctor_run_without_process_is_reported(store: Store) -> None:
     assert any(
-        "goes on, to the same bytes" in remedy for remedy in remedies(examine_home(store.home.root))
+        "it continues, to the same bytes" in remedy
+        for remedy in list_remedies(examine_home(store.home.root))
     )
     lock = store.home.dataset_lock("wine")
     with hold(lock, holder="a release of wine", limit=1, say=print):
@@ -139,14 +140,16 @@ def swap(store: Store) -> None:
 @pytest.mark.parametrize(
     ("damage", "words"), [(lose, "its key is missing"), (swap, "is not the one that its earlier")]
 )
-def test_a_key_that_is_not_there(damage: Callable[[Store], None], words: str, store: Store) -> None:
+def test_doctor_missing_or_wrong_key_is_reported(
+    damage: Callable[[Store], None], words: str, store: Store
+) -> None:
     damage(store)
-    answer = examine_home(store.home.root)
-    assert answer.exit_code == 5 and words in answer.text
-    assert "ab" * 32 not in answer.text
+    result = examine_home(store.home.root)
+    assert result.exit_code == 5 and words in result.text
+    assert "ab" * 32 not in result.text
 
 
-def test_a_key_counts_as_backed_up_once_it_was(store: Store, tmp_path: Path) -> None:
+def test_doctor_backed_up_key_is_accepted(store: Store, tmp_path: Path) -> None:
     assert "never backed up" in examine_home(store.home.root).text
     backup_key(store, "wine", tmp_path / "wine.key.json")
     found = examine_home(store.home.root).text
@@ -157,10 +160,10 @@ def test_a_key_counts_as_backed_up_once_it_was(store: Store, tmp_path: Path) -> 
     assert "of the home: present, and backed up once" in examine_home(store.home.root).text
 
 
-def test_a_touched_history_needs_a_look(store: Store) -> None:
-    assert "history    whole, up to event 1" in examine_home(store.home.root).text
+def test_doctor_edited_history_is_reported(store: Store) -> None:
+    assert "history    complete, up to event 1" in examine_home(store.home.root).text
     with store.transaction() as db:
         db.execute("update meta.event set kind = 'x'")
-    answer = examine_home(store.home.root)
-    assert answer.exit_code == 5
-    assert "LOOK  history    Event 1 (wine-0001, x) was changed" in answer.text
+    result = examine_home(store.home.root)
+    assert result.exit_code == 5
+    assert "LOOK  history    Event 1 (wine-0001, x) was changed" in result.text

@@ -1,4 +1,4 @@
-"""`ppdm init` on made tables: each rule of the draft, and that nothing of the cells gets out."""
+"""`ppdm init` on generated tables: each rule of the draft, and that no cell is written."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ from hypothesis import strategies as st
 
 from flows.config.draft.profile import Draft
 from flows.config.draft.roles import Drafted
-from flows.config.draft.text import Heading, release_text, toml_key, toml_string
+from flows.config.draft.text import (
+    Heading,
+    format_release_file,
+    format_toml_key,
+    format_toml_string,
+)
 from flows.config.release_file import ReleaseFile
-from ppdm.cli.init import dataset_name, draft_file
+from ppdm.cli.init import draft_file, suggest_dataset_name
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
@@ -34,24 +39,26 @@ RNG = random.Random(7391)
 NOISE = [f"{RNG.gauss(0, 1):.6f}" for _ in range(2 * ROWS)]
 
 
-def table(folder: Path, columns: dict[str, Cell], rows: int = ROWS, name: str = "t.csv") -> Path:
-    """A column of plain measurements, and the given ones."""
+def write_table(
+    folder: Path, columns: dict[str, Cell], rows: int = ROWS, name: str = "t.csv"
+) -> Path:
+    """Write a table with a column of measurements and the given columns."""
     made: dict[str, Cell] = {"plain": lambda i: NOISE[i % ROWS], **columns}
     write_csv(folder / name, [{key: cell(i) for key, cell in made.items()} for i in range(rows)])
     return folder / name
 
 
-def drafted(source: Path, **options: Any) -> tuple[ReleaseFile, CommandResult, str]:
-    """The draft as `ppdm release` reads it, what was said, and its text."""
+def draft_table(source: Path, **options: Any) -> tuple[ReleaseFile, CommandResult, str]:
+    """Return the draft as `ppdm release` reads it, the result of the command, and the text."""
     out = source.parent / "draft.toml"
     out.unlink(missing_ok=True)
-    answer = draft_file(source, out, options.get("table"))
+    result = draft_file(source, out, options.get("table"))
     file, _ = read_release_file(out)
-    return file, answer, out.read_text()
+    return file, result, out.read_text()
 
 
-def roles(answer: CommandResult) -> dict[str, tuple[str, str]]:
-    return {each["name"]: (each["role"], each["why"]) for each in answer.payload["columns"]}
+def read_roles(result: CommandResult) -> dict[str, tuple[str, str]]:
+    return {each["name"]: (each["role"], each["why"]) for each in result.payload["columns"]}
 
 
 COLUMNS: dict[str, tuple[Cell, str, str]] = {
@@ -94,28 +101,30 @@ COLUMNS: dict[str, tuple[Cell, str, str]] = {
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReleaseFile, CommandResult, str]:
     cells = {name: cell for name, (cell, _, _) in COLUMNS.items()}
-    return drafted(table(tmp_path_factory.mktemp("many"), cells))
+    return draft_table(write_table(tmp_path_factory.mktemp("many"), cells))
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_column_gets_its_role(many: tuple[ReleaseFile, CommandResult, str], name: str) -> None:
-    file, answer, _ = many
+def test_draft_column_of_each_kind_gets_its_role(
+    many: tuple[ReleaseFile, CommandResult, str], name: str
+) -> None:
+    file, result, _ = many
     _, role, why = COLUMNS[name]
-    assert roles(answer)[name][0] == role == file.columns[name].role
-    assert why in roles(answer)[name][1]
+    assert read_roles(result)[name][0] == role == file.columns[name].role
+    assert why in read_roles(result)[name][1]
 
 
-def test_features_have_no_bounds_of_their_own(many: tuple[ReleaseFile, CommandResult, str]) -> None:
+def test_draft_features_have_bounds_from_data(many: tuple[ReleaseFile, CommandResult, str]) -> None:
     features = [spec for spec in many[0].columns.values() if spec.role == "feature"]
     assert {(spec.low, spec.high) for spec in features} == {("from_data", "from_data")}
     assert many[0].columns["some empty"].missing == "median"
     assert many[0].columns["number"].missing is None
 
 
-def test_the_draft_is_the_weak_but_whole_release_it_says(
+def test_draft_table_without_label_is_complete(
     many: tuple[ReleaseFile, CommandResult, str],
 ) -> None:
-    file, answer, text = many
+    file, result, text = many
     assert (file.dataset.name, file.dataset.audience) == ("t", "to be decided")
     assert file.sanitizer_parameters()["gamma"] == {"record": 1000}
     assert len(file.audit.required) == 5
@@ -124,17 +133,17 @@ def test_the_draft_is_the_weak_but_whole_release_it_says(
     assert "WEAKER PROMISE" in text and "# [schedule]" in text
     assert max(map(len, text.splitlines())) < 100
     for word in ("owner", "audience", "Bounds", "Excluded", "limits", "schedule", "No label"):
-        assert sum(word in each for each in answer.payload["decisions"]) == 1, word
-        assert word in answer.text
+        assert sum(word in each for each in result.payload["decisions"]) == 1, word
+        assert word in result.text
 
 
 SECRET = 7391
 
 
-def test_nothing_of_the_cells_gets_out(tmp_path: Path) -> None:
+def test_draft_secret_cells_are_not_written(tmp_path: Path) -> None:
     """Every cell and every count holds digits that appear nowhere else."""
     rows = 739
-    source = table(
+    source = write_table(
         tmp_path,
         {
             "key": lambda i: f"{SECRET}{i:06d}",
@@ -146,9 +155,9 @@ def test_nothing_of_the_cells_gets_out(tmp_path: Path) -> None:
         rows,
     )
     source = source.rename(tmp_path / "plain.csv")
-    _, answer, text = drafted(source)
-    told = text + answer.text + json.dumps(answer.payload)
-    assert str(SECRET) not in told and "canary" not in told and str(rows) not in told
+    _, result, text = draft_table(source)
+    output = text + result.text + json.dumps(result.payload)
+    assert str(SECRET) not in output and "canary" not in output and str(rows) not in output
     constants = {"1", "2", "1000", "99", "40", "0.05", "0.1", "0.15", "10", "1100", "0", "3"}
     digits = {word.strip('.,*%"') for word in text.split() if any(c.isdigit() for c in word)}
     assert {each for each in digits if each.replace(".", "").isdigit()} <= constants
@@ -166,14 +175,16 @@ def test_nothing_of_the_cells_gets_out(tmp_path: Path) -> None:
         (lambda i: ('<=5 "K"', "it's")[i % 2], ['<=5 "K"', "it's"], None, None),
     ],
 )
-def test_a_label_lists_what_enough_records_hold(
+def test_draft_label_lists_categories_of_enough_records(
     tmp_path: Path, cells: Cell, categories: list[str], outside: str | None, missing: str | None
 ) -> None:
-    file, answer, _ = drafted(table(tmp_path, {"income": cells, "last": lambda i: NOISE[-i]}))
+    file, result, _ = draft_table(
+        write_table(tmp_path, {"income": cells, "last": lambda i: NOISE[-i]})
+    )
     found = file.columns["income"]
     assert (found.role, found.categories) == ("label", categories)
     assert (found.outside, found.missing) == (outside, missing)
-    assert roles(answer)["income"] == ("label", "named like a class")
+    assert read_roles(result)["income"] == ("label", "named like a class")
     assert "best_accuracy" in file.limits
 
 
@@ -188,23 +199,25 @@ NO_LABELS: dict[str, Cell] = {
 
 
 @pytest.mark.parametrize("case", NO_LABELS)
-def test_a_column_that_cannot_be_a_label(tmp_path: Path, case: str) -> None:
-    source = table(tmp_path, {"class": NO_LABELS[case], "last": lambda i: NOISE[-i]})
-    assert roles(drafted(source)[1])["class"][0] in ("exclude", "feature")
+def test_draft_unfit_column_is_no_label(tmp_path: Path, case: str) -> None:
+    source = write_table(tmp_path, {"class": NO_LABELS[case], "last": lambda i: NOISE[-i]})
+    assert read_roles(draft_table(source)[1])["class"][0] in ("exclude", "feature")
 
 
-def test_the_best_name_is_the_label_else_an_end_of_the_table(tmp_path: Path) -> None:
+def test_draft_label_best_name_before_first_or_last_column(tmp_path: Path) -> None:
     def two(i: int) -> str:
         return "ab"[i % 2]
 
     def label(*names: str) -> str | None:
-        answer = drafted(table(tmp_path, dict.fromkeys(names, two)))[1]
-        return next((name for name, (role, _) in roles(answer).items() if role == "label"), None)
+        result = draft_table(write_table(tmp_path, dict.fromkeys(names, two)))[1]
+        return next(
+            (name for name, (role, _) in read_roles(result).items() if role == "label"), None
+        )
 
     assert label("ward type", "class", "ward") == "class"
     assert label("ward", "ward type", "last") == "ward type"
     assert label("ward", "last") == "last"
-    source = table(tmp_path, {"last": lambda i: NOISE[-i]})
+    source = write_table(tmp_path, {"last": lambda i: NOISE[-i]})
     source.write_text(
         "\n".join(
             f"{'hm'[i % 2] if i else 'ward'},{line}"
@@ -212,19 +225,21 @@ def test_the_best_name_is_the_label_else_an_end_of_the_table(tmp_path: Path) -> 
         )
         + "\n"
     )
-    assert roles(drafted(source)[1])["ward"][0] == "label"
+    assert read_roles(draft_table(source)[1])["ward"][0] == "label"
 
 
-def test_a_feature_that_is_constant_where_the_label_is_known(tmp_path: Path) -> None:
+def test_draft_feature_constant_where_labelled_is_excluded(tmp_path: Path) -> None:
     cells = {"x": lambda i: str(int(i < 5)), "class": lambda i: "" if i < 5 else "ab"[i % 2]}
-    assert roles(drafted(table(tmp_path, cells))[1])["x"] == (
+    assert read_roles(draft_table(write_table(tmp_path, cells))[1])["x"] == (
         "exclude",
         "constant in the rows that are kept",
     )
 
 
 def record_id(folder: Path, columns: dict[str, Cell], rows: int = ROWS) -> tuple[Any, ...]:
-    file, _, text = drafted(table(folder, {"other": lambda i: NOISE[-i - 1], **columns}, rows))
+    file, _, text = draft_table(
+        write_table(folder, {"other": lambda i: NOISE[-i - 1], **columns}, rows)
+    )
     parameters = file.sanitizer_parameters()
     assert ("fitted on the released records" in text) == (parameters["basis"] == "private")
     return file.dataset.record_id, parameters["basis"], parameters["components"]
@@ -245,14 +260,14 @@ def record_id(folder: Path, columns: dict[str, Cell], rows: int = ROWS) -> tuple
         ({"key date": lambda i: f"2021-03-01 {i}"}, None),
     ],
 )
-def test_the_record_id_is_unique_and_looks_stable(
+def test_draft_record_id_unique_and_stable_is_chosen(
     tmp_path: Path, columns: dict[str, Cell], expected: str | None
 ) -> None:
     basis = "private" if expected is None else "sample"
     assert record_id(tmp_path, columns) == (expected, basis, 2)
 
 
-def test_the_basis_asks_for_no_more_than_the_table_has(tmp_path: Path) -> None:
+def test_draft_basis_small_table_asks_for_few_components(tmp_path: Path) -> None:
     key: dict[str, Cell] = {"key": lambda i: f"k{i}"}
     assert record_id(tmp_path, key, 30)[1] == "private"  # a fifth of them is too few
     assert record_id(tmp_path, key, 2)[2] == 1
@@ -264,10 +279,10 @@ def test_the_basis_asks_for_no_more_than_the_table_has(tmp_path: Path) -> None:
     assert record_id(tmp_path, rare)[1:] == ("sample", 1)
     source = tmp_path / "one.csv"
     write_csv(source, [{"key": f"k{i}", "flag": str(int(i in (3, 5)))} for i in range(ROWS)])
-    assert drafted(source)[0].sanitizer_parameters()["basis"] == "private"
+    assert draft_table(source)[0].sanitizer_parameters()["basis"] == "private"
 
 
-def test_native_types_and_odd_names(tmp_path: Path) -> None:
+def test_draft_native_types_and_odd_names_are_read(tmp_path: Path) -> None:
     odd = ["new\nline", "do.t", 'quo"te', "it's", "☃ 🩺", "日本", "\u007f", "# x = 1", "a]b"]
     types = {
         "list": "[i, 2]",
@@ -288,18 +303,18 @@ def test_native_types_and_odd_names(tmp_path: Path) -> None:
     )
     source = tmp_path / "t.parquet"
     duckdb.sql(f"select {names} from range({ROWS}) r(i)").write_parquet(str(source))
-    file, answer, _ = drafted(source)
-    assert list(roles(answer)) == list(types)
+    file, result, _ = draft_table(source)
+    assert list(read_roles(result)) == list(types)
     excluded = {name for name, spec in file.columns.items() if spec.role == "exclude"}
     assert excluded == {"list", "struct", "blob", "flag", "day", "instant"}
     assert file.dataset.record_id == "uid"
     assert all(file.columns[name].role == "feature" for name in ["money", "big", *odd])
     assert file.columns["float_id"].role == "identifier"
-    assert '"new\\nline"' in answer.text and "and 4 more" in answer.text
+    assert '"new\\nline"' in result.text and "and 4 more" in result.text
 
 
-def test_every_kind_of_source(tmp_path: Path) -> None:
-    source = table(tmp_path, {"x": lambda i: str(i % 7)})
+def test_draft_every_kind_of_source_gives_the_same(tmp_path: Path) -> None:
+    source = write_table(tmp_path, {"x": lambda i: str(i % 7)})
     text = source.read_bytes()
     for name, content, kind in (
         ("a.csv.gz", gzip.compress(text), "csv"),
@@ -308,19 +323,19 @@ def test_every_kind_of_source(tmp_path: Path) -> None:
         ("a.data.gz", gzip.compress(text), "csv"),
     ):
         (tmp_path / name).write_bytes(content)
-        assert drafted(tmp_path / name)[0].source.kind == kind
+        assert draft_table(tmp_path / name)[0].source.kind == kind
     whole = duckdb.sql(f"select * from read_csv('{source}')")
     whole.write_parquet(str(tmp_path / "b.parquet"))
     (tmp_path / "b.parquet").rename(tmp_path / "b.bin")
-    assert drafted(tmp_path / "b.bin")[0].source.kind == "parquet"
+    assert draft_table(tmp_path / "b.bin")[0].source.kind == "parquet"
     for name in ("c.duckdb", "c.bin"):
         with duckdb.connect(str(tmp_path / name)) as db:
             db.execute(f"create table t as select * from read_csv('{source}')")
-        file = drafted(tmp_path / name)[0]
+        file = draft_table(tmp_path / name)[0]
         assert (file.source.kind, file.source.table) == ("duckdb", "t")
 
 
-def refused(source: Path, table: str | None = None, out: str = "draft.toml") -> BadInput:
+def read_error(source: Path, table: str | None = None, out: str = "draft.toml") -> BadInput:
     before = sorted(source.parent.iterdir())
     with pytest.raises(BadInput) as caught:
         draft_file(source, source.parent / out, table)
@@ -329,19 +344,19 @@ def refused(source: Path, table: str | None = None, out: str = "draft.toml") -> 
     return caught.value
 
 
-def test_which_table_of_a_duckdb_file(tmp_path: Path) -> None:
+def test_draft_duckdb_file_needs_a_table_if_several(tmp_path: Path) -> None:
     path = tmp_path / "c.duckdb"
     with duckdb.connect(str(path)) as db:
         db.execute("create view v as select 1 as canary")
-    assert "has no table" in refused(path).message
+    assert "has no table" in read_error(path).message
     with duckdb.connect(str(path)) as db:
         db.execute("create table one as select random() as x from range(9)")
         db.execute("create schema s; create table s.two as select random() as y from range(9)")
-    assert "Choose one with --table: one, s.two." in str(refused(path))
-    assert "'three' is not in" in refused(path, "three").message
-    assert list(drafted(path, table="s.two")[0].columns) == ["y"]
+    assert "Choose one with --table: one, s.two." in str(read_error(path))
+    assert "'three' is not in" in read_error(path, "three").message
+    assert list(draft_table(path, table="s.two")[0].columns) == ["y"]
     (tmp_path / "draft.toml").unlink()
-    assert "Leave --table out" in str(refused(table(tmp_path, {}), "one"))
+    assert "Leave --table out" in str(read_error(write_table(tmp_path, {}), "one"))
 
 
 HEADERLESS = {
@@ -352,9 +367,9 @@ HEADERLESS = {
 
 
 @pytest.mark.parametrize("case", HEADERLESS)
-def test_a_table_without_a_header(tmp_path: Path, case: str) -> None:
+def test_draft_table_without_header_raises(tmp_path: Path, case: str) -> None:
     (tmp_path / "t.csv").write_text(HEADERLESS[case])
-    assert "looks as if it had no header" in refused(tmp_path / "t.csv").message
+    assert "looks as if it had no header" in read_error(tmp_path / "t.csv").message
 
 
 @pytest.mark.parametrize(
@@ -370,29 +385,29 @@ def test_a_table_without_a_header(tmp_path: Path, case: str) -> None:
         ("a,b\n1,2\n1,2\n", "takes numeric columns, and none has numbers that vary"),
     ],
 )
-def test_tables_that_cannot_be_drafted(tmp_path: Path, content: str, words: str) -> None:
+def test_draft_unusable_table_raises(tmp_path: Path, content: str, words: str) -> None:
     (tmp_path / "t.csv").write_text(content)
-    assert words in refused(tmp_path / "t.csv").message
+    assert words in read_error(tmp_path / "t.csv").message
 
 
-def test_files_that_cannot_be_drafted(tmp_path: Path) -> None:
-    source = table(tmp_path, {})
-    assert "does not exist" in refused(tmp_path / "none.csv").message
-    assert "is not a file" in refused(tmp_path).message
+def test_draft_unusable_file_raises(tmp_path: Path) -> None:
+    source = write_table(tmp_path, {})
+    assert "does not exist" in read_error(tmp_path / "none.csv").message
+    assert "is not a file" in read_error(tmp_path).message
     (tmp_path / "x.bin").write_bytes(b"\0\1canary" * 50)
-    assert "not known to be a table" in refused(tmp_path / "x.bin").message
-    assert "folder of draft.toml does not exist" in refused(source, out="no/draft.toml").message
+    assert "not known to be a table" in read_error(tmp_path / "x.bin").message
+    assert "folder of draft.toml does not exist" in read_error(source, out="no/draft.toml").message
     (tmp_path / "draft.toml").write_text("mine")
-    assert "exists already" in refused(source).message
+    assert "exists already" in read_error(source).message
     assert (tmp_path / "draft.toml").read_text() == "mine"
 
 
-def test_the_path_is_relative_where_that_is_near(
+def test_draft_path_of_close_source_is_relative(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "data").mkdir()
-    source = table(tmp_path / "data", {})
+    source = write_table(tmp_path / "data", {})
     monkeypatch.chdir(tmp_path)
     for folder, path in ((".", "data/t.csv"), ("a", "../data/t.csv"), ("a/b", str(source))):
         draft_file(Path("data/t.csv"), Path(folder) / "draft.toml", None)
@@ -409,8 +424,8 @@ def test_the_path_is_relative_where_that_is_near(
         ("/x/" + "long_" * 20 + ".csv", ("long_" * 8)[:39]),
     ],
 )
-def test_dataset_names(name: str, expected: str) -> None:
-    assert dataset_name(name) == expected
+def test_suggest_dataset_name_any_file_name_is_valid(name: str, expected: str) -> None:
+    assert suggest_dataset_name(name) == expected
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -418,13 +433,13 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 @settings(deadline=None, max_examples=50)
 @given(TEXT, TEXT)
-def test_toml_reads_back_what_was_written(key: str, value: str) -> None:
-    assert tomllib.loads(f"{toml_key(key)} = {toml_string(value)}") == {key: value}
+def test_format_toml_any_string_is_read_back(key: str, value: str) -> None:
+    assert tomllib.loads(f"{format_toml_key(key)} = {format_toml_string(value)}") == {key: value}
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(TEXT, min_size=4, unique=True), st.lists(TEXT, min_size=2, unique=True), TEXT)
-def test_any_names_make_a_file_that_toml_reads(
+def test_format_release_file_any_names_are_valid_toml(
     names: Sequence[str], classes: Sequence[str], path: str
 ) -> None:
     label = Column(names[0], "label", "categorical", categories=tuple(classes), outside="drop_row")
@@ -433,15 +448,15 @@ def test_any_names_make_a_file_that_toml_reads(
     columns = (label, feature, Column(names[2], "identifier"), *others)
     draft = Draft(tuple(Drafted(each, "a reason") for each in columns), names[2], "sample", 1)
     heading = Heading("t", path, Source("duckdb", path, names[0]), path)
-    content = tomllib.loads(release_text(draft, heading))
+    content = tomllib.loads(format_release_file(draft, heading))
     assert content["columns"].keys() == set(names)
     assert content["columns"][names[0]]["categories"] == list(classes)
     assert content["columns"][names[1]]["missing"] == "median"
     assert (content["source"]["path"], content["dataset"]["record_id"]) == (path, names[2])
 
 
-def test_the_command_is_light(tmp_path: Path) -> None:
-    source = table(tmp_path, {"class": lambda i: "ab"[i % 2]})
+def test_init_command_imports_nothing_slow(tmp_path: Path) -> None:
+    source = write_table(tmp_path, {"class": lambda i: "ab"[i % 2]})
     code = (
         "import sys\nfrom ppdm.cli.app import main\ntry:\n    main(sys.argv[1:])\n"
         "except SystemExit as end:\n    code = end.code\n"
@@ -457,8 +472,8 @@ def test_the_command_is_light(tmp_path: Path) -> None:
         timeout=60,
         check=True,
     )
-    answer, end = done.stdout.splitlines()
+    result, end = done.stdout.splitlines()
     assert end == "[] 0"
-    payload = json.loads(answer)
+    payload = json.loads(result)
     assert payload["ok"] and payload["file"].endswith("a.toml") and payload["decisions"]
     assert payload["columns"][1] == {"name": "class", "role": "label", "why": "named like a class"}

@@ -15,7 +15,7 @@ import pytest
 
 from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile, check_names
-from ppdm.cli.methods import describe_methods, registries
+from ppdm.cli.methods import describe_methods, list_registries
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.attacks.transform_inverse import TransformInverse
 from ppdm_core.gates import GATES
@@ -28,17 +28,17 @@ from ppdm_core.sanitizers.random_rotation import RandomRotation
 from tasks.context import check_plan
 
 ROOT = Path(__file__).resolve().parents[3]
-NAMES = [name for _, registry, _ in registries() for name in registry]
+NAMES = [name for _, registry, _ in list_registries() for name in registry]
 HEAVY = ("prefect", "mlflow", "great_expectations", "pandas", "duckdb", "scipy", "sklearn")
 
 
-def told(name: str | None) -> str:
+def read_text(name: str | None) -> str:
     return describe_methods(name).text
 
 
 def block(name: str, title: str) -> dict[str, Any]:
     """A part of a page that can be pasted into a release file."""
-    _, found = told(name).split(f"  [{title}]\n")
+    _, found = read_text(name).split(f"  [{title}]\n")
     return tomllib.loads(textwrap.dedent(found))
 
 
@@ -64,21 +64,21 @@ def release_file(sanitizer: dict[str, Any], limits: dict[str, Any]) -> ReleaseFi
     )
 
 
-def test_no_name_is_used_twice():
+def test_registries_names_are_unique():
     assert len(NAMES) == len(set(NAMES))
 
 
-def test_the_overview_has_everything_and_fits_a_terminal():
-    answer = describe_methods(None)
-    for kind, registry, _ in registries():
-        assert [entry["name"] for entry in answer.payload[kind]] == list(registry)
-    headings = [line.strip().split(":")[0] for line in answer.text.splitlines()]
+def test_overview_all_names_within_width():
+    result = describe_methods(None)
+    for kind, registry, _ in list_registries():
+        assert [entry["name"] for entry in result.payload[kind]] == list(registry)
+    headings = [line.strip().split(":")[0] for line in result.text.splitlines()]
     assert [line for line in headings if line in NAMES] == NAMES
-    assert max(map(len, answer.text.splitlines())) <= 100
+    assert max(map(len, result.text.splitlines())) <= 100
 
 
-def test_the_overview_says_what_a_steward_asks_first():
-    text = told(None)
+def test_overview_entry_has_main_facts():
+    text = read_text(None)
     for words in (
         "Projects records on their leading principal components",
         "Guarantee: none. Two records of different length",
@@ -93,16 +93,16 @@ def test_the_overview_says_what_a_steward_asks_first():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_fits_a_terminal_and_its_data_are_plain_json(name: str):
-    answer = describe_methods(name)
-    assert max(map(len, answer.text.splitlines())) <= 100
-    assert answer.text.startswith(f"{name}: {answer.payload['kind']}")
-    assert "``" not in answer.text and "**" not in answer.text
-    assert json.loads(json.dumps(answer.payload, allow_nan=False)) == answer.payload
+def test_page_any_name_within_width_and_json(name: str):
+    result = describe_methods(name)
+    assert max(map(len, result.text.splitlines())) <= 100
+    assert result.text.startswith(f"{name}: {result.payload['kind']}")
+    assert "``" not in result.text and "**" not in result.text
+    assert json.loads(json.dumps(result.payload, allow_nan=False)) == result.payload
 
 
 @pytest.mark.parametrize("name", SANITIZERS)
-def test_a_sanitizer_is_told_in_full(name: str):
+def test_page_sanitizer_has_all_parts(name: str):
     cls, entry = SANITIZERS[name], describe_methods(name).payload
     for section in ("what", "takes", "guarantee", "broken_by", "public", "references"):
         assert entry[section], section
@@ -110,15 +110,15 @@ def test_a_sanitizer_is_told_in_full(name: str):
     assert all(each["meaning"] for each in entry["parameters"])
 
 
-def test_parameters_have_their_defaults():
-    text = told("pca_laplace")
+def test_page_parameters_show_defaults():
+    text = read_text("pca_laplace")
     for words in ("b: not set\n", "basis_share: 0.2\n", 'noise_shape: "isotropic"\n'):
         assert f"    {words}" in text
     assert text.index("components: 0.5") < text.index('scale: "minmax"')
 
 
 @pytest.mark.parametrize("name", SANITIZERS)
-def test_examples_and_limits_are_accepted_as_they_stand(name: str):
+def test_page_examples_and_limits_are_valid(name: str):
     """One release file with the example of the method and every limit that a page shows."""
     limits: dict[str, Any] = {}
     for each in (*ATTACKS, *METRICS):
@@ -131,27 +131,27 @@ def test_examples_and_limits_are_accepted_as_they_stand(name: str):
     check_plan(build_context(file))
 
 
-def test_what_is_for_screening_shows_no_limit():
-    assert "For screening only: no limit may stand on it." in told("closest_record")
-    assert "[limits]" not in told("closest_record")
+def test_page_screening_metric_has_no_limit():
+    assert "For screening only: a limit on it is not allowed." in read_text("closest_record")
+    assert "[limits]" not in read_text("closest_record")
 
 
-def test_limits_say_what_they_demand():
-    page = told("known_pairs")
+def test_page_limits_state_their_demand():
+    page = read_text("known_pairs")
     assert '# at most 0.05 above the baseline\n  "known_pairs.breach_rate"' in page
     assert '# at most 0.05 below the baseline\n  "known_pairs.relative_error"' in page
-    assert '# at least 0.5\n  "knn_accuracy"' in told("knn_accuracy")
+    assert '# at least 0.5\n  "knn_accuracy"' in read_text("knn_accuracy")
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_is_told_in_full(name: str):
+def test_page_attack_has_all_parts(name: str):
     entry = describe_methods(name).payload
     assert entry["story"].endswith(".") and "{" not in entry["story"]
     assert entry["needs"] and entry["references"]
     assert entry["measured_by"] == [m.name for m in METRICS.values() if m.goal == entry["goal"]]
 
 
-def test_who_breaks_whom_is_told_on_both_pages():
+def test_page_attack_and_method_name_each_other():
     assert "`known_pairs`" in describe_methods("random_rotation").payload["broken_by"]
     assert "random_rotation" in describe_methods("known_pairs").payload["breaks"]
 
@@ -210,34 +210,34 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_is_registered_appears_by_itself(name: str, monkeypatch: pytest.MonkeyPatch):
+def test_overview_planted_entry_appears(name: str, monkeypatch: pytest.MonkeyPatch):
     registry, entry, words = PLANTED[name]
-    before = told(None)
+    before = read_text(None)
     monkeypatch.setitem(registry, name, entry)
-    after = told(None)
+    after = read_text(None)
     for word in words:
         assert word in after and word not in before, word
-    assert told(name).startswith(f"{name}: ")
+    assert read_text(name).startswith(f"{name}: ")
 
 
-def test_planted_things_find_each_other(monkeypatch: pytest.MonkeyPatch):
+def test_page_planted_entries_name_each_other(monkeypatch: pytest.MonkeyPatch):
     for name, (registry, entry, _) in PLANTED.items():
         monkeypatch.setitem(registry, name, entry)
     assert describe_methods("guessing").payload["breaks"] == ["turning"]
-    assert "angle: must be given\n      How far it turns.\n" in told("turning")
-    assert "It guesses well." in told("guessing")
-    assert '"guessing.breach_rate" = {' in told("breach_rate")
-    assert '"record_linkage.luck" = {' in told("record_linkage")
+    assert "angle: must be given\n      How far it turns.\n" in read_text("turning")
+    assert "It guesses well." in read_text("guessing")
+    assert '"guessing.breach_rate" = {' in read_text("breach_rate")
+    assert '"record_linkage.luck" = {' in read_text("record_linkage")
 
 
-def test_an_unknown_name_gets_the_nearest_one():
+def test_describe_methods_unknown_name_suggests_one():
     with pytest.raises(
         BadInput, match=r"Nothing is called 'known_pair'. Did you mean 'known_pairs"
     ):
         describe_methods("known_pair")
 
 
-def test_the_command_is_light():
+def test_methods_command_imports_nothing_slow():
     code = (
         "import sys\nfrom ppdm.cli.app import main\n"
         "try:\n    main(['methods', 'pca_laplace', '--json'])\n"
@@ -246,9 +246,9 @@ def test_the_command_is_light():
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
-    answer, heavy = done.stdout.splitlines()
+    result, heavy = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
-    assert json.loads(answer) == {
+    assert json.loads(result) == {
         "ok": True,
         "exit_code": 0,
         "error": None,
