@@ -13,7 +13,7 @@ from benchmarks.harness import Comparison, Side
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.noise import Noise, grid_step, on_grid
+from ppdm_core.numerics.noise import Noise, add_laplace_noise, grid_step
 
 SCALE = 0.3
 
@@ -54,7 +54,7 @@ def keyed_noise(X: Floats) -> None:
     ranges = np.tile([0.0, 1.0], (columns, 1))
     for block in ArrayRows(schema, X).blocks():
         bits = noise.bits(block, "pca_laplace", columns, fingerprint)
-        on_grid(block.X, bits, b, g, ranges)
+        add_laplace_noise(block.X, bits, b, g, ranges)
 
 
 def peer(X: Floats, cells: int, k: int | None) -> Side:

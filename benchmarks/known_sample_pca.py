@@ -14,9 +14,9 @@ import numpy as np
 from benchmarks.harness import Comparison, Side
 from ppdm_core.attacks.known_sample_pca import (
     MatchedAxes,
-    compute_axis_evidence,
     choose_exhaustive_signs,
     choose_hybrid_signs,
+    compute_axis_evidence,
     match_axes,
 )
 from ppdm_core.model.arrays import Floats

@@ -22,7 +22,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.sanitizers._nonmetric import classical_start, descend, order_of
+from ppdm_core.sanitizers._nonmetric import compute_classical_start, descend, rank_dissimilarities
 from ppdm_core.sanitizers.nonmetric_mds import NonmetricMds
 
 FOLDER = Path(os.environ.get("PPDM_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -110,8 +110,8 @@ def laid_out(X: Floats, steps: int) -> Floats:
     """The stress after every step."""
     from scipy.spatial.distance import pdist
 
-    order = order_of(pdist(X), "secondary")
-    return descend(classical_start(X, DIMENSIONS), order, 1e-4, steps)[1]
+    order = rank_dissimilarities(pdist(X), "secondary")
+    return descend(compute_classical_start(X, DIMENSIONS), order, 1e-4, steps)[1]
 
 
 def peer(X: Floats) -> Floats:
@@ -128,5 +128,5 @@ def peer_stress(X: Floats) -> float:
     from scipy.spatial.distance import pdist
 
     d = pdist(peer(X))
-    error = d - order_of(pdist(X), "secondary").fit(d)
+    error = d - rank_dissimilarities(pdist(X), "secondary").fit(d)
     return float(np.sqrt(error @ error / (d @ d)))

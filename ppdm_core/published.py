@@ -1,4 +1,4 @@
-"""A published release as its recipients see it: all that they need is in ``manifest.json``."""
+"""A published release for its recipients; everything is read from ``manifest.json``."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from numpy.typing import ArrayLike
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput, NotApplicable
-from ppdm_core.model.release import Public, Response
+from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical
 from ppdm_core.numerics.linear_map import has_map, project
 from ppdm_core.numerics.scaling import Scaling
 
-ARRAYS = ("centre", "loadings", "scales", "grid", "ranges")  # of Public
+ARRAY_FIELDS = ("centre", "loadings", "scales", "grid", "ranges")  # of PublicParameters
 
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """What is published with a release, and how records of one's own come to be beside its rows.
+    """The public parameters of a release, and the map of a recipient's own records to its rows.
 
-    With a published map, ``rows`` and ``queries`` are components: a row is the query of its record
-    plus noise.
+    With a published linear map, ``rows`` and ``queries`` are components: a row is the query of its
+    record plus noise.
     """
 
-    public: Public
+    public: PublicParameters
     scaling: Scaling
     features: tuple[str, ...]  # original columns, numeric ones first
     label: str | None
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Published:
-        """``manifest``: the content of ``manifest.json``."""
+        """Return what ``manifest``, the content of ``manifest.json``, describes."""
         return cls(
             public=public_from_dict(manifest["public"]),
             scaling=Scaling.from_dict(manifest["scaling"]),
@@ -44,24 +44,24 @@ class Published:
 
     @property
     def numeric(self) -> tuple[str, ...]:
-        """The original numeric columns, in the order that ``queries`` takes them."""
+        """The original numeric columns, in the order that ``queries`` expects."""
         return self.features[: len(self.scaling.offset)]
 
     def rows(self, Y: ArrayLike) -> Floats:
-        """Released values, columns as in ``public.columns``."""
-        values = _table(Y, self.public.columns)
+        """Return released values, columns as in ``public.columns``, in the space of ``queries``."""
+        values = _check_table(Y, self.public.columns)
         if self.public.space != "original":
             return values
         scaled = (values - self.scaling.offset) / self.scaling.unit
         return project(self.public, scaled) if has_map(self.public) else scaled
 
     def queries(self, X: ArrayLike) -> Floats:
-        """Original records in original units, columns as in ``numeric``.
+        """Return original records, in original units with columns as in ``numeric``, as queries.
 
-        With min-max scaling, values beyond the declared bounds count as the bounds, as they did in
-        the release.
+        With min-max scaling, values outside the declared bounds are clamped to them, as in the
+        release.
         """
-        scaled = (_table(X, self.numeric) - self.scaling.offset) / self.scaling.unit
+        scaled = (_check_table(X, self.numeric) - self.scaling.offset) / self.scaling.unit
         if self.scaling.kind == "minmax":
             scaled = np.clip(scaled, 0.0, 1.0)
         if has_map(self.public):
@@ -73,7 +73,8 @@ class Published:
         return scaled
 
 
-def _table(values: ArrayLike, names: tuple[str, ...]) -> Floats:
+def _check_table(values: ArrayLike, names: tuple[str, ...]) -> Floats:
+    """Return the values as an array, or raise if it does not have one column per name."""
     table = np.asarray(values, dtype=np.float64)
     if table.shape[-1:] != (len(names),):
         raise BadInput(
@@ -84,13 +85,14 @@ def _table(values: ArrayLike, names: tuple[str, ...]) -> Floats:
     return table
 
 
-def public_from_dict(data: Mapping[str, Any]) -> Public:
+def public_from_dict(data: Mapping[str, Any]) -> PublicParameters:
+    """Return the public parameters that the ``public`` table of a manifest describes."""
     arrays = {
         name: None if data[name] is None else np.array(data[name], dtype=np.float64)
-        for name in ARRAYS
+        for name in ARRAY_FIELDS
     }
     responses = tuple(
-        Response(categorical(response["column"]), response["gamma"])
+        Response(make_categorical(response["column"]), response["gamma"])
         for response in data.get("responses", ())
     )
     lists = {
@@ -98,8 +100,9 @@ def public_from_dict(data: Mapping[str, Any]) -> Public:
         "whole": tuple(data.get("whole", ())),
         "responses": responses,
     }
-    return Public(**{**data, **arrays, **lists})
+    return PublicParameters(**{**data, **arrays, **lists})
 
 
-def categorical(column: Mapping[str, Any]) -> Categorical:
+def make_categorical(column: Mapping[str, Any]) -> Categorical:
+    """Return the categorical column that a table of a manifest describes."""
     return Categorical(**{**column, "categories": tuple(column["categories"])})

@@ -1,4 +1,4 @@
-"""Names for the array types that the core passes around."""
+"""Names of the array types that the core uses."""
 
 from __future__ import annotations
 

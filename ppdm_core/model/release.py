@@ -1,4 +1,4 @@
-"""What a sanitizer returns: released rows, public parameters, and its guarantee."""
+"""Released rows, public parameters and guarantee: what a sanitizer returns."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from ppdm_core.model.schema import Categorical
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a method promises, no more. ``inf`` means that no bound exists."""
+    """The bound on amplification that a method guarantees. ``inf`` means that no bound exists."""
 
     kind: Literal["bounded", "bounded_given_basis", "empirical"]
     ln_component: float
     ln_attribute: float
     ln_record: float
     assumptions: tuple[str, ...] = ()
-    without_bound: tuple[str, ...] = ()  # of several methods, those that have none
+    without_bound: tuple[str, ...] = ()  # the methods of a pipeline that have no bound
 
 
 @dataclass(frozen=True)
 class Response:
-    """A released categorical column, and what a recipient must know to count it right."""
+    """A released categorical column, and what unbiased estimates of its counts need."""
 
     column: Categorical
-    gamma: float  # how much likelier the true cell is than each of the others
+    gamma: float  # probability of the true cell over that of each other one
 
     @property
-    def kept(self) -> float:
-        """Probability that a cell is released as it is."""
+    def keep_probability(self) -> float:
+        """Probability that the true cell is released."""
         return self.gamma / (self.gamma + self.column.k - 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Public:
-    """What the world learns beside the values; handed to recipients and to every attack.
+class PublicParameters:
+    """What is published in addition to the values; recipients and all attacks get it.
 
-    With a public map the release is ``Z = (X - centre) @ loadings + noise``, published as ``Z``
-    (space "components") or as ``centre + Z @ pinv(loadings)`` (space "original").
+    With a public linear map the release is ``Z = (X - centre) @ loadings + noise``, published as
+    ``Z`` (space "components") or as ``centre + Z @ pinv(loadings)`` (space "original").
     """
 
     method: str
@@ -54,13 +54,13 @@ class Public:
     grid: Floats | None = None  # (s,) every component is a multiple of its grid step
     ranges: Floats | None = None  # (s, 2) interval that the noisy components are clamped to
     preserves_distances: bool = False
-    whole: tuple[str, ...] = ()  # columns that hold nothing but whole numbers
+    whole: tuple[str, ...] = ()  # columns of integers
     responses: tuple[Response, ...] = ()  # the released categorical columns
     facts: Mapping[str, float | str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All released columns but the label."""
+        """All released columns except the label."""
         return self.columns + tuple(response.column.name for response in self.responses)
 
 
@@ -69,7 +69,7 @@ class Released:
     """A sanitized table and what is published with it."""
 
     rows: Rows
-    public: Public
+    public: PublicParameters
     atom: float  # largest probability of any single value in one released cell
     fit_counts: Mapping[str, int] = field(default_factory=dict)  # known before the rows are made
 

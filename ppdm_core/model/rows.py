@@ -1,8 +1,8 @@
 """Tables as canonical blocks.
 
-Arithmetic always runs on blocks of exactly ``BLOCK`` rows (the last may be shorter), whatever
-chunks the storage hands over: BLAS rounds differently for other row counts, and a release must
-not depend on how its input happened to be stored.
+Arithmetic always runs on blocks of exactly ``BLOCK`` rows (the last may be shorter), whatever the
+size of the stored chunks: BLAS rounds differently for other row counts, and a release must not
+depend on how its input is stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ppdm_core.model.schema import Schema
 
 BLOCK = 16_384
 S = TypeVar("S")
-COLUMNS = ("X", "C", "label", "key", "record")  # what a block holds of each row
+COLUMNS = ("X", "C", "label", "key", "record")  # fields of a block with one entry per row
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +27,10 @@ class Block:
     """Rows ``[start, start + n)`` of a table."""
 
     X: Floats  # (n, d) clamped and scaled, finite, no -0.0
-    C: Codes  # (n, c) codes into schema.categorical, -1 = missing; strings never enter the core
+    C: Codes  # (n, c) codes into schema.categorical, -1 = missing; the core holds no strings
     label: Codes  # (n,) codes, -1 = none
-    key: Keys  # (n, 16) who this record is; made where ids are last seen
-    record: Ints  # (n,) place in the table of the record that each row was made from
+    key: Keys  # (n, 16) keyed digest of the record id
+    record: Ints  # (n,) position in the table of the record that each row was made from
     start: int
     counts: Mapping[str, int] = field(default_factory=dict)  # by the steps since it was stored
 
@@ -67,7 +67,8 @@ def sum_counts(blocks: Iterable[Block]) -> dict[str, int]:
     return fold(add_counts, (block.counts for block in blocks), {})
 
 
-def concatenate(blocks: list[Block], start: int) -> Block:
+def concatenate_blocks(blocks: list[Block], start: int) -> Block:
+    """Return one block of all rows, in order, that begins at row ``start``."""
     if len(blocks) == 1:
         return replace(blocks[0], start=start)
     return Block(
@@ -81,32 +82,35 @@ def concatenate(blocks: list[Block], start: int) -> Block:
     )
 
 
-def gathered(blocks: Iterable[Block], n: int) -> Block:
-    """Blocks as one, filled as they come, so that none is held twice; ``n`` rows are expected."""
-    whole: dict[str, np.ndarray] = {}
+def gather_blocks(blocks: Iterable[Block], n: int) -> Block:
+    """Return one block of all rows; ``n`` is the expected number of rows.
+
+    Blocks are copied as they arrive, so that no block is held twice.
+    """
+    arrays: dict[str, np.ndarray] = {}
     counts: dict[str, int] = {}
     count = 0
 
-    def make_room(size: int) -> None:
-        for array in whole.values():
-            array.resize((size, *array.shape[1:]), refcheck=False)  # nobody else has seen it
+    def resize(size: int) -> None:
+        for array in arrays.values():
+            array.resize((size, *array.shape[1:]), refcheck=False)  # there is no other reference
 
     for block in blocks:
         parts = {name: getattr(block, name) for name in COLUMNS}
-        if not whole:
-            whole = {name: np.empty((n, *a.shape[1:]), a.dtype) for name, a in parts.items()}
+        if not arrays:
+            arrays = {name: np.empty((n, *a.shape[1:]), a.dtype) for name, a in parts.items()}
         end = count + block.n
-        if end > len(whole["X"]):
-            make_room(max(end, len(whole["X"]) * 5 // 4))
+        if end > len(arrays["X"]):
+            resize(max(end, len(arrays["X"]) * 5 // 4))
         for name, array in parts.items():
-            whole[name][count:end] = array
+            arrays[name][count:end] = array
         counts = add_counts(counts, block.counts)
         count = end
-    make_room(count)
-    return Block(**whole, start=0, counts=counts)
+    resize(count)
+    return Block(**arrays, start=0, counts=counts)
 
 
-def cut(block: Block, low: int, high: int) -> Block:
+def slice_rows(block: Block, low: int, high: int) -> Block:
     """Return rows ``[low, high)``. Counts stay with the first row, so that sums do not change."""
     part = slice(low, high)
     return Block(
@@ -120,7 +124,8 @@ def cut(block: Block, low: int, high: int) -> Block:
     )
 
 
-def pick(block: Block, keep: np.ndarray) -> Block:
+def select_rows(block: Block, keep: np.ndarray) -> Block:
+    """Return the rows that ``keep``, a mask or an array of positions, selects."""
     return Block(
         X=block.X[keep],
         C=block.C[keep],
@@ -132,27 +137,28 @@ def pick(block: Block, keep: np.ndarray) -> Block:
     )
 
 
-def canonical(chunks: Iterable[Block], size: int = BLOCK) -> Iterator[Block]:
-    """Regroups chunks of any size into blocks of ``size`` rows."""
+def regroup_blocks(chunks: Iterable[Block], size: int = BLOCK) -> Iterator[Block]:
+    """Yield the rows of chunks of any size as blocks of ``size`` rows."""
     held: list[Block] = []
     count = start = 0
     for chunk in chunks:
         while chunk.n:
-            part = cut(chunk, 0, min(chunk.n, size - count))
+            part = slice_rows(chunk, 0, min(chunk.n, size - count))
             held.append(part)
             count += part.n
-            chunk = cut(chunk, part.n, chunk.n)
+            chunk = slice_rows(chunk, part.n, chunk.n)
             if count == size:
-                yield concatenate(held, start)
+                yield concatenate_blocks(held, start)
                 start += count
                 held, count = [], 0
     if held:
-        yield concatenate(held, start)
+        yield concatenate_blocks(held, start)
 
 
 def fold_blocks(
     blocks: Iterable[Block], step: Callable[[Block], S], merge: Callable[[S, S], S]
 ) -> S:
+    """Return the results of ``step``, merged in block order."""
     return fold(merge, (step(block) for block in blocks))
 
 
@@ -176,7 +182,7 @@ class ArrayRows:
             X=np.ascontiguousarray(X, dtype=np.float64),
             C=np.zeros((n, 0), dtype=np.int32) if C is None else C,
             label=np.full(n, -1, dtype=np.int32) if label is None else label,
-            key=row_numbers(n) if key is None else key,
+            key=make_position_keys(n) if key is None else key,
             record=np.arange(n) if record is None else record,
             start=0,
         )
@@ -186,22 +192,22 @@ class ArrayRows:
         return self.whole.n
 
     def blocks(self) -> Iterator[Block]:
-        return canonical([self.whole])
+        return regroup_blocks([self.whole])
 
     def reduce(self, step: Callable[[Block], S], merge: Callable[[S, S], S]) -> S:
         return fold_blocks(self.blocks(), step, merge)
 
     def map(self, step: Callable[[Block], Block], schema: Schema) -> ArrayRows:
-        whole = gathered((step(block) for block in self.blocks()), self.n)
+        whole = gather_blocks((step(block) for block in self.blocks()), self.n)
         counts = add_counts(self.counts, whole.counts)
         return ArrayRows(schema, whole.X, whole.label, whole.key, whole.C, whole.record, counts)
 
 
-class View:
-    """Rows as a step shows them: worked out anew in every pass, stored nowhere.
+class RowsView:
+    """Rows with a step applied in every pass, without storing the result.
 
-    For cheap steps that keep every row in its place. What is mapped or reduced next is done in the
-    same pass.
+    For cheap steps that keep the number and the order of the rows. A later ``map`` or ``reduce``
+    runs in the same pass.
     """
 
     def __init__(self, rows: Rows, step: Callable[[Block], Block], schema: Schema) -> None:
@@ -215,14 +221,14 @@ class View:
     def counts(self) -> dict[str, int]:
         """What the steps of the stored rows counted, plus what this view counts in one pass."""
         stored = self.rows
-        while isinstance(stored, View):
+        while isinstance(stored, RowsView):
             stored = stored.rows
         return add_counts(stored.counts, sum_counts(self.blocks()))
 
     @property
     def whole(self) -> Block:
-        """All rows at once, for small tables."""
-        return gathered(self.blocks(), self.n)
+        """All rows in one block, for small tables."""
+        return gather_blocks(self.blocks(), self.n)
 
     def blocks(self) -> Iterator[Block]:
         return map(self.step, self.rows.blocks())
@@ -234,15 +240,15 @@ class View:
         return self.rows.map(lambda block: step(self.step(block)), schema)
 
 
-def row_numbers(n: int) -> Keys:
-    """Stand-in record keys for tables without any: the position."""
+def make_position_keys(n: int) -> Keys:
+    """Return the row positions as record keys, for tables without record ids."""
     keys = np.zeros((n, 16), dtype=np.uint8)
     keys[:, :8] = np.arange(n, dtype="<u8").view(np.uint8).reshape(n, 8)
     return keys
 
 
-def padded_product(X: Floats, A: Floats) -> Floats:
-    """``X @ A`` with the same rounding for a record wherever its block ends."""
+def multiply_padded(X: Floats, A: Floats) -> Floats:
+    """Return ``X @ A``, rounded equally for a record at any position of any block."""
     if len(X) == BLOCK:
         return X @ A
     full = np.zeros((BLOCK, X.shape[1]))

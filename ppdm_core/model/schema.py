@@ -16,7 +16,7 @@ class Numeric:
     name: str
     low: float
     high: float
-    from_data: bool = False  # bounds taken from the private data: a weaker promise
+    from_data: bool = False  # bounds taken from the private data: a weaker guarantee
 
     @property
     def width(self) -> float:
@@ -25,18 +25,22 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Categorical:
+    """A categorical column and its declared categories."""
+
     name: str
     categories: tuple[str, ...]
     missing: bool = False  # an empty cell is one more category, coded -1
 
     @property
     def k(self) -> int:
-        """How many different cells there are."""
+        """Number of different cells that are possible."""
         return len(self.categories) + self.missing
 
 
 @dataclass(frozen=True)
 class Schema:
+    """The columns of a table: numeric features, categorical features, label."""
+
     numeric: tuple[Numeric, ...]
     categorical: tuple[Categorical, ...] = ()
     label: Categorical | None = None

@@ -1,1 +1,1 @@
-"""Noise, distributions, distances, neighbours, intervals, linear maps."""
+"""Noise, distributions, distances, neighbours, intervals and linear maps."""

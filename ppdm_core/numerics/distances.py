@@ -1,4 +1,4 @@
-"""Distances between two tables, a few rows at a time, so that memory stays bounded."""
+"""Distances between two tables, computed for a few rows at a time to bound memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK_BYTES = 64 * 2**20
 
 
 def row_slices(n: int, width: int) -> Iterator[slice]:
-    """Cut ``n`` rows so that one block of ``width`` floats per row fits ``BLOCK_BYTES``."""
+    """Yield slices of ``n`` rows such that ``width`` floats per row fit ``BLOCK_BYTES``."""
     size = max(1, BLOCK_BYTES // (8 * max(width, 1)))
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
@@ -31,9 +31,11 @@ def squared_distances(A: Floats, B: Floats) -> Iterator[tuple[slice, Floats]]:
         yield rows, np.maximum(D, 0.0, out=D)
 
 
-def measured(A: Floats, B: Floats, place: Ints) -> tuple[Ints, Floats]:
-    """Places in B for each row of A, nearest first, and their squared distances; computed from
-    differences, so that equal rows are at 0 exactly."""
+def sort_by_distance(A: Floats, B: Floats, place: Ints) -> tuple[Ints, Floats]:
+    """Return the given rows of B for each row of A, nearest first, and their squared distances.
+
+    Distances are computed from differences, so that equal rows have a distance of exactly 0.
+    """
     t, k = place.shape
     square = np.empty((t, k))
     for rows in row_slices(t, 2 * k * max(A.shape[1], 1)):

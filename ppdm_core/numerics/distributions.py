@@ -1,7 +1,7 @@
-"""Laws of noise around zero, in units of their scale.
+"""Distributions of noise around zero, in units of their scale.
 
-A law says by how much a shift can change the odds (``ln_gamma``). One that noise is drawn from
-also says how likely it is to go far (``beyond``), which is all that a draw on a grid needs.
+A distribution gives the largest change of odds by a shift (``ln_gamma``). One that noise is sampled
+from also gives its tails (``tail_probability``), which is all that sampling on a grid needs.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 
-TAIL = 60  # bounded laws: outputs are clamped to this many scales beyond the far bound
-LEAST_NU, MOST_NU = 1, 20  # above, 127 bits are too few for the law 60 scales out
+CLAMP_SCALES = 60  # bounded: outputs are clamped to this many scales beyond the far bound
+MIN_NU, MAX_NU = 1, 20  # above, 127 bits are too few for the tail at 60 scales
 
 
 @dataclass(frozen=True)
-class Law(ABC):
-    """One symmetric law with its mode at zero."""
+class NoiseDistribution(ABC):
+    """A symmetric distribution with its mode at zero."""
 
     name: ClassVar[str]
-    is_linear: ClassVar[bool] = False  # ln gamma is the distance itself
+    is_linear: ClassVar[bool] = False  # ln gamma is the distance
 
     @property
-    def why_unbounded(self) -> str:
-        """Which condition of theorem 4 fails; empty for a bounded law."""
+    def unbounded_reason(self) -> str:
+        """The condition of theorem 4 that fails; empty for a bounded distribution."""
         return ""
 
     @property
     def is_bounded(self) -> bool:
-        return not self.why_unbounded
+        return not self.unbounded_reason
 
     @abstractmethod
     def ln_gamma(self, distance: Floats) -> Floats:
-        """sup over y of ln f(y) / f(y + distance): concave and growing where it is finite."""
+        """Return sup over y of ln f(y) / f(y + distance): concave and increasing where finite."""
 
 
 @dataclass(frozen=True)
-class DrawnLaw(Law):
-    """A law that noise can be drawn from; ``ratio`` is that of a grid step to the scale."""
+class SampledDistribution(NoiseDistribution):
+    """A distribution to sample noise from; ``ratio`` is the grid step over the scale."""
 
-    tail: ClassVar[float] = TAIL  # no draw goes farther, in scales
+    max_scales: ClassVar[float] = CLAMP_SCALES  # largest sampled distance, in scales
 
     @abstractmethod
-    def beyond(self, x: Floats) -> Floats:
-        """P(|noise| > x), x at least 0."""
+    def tail_probability(self, x: Floats) -> Floats:
+        """Return P(|noise| > x), x at least 0."""
 
     @property
     @abstractmethod
@@ -58,13 +58,13 @@ class DrawnLaw(Law):
     @abstractmethod
     def fourth_moment(self) -> float: ...
 
-    def at_least(self, steps: Floats, ratio: float) -> Floats:
-        """P(|G| >= steps) of noise rounded to the grid, ``steps`` at least 1."""
-        return self.beyond((steps - 0.5) * ratio)
+    def grid_tail_probability(self, steps: Floats, ratio: float) -> Floats:
+        """Return P(|G| >= steps) of noise rounded to the grid, ``steps`` at least 1."""
+        return self.tail_probability((steps - 0.5) * ratio)
 
 
 @dataclass(frozen=True)
-class Laplace(DrawnLaw):
+class Laplace(SampledDistribution):
     name: ClassVar[str] = "laplace"
     is_linear: ClassVar[bool] = True
     variance: ClassVar[float] = 2.0
@@ -73,35 +73,35 @@ class Laplace(DrawnLaw):
     def ln_gamma(self, distance: Floats) -> Floats:
         return distance
 
-    def beyond(self, x: Floats) -> Floats:
+    def tail_probability(self, x: Floats) -> Floats:
         share: Floats = np.exp(-x)
         return share
 
-    def at_least(self, steps: Floats, ratio: float) -> Floats:
-        # On the grid it is the two-sided geometric law itself, not rounded Laplace noise.
+    def grid_tail_probability(self, steps: Floats, ratio: float) -> Floats:
+        # On the grid it is the two-sided geometric distribution, not rounded Laplace noise.
         share: Floats = 2.0 * np.exp(-steps * ratio) / (1.0 + math.exp(-ratio))
         return share
 
 
 @dataclass(frozen=True)
-class Logistic(DrawnLaw):
+class Logistic(SampledDistribution):
     name: ClassVar[str] = "logistic"
-    is_linear: ClassVar[bool] = True  # a supremum, approached far out
+    is_linear: ClassVar[bool] = True  # a supremum, approached in the tails
     variance: ClassVar[float] = math.pi**2 / 3
     fourth_moment: ClassVar[float] = 7 * math.pi**4 / 15
 
     def ln_gamma(self, distance: Floats) -> Floats:
         return distance
 
-    def beyond(self, x: Floats) -> Floats:
+    def tail_probability(self, x: Floats) -> Floats:
         small = np.exp(-x)
         share: Floats = 2.0 * small / (1.0 + small)
         return share
 
 
 @dataclass(frozen=True)
-class StudentT(DrawnLaw):
-    """``nu`` = 1 is the Cauchy law; the larger, the closer to the normal law without a bound."""
+class StudentT(SampledDistribution):
+    """Student's t: ``nu`` = 1 is the Cauchy distribution; a larger one is closer to the normal."""
 
     nu: float
 
@@ -120,10 +120,10 @@ class StudentT(DrawnLaw):
         figure: Floats = (self.nu + 1) * np.arcsinh(distance / (2 * math.sqrt(self.nu)))
         return figure
 
-    def beyond(self, x: Floats) -> Floats:
+    def tail_probability(self, x: Floats) -> Floats:
         from scipy.special import betainc
 
-        # Each form where its argument keeps all its digits.
+        # Each form is used where its argument loses no digits.
         nu, square = self.nu, x**2
         near = 1.0 - betainc(0.5, nu / 2, square / (nu + square))
         far = betainc(nu / 2, 0.5, nu / (nu + square))
@@ -132,23 +132,23 @@ class StudentT(DrawnLaw):
 
 
 @dataclass(frozen=True)
-class Normal(DrawnLaw):
+class Normal(SampledDistribution):
     name: ClassVar[str] = "normal"
-    tail: ClassVar[float] = 12
+    max_scales: ClassVar[float] = 12
     variance: ClassVar[float] = 1.0
     fourth_moment: ClassVar[float] = 3.0
 
     @property
-    def why_unbounded(self) -> str:
+    def unbounded_reason(self) -> str:
         return (
             "Normal noise has no worst-case bound: its tails fall faster than any exponential, "
-            "so the odds that far values give grow without end."
+            "so far values change the odds without limit."
         )
 
     def ln_gamma(self, distance: Floats) -> Floats:
-        return _infinite(distance)
+        return _make_infinite(distance)
 
-    def beyond(self, x: Floats) -> Floats:
+    def tail_probability(self, x: Floats) -> Floats:
         from scipy.special import erfc
 
         share: Floats = erfc(x / math.sqrt(2))
@@ -156,31 +156,31 @@ class Normal(DrawnLaw):
 
 
 @dataclass(frozen=True)
-class Uniform(DrawnLaw):
-    """The scale is half the width of the interval."""
+class Uniform(SampledDistribution):
+    """Uniform noise; the scale is half the width of the interval."""
 
     name: ClassVar[str] = "uniform"
-    tail: ClassVar[float] = 1
+    max_scales: ClassVar[float] = 1
     variance: ClassVar[float] = 1 / 3
     fourth_moment: ClassVar[float] = 1 / 5
 
     @property
-    def why_unbounded(self) -> str:
+    def unbounded_reason(self) -> str:
         return (
             "Uniform noise has no worst-case bound: it never leaves its interval, so a value "
-            "rules out every record that is farther away."
+            "excludes every record that is farther away."
         )
 
     def ln_gamma(self, distance: Floats) -> Floats:
-        return _infinite(distance)
+        return _make_infinite(distance)
 
-    def beyond(self, x: Floats) -> Floats:
+    def tail_probability(self, x: Floats) -> Floats:
         share: Floats = np.maximum(1.0 - x, 0.0)
         return share
 
 
 @dataclass(frozen=True)
-class GeneralisedNormal(Law):
+class GeneralisedNormal(NoiseDistribution):
     """Density proportional to exp(-|x|^beta): Laplace at 1, normal at 2."""
 
     beta: float
@@ -188,29 +188,29 @@ class GeneralisedNormal(Law):
     name: ClassVar[str] = "generalised_normal"
 
     @property
-    def why_unbounded(self) -> str:
+    def unbounded_reason(self) -> str:
         if self.beta <= 1:
             return ""
         return "With beta above 1 the tails fall faster than any exponential."
 
     def ln_gamma(self, distance: Floats) -> Floats:
-        # |y + r|^beta - |y|^beta is largest at y = 0 for beta <= 1, and has no end above.
-        return distance**self.beta if self.beta <= 1 else _infinite(distance)
+        # |y + r|^beta - |y|^beta is largest at y = 0 for beta <= 1, and unbounded for beta > 1.
+        return distance**self.beta if self.beta <= 1 else _make_infinite(distance)
 
 
-def _infinite(distance: Floats) -> Floats:
-    nowhere: Floats = np.where(np.asarray(distance) > 0, math.inf, 0.0)
-    return nowhere
+def _make_infinite(distance: Floats) -> Floats:
+    ln_gamma: Floats = np.where(np.asarray(distance) > 0, math.inf, 0.0)
+    return ln_gamma
 
 
 LAPLACE = Laplace()
-BOUNDED = ("laplace", "logistic", "student_t")
-DRAWN = (*BOUNDED, "normal", "uniform")
+BOUNDED_DISTRIBUTIONS = ("laplace", "logistic", "student_t")
+SAMPLED_DISTRIBUTIONS = (*BOUNDED_DISTRIBUTIONS, "normal", "uniform")
 
 
-def law_named(name: str, nu: float | None = None) -> DrawnLaw:
-    """One of ``DRAWN``; ``nu`` is for Student's t alone."""
+def find_distribution(name: str, nu: float | None = None) -> SampledDistribution:
+    """Return one of ``SAMPLED_DISTRIBUTIONS``; ``nu`` is for Student's t only."""
     if nu is not None:
         return StudentT(float(nu))
-    plain: tuple[DrawnLaw, ...] = (LAPLACE, Logistic(), Normal(), Uniform())
-    return {law.name: law for law in plain}[name]
+    plain: tuple[SampledDistribution, ...] = (LAPLACE, Logistic(), Normal(), Uniform())
+    return {distribution.name: distribution for distribution in plain}[name]

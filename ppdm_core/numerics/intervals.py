@@ -1,4 +1,4 @@
-"""How sure a score is: intervals for rates and for everything else, and the isolated records."""
+"""Confidence intervals of scores, and the most isolated records."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _NEIGHBOUR = 5
 
 
 def wilson(successes_mean: float, n: int, level: float) -> tuple[float, float]:
-    """Score interval of a rate that was ``successes_mean`` in ``n`` trials."""
+    """Return the Wilson score interval of a rate that was ``successes_mean`` in ``n`` trials."""
     from scipy.special import ndtri
 
     z2 = float(ndtri((1.0 + level) / 2.0)) ** 2
     p = successes_mean
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    # At p = 0 and p = 1 one end is the rate itself; rounding must not cut it off.
+    # At p = 0 and p = 1 one end is the rate itself; rounding must not exclude it.
     low = 0.0 if p <= 0 else max(0.0, float(middle - half))
     high = 1.0 if p >= 1 else min(1.0, float(middle + half))
     return low, high
 
 
-def errors_together(tail: float) -> float:
-    """The z at which two independent standard errors x, y are too much together.
+def joint_error_quantile(tail: float) -> float:
+    """Return the z that the positive parts of two independent standard errors exceed jointly.
 
-    max(x, 0)^2 + max(y, 0)^2 exceeds z^2 with the probability ``tail``: each is positive half of
-    the time.
+    max(x, 0)^2 + max(y, 0)^2 exceeds z^2 with the probability ``tail``: each of the errors x and y
+    is positive with probability 1/2.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr
@@ -47,9 +47,9 @@ def jackknife(
     rng: np.random.Generator,
     groups: int = 20,
 ) -> tuple[float, float]:
-    """Interval of ``measure(rows)`` by leaving out one random group of rows at a time.
+    """Return the interval of ``measure(rows)`` by leaving out one random group of rows at a time.
 
-    One row tells nothing about the spread: the interval is then the whole line.
+    A single row has no measurable spread: the interval is then unbounded.
     """
     from scipy.special import stdtrit
 
@@ -58,7 +58,7 @@ def jackknife(
     groups = min(groups, max(2, n // 2))
     group = rng.permutation(n) % groups
     without = np.array([measure(np.flatnonzero(group != g)) for g in range(groups)])
-    if not np.isfinite(without).all():  # without some group nothing is left to measure
+    if not np.isfinite(without).all():  # nothing is left to measure without some group
         return -np.inf, np.inf
     spread = np.sqrt((groups - 1) / groups * np.sum((without - without.mean()) ** 2))
     half = float(stdtrit(groups - 1, (1.0 + level) / 2.0) * spread)
@@ -66,10 +66,10 @@ def jackknife(
     return value - half, value + half
 
 
-def paired(change: Floats, level: float) -> tuple[float, float]:
-    """Interval of the mean of changes between -1 and 1, by their standard error.
+def paired_interval(change: Floats, level: float) -> tuple[float, float]:
+    """Return the interval of the mean of changes between -1 and 1, by their standard error.
 
-    One record more on each side (Bonett and Price) keeps it from being a point where no record
+    One additional record on each side (Bonett and Price) gives the interval a width when no record
     changed.
     """
     from scipy.special import stdtrit
@@ -80,10 +80,10 @@ def paired(change: Floats, level: float) -> tuple[float, float]:
     return float(each.mean()) - half, float(each.mean()) + half
 
 
-def isolated_tenth(X: Floats, rng: np.random.Generator) -> Ints:
-    """The tenth of the records that is farthest from its fifth nearest neighbour.
+def find_isolated_tenth(X: Floats, rng: np.random.Generator) -> Ints:
+    """Return the tenth of the records that is farthest from its fifth nearest neighbour.
 
-    Above 5,000 records neighbours are looked for among 2,000 random ones.
+    Above 5,000 records, neighbours are searched among 2,000 random ones.
     """
     n = len(X)
     if n == 1:
@@ -91,7 +91,7 @@ def isolated_tenth(X: Floats, rng: np.random.Generator) -> Ints:
     reference = np.arange(n)
     if n > _EXACT_ROWS:
         reference = np.sort(rng.choice(n, size=_REFERENCE_ROWS, replace=False))
-    own = np.full(n, -1)  # where a record meets itself in the reference
+    own = np.full(n, -1)  # position of a record in the reference
     own[reference] = np.arange(len(reference))
     k = min(_NEIGHBOUR, len(reference) - 1)
     gap = np.empty(n)

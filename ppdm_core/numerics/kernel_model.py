@@ -1,7 +1,7 @@
-"""What anybody can work out about kernel resampling: how far rows lie from their records.
+"""The public model of kernel resampling: the distribution of rows around their records.
 
 The rule for the bandwidths is public, the bandwidths are not. They follow from the spread of the
-rows, which is that of the records and h^2 / 5 more, or from the spread of records that are held.
+rows, whose variance is that of the records plus h^2 / 5, or from the spread of known records.
 """
 
 from __future__ import annotations
@@ -15,95 +15,98 @@ from numpy.typing import NDArray
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.distances import row_slices
-from ppdm_core.sanitizers.kde_resample import kernel_correction, normal_reference
+from ppdm_core.sanitizers.kde_resample import KdeResample, kernel_correction, normal_reference
 
-Pairs = tuple[Ints, Ints, Floats]  # row, person, log of the row's likelihood; by rows, then people
+Pairs = tuple[Ints, Ints, Floats]  # row, record, log likelihood; sorted by row, then record
 
 _KERNEL_VARIANCE = 0.2
-SMALL = 1e-9  # of a column's width: what rounding may move
-_SURE = 0.01  # bandwidths that are known better than this are taken as known
-_MOST_DOUBT = 0.5
-_NODES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # of a normal error, in its deviations
+ROUNDING_SHARE = 1e-9  # of a column's width: what rounding may move
+_MAX_KNOWN_ERROR = 0.01  # bandwidths with a smaller relative error count as known
+_MAX_ERROR = 0.5
+_NODES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # quadrature nodes of a normal error, in deviations
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
-_FEW_PAIRS = 0.03  # share that is left when it pays to look at the pairs one by one
-_PIECE = 2**17  # pairs that are looked at in one go
-FEW_ROWS = 10  # in a class: the spread of so few tells little
+_MAX_SCANNED_SHARE = 0.03  # with fewer remaining pairs, they are tested one by one
+_PIECE_PAIRS = 2**17  # pairs that are tested together
+MIN_SPREAD_ROWS = 10  # in a class: the spread of fewer rows is not reliable
 
 
-def is_resampled(public: Public) -> bool:
-    return public.method == "kde_resample" or public.facts.get("kernel") == "epanechnikov"
+def is_resampled(public: PublicParameters) -> bool:
+    """Return whether rows were sampled from a kernel density estimate."""
+    return public.method == KdeResample.name or public.facts.get("kernel") == "epanechnikov"
 
 
 def check_resampled(name: str, view: AttackerView) -> None:
+    """Raise NotApplicable unless rows were sampled around records."""
     if not is_resampled(view.public) or view.Y.shape[1] != len(view.schema.numeric):
         raise NotApplicable(
-            f"The attack {name} needs rows that were drawn by kde_resample around records."
+            f"The attack {name} needs rows that {KdeResample.name} sampled around records."
         )
 
 
 @dataclass(frozen=True)
-class Rule:
-    """The published way from deviations to bandwidths."""
+class BandwidthRule:
+    """The published rule that gives bandwidths from deviations."""
 
     is_corrected: bool
     floor: float  # as a share of a column's width
 
     @classmethod
-    def of(cls, public: Public) -> Rule:
+    def from_public(cls, public: PublicParameters) -> BandwidthRule:
         floor = float(public.facts.get("floor", 0.0))
         return cls(public.facts.get("bandwidth", "corrected") != "paper", floor)
 
     def factor(self, n: float, d: int) -> float:
-        """Bandwidth in deviations of ``n`` records."""
+        """Return the bandwidth in deviations of ``n`` records."""
         plain = float(normal_reference(np.array(max(n, 1.0)), d))
         return plain * kernel_correction(d) if self.is_corrected else plain
 
-    def of_records(self, deviation: Floats, n: float, widths: Floats) -> Floats:
+    def compute_from_records(self, deviation: Floats, n: float, widths: Floats) -> Floats:
+        """Return bandwidths from the deviations of records."""
         h = self.factor(n, len(deviation)) * deviation
         return np.asarray(np.maximum(h, self.floor * widths))
 
-    def of_rows(self, deviation: Floats, n: float, widths: Floats) -> Floats:
-        """The same from the spread of rows: v = s^2 + h^2 / 5 and h = a s give s^2."""
+    def compute_from_rows(self, deviation: Floats, n: float, widths: Floats) -> Floats:
+        """Return bandwidths from the deviations of rows: v = s^2 + h^2 / 5 and h = a s give s^2."""
         spread = 1.0 + _KERNEL_VARIANCE * self.factor(n, len(deviation)) ** 2
-        return self.of_records(deviation / np.sqrt(spread), n, widths)
+        return self.compute_from_records(deviation / np.sqrt(spread), n, widths)
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """How the rows of one class lie around their records."""
+    """The distribution of the rows of one class around their records."""
 
     h: Floats  # (d,)
-    doubt: Floats  # (d,) relative error of h
-    half: Floats  # (d,) a value stands for all that are rounded to it; 0: for itself
-    low: Floats  # (d,) bounds, which stand for all that is beyond them
+    error: Floats  # (d,) relative error of h
+    half: Floats  # (d,) half the width of what is rounded to a value; 0: no rounding
+    low: Floats  # (d,) bounds; values beyond them are moved to them
     high: Floats  # (d,)
 
     @property
     def reach(self) -> Floats:
-        """No row is farther from its record, as far as one can tell."""
-        return np.asarray(self.h * np.exp(2.0 * self.doubt) + 2.0 * self.half)
+        """Largest distance of a row from its record, with a margin for the error of h."""
+        return np.asarray(self.h * np.exp(2.0 * self.error) + 2.0 * self.half)
 
     def is_atom(self, y: Floats, j: int) -> NDArray[np.bool_]:
-        """Cells of column j with a probability of their own; the others have a density."""
+        """Return which cells of column j have a probability; the others have a density."""
         half, low, high = self.half[j], self.low[j], self.high[j]
         if half > 0:
             return np.ones(len(y), dtype=np.bool_)
-        slack = SMALL * (high - low)
+        slack = ROUNDING_SHARE * (high - low)
         return np.asarray((np.abs(y - low) <= slack) | (np.abs(y - high) <= slack))
 
     def log_likelihood(self, y: Floats, x: Floats) -> Floats:
-        """Of rows given their records, line by line, (p,)."""
+        """Return the log likelihood of each row given the record in the same line, (p,)."""
         total = np.zeros(len(y))
-        sure = self.doubt < _SURE
+        sure = self.error < _MAX_KNOWN_ERROR
         for j in range(len(self.h)):
             if sure[j]:
-                likely = self._column(y[:, j], x[:, j], j, np.exp(2.0 * self.doubt[j]))
+                likely = self._column_likelihood(y[:, j], x[:, j], j, np.exp(2.0 * self.error[j]))
             else:
-                factors = np.exp(_NODES * self.doubt[j])
-                parts = (self._column(y[:, j], x[:, j], j, factor) for factor in factors)
+                factors = np.exp(_NODES * self.error[j])
+                parts = (self._column_likelihood(y[:, j], x[:, j], j, factor) for factor in factors)
                 likely = np.asarray(
                     sum(w * p for w, p in zip(_WEIGHTS.tolist(), parts, strict=True))
                 )
@@ -111,7 +114,7 @@ class Kernel:
                 total += np.log(likely)
         return total
 
-    def _column(self, y: Floats, x: Floats, j: int, factor: float) -> Floats:
+    def _column_likelihood(self, y: Floats, x: Floats, j: int, factor: float) -> Floats:
         h, half = self.h[j] * factor, self.half[j]
         u = (y - x) / h
         density = 0.75 * np.maximum(1.0 - u**2, 0.0) / h
@@ -119,45 +122,46 @@ class Kernel:
         if not atom.any():
             return np.asarray(density)
         top, bottom = y[atom] + half, y[atom] - half
-        slack = SMALL * (self.high[j] - self.low[j])
-        # A bound need not be a whole number: then the last one before it takes what is beyond.
+        slack = ROUNDING_SHARE * (self.high[j] - self.low[j])
+        # A bound need not be an integer: then the last integer inside takes what is beyond.
         is_top = (top + half > self.high[j] + slack) | (top >= self.high[j] - slack)
         is_bottom = (bottom - half < self.low[j] - slack) | (bottom <= self.low[j] + slack)
-        upper = np.where(is_top, 1.0, _below((top - x[atom]) / h))
-        lower = np.where(is_bottom, 0.0, _below((bottom - x[atom]) / h))
+        upper = np.where(is_top, 1.0, _kernel_cdf((top - x[atom]) / h))
+        lower = np.where(is_bottom, 0.0, _kernel_cdf((bottom - x[atom]) / h))
         density[atom] = np.maximum(upper - lower, 0.0)
         return np.asarray(density)
 
-    def pairs(self, Y: Floats, X: Floats) -> Iterator[tuple[slice, Pairs]]:
-        """For a few rows at a time, all people who can be behind them; rows count from 0."""
+    def find_pairs(self, Y: Floats, X: Floats) -> Iterator[tuple[slice, Pairs]]:
+        """Yield, for a few rows at a time, all records they may come from; rows count from 0."""
         order = np.argsort(self.reach / np.maximum(Y.std(axis=0), 1e-300), kind="stable")
         for rows in row_slices(len(Y), len(X)):
             part = Y[rows]
-            row, person = _in_reach(part, X, self.reach, order)
-            likely = self.log_likelihood(part[row], X[person])
+            row, record = _find_pairs_in_reach(part, X, self.reach, order)
+            likely = self.log_likelihood(part[row], X[record])
             possible = likely > -np.inf
-            yield rows, (row[possible], person[possible], likely[possible])
+            yield rows, (row[possible], record[possible], likely[possible])
 
 
-def _below(u: Floats) -> Floats:
+def _kernel_cdf(u: Floats) -> Floats:
     u = np.clip(u, -1.0, 1.0)
     return np.asarray((2.0 + 3.0 * u - u**3) / 4.0)
 
 
-def _in_reach(Y: Floats, X: Floats, reach: Floats, order: Ints) -> tuple[Ints, Ints]:
-    """Pairs that are near in every column, and few that are not; the most telling columns first.
+def _find_pairs_in_reach(Y: Floats, X: Floats, reach: Floats, order: Ints) -> tuple[Ints, Ints]:
+    """Return pairs of rows and records that are near in every column, and few that are not.
 
-    In single precision, with a margin for it, and on pieces that fit the processor's cache.
+    The most selective columns are tested first, in single precision with a margin for it, and on
+    pieces that fit the processor's cache.
     """
     slack = 1e-5 * reach + 1e-6 * np.maximum(np.abs(X).max(axis=0, initial=0.0), 1e-300)
     limit = (reach + slack).astype(np.float32)
     A, B = Y.astype(np.float32), X.astype(np.float32).T.copy()  # (m, d), (d, t)
-    size = max(1, _PIECE // max(len(X), 1))
-    found = [_near(A[i : i + size], B, limit, order, i) for i in range(0, len(A), size)]
+    size = max(1, _PIECE_PAIRS // max(len(X), 1))
+    found = [_find_near_pairs(A[i : i + size], B, limit, order, i) for i in range(0, len(A), size)]
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
 
-def _near(
+def _find_near_pairs(
     A: NDArray[np.float32], B: NDArray[np.float32], limit: NDArray[np.float32], order: Ints, at: int
 ) -> tuple[Ints, Ints]:
     columns = iter(order.tolist())
@@ -165,94 +169,98 @@ def _near(
     for j in columns:
         gap = np.subtract(A[:, j, None], B[j])
         near &= np.abs(gap, out=gap) <= limit[j]
-        if np.count_nonzero(near) < _FEW_PAIRS * near.size:
+        if np.count_nonzero(near) < _MAX_SCANNED_SHARE * near.size:
             break
-    row, person = np.nonzero(near)
+    row, record = np.nonzero(near)
     for j in columns:
-        keep = np.abs(A[row, j] - B[j, person]) <= limit[j]
-        row, person = row[keep], person[keep]
-    return row + at, person
+        keep = np.abs(A[row, j] - B[j, record]) <= limit[j]
+        row, record = row[keep], record[keep]
+    return row + at, record
 
 
 @dataclass(frozen=True, eq=False)
-class Surroundings:
-    """What is the same for all classes of a release."""
+class KernelSetting:
+    """What all classes of a release have in common: rule, widths, steps and bounds."""
 
-    rule: Rule
+    rule: BandwidthRule
     widths: Floats
-    step: Floats  # (d,) distance of neighbouring values, 0 where there is none
+    step: Floats  # (d,) distance of neighbouring values, 0 without a grid
     low: Floats
     high: Floats
 
     @classmethod
-    def of(cls, public: Public, schema: Schema, Y: Floats) -> Surroundings:
+    def from_public(cls, public: PublicParameters, schema: Schema, Y: Floats) -> KernelSetting:
         whole = [name in public.whole for name in public.columns]
-        step = np.array([_least_gap(y) if w else 0.0 for y, w in zip(Y.T, whole, strict=True)])
-        return cls(Rule.of(public), schema.widths, step, schema.lows, schema.highs)
+        step = np.array([_find_least_gap(y) if w else 0.0 for y, w in zip(Y.T, whole, strict=True)])
+        return cls(
+            BandwidthRule.from_public(public), schema.widths, step, schema.lows, schema.highs
+        )
 
-    def kernel(self, h: Floats, doubt: Floats) -> Kernel:
-        """Columns that do not move at all are told apart from others by their values alone."""
-        tolerance = SMALL * self.widths
+    def make_kernel(self, h: Floats, error: Floats) -> Kernel:
+        """Return the kernel with these bandwidths; columns that do not move must match exactly."""
+        tolerance = ROUNDING_SHARE * self.widths
         half = np.where(h > tolerance, self.step / 2.0, np.maximum(self.step / 2.0, tolerance))
         is_floor = h <= self.rule.floor * self.widths  # which is published
-        doubt = np.where((h > tolerance) & ~is_floor, doubt, 0.0)
-        return Kernel(np.maximum(h, tolerance / 2.0), doubt, half, self.low, self.high)
+        error = np.where((h > tolerance) & ~is_floor, error, 0.0)
+        return Kernel(np.maximum(h, tolerance / 2.0), error, half, self.low, self.high)
 
-    def from_rows(self, Y: Floats, everybody: Floats, n: float) -> Kernel:
-        """Bandwidths from the rows of a class; ``everybody`` are the rows of all classes."""
-        h, doubt = np.zeros(Y.shape[1]), np.full(Y.shape[1], _MOST_DOUBT)
+    def estimate_from_rows(self, Y: Floats, Y_all: Floats, n: float) -> Kernel:
+        """Estimate the kernel from the rows of a class; ``Y_all`` are the rows of all classes."""
+        h, error = np.zeros(Y.shape[1]), np.full(Y.shape[1], _MAX_ERROR)
         if len(Y) > 1:
-            h = self.rule.of_rows(Y.std(axis=0, ddof=1), n, self.widths)
-            slack = SMALL * self.widths  # rows on a bound lie less far out than they were drawn
+            h = self.rule.compute_from_rows(Y.std(axis=0, ddof=1), n, self.widths)
+            slack = ROUNDING_SHARE * self.widths  # rows on a bound were clipped
             is_bound = (self.low + slack >= Y) | (self.high - slack <= Y)
-            doubt = _doubt(Y, 1 / len(Y) + 1 / n) + is_bound.mean(axis=0) / 4
-        if len(Y) < FEW_ROWS or not h.any():  # perhaps a lonely class
-            h = np.maximum(h, self._of_all(everybody, n))
-        return self.kernel(h, np.minimum(doubt, _MOST_DOUBT))
+            error = _compute_deviation_error(Y, 1 / len(Y) + 1 / n) + is_bound.mean(axis=0) / 4
+        if (
+            len(Y) < MIN_SPREAD_ROWS or not h.any()
+        ):  # the class may have one record or equal records
+            h = np.maximum(h, self._bandwidths_of_all(Y_all, n))
+        return self.make_kernel(h, np.minimum(error, _MAX_ERROR))
 
-    def _of_all(self, everybody: Floats, n: float) -> Floats:
-        """The bandwidths of all records, which a class takes whose records are all equal."""
-        if len(everybody) < 2:
-            return np.zeros(everybody.shape[1])
-        spread = everybody.std(axis=0, ddof=1)
-        return self.rule.of_rows(spread, max(n, len(everybody)), self.widths)
+    def _bandwidths_of_all(self, Y_all: Floats, n: float) -> Floats:
+        """Return the bandwidths of all records, which a class of equal records uses."""
+        if len(Y_all) < 2:
+            return np.zeros(Y_all.shape[1])
+        spread = Y_all.std(axis=0, ddof=1)
+        return self.rule.compute_from_rows(spread, max(n, len(Y_all)), self.widths)
 
-    def from_records(
-        self, X: Floats, Y: Floats, everybody: Floats, n: float, members: float = 1.0
+    def estimate_from_records(
+        self, X: Floats, Y: Floats, Y_all: Floats, n: float, members: float = 1.0
     ) -> Kernel:
-        """Bandwidths from held records of a class, where they vary.
+        """Estimate the kernel from known records of a class, in the columns where they vary.
 
-        ``members`` is the share of them that is among the ``n`` records behind the rows.
+        ``members`` is the share of them that is among the ``n`` records that rows come from.
         """
-        kernel = self.from_rows(Y, everybody, n)
+        kernel = self.estimate_from_rows(Y, Y_all, n)
         deviation = X.std(axis=0, ddof=1) if len(X) > 1 else np.zeros(X.shape[1])
         if len(X) > 0 and not deviation.any():
-            wide = self.kernel(self._of_all(everybody, n), kernel.doubt)
+            wide = self.make_kernel(self._bandwidths_of_all(Y_all, n), kernel.error)
             return replace(kernel, h=np.maximum(kernel.h, wide.h))
         if len(X) < 2:
             return kernel
-        h = self.rule.of_records(deviation, n, self.widths)
+        h = self.rule.compute_from_records(deviation, n, self.widths)
         # The variance of a difference of two means that have some records in common.
         share = max(1 / len(X) + (1.0 - 2.0 * members) / n, 0.0)
-        doubt = np.minimum(_doubt(X, share), _MOST_DOUBT)
-        used = deviation > SMALL * self.widths
-        found = self.kernel(h, doubt)
+        error = np.minimum(_compute_deviation_error(X, share), _MAX_ERROR)
+        used = deviation > ROUNDING_SHARE * self.widths
+        found = self.make_kernel(h, error)
         return replace(
             kernel,
             h=np.where(used, found.h, kernel.h),
-            doubt=np.where(used, found.doubt, kernel.doubt),
+            error=np.where(used, found.error, kernel.error),
             half=np.where(used, found.half, kernel.half),
         )
 
 
-def _least_gap(y: Floats) -> float:
+def _find_least_gap(y: Floats) -> float:
     gaps = np.diff(np.unique(y))
     gaps = gaps[gaps > 1e-6 * max(float(np.ptp(y)), 1e-300)]
     return float(gaps.min()) if len(gaps) else 0.0
 
 
-def _doubt(X: Floats, share: float) -> Floats:
-    """Relative error of a deviation, by the column's fourth moment."""
+def _compute_deviation_error(X: Floats, share: float) -> Floats:
+    """Return the relative error of a deviation, from the column's fourth moment."""
     centred = X - X.mean(axis=0)
     spread = centred.std(axis=0)
     unit = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)

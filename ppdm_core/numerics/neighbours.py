@@ -1,4 +1,4 @@
-"""Nearest neighbours with their ties, by tiles of distances that a processor keeps at hand."""
+"""Nearest neighbours with their ties, by tiles of distances that fit the processor's cache."""
 
 from __future__ import annotations
 
@@ -9,51 +9,53 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
 
-ROWS, COLUMNS = 256, 2_048  # of a tile
-TIE = 1e-13  # squared distances that differ by less, in units of the largest, are equal
+TILE_ROWS, TILE_COLUMNS = 256, 2_048  # of a tile
+TIE_TOLERANCE = 1e-13  # smaller differences of squared distances, relative to the largest, are ties
 
 
 @dataclass(frozen=True, eq=False)
-class Near:
-    """All neighbours of some rows that are at most as far as the k-th.
+class NeighbourBatch:
+    """All neighbours of some rows that are at most as far as the k-th one.
 
-    ``weight`` shares the k places out: 1 for whoever is nearer than the k-th, and what is left
-    in equal parts for those that are as far as it.
+    ``weight`` distributes the k places: 1 for a neighbour that is nearer than the k-th, and equal
+    parts of the remaining places for those at the distance of the k-th.
     """
 
     rows: slice
-    row: Ints  # place within ``rows``, ascending
-    column: Ints  # the neighbour
+    row: Ints  # position within ``rows``, ascending
+    column: Ints  # position of the neighbour
     weight: Floats
-    is_tied: np.ndarray  # as far as the k-th
-    room: Ints  # (rows,) places that are left for the tied
+    is_tied: np.ndarray  # at the distance of the k-th
+    open_places: Ints  # (rows,) places that remain for the tied
 
 
-def nearest(A: Floats, B: Floats, k: int, own: Ints | None = None) -> Iterator[Near]:
-    """The k nearest rows of ``B`` for each of ``A``, some rows of ``A`` at a time.
+def find_nearest(A: Floats, B: Floats, k: int, own: Ints | None = None) -> Iterator[NeighbourBatch]:
+    """Yield the k nearest rows of ``B`` for each row of ``A``, some rows of ``A`` at a time.
 
-    ``own`` is where a row of ``A`` itself stands in ``B``; it is no neighbour of itself. There
-    must be k others. Memory is bounded, but for as many ties as there are in the tables.
+    ``own`` is the position of each row of ``A`` in ``B``; a row is not its own neighbour. There
+    must be k other rows. Memory is bounded except for the number of ties.
     """
     origin = B.mean(axis=0)  # |b|^2 - 2ab cancels badly far from the origin
     A, B = A - origin, B - origin
     norms = np.einsum("ij,ij->i", B, B)
     columns = np.vstack([B.T, norms])  # (d + 1, len(B)): one product gives |b|^2 - 2ab
     largest = float(norms.max())
-    for start in range(0, len(A), ROWS):
-        part = A[start : start + ROWS]
-        mine = None if own is None else own[start : start + ROWS]
-        tie = TIE * (largest + np.einsum("ij,ij->i", part, part))
+    for start in range(0, len(A), TILE_ROWS):
+        part = A[start : start + TILE_ROWS]
+        mine = None if own is None else own[start : start + TILE_ROWS]
+        tie = TIE_TOLERANCE * (largest + np.einsum("ij,ij->i", part, part))
         asked = np.column_stack([-2.0 * part, np.ones(len(part))])
-        yield _shared_out(slice(start, start + len(part)), *_searched(asked, columns, k, mine, tie))
+        yield _share_places(
+            slice(start, start + len(part)), *_search_tiles(asked, columns, k, mine, tie)
+        )
 
 
-def _searched(
+def _search_tiles(
     asked: Floats, columns: Floats, k: int, own: Ints | None, tie: Floats
 ) -> tuple[Ints, Ints, Floats, Floats, int]:
-    """Rows, columns and values of what is near, sorted by row and value; ties; and k."""
+    """Return rows, columns and values of near pairs, sorted by row and value; ties; and k."""
     count, n = len(asked), columns.shape[1]
-    width = max(COLUMNS, 4 * k)
+    width = max(TILE_COLUMNS, 4 * k)
     row = column = np.zeros(0, dtype=np.int64)
     value = np.zeros(0)
     bound = np.full(count, np.inf)
@@ -79,11 +81,14 @@ def _searched(
     return row, column, value, tie, k
 
 
-def _shared_out(rows: slice, row: Ints, column: Ints, value: Floats, tie: Floats, k: int) -> Near:
+def _share_places(
+    rows: slice, row: Ints, column: Ints, value: Floats, tie: Floats, k: int
+) -> NeighbourBatch:
+    """Return the found neighbours with their weights."""
     count = rows.stop - rows.start
     farthest = value[np.searchsorted(row, np.arange(count)) + k - 1]
     is_tied = value >= (farthest - tie)[row]
     tied = np.bincount(row[is_tied], minlength=count)
-    room = k - (np.bincount(row, minlength=count) - tied)
-    weight = np.where(is_tied, (room / tied)[row], 1.0)
-    return Near(rows, row, column, weight, is_tied, room)
+    open_places = k - (np.bincount(row, minlength=count) - tied)
+    weight = np.where(is_tied, (open_places / tied)[row], 1.0)
+    return NeighbourBatch(rows, row, column, weight, is_tied, open_places)

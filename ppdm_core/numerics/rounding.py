@@ -1,12 +1,12 @@
-"""Figures of private data that a release must tell are told in two digits."""
+"""Rounding of published figures of private data to two significant digits."""
 
 from __future__ import annotations
 
 import math
 
 
-def outward(value: float, *, up: bool = True) -> float:
-    """Rounded to two significant digits, upward (or downward)."""
+def round_outward(value: float, *, up: bool = True) -> float:
+    """Return the value rounded up (or down) to two significant digits."""
     if value == 0.0:
         return 0.0
     step = 10.0 ** (math.floor(math.log10(abs(value))) - 1)

@@ -13,15 +13,17 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.rows import Block, Rows, View
+from ppdm_core.model.rows import Block, Rows, RowsView
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.rounding import outward
+from ppdm_core.numerics.rounding import round_outward
 
 SCALES = ("minmax", "zscore", "none")
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
+    """The offset and the unit of each numeric column."""
+
     kind: str
     offset: Floats  # (d,)
     unit: Floats  # (d,) scaled = (x - offset) / unit
@@ -34,7 +36,8 @@ class Scaling:
         offset, unit = (np.array(data[name], dtype=np.float64) for name in ("offset", "unit"))
         return Scaling(str(data["kind"]), offset, unit)
 
-    def schema(self, schema: Schema) -> Schema:
+    def scale_schema(self, schema: Schema) -> Schema:
+        """Return the schema with scaled bounds."""
         numeric = tuple(
             replace(column, low=(column.low - offset) / unit, high=(column.high - offset) / unit)
             for column, offset, unit in zip(
@@ -43,9 +46,9 @@ class Scaling:
         )
         return replace(schema, numeric=numeric)
 
-    def apply(self, rows: Rows) -> View:
-        """A view: rows are scaled, and refused if they are not finite, in every pass over it."""
-        schema = self.schema(rows.schema)
+    def apply(self, rows: Rows) -> RowsView:
+        """Return a view of scaled rows; every pass raises BadInput if a value is not finite."""
+        schema = self.scale_schema(rows.schema)
         lows, highs = schema.lows, schema.highs
 
         def step(block: Block) -> Block:
@@ -56,13 +59,15 @@ class Scaling:
             X += 0.0
             return replace(block, X=X)
 
-        return View(rows, step, schema)
+        return RowsView(rows, step, schema)
 
     def undo(self, Y: Floats) -> Floats:
+        """Return scaled values in original units."""
         return Y * self.unit + self.offset
 
 
 def fit_scaling(rows: Rows, kind: str) -> Scaling:
+    """Return the scaling of this kind for the rows and the bounds of their columns."""
     schema = rows.schema
     check_widths(schema.numeric)
     if kind == "minmax":
@@ -72,16 +77,17 @@ def fit_scaling(rows: Rows, kind: str) -> Scaling:
     _, mean, cov = moments(rows)
     deviation = np.sqrt(np.diag(cov))
     check_not_constant(schema.numeric, mean, deviation)
-    # The scaling is published: two digits, because two exact means around one record give it away.
-    return Scaling(kind, two_digits(mean), two_digits(deviation))
+    # The scaling is published in two digits: two exact means reveal a record that changed between.
+    return Scaling(kind, round_to_two_digits(mean), round_to_two_digits(deviation))
 
 
-def two_digits(values: Floats) -> Floats:
-    return np.array([outward(value) for value in values.tolist()])
+def round_to_two_digits(values: Floats) -> Floats:
+    """Return the values rounded up to two significant digits."""
+    return np.array([round_outward(value) for value in values.tolist()])
 
 
 def check_not_constant(columns: tuple[Numeric, ...], mean: Floats, deviation: Floats) -> None:
-    # A mean that is off by its last bits leaves a constant column a deviation of that size.
+    # Rounding of the mean gives a constant column a deviation of about that size.
     varies = deviation > 1e-12 * np.abs(mean)
     for column, is_varied in zip(columns, varies.tolist(), strict=True):
         if not is_varied:
@@ -118,25 +124,27 @@ Moments = tuple[int, Floats, Floats]  # count, mean, sum of squares about the me
 
 
 def moments(rows: Rows) -> Moments:
-    """Count, mean and covariance (divisor n - 1) in one pass, merged in block order."""
+    """Return count, mean and covariance (divisor n - 1) from one pass, merged in block order."""
     columns = rows.schema.numeric
-    return with_covariance(rows.reduce(lambda block: moments_of(block, columns), merged))
+    return normalise_covariance(
+        rows.reduce(lambda block: compute_block_moments(block, columns), merge_moments)
+    )
 
 
-def moments_of(block: Block, columns: tuple[Numeric, ...]) -> Moments:
+def compute_block_moments(block: Block, columns: tuple[Numeric, ...]) -> Moments:
     check_finite(block, columns)
     mean = block.X.mean(axis=0)
-    D = block.X - mean  # about its own mean, so that wide bounds cost no digits
+    D = block.X - mean  # about the mean of the block, so that wide bounds cost no precision
     return block.n, mean, D.T @ D
 
 
-def merged(a: Moments, b: Moments) -> Moments:
+def merge_moments(a: Moments, b: Moments) -> Moments:
     n = a[0] + b[0]
     gap = b[1] - a[1]
     squares = a[2] + b[2] + np.outer(gap, gap) * (a[0] * b[0] / n)
     return n, a[1] + gap * (b[0] / n), squares
 
 
-def with_covariance(moments: Moments) -> Moments:
+def normalise_covariance(moments: Moments) -> Moments:
     n, mean, squares = moments
     return n, mean, squares / max(n - 1, 1)

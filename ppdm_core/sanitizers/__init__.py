@@ -1,4 +1,4 @@
-"""Every way to perturb a table. One file a method, one line here."""
+"""All methods that perturb a table: one file per method, one line in the dict."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ __all__ = ["SANITIZERS", "Sanitizer", "make_sanitizer"]
 
 
 def make_sanitizer(method: str, parameters: Mapping[str, Any]) -> Sanitizer:
-    """A checked sanitizer, or a BadInput that names the parameter."""
+    """Return a checked sanitizer, or raise a BadInput that names the parameter."""
     return SANITIZERS[method].from_parameters(parameters)

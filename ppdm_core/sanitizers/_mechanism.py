@@ -1,4 +1,4 @@
-"""Noise on linear scores, as numbers."""
+"""The mechanism of noise on linear scores."""
 
 from __future__ import annotations
 
@@ -11,42 +11,55 @@ import numpy as np
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.parameter_checks import check_choice, is_number, reject
-from ppdm_core.numerics.amplification import figures
-from ppdm_core.numerics.distributions import LEAST_NU, MOST_NU, TAIL, DrawnLaw, StudentT
+from ppdm_core.numerics.amplification import compute_ln_gammas
+from ppdm_core.numerics.distributions import (
+    CLAMP_SCALES,
+    MAX_NU,
+    MIN_NU,
+    SampledDistribution,
+    StudentT,
+)
 from ppdm_core.numerics.noise import GridNoise, grid_step
-from ppdm_core.numerics.rounding import outward
+from ppdm_core.numerics.rounding import round_outward
 
-MOST_STEPS = 2.0**50  # of the grid in a range: beyond, floats cannot tell them apart
+MAX_RANGE_STEPS = 2.0**50  # grid steps in half a range; floats cannot distinguish more
 
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
-    """What the noise is made with; ``scaled`` gives the same with other noise."""
+    """Loadings, ranges and noise scales of linear scores."""
 
-    law: DrawnLaw
+    distribution: SampledDistribution
     loadings: Floats  # (d, s)
     widths: Floats  # (d,)
     b: Floats  # (s,) noise scales
     ranges: Floats  # (s, 2) of the scores
     clips: bool
 
-    def scaled(self, factor: float) -> Mechanism:
+    def scale_noise(self, factor: float) -> Mechanism:
+        """Return the mechanism with all noise scales multiplied by the factor."""
         return replace(self, b=self.b * factor)
 
     @property
     def g(self) -> Floats:
         return np.array([grid_step(scale) for scale in self.b.tolist()])
 
-    def figures(self) -> tuple[float, float, float]:
+    def compute_ln_gammas(self) -> tuple[float, float, float]:
+        """Return ln gamma of component, attribute and record."""
         inside = self.clips
-        return figures(self.law, self.loadings, self.widths, self.b, self.g, self.ranges, inside)
+        return compute_ln_gammas(
+            self.distribution, self.loadings, self.widths, self.b, self.g, self.ranges, inside
+        )
 
-    def factor_for(self, gamma: Mapping[str, float]) -> float | None:
-        """The smallest factor whose figures keep every asked gamma (they fall as it grows)."""
+    def find_factor(self, gamma: Mapping[str, float]) -> float | None:
+        """Return the smallest factor whose figures meet every requested gamma, or None.
+
+        The figures decrease with the factor.
+        """
         asked = [(kind, math.log(value)) for kind, value in gamma.items()]
 
         def keeps(factor: float) -> bool:
-            component, attribute, record = self.scaled(factor).figures()
+            component, attribute, record = self.scale_noise(factor).compute_ln_gammas()
             reached = {"component": component, "attribute": attribute, "record": record}
             return all(reached[kind] <= limit for kind, limit in asked)
 
@@ -60,65 +73,74 @@ class Mechanism:
             low, high = (low, middle) if keeps(middle) else (middle, high)
         return high
 
-    def noise(self, owner: object) -> GridNoise:
-        """The noise itself, or a refusal where it could not hide its input."""
+    def make_noise(self, owner: object) -> GridNoise:
+        """Return the noise, or raise BadInput if it could not hide its input."""
         half = (self.ranges[:, 1] - self.ranges[:, 0]) / 2
         name = type(owner).__name__
-        if self.law.is_bounded and np.any(self.law.tail * self.b <= half + 2 * self.g):
-            factor = outward(float(np.max((half + 2 * self.g) / self.b)) / self.law.tail)
+        if self.distribution.is_bounded and np.any(
+            self.distribution.max_scales * self.b <= half + 2 * self.g
+        ):
+            factor = round_outward(
+                float(np.max((half + 2 * self.g) / self.b)) / self.distribution.max_scales
+            )
             has_b = getattr(owner, "b", None) is not None
             raise BadInput(
-                f"With so little noise some outputs of {name} cannot come from all inputs.",
+                f"With so little noise, some outputs of {name} cannot come from all inputs.",
                 remedy=f"Raise 'b' to {factor:g} times its value." if has_b else "Lower 'gamma'.",
             )
-        if np.any(half > MOST_STEPS * self.g):
+        if np.any(half > MAX_RANGE_STEPS * self.g):
             raise BadInput(
                 f"The noise of {name} is lost in the rounding of its columns.",
                 remedy="Raise 'b'.",
             )
-        return GridNoise(self.law, self.b, self.g, self.ranges)
+        return GridNoise(self.distribution, self.b, self.g, self.ranges)
 
-    def facts(
+    def describe_distortion(
         self, variances: Floats, dropped_variance: float | None = None
     ) -> dict[str, float | str]:
-        """What recipients need: mean and variance of d'^2 - d^2 over a random pair and the noise.
+        """Return the published moments of d'^2 - d^2 over a random pair of records and the noise.
 
-        d' is the distance of a clean query from a noisy record, as a recipient's classifier sees
-        it; ``variances`` are those of the kept and then of the dropped components. Laplace noise
-        gives equations 12 and 13 of P0, which takes dropped scores for normal and independent;
-        with ``dropped_variance``, of squared distances in them, the exact variance is told, too.
-        Where a law has no such moment, it is left out.
+        d' is the distance of a query without noise from a record with noise, as in a recipient's
+        classifier; ``variances`` are those of the kept and then of the dropped components. Laplace
+        noise gives equations 12 and 13 of P0, which assume normal and independent dropped scores;
+        with ``dropped_variance``, of squared distances in them, the exact variance is added. A
+        moment that the distribution does not have is left out.
         """
         kept, dropped = variances[: len(self.b)], variances[len(self.b) :]
-        noise = self.law.variance
-        squares = self.law.fourth_moment - noise**2  # the variance of squared noise
-        added = 8 * noise * sum_of(self.b**2 * kept) + squares * sum_of(self.b**4)
+        noise = self.distribution.variance
+        squares = self.distribution.fourth_moment - noise**2  # the variance of squared noise
+        added = 8 * noise * sum_values(self.b**2 * kept) + squares * sum_values(self.b**4)
         found = {
-            "distance_distortion_mean": noise * sum_of(self.b**2) - 2 * sum_of(dropped),
-            "distance_distortion_variance": added + 8 * sum_of(dropped**2),
+            "distance_distortion_mean": noise * sum_values(self.b**2) - 2 * sum_values(dropped),
+            "distance_distortion_variance": added + 8 * sum_values(dropped**2),
         }
         if dropped_variance is not None:
             found["distance_distortion_variance_exact"] = added + dropped_variance
-        shape = {"nu": self.law.nu} if isinstance(self.law, StudentT) else {}
-        moments = {key: outward(value) for key, value in found.items() if math.isfinite(value)}
+        shape = {"nu": self.distribution.nu} if isinstance(self.distribution, StudentT) else {}
+        moments = {
+            key: round_outward(value) for key, value in found.items() if math.isfinite(value)
+        }
         return {**shape, **moments}
 
 
-def sum_of(values: Floats) -> float:
+def sum_values(values: Floats) -> float:
     return float(np.sum(values))
 
 
-def check_hides(owner: object, b: float) -> None:
-    """Of a 'b' that is a share of the range, what can be told before the range is known."""
-    if b <= 1 / (2 * TAIL):
-        wanted = f"above 1/{2 * TAIL}, because {TAIL} times the scale must exceed half the range"
+def check_relative_scale(owner: object, b: float) -> None:
+    """Check a relative scale `b` before the range is known."""
+    if b <= 1 / (2 * CLAMP_SCALES):
+        reason = f"{CLAMP_SCALES} times the scale must exceed half the range"
+        wanted = f"above 1/{2 * CLAMP_SCALES}, because {reason}"
         raise reject(owner, "b", wanted, b)
 
 
-def check_law(owner: object, law: str, nu: float | None, choices: tuple[str, ...]) -> None:
-    """The 'law' and 'nu' parameters of a method."""
+def check_distribution(
+    owner: object, distribution: str, nu: float | None, choices: tuple[str, ...]
+) -> None:
+    """Check the 'law' and 'nu' parameters of a method."""
     check_choice(owner, "law", choices)
-    if (law == "student_t") != (nu is not None):
+    if (distribution == StudentT.name) != (nu is not None):
         raise reject(owner, "nu", 'a number exactly when law = "student_t"', nu)
-    if nu is not None and not (is_number(nu) and LEAST_NU <= nu <= MOST_NU):
-        raise reject(owner, "nu", f"a number from {LEAST_NU} to {MOST_NU}", nu)
+    if nu is not None and not (is_number(nu) and MIN_NU <= nu <= MAX_NU):
+        raise reject(owner, "nu", f"a number from {MIN_NU} to {MAX_NU}", nu)

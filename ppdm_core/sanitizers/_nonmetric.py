@@ -1,4 +1,4 @@
-"""Non-metric scaling: coordinates whose distances keep the order of given dissimilarities.
+"""Non-metric scaling: coordinates whose distances have the order of given dissimilarities.
 
 Pairs are condensed (i < j, row by row). ``delta`` are dissimilarities of the records, ``d``
 distances of their coordinates ``Y``, ``fit`` the disparities: the non-decreasing function of
@@ -15,29 +15,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.sanitizers._basis import fixed_signs
+from ppdm_core.sanitizers._basis import fix_signs
 
-BINS = 20_000  # more levels of dissimilarity than this are merged by rank
-KNOTS = 200  # of the stored monotone map
-TIE = 2.0**-30  # dissimilarities that differ by less than this share of the largest are equal
-MEMORY = 10  # steps that the descent learns its curvature from
-HALVINGS = 30
-ENOUGH = 1e-4  # of the decrease that the slope foretells (Armijo)
-PATIENCE = 3  # steps that are judged together, because a short one may be followed by long ones
-EXCELLENT = 0.025  # stress, in Kruskal's words; below it steps are judged as if it were this
+MAX_LEVELS = 20_000  # more levels of dissimilarity than this are merged by rank
+MAX_KNOTS = 200  # knots of the stored monotone map
+TIE_SHARE = 2.0**-30  # smaller differences, as a share of the largest dissimilarity, are ties
+MEMORY_STEPS = 10  # steps that the curvature is estimated from
+MAX_HALVINGS = 30
+ARMIJO_SHARE = 1e-4  # least share of the decrease that the slope predicts (Armijo)
+PATIENCE_STEPS = (
+    3  # steps that are judged together, because a short one may be followed by long ones
+)
+EXCELLENT_STRESS = 0.025  # stress, in Kruskal's words; below it steps are judged as if it were this
 
 Pair = tuple[Floats, Floats, float]  # step, change of the gradient, their product
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
-    """The order of the dissimilarities, which is all that the descent sees of them."""
+class DissimilarityOrder:
+    """The order of the dissimilarities, which is all that the descent uses of them."""
 
     level: Ints  # (pairs,) 0 for the smallest dissimilarity; equal ones share a level
     counts: Ints  # (levels,)
     ties: str  # "primary": within a level the fit is free; "secondary": it is one value
 
     def fit(self, d: Floats) -> Floats:
+        """Return the disparities: the non-decreasing function of the order nearest to ``d``."""
         from scipy.optimize import isotonic_regression
 
         if self.ties == "secondary":
@@ -50,34 +53,34 @@ class Order:
         return fit
 
 
-def order_of(delta: Floats, ties: str) -> Order:
-    rounded = np.rint(delta / (TIE * delta.max()))
+def rank_dissimilarities(delta: Floats, ties: str) -> DissimilarityOrder:
+    rounded = np.rint(delta / (TIE_SHARE * delta.max()))
     _, level, counts = np.unique(rounded, return_inverse=True, return_counts=True)
-    if ties == "secondary" and len(counts) > BINS:
+    if ties == "secondary" and len(counts) > MAX_LEVELS:
         below = np.cumsum(counts) - counts
-        _, merged = np.unique(below * BINS // len(delta), return_inverse=True)
+        _, merged = np.unique(below * MAX_LEVELS // len(delta), return_inverse=True)
         level, counts = merged[level], np.bincount(merged, counts).astype(np.int64)
-    return Order(level, counts, ties)
+    return DissimilarityOrder(level, counts, ties)
 
 
-def classical_start(X: Floats, p: int) -> Floats:
-    """Classical scaling of Euclidean distances: the leading principal components."""
+def compute_classical_start(X: Floats, p: int) -> Floats:
+    """Return the classical scaling of Euclidean distances: the leading principal components."""
     centred = X - X.mean(axis=0)
     _, vectors = np.linalg.eigh(centred.T @ centred)
-    return np.asarray(centred @ fixed_signs(vectors[:, ::-1][:, :p]))
+    return np.asarray(centred @ fix_signs(vectors[:, ::-1][:, :p]))
 
 
-def random_start(delta: Floats, n: int, p: int, rng: np.random.Generator) -> Floats:
-    """Independent normal coordinates whose distances are as long as the dissimilarities."""
+def draw_random_start(delta: Floats, n: int, p: int, rng: np.random.Generator) -> Floats:
+    """Draw independent normal coordinates with distances of the size of the dissimilarities."""
     scale = np.sqrt(np.mean(delta**2) / (2 * p))
     return np.asarray(scale * rng.standard_normal((n, p)))
 
 
-def stress_and_gradient(Y: Floats, order: Order) -> tuple[float, Floats]:
-    """Squared stress-1 and its gradient.
+def compute_stress_and_gradient(Y: Floats, order: DissimilarityOrder) -> tuple[float, Floats]:
+    """Return squared stress-1 and its gradient.
 
-    The disparities are the best ones for Y, so that to first order their own change adds nothing
-    (envelope theorem): the gradient with the disparities held is exact.
+    The disparities are optimal for Y, so that to first order their change adds nothing (envelope
+    theorem): the gradient with fixed disparities is exact.
     """
     from scipy.spatial.distance import pdist, squareform
 
@@ -89,24 +92,27 @@ def stress_and_gradient(Y: Floats, order: Order) -> tuple[float, Floats]:
     error = d - fit
     A = float(error @ error)
     error -= d * (A / T)
-    slope = np.divide(error, d, out=error, where=d > 0)  # where d = 0 any finite slope does
+    slope = np.divide(error, d, out=error, where=d > 0)  # at d = 0 any finite slope is valid
     W = squareform(slope, checks=False)  # (n, n)
     G = W.sum(axis=1)[:, None] * Y - W @ Y
     return A / T, G * (2 / T)
 
 
-def descend(Y: Floats, order: Order, tolerance: float, iterations: int) -> tuple[Floats, Floats]:
-    """Quasi-Newton descent on the squared stress: coordinates, and the stress after every step.
+def descend(
+    Y: Floats, order: DissimilarityOrder, tolerance: float, iterations: int
+) -> tuple[Floats, Floats]:
+    """Minimise the squared stress; return coordinates, and the stress after every step.
 
-    It ends when three steps lower the stress by less than ``tolerance`` of itself, or of 0.025
-    where it is lower: what could still be won there moves nobody. No accepted step raises it.
+    The quasi-Newton descent ends when three steps lower the stress by less than ``tolerance`` of
+    itself, or of 0.025 if it is lower: further gains would not move any point noticeably. No
+    accepted step raises the stress.
     """
-    value, G = stress_and_gradient(Y, order)
+    value, G = compute_stress_and_gradient(Y, order)
     stress = [math.sqrt(value)]
     majorisation = float(np.sum((Y - Y.mean(axis=0)) ** 2)) / 2  # its step, in gradients
-    memory: deque[Pair] = deque(maxlen=MEMORY)
+    memory: deque[Pair] = deque(maxlen=MEMORY_STEPS)
     for _ in range(iterations):
-        found = line_search(Y, value, G, -quasi_newton(G, memory, majorisation), order)
+        found = search_line(Y, value, G, -apply_inverse_hessian(G, memory, majorisation), order)
         if found is None:
             break
         Y_next, value, G_next = found
@@ -115,14 +121,16 @@ def descend(Y: Floats, order: Order, tolerance: float, iterations: int) -> tuple
             memory.append((moved, turned, curve))
         Y, G = Y_next, G_next
         stress.append(math.sqrt(value))
-        before = stress[max(0, len(stress) - 1 - PATIENCE)]
-        if len(stress) > PATIENCE and before - stress[-1] < tolerance * max(before, EXCELLENT):
+        before = stress[max(0, len(stress) - 1 - PATIENCE_STEPS)]
+        if len(stress) > PATIENCE_STEPS and before - stress[-1] < tolerance * max(
+            before, EXCELLENT_STRESS
+        ):
             break
     return Y, np.array(stress)
 
 
-def quasi_newton(G: Floats, memory: Sequence[Pair], first: float) -> Floats:
-    """The inverse Hessian times the gradient, as far as the last steps tell (L-BFGS)."""
+def apply_inverse_hessian(G: Floats, memory: Sequence[Pair], first: float) -> Floats:
+    """Return the inverse Hessian, estimated from the last steps (L-BFGS), times the gradient."""
     Q = G.copy()
     shares = []
     for moved, turned, curve in reversed(memory):
@@ -137,28 +145,28 @@ def quasi_newton(G: Floats, memory: Sequence[Pair], first: float) -> Floats:
     return Q
 
 
-def line_search(
-    Y: Floats, value: float, G: Floats, step: Floats, order: Order
+def search_line(
+    Y: Floats, value: float, G: Floats, step: Floats, order: DissimilarityOrder
 ) -> tuple[Floats, float, Floats] | None:
-    """The longest of a step and its halves that lowers the stress enough, or None."""
+    """Return the longest of a step and its halves that lowers the stress enough, or None."""
     slope = float(np.vdot(G, step))
-    for halvings in range(HALVINGS):
+    for halvings in range(MAX_HALVINGS):
         share = 0.5**halvings
         trial = Y + share * step
-        reached, gradient = stress_and_gradient(trial, order)
-        if reached < value and reached <= value + ENOUGH * share * slope:
+        reached, gradient = compute_stress_and_gradient(trial, order)
+        if reached < value and reached <= value + ARMIJO_SHARE * share * slope:
             return trial, reached, gradient
     return None
 
 
 def least_squares_scale(delta: Floats, d: Floats) -> float:
-    """The factor that brings distances nearest to the dissimilarities."""
+    """Return the factor of the distances that is nearest to the dissimilarities."""
     square = float(d @ d)
     return float(d @ delta) / square if square else 0.0
 
 
 def median_gap(d: Floats) -> float:
-    """Half of the records are at least so far from the nearest other one."""
+    """Return the median distance of a record from its nearest neighbour."""
     from scipy.spatial.distance import squareform
 
     D = squareform(d, checks=False)  # (n, n)
@@ -166,14 +174,15 @@ def median_gap(d: Floats) -> float:
     return float(np.median(D.min(axis=1)))
 
 
-def monotone_map(delta: Floats, fit: Floats, farthest: float) -> Floats:
-    """Knots (k, 2) of a non-decreasing function from dissimilarity to distance.
+def fit_monotone_map(delta: Floats, fit: Floats, farthest: float) -> Floats:
+    """Return knots (k, 2) of a non-decreasing function from dissimilarity to distance.
 
-    Between the extreme pairs it is the fit, averaged over equal numbers of pairs; outside it
-    goes on as straight as its outer tenth, down to 0 and up to the ``farthest`` two records.
+    Between the extreme pairs it is the fit, averaged over equal numbers of pairs; outside it is
+    extrapolated with the slope of its outer tenth, down to 0 and up to ``farthest``, the largest
+    distance of two records.
     """
     place = np.lexsort((fit, delta))
-    starts = np.unique(np.arange(KNOTS) * len(delta) // KNOTS)
+    starts = np.unique(np.arange(MAX_KNOTS) * len(delta) // MAX_KNOTS)
     counts = np.diff(np.append(starts, len(delta)))
     x, y = (np.add.reduceat(values[place], starts) / counts for values in (delta, fit))
     tenth = max(1, len(x) // 10)

@@ -1,4 +1,4 @@
-"""Placing records among landmarks whose coordinates are known."""
+"""Placement of records among landmarks with known coordinates."""
 
 from __future__ import annotations
 
@@ -9,39 +9,42 @@ import numpy as np
 from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.distances import squared_distances
 
-SLICE = 1024  # records at a time; always so many, because BLAS rounds otherwise for other counts
-STEPS = 20
-NEAR = 1e-12  # distances are at least this when they divide
-LONGEST = 100.0  # a step, in majorisation steps
+SLICE_ROWS = 1024  # always this many: BLAS rounds differently for other row counts
+DESCENT_STEPS = 20
+MIN_DISTANCE = 1e-12  # lower limit of a distance in a denominator
+MAX_STEP_FACTOR = 100.0  # longest step, in majorisation steps
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
+    """Landmarks and the map from dissimilarity to distance, by which records are placed."""
+
     X: Floats  # (l, d) records of the landmarks, no two equal
     Y: Floats  # (l, p) their coordinates
-    knots: Floats  # (k, 2) the map from dissimilarity to distance
+    knots: Floats  # (k, 2) map from dissimilarity to distance
 
     def place(self, X: Floats) -> Floats:
-        """Coordinates of records: a landmark's own where the values are equal, else its place."""
-        parts = [self._slice(X[i : i + SLICE]) for i in range(0, len(X), SLICE)]
+        """Return coordinates of records; a record equal to a landmark gets its coordinates."""
+        parts = [self._place_slice(X[i : i + SLICE_ROWS]) for i in range(0, len(X), SLICE_ROWS)]
         return np.concatenate(parts) if parts else np.zeros((0, self.Y.shape[1]))
 
-    def _slice(self, X: Floats) -> Floats:
+    def _place_slice(self, X: Floats) -> Floats:
         n = len(X)
-        delta = distances(padded(X), self.X)  # (SLICE, l)
+        delta = distances(pad_rows(X), self.X)  # (SLICE, l)
         nearest = delta[:n].argmin(axis=1)
         Y: Floats = self.Y[nearest]
         others = np.flatnonzero(np.any(self.X[nearest] != X, axis=1))
         if len(others):
             wanted = np.interp(delta[others], *self.knots.T)
-            Y[others] = self._settled(padded(wanted))[: len(others)]
+            Y[others] = self._descend(pad_rows(wanted))[: len(others)]
         return Y
 
-    def _settled(self, wanted: Floats) -> Floats:  # (n, l) distance from each landmark
-        """Least squares on squared distances, then descent; the best point on the way counts.
+    def _descend(self, wanted: Floats) -> Floats:  # (n, l) distance from each landmark
+        """Return the best points of a descent that starts at least squares on squared distances.
 
         One majorisation step leads to ``mean_l (y_l + wanted_l (y - y_l) / |y - y_l|)``. It never
-        raises the stress but creeps, so that its length is adapted (Barzilai and Borwein 1988).
+        raises the stress but converges slowly, so its length is adapted (Barzilai and Borwein
+        1988).
         """
         centre = self.Y.mean(axis=0)
         L = self.Y - centre
@@ -50,8 +53,8 @@ class Placement:
         best, least = Y, np.full(len(Y), np.inf)
         moved = turned = np.zeros_like(Y)
         before = np.zeros_like(Y)
-        for _ in range(STEPS):
-            d = np.maximum(distances(Y, L), NEAR)
+        for _ in range(DESCENT_STEPS):
+            d = np.maximum(distances(Y, L), MIN_DISTANCE)
             error = wanted - d
             stress = np.einsum("ij,ij->i", error, error)
             is_better = stress < least
@@ -62,7 +65,7 @@ class Placement:
             length = np.einsum("ij,ij->i", moved, moved)
             curve = np.einsum("ij,ij->i", moved, turned)
             ratio = np.divide(length, curve, out=np.ones(len(Y)), where=curve > 0)
-            moved = np.clip(ratio, 1.0, LONGEST)[:, None] * step
+            moved = np.clip(ratio, 1.0, MAX_STEP_FACTOR)[:, None] * step
             Y = Y + moved
         return np.asarray(best + centre)
 
@@ -73,7 +76,7 @@ def distances(A: Floats, B: Floats) -> Floats:
     return np.sqrt(D, out=D)
 
 
-def padded(A: Floats) -> Floats:
-    full = np.zeros((SLICE, A.shape[1]))
+def pad_rows(A: Floats) -> Floats:
+    full = np.zeros((SLICE_ROWS, A.shape[1]))
     full[: len(A)] = A
     return full

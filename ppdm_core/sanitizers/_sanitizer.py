@@ -1,9 +1,9 @@
-"""What every sanitizer is: a frozen set of checked parameters with three verbs.
+"""The interface of sanitizers: frozen, checked parameters with three methods.
 
-``fit`` learns from records what the method needs (a basis, say). The pipeline stores the result
-and hands it to every later release, because two fits around one changed record would give that
-record away. ``sanitize`` turns rows into released rows; all its randomness comes from ``noise``.
-``guarantee`` states what is promised, no more.
+``fit`` learns from records what the method needs, such as a basis. The result is stored and used
+for every later release, because two fits with one changed record between them would reveal that
+record. ``sanitize`` turns rows into released rows; all its randomness comes from ``noise``.
+``guarantee`` returns the bound of the method.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ppdm_core.model.parameter_checks import check_choice, reject
 from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
-from ppdm_core.numerics.noise import Noise, as_bytes
+from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import SCALES
 
 Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be stored as JSON
@@ -32,28 +32,32 @@ Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be s
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Something of a record that is drawn by itself: while who it is, the fingerprint and what is
-    consumed stay the same, a later release draws nothing new."""
+    """A part of a record with its own random draw.
+
+    While the record's key, the fingerprint and the consumed bytes stay the same, a later release
+    uses the same draw.
+    """
 
     fingerprint: bytes
     consumed: Callable[[Block], Keys]  # (n, some) bytes of each record
-    ln_record: float  # what one draw of it may tell, inf where there is no bound
+    ln_record: float  # ln gamma of one draw, inf without a bound
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sanitizer(ABC):
-    """What all methods share.
+    """The common base of all methods.
 
     **Parameters**:
-    ``scale``: unit of the columns before anything is done to them: "minmax" (the bounds become 0
-    and 1), "zscore" (deviations from the mean of records, a weaker promise) or "none".
+    ``scale``: unit of the columns before the method is applied: "minmax" (the bounds become 0 and
+    1), "zscore" (deviations from the mean of records, a weaker guarantee) or "none".
     ``refit_waiver``: who allows a second fit on private records, and why.
     """
 
     name: ClassVar[str]
-    accepts: ClassVar[frozenset[str]]  # of "numeric", "categorical"
+    accepts: ClassVar[frozenset[str]]  # subset of {"numeric", "categorical"}
     row_aligned: ClassVar[bool]  # released row i belongs to record i
-    least_features: ClassVar[int] = 1
+    min_features: ClassVar[int] = 1
+    is_composite: ClassVar[bool] = False  # runs other methods
     example: ClassVar[Mapping[str, Any]] = {}  # parameters to start with
 
     scale: str = "minmax"
@@ -66,6 +70,7 @@ class Sanitizer(ABC):
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
+        """Return the method with these parameters, or raise BadInput if they are not valid."""
         known = [field.name for field in fields(cls)]
         for name in parameters:
             if name not in known:
@@ -84,63 +89,65 @@ class Sanitizer(ABC):
 
     @property
     def keeps_columns(self) -> bool:
-        """Released columns are the original ones, in their units."""
+        """Whether released columns are the original ones, in their units."""
         return False
 
     @property
     def set_aside(self) -> float:
-        """Share of the records that the fit uses up and that are never released."""
+        """Share of the records that are used for the fit and never released."""
         return 0.0
 
     @property
     def learns(self) -> bool:
-        """The fit takes something from records; a second one must be waived by name."""
+        """Whether the fit depends on records; a second fit then needs a waiver."""
         return self.scale == "zscore"
 
     def check_features(self, d: int) -> None:
-        """Refuses what cannot be done with this many features, before any record is read."""
+        """Raise BadInput if the method cannot release ``d`` features; no record is read."""
         if d < 1:
             raise BadInput(
                 f"Method '{self.name}' has no feature to release.",
                 remedy='Give a column the role "feature".',
             )
-        if d < self.least_features:
+        if d < self.min_features:
             raise BadInput(
-                f"Method '{self.name}' needs at least {self.least_features} features; there is "
-                f"{d}.",
+                f"Method '{self.name}' needs at least {self.min_features} features; there is {d}.",
                 remedy='Give more columns the role "feature", or choose another method.',
             )
 
     def check_kinds(self, numeric: int, categorical: int) -> None:
-        """The same, for so many features of each kind."""
+        """Raise BadInput if the method cannot release this many features of each kind."""
         self.check_features(numeric + categorical)
 
     def fit_parameters(self) -> dict[str, Any]:
-        """What the fit depends on beside the records."""
+        """Return the parameters that the fit depends on, in addition to the records."""
         return {"scale": self.scale}
 
     @abstractmethod
-    def fit(self, rows: Rows) -> Fitted: ...
+    def fit(self, rows: Rows) -> Fitted:
+        """Return what the method learns from records."""
 
     @abstractmethod
-    def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released: ...
+    def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
+        """Return the released rows and the public parameters."""
 
     @abstractmethod
-    def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee: ...
+    def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
+        """Return the bound on amplification by one release."""
 
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats] | None:
-        """What the key hides, if that is a linear map: its centre and its loadings."""
+        """Return centre and loadings of the secret linear map, or None if there is none."""
         return None
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
-        """The numbers that decide what a record becomes, as plain lists."""
+        """Return the numbers that determine the released record, as plain lists."""
         return []
 
     def fingerprint(self, schema: Schema, fitted: Fitted) -> bytes:
-        """Digest of what is done to a record: with another one, everybody gets other noise.
+        """Return a digest of the mechanism; another digest gives all records other noise.
 
-        Parameters are not part of it, only what they lead to: two ways of asking for the same
-        release must not give two draws of its noise.
+        It covers the resulting mechanism, not the parameters: two settings that lead to the same
+        mechanism must not give two draws of its noise.
         """
         columns = [(column.name, column.low, column.high) for column in schema.numeric]
         numbers = self.mechanism(schema, fitted)
@@ -148,25 +155,30 @@ class Sanitizer(ABC):
         return hashlib.blake2b(text.encode(), digest_size=32).digest()
 
     def parts(self, schema: Schema, fitted: Fitted) -> tuple[Part, ...]:
-        """What the ledger charges; the figures add up to that of the record."""
+        """Return the parts that the ledger charges; their figures add up to the record's figure."""
 
         def consumed(block: Block) -> Keys:
-            numbers = as_bytes(block.X) if "numeric" in self.accepts else as_bytes(block.X[:, :0])
+            numbers = (
+                encode_numbers(block.X)
+                if "numeric" in self.accepts
+                else encode_numbers(block.X[:, :0])
+            )
             codes = block.C if "categorical" in self.accepts else block.C[:, :0]
-            return np.concatenate([numbers, code_bytes(codes)], axis=1)
+            return np.concatenate([numbers, encode_codes(codes)], axis=1)
 
         ln_record = self.guarantee(schema, fitted).ln_record
         return (Part(self.fingerprint(schema, fitted), consumed, ln_record),)
 
-    def weaker_promises(self, schema: Schema) -> list[str]:
-        """What of the private data the release itself tells, beside its values."""
-        told = []
+    def list_weaker_promises(self, schema: Schema) -> list[str]:
+        """Return what the public parameters reveal of the private data."""
+        promises = []
         if any(column.from_data for column in schema.numeric):
-            told.append("Bounds of columns come from the private data, in two digits.")
+            promises.append("Bounds of columns come from the private data, in two digits.")
         if self.scale == "zscore":
-            told.append("Means and deviations of columns come from records, in two digits.")
-        return told
+            promises.append("Means and deviations of columns come from records, in two digits.")
+        return promises
 
 
-def code_bytes(codes: Codes) -> Keys:  # (n, c) to (n, 4 c)
+def encode_codes(codes: Codes) -> Keys:  # (n, c) to (n, 4 c)
+    """Return the codes of each record as bytes, for digests."""
     return np.ascontiguousarray(codes, dtype="<i4").view(np.uint8)

@@ -1,4 +1,4 @@
-"""Noise on every column, and nothing else."""
+"""Additive noise: independent noise on every column."""
 
 from __future__ import annotations
 
@@ -9,42 +9,48 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ppdm_core.model.parameter_checks import is_number, reject
-from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
-from ppdm_core.numerics.amplification import empirical
-from ppdm_core.numerics.distributions import BOUNDED, DRAWN, law_named
+from ppdm_core.numerics.amplification import make_empirical_guarantee
+from ppdm_core.numerics.distributions import (
+    BOUNDED_DISTRIBUTIONS,
+    SAMPLED_DISTRIBUTIONS,
+    find_distribution,
+)
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import check_widths
-from ppdm_core.sanitizers._basis import box_ranges
-from ppdm_core.sanitizers._mechanism import Mechanism, check_hides, check_law
+from ppdm_core.sanitizers._basis import compute_box_ranges
+from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 
-LEAST, MOST = 1e-9, 1e9  # scales that floats can add to a column
+MIN_SCALE, MAX_SCALE = 1e-9, 1e9  # relative scales that floats can represent
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdditiveNoise(Sanitizer):
-    """Adds independent noise to every value, of a scale relative to its column's bounds.
+    """Adds independent noise to every value, with a scale relative to its column's bounds.
 
     **Parameters**:
     ``b``: scale of the noise as a share of each column's declared range: the standard deviation of
     "normal", half the width of "uniform", the usual scale of the others.
-    ``law``: "laplace", "logistic" or "student_t", which have a worst-case bound; "normal" or
-    "uniform", which have none.
+    ``law``: distribution of the noise: "laplace", "logistic" or "student_t", which have a
+    worst-case bound; "normal" or "uniform", which have none.
     ``nu``: degrees of freedom of "student_t", from 1 to 20.
 
-    **Public**: law and scales of the noise, the grid, what the noise adds to squared distances: its
-    mean, and a variance that it does not exceed (the columns' own is not told).
+    **Public**: distribution and scales of the noise, the grid, and what the noise adds to squared
+    distances: its mean, and an upper bound of its variance (the variances of the columns are not
+    published).
     **Broken by**: ``shrinkage`` and ``correlation_filter`` when columns are correlated, because
     then the noise can be filtered out; ``record_linkage`` and ``membership`` with many columns,
-    because each tells a little about its person; ``attribute_inference`` when the noise on the
-    other columns is too small to hide whose row it is.
-    **Guarantee**: for laplace, logistic and student_t bounded amplification of one release: that of
-    one column for a component and an attribute, and their sum in logarithms for a record, all
-    reached or approached. With bounds or z-scores from private records only given those. For normal
-    and uniform none: the conditions of theorem 4 fail, by tails that are too light and by values
-    that cannot come from every record.
+    because each adds a little information about the person; ``attribute_inference`` when the noise
+    on the other columns is too small to hide whose row it is.
+    **Guarantee**: for laplace, logistic and student_t, bounded amplification of one release: that
+    of one column for a component and an attribute, and the sum of logarithms over the columns for a
+    record. All bounds are reached or approached. With bounds or z-scores from private records the
+    guarantee holds only given those. For normal and uniform there is none: the conditions of
+    theorem 4 fail, because tails are too light, or because some values cannot come from every
+    record.
     **References**: Mukherjee, Banerjee, Chen, Gangopadhyay, "A privacy preserving technique for
     distance-based classification with worst case privacy guarantees" (2008), theorem 4 and the
     comparison without principal components.
@@ -61,11 +67,11 @@ class AdditiveNoise(Sanitizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_law(self, self.law, self.nu, DRAWN)
-        if not is_number(self.b) or not LEAST <= self.b <= MOST:
-            raise reject(self, "b", f"a number from {LEAST:g} to {MOST:g}", self.b)
-        if self.law in BOUNDED:
-            check_hides(self, self.b)
+        check_distribution(self, self.law, self.nu, SAMPLED_DISTRIBUTIONS)
+        if not is_number(self.b) or not MIN_SCALE <= self.b <= MAX_SCALE:
+            raise reject(self, "b", f"a number from {MIN_SCALE:g} to {MAX_SCALE:g}", self.b)
+        if self.law in BOUNDED_DISTRIBUTIONS:
+            check_relative_scale(self, self.b)
 
     @property
     def keeps_columns(self) -> bool:
@@ -75,11 +81,12 @@ class AdditiveNoise(Sanitizer):
         return {}
 
     def _mechanism(self, schema: Schema) -> Mechanism:
-        """The identity in place of a basis; values are inside their bounds."""
+        """Return the mechanism with the identity as basis; values are inside their bounds."""
         check_widths(schema.numeric)
         identity, widths = np.eye(len(schema.numeric)), schema.widths
-        law, ranges = law_named(self.law, self.nu), box_ranges(identity, widths)
-        return Mechanism(law, identity, widths, self.b * widths, ranges, clips=True)
+        distribution = find_distribution(self.law, self.nu)
+        ranges = compute_box_ranges(identity, widths)
+        return Mechanism(distribution, identity, widths, self.b * widths, ranges, clips=True)
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
         m = self._mechanism(schema)
@@ -89,7 +96,7 @@ class AdditiveNoise(Sanitizer):
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         m = self._mechanism(schema)
-        added = m.noise(self)
+        added = m.make_noise(self)
         centre = (schema.lows + schema.highs) / 2
         fingerprint = self.fingerprint(schema, fitted)
 
@@ -106,7 +113,7 @@ class AdditiveNoise(Sanitizer):
         )
         return Released(
             rows=rows.map(step, replace(schema, numeric=numeric)),
-            public=Public(
+            public=PublicParameters(
                 method=self.name,
                 space="original",
                 columns=schema.names,
@@ -116,20 +123,20 @@ class AdditiveNoise(Sanitizer):
                 scales=m.b,
                 grid=m.g,
                 ranges=reached,
-                facts=m.facts(m.widths**2 / 4),  # no column within its bounds varies more
+                facts=m.describe_distortion(m.widths**2 / 4),  # largest variance within the bounds
             ),
             atom=added.atom,
         )
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        m, weaker = self._mechanism(schema), self.weaker_promises(schema)
-        if not m.law.is_bounded:
-            return empirical(m.law.why_unbounded, *weaker)
-        component, _, record = m.figures()
+        m, weaker = self._mechanism(schema), self.list_weaker_promises(schema)
+        if not m.distribution.is_bounded:
+            return make_empirical_guarantee(m.distribution.unbounded_reason, *weaker)
+        component, _, record = m.compute_ln_gammas()
         return Guarantee(
             "bounded_given_basis" if weaker else "bounded",
             ln_component=component,
-            ln_attribute=component,  # no other column moves with it
+            ln_attribute=component,  # it changes no other column
             ln_record=record,
-            assumptions=("One release, with noise that nobody outside can predict.", *weaker),
+            assumptions=("One release, with noise that no outsider can predict.", *weaker),
         )

@@ -1,4 +1,4 @@
-"""DCT-F: records as cosine coefficients, the weak ones pruned, the rest in secret order."""
+"""DCT-F: cosine coefficients of records, the weak ones pruned, the others in secret order."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import numpy as np
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.parameter_checks import check_choice, is_number, reject
-from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.amplification import empirical
+from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.numerics.rounding import outward
+from ppdm_core.numerics.rounding import round_outward
 from ppdm_core.sanitizers._fuzzy_selection import (
-    Choice,
     EnergyBounds,
     Programme,
+    PruningChoice,
     Transform,
-    choose,
-    distortion,
-    energy_bounds,
+    choose_pruning,
+    compute_distortion,
+    compute_energy_bounds,
 )
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 
-RESOLUTION = 2.0**-36  # of the largest possible value: far coarser than errors of arithmetic
+RESOLUTION = 2.0**-36  # share of the largest possible value; far coarser than rounding errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,27 +38,28 @@ class DctFuzzy(Sanitizer):
 
     The records' columns are read as a sequence. The pruned coefficients are the same for all
     records: as many as possible of those that hold little of any record's energy (the sum of its
-    squares), weighed by fuzzy programming and solved exactly. The kept ones are released in a
+    squares), chosen by fuzzy programming and solved exactly. The kept ones are released in a
     secret order of columns. Distances can only shrink. Energy is not distance: what all records
     have in common counts as energy and is in no distance, and both the order and the units of the
-    columns change what is kept.
+    columns change which coefficients are kept.
 
     **Parameters**:
     ``b``: share of a record's energy whose loss is fully accepted.
-    ``p``: what may be lost beyond b, the less the better; b + p is above 0 and at most 1.
-    ``selection``: "fuzzy", or "random": as many coefficients, drawn with the key.
+    ``p``: further share that may be lost, preferably little; b + p is above 0 and at most 1.
+    ``selection``: "fuzzy", or "random": the same number of coefficients, drawn with the key.
     ``centre``: true to measure energy from the middle of the columns' bounds, not from zero.
     With scale = "zscore", zero is near the mean already.
-    ``order``: names of all features in the order of the sequence; else as the file has them.
+    ``order``: names of all features in the order of the sequence; by default that of the file.
 
-    **Public**: the transform and the order of its input; how many coefficients are kept; the
+    **Public**: the transform and the order of its input; the number of kept coefficients; the
     rounding; moments of the distance distortion. Not which ones are kept, nor their order.
-    **Broken by**: ``column_order``: the coefficients of a known record stand in its row, so that
-    one such record tells their order, and the inverse transform does the rest, up to what the
-    pruned ones hold; of few columns a sample of people tells the order, too. ``known_pairs`` and
-    ``trilateration`` need a few more known records than kept coefficients, ``known_sample_pca`` a
-    sample with people who are in the release. Then ``record_linkage`` finds people, ``membership``
-    tells who is in it, and ``attribute_inference`` what they have.
+    **Broken by**: ``column_order``: the coefficients of a known record are in its row, so that one
+    such record reveals their order, and the inverse transform gives all records, except for what
+    the pruned coefficients hold; with few columns a sample of persons reveals the order, too.
+    ``known_pairs`` and ``trilateration`` need a few more known records than kept coefficients,
+    ``known_sample_pca`` a sample with persons who are in the release. Then ``record_linkage``
+    identifies rows, ``membership`` decides who is in the release, and ``attribute_inference``
+    reads their values.
     **Guarantee**: none. Given the key, a row is a function of its record, without noise.
     **References**: Mukherjee, Chen, Gangopadhyay, "A fuzzy programming approach for data
     reduction and privacy in distance-based mining" (2008), sections 3.1 to 3.3 and 3.5; energy
@@ -68,7 +69,7 @@ class DctFuzzy(Sanitizer):
     name: ClassVar[str] = "dct_fuzzy"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
-    least_features: ClassVar[int] = 2  # one coefficient is always kept
+    min_features: ClassVar[int] = 2  # one coefficient is always kept
     example: ClassVar[Mapping[str, Any]] = {"b": 0.1, "p": 0.2}
 
     b: float = 0.1
@@ -113,19 +114,20 @@ class DctFuzzy(Sanitizer):
                 f"{rows.n}.",
                 remedy="Release more records.",
             )
-        transform = self.transform(rows.schema)
-        bounds = energy_bounds(rows, transform)
-        pruned = self.choice(bounds).pruned
+        transform = self.make_transform(rows.schema)
+        bounds = compute_energy_bounds(rows, transform)
+        pruned = self.choose_pruned(bounds).pruned
         is_random = self.selection == "random"
-        mean, variance = distortion(rows, transform, pruned, is_random=is_random)
+        mean, variance = compute_distortion(rows, transform, pruned, is_random=is_random)
         return {
             "kept": np.setdiff1d(np.arange(len(bounds.low)), pruned).tolist(),
             "without_energy": bounds.skipped,
-            "distance_distortion_mean": outward(mean),
-            "distance_distortion_variance": outward(variance),
+            "distance_distortion_mean": round_outward(mean),
+            "distance_distortion_variance": round_outward(variance),
         }
 
-    def transform(self, schema: Schema) -> Transform:
+    def make_transform(self, schema: Schema) -> Transform:
+        """Return the transform of this order and origin."""
         names, d = schema.names, len(schema.numeric)
         origin = (schema.lows + schema.highs) / 2 if self.centre else np.zeros(d)
         if self.order is None:
@@ -134,25 +136,25 @@ class DctFuzzy(Sanitizer):
             raise reject(self, "order", "a list of all features by name", self.order)
         return Transform(np.array([names.index(name) for name in self.order]), origin)
 
-    def choice(self, bounds: EnergyBounds) -> Choice:
-        """Which coefficients to prune, given the bounds of all records, from however many sites."""
+    def choose_pruned(self, bounds: EnergyBounds) -> PruningChoice:
+        """Choose the coefficients to prune, given the bounds of all records, from any sites."""
         if bounds.count == 0:
             raise BadInput(
-                "Every record is zero in all features, so that there is no energy to keep.",
+                "Every record is zero in all features, so there is no energy to keep.",
                 remedy="Check the feature columns, or change 'centre'.",
             )
-        found = choose(Programme(bounds.low, bounds.high - bounds.low, self.b, self.p))
+        found = choose_pruning(Programme(bounds.low, bounds.high - bounds.low, self.b, self.p))
         if found.loss_level == 0.0:
             raise reject(self, "p", "larger: with b and p no coefficient can be pruned", self.p)
         return found
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
-        transform = self.transform(schema)
+        transform = self.make_transform(schema)
         kept = fitted["kept"] if self.selection == "fuzzy" else len(fitted["kept"])
         return [kept, transform.positions.tolist(), transform.origin.tolist()]
 
-    def _columns(self, schema: Schema, noise: Noise, fitted: Fitted) -> Ints:
-        """The secret: which coefficient each released column is."""
+    def _draw_columns(self, schema: Schema, noise: Noise, fitted: Fitted) -> Ints:
+        """Draw the secret: the coefficient of each released column."""
         rng = noise.generator("column order", self.fingerprint(schema, fitted))
         kept = np.array(fitted["kept"], dtype=np.int64)
         if self.selection == "random":
@@ -162,27 +164,27 @@ class DctFuzzy(Sanitizer):
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         self.check_features(len(schema.numeric))
-        transform = self.transform(schema)
-        columns = self._columns(schema, noise, fitted)
+        transform = self.make_transform(schema)
+        columns = self._draw_columns(schema, noise, fitted)
         names = tuple(f"coefficient_{i + 1}" for i in range(len(columns)))
-        # One bound for all: bounds of its own would tell which coefficient a column is.
-        reach = transform.reach(schema)
-        unit = step_for(reach)
+        # One bound for all columns: separate bounds would reveal the coefficient of a column.
+        reach = transform.compute_reach(schema)
+        unit = compute_grid_step(reach)
         limit = reach + unit
         released = replace(schema, numeric=tuple(Numeric(name, -limit, limit) for name in names))
 
         def step(block: Block) -> Block:
             Y = np.empty((block.n, len(columns)))
-            for part, C in transform.slabs(block.X):
-                # Any mode but the usual one writes to "out" without a copy between.
+            for part, C in transform.iterate_slabs(block.X):
+                # The default mode would write to "out" through a copy.
                 np.take(C, columns, axis=1, out=Y[part], mode="clip")
-                on_odd_steps(Y[part], unit)
+                round_to_odd_steps(Y[part], unit)
             return replace(block, X=Y)
 
         moments = ("distance_distortion_mean", "distance_distortion_variance")
         return Released(
             rows=rows.map(step, released),
-            public=Public(
+            public=PublicParameters(
                 method=self.name,
                 space="rotated",
                 columns=names,
@@ -195,39 +197,42 @@ class DctFuzzy(Sanitizer):
                     **{name: fitted[name] for name in moments},
                 },
             ),
-            atom=RESOLUTION,  # nothing is drawn: how often a step meets a given number
+            atom=RESOLUTION,  # nothing is drawn: probability that a step contains a given number
             fit_counts={"records without energy at the fit": fitted["without_energy"]},
         )
 
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
-        transform = self.transform(schema)
-        basis = transform.coefficients(transform.origin + np.eye(len(schema.numeric)))  # (d, d)
-        return transform.origin, basis[:, self._columns(schema, noise, fitted)]
+        transform = self.make_transform(schema)
+        basis = transform.compute_coefficients(
+            transform.origin + np.eye(len(schema.numeric))
+        )  # (d, d)
+        return transform.origin, basis[:, self._draw_columns(schema, noise, fitted)]
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        return empirical(
+        return make_empirical_guarantee(
             "Pruned coefficients and a secret order of columns give no worst-case bound: one known "
-            "record can give the order away.",
+            "record can reveal the order.",
             "Which coefficients are kept is learned from private records.",
-            *self.weaker_promises(schema),
+            *self.list_weaker_promises(schema),
         )
 
 
 def is_list_of_names(value: Any) -> bool:
+    """Return whether the value is a list of different names."""
     is_list = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
     return is_list and len(set(value)) == len(value) > 0
 
 
-def step_for(reach: float) -> float:
-    """A power of two, so that multiplying by it is exact."""
+def compute_grid_step(reach: float) -> float:
+    """Return the grid step, a power of two, so that multiplying by it is exact."""
     return math.ldexp(RESOLUTION, math.frexp(reach)[1] - 1)
 
 
-def on_odd_steps(Y: Floats, step: float) -> None:
-    """Rounds in place, so that low bits do not depend on the machine, then moves by half a step.
+def round_to_odd_steps(Y: Floats, step: float) -> None:
+    """Round in place, so that low bits do not depend on the machine, and add half a step.
 
-    A coefficient of whole numbers can be a whole number itself (the first of 16 columns is a
-    quarter of their sum). Half a step off, it cannot be taken for an original value.
+    A coefficient of integers can be an integer itself (the first of 16 columns is a quarter of
+    their sum). Half a step off, it cannot be mistaken for an original value.
     """
     Y *= 1 / step
     np.rint(Y, out=Y)

@@ -1,4 +1,4 @@
-"""Kernel density resampling: new rows around records drawn at random, class by class."""
+"""Kernel density resampling: new rows around randomly drawn records of each class."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from ppdm_core.model.arrays import Floats, Ints, Keys
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.parameter_checks import check_choice, check_share, reject
-from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
-from ppdm_core.numerics.amplification import empirical
-from ppdm_core.numerics.noise import Noise, as_bytes
+from ppdm_core.numerics.amplification import make_empirical_guarantee
+from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers import _resampling as resampling
-from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, code_bytes
+from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, encode_codes
 
-MOST = 10  # released rows per record: more of them show where the record lies
+MAX_ROWS_PER_RECORD = 10  # more released rows per record reveal its position
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,32 +30,32 @@ class KdeResample(Sanitizer):
     """Draws records with replacement and moves each draw by random steps of bounded width.
 
     This samples from a kernel density estimate with an Epanechnikov kernel. It is done within
-    each class, because otherwise labels would not belong to their rows; classes keep their
-    shares. A released row belongs to no record: some records are drawn several times, about a
-    third never. Rows are more spread than records, by h^2 / 5 in each column. Where several
-    sites hold records, each runs its own release, and recipients put the rows together.
+    each class, because otherwise labels would not match their rows; classes keep their shares. A
+    released row belongs to no record: some records are drawn several times, about a third never.
+    The variance of rows exceeds that of records by h^2 / 5 in each column. If several sites hold
+    records, each runs its own release, and recipients combine the rows.
 
     **Parameters**:
-    ``rows``: how many are released; as many as there are records if left out.
-    ``bandwidth``: how far a draw moves at most: "paper" (the normal reference rule), "corrected"
-    (the same for this kernel, about 2.2 times as far) or "floor" (corrected, and never below
+    ``rows``: number of released rows; by default the number of records.
+    ``bandwidth``: the largest move of a draw: "paper" (the normal reference rule), "corrected"
+    (the rule for this kernel, about 2.2 times as far) or "floor" (corrected, and never below
     ``floor``).
-    ``floor``: smallest bandwidth of "floor", as a share of the range between a column's bounds.
-    ``clip``: values that leave their bounds are moved back to them.
-    ``integers``: columns of whole numbers, which are rounded. What moves by less than one half
-    is then released as it is.
-    ``lonely``: what to do with a class of one record, or of equal ones: "refuse", or "merge" (it
-    takes the bandwidths of all records together; its label still tells whose rows these are).
+    ``floor``: smallest bandwidth for "floor", as a share of the range between a column's bounds.
+    ``clip``: whether values outside their bounds are moved to the bounds.
+    ``integers``: columns of integers, which are rounded. A value that moves by less than one half
+    is then released unchanged.
+    ``lonely``: treatment of a class of one record, or of equal ones: "refuse", or "merge" (it
+    uses the bandwidths of all records together; its label still identifies its rows).
 
     **Public**: the rule and the kernel, not the bandwidths. They can be estimated from the rows.
     **Broken by**: ``source_record``: every row lies within the bandwidths of its record, and with
-    more than a few columns of no other, so that the source of a row, outliers first, is often
-    certain; ``record_linkage`` the other way round. ``kernel_support`` and ``membership``: whoever
-    has a record that is far from all rows knows that nothing was drawn there.
+    more than a few columns of no other record, so that the source of a row is often certain,
+    especially of an outlier; ``record_linkage`` in the other direction. ``kernel_support`` and
+    ``membership``: if a known record is far from all rows, it was not drawn.
     **Guarantee**: none. Bounded steps exclude most records as the source: gamma is infinite. A
-    column that is constant within a class is released as it is (counted), unless "floor".
+    column that is constant within a class is released unchanged (counted), except with "floor".
     **References**: Tan, Ng, "Privacy-preserving sharing of horizontally-distributed private data
-    for constructing accurate classifiers" (2007), eq. 16. The rule there is that of a Gaussian
+    for constructing accurate classifiers" (2007), eq. 16. Its rule is that of a Gaussian
     kernel, hence "corrected".
     """
 
@@ -97,22 +97,25 @@ class KdeResample(Sanitizer):
         return True
 
     def fit(self, rows: Rows) -> Fitted:
-        """Counts and deviations by class (label -1 first); the last line is of all records."""
-        counts, squares = resampling.with_total(resampling.moments_by_class(rows))
+        """Return counts and deviations by class (label -1 first), then those of all records."""
+        counts, squares = resampling.append_total(resampling.compute_class_moments(rows))
         if counts[-1] < 2:
             raise BadInput(
                 f"Bandwidths need at least 2 records; {counts[-1]} were left for them.",
                 remedy="Release more records.",
             )
         deviations = np.sqrt(squares / np.maximum(counts - 1, 1)[:, None])
-        deviations[deviations < resampling.grid_steps(rows.schema)] = 0.0  # rounding, not spread
+        deviations[deviations < resampling.compute_grid_steps(rows.schema)] = 0.0  # rounding error
         return {
             "counts": counts.tolist(),
             "deviations": [[float(f"{v:.6g}") for v in line] for line in deviations.tolist()],
         }
 
-    def bandwidths(self, schema: Schema, fitted: Fitted) -> Floats:
-        """By class (label -1 first); a lonely class has those of all records, (classes, d)."""
+    def compute_bandwidths(self, schema: Schema, fitted: Fitted) -> Floats:
+        """Return bandwidths by class (label -1 first), (classes, d).
+
+        A class of one record, or of equal records, gets the bandwidths of all records.
+        """
         counts = np.array(fitted["counts"], dtype=np.float64)
         deviations = np.array(fitted["deviations"], dtype=np.float64)
         d = deviations.shape[1]
@@ -121,121 +124,124 @@ class KdeResample(Sanitizer):
             h *= kernel_correction(d)
         if self.floor is not None:
             h = np.maximum(h, self.floor * schema.widths)
-        h[is_lonely(fitted)] = h[-1]
+        h[find_lonely_classes(fitted)] = h[-1]
         return np.asarray(h[:-1])
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
-        # Not the count of rows, nor clipping and rounding: a second release with others shows the
-        # same draws again, and no more of them than the larger of the two.
-        return [self.bandwidths(schema, fitted).tolist()]
+        # Row count, clipping and rounding are not included: a second release with other settings
+        # shows the same draws, and no more of them than the larger of the two.
+        return [self.compute_bandwidths(schema, fitted).tolist()]
 
     def parts(self, schema: Schema, fitted: Fitted) -> tuple[Part, ...]:
-        """The class decides the width of the kernel, so that its change shows another row."""
+        """Return one part; it includes the class, which determines the width of the kernel."""
 
         def consumed(block: Block) -> Keys:
-            return np.concatenate([as_bytes(block.X), code_bytes(block.label[:, None])], axis=1)
+            return np.concatenate(
+                [encode_numbers(block.X), encode_codes(block.label[:, None])], axis=1
+            )
 
         return (Part(self.fingerprint(schema, fitted), consumed, math.inf),)
 
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         check_widths(schema.numeric)
-        whole = resampling.WholeNumbers.among(self.integers or (), schema, fitted)
-        g = resampling.grid_steps(schema)  # (d,)
-        H = self.bandwidths(schema, fitted) / g  # (classes, d), in steps
+        integers = resampling.IntegerColumns.from_names(self.integers or (), schema, fitted)
+        g = resampling.compute_grid_steps(schema)  # (d,)
+        H = self.compute_bandwidths(schema, fitted) / g  # (classes, d), in steps
         counts = resampling.count_by_class(rows)
         self._check_classes(fitted, counts, H)
-        wanted = resampling.shared_out(self._row_count(rows.n), counts)
+        wanted = resampling.allocate_rows(self._count_rows(rows.n), counts)
         fingerprint = self.fingerprint(schema, fitted)
         sources = resampling.Sources(noise, self.name, fingerprint)
-        until = sources.last_arrivals(rows, counts, wanted)
+        until = sources.find_stop_times(rows, counts, wanted)
 
         def step(block: Block) -> Block:
-            drawn = sources.copied(block, until)
+            drawn = sources.copy_drawn(block, until)
             bits = noise.bits(drawn, self.name, len(g), fingerprint)
-            T = np.rint(drawn.X / g) + resampling.kernel_steps(bits, H[drawn.label + 1])
+            T = np.rint(drawn.X / g) + resampling.draw_kernel_steps(bits, H[drawn.label + 1])
             if self.clip:
                 T = np.clip(T, np.ceil(schema.lows / g), np.floor(schema.highs / g))
-            return replace(drawn, X=whole.rounded(T * g, self.clip) + 0.0)
+            return replace(drawn, X=integers.round_columns(T * g, self.clip) + 0.0)
 
         present = H[counts > 0]
         return Released(
             rows=rows.map(step, self._released_schema(schema)),
-            public=Public(
+            public=PublicParameters(
                 method=self.name,
                 space="original",
                 columns=schema.names,
-                centre=np.zeros(len(g)),  # a row is its own best guess of the record behind it
+                centre=np.zeros(len(g)),  # the best estimate of a record is its row
                 loadings=np.eye(len(g)),
                 whole=tuple(self.integers or ()),
-                facts=self._facts(),
+                facts=self._describe_kernel(),
             ),
-            atom=self._atom(present, whole.steps(schema) / g),
+            atom=self._compute_atom(present, integers.compute_steps(schema) / g),
             fit_counts={"columns constant within a class": int(np.count_nonzero(present < 1))},
         )
 
-    def _row_count(self, n: int) -> int:
-        if self.rows is not None and self.rows > MOST * n:
-            wanted = f"at most {MOST} times the number of records, {MOST * n}"
+    def _count_rows(self, n: int) -> int:
+        if self.rows is not None and self.rows > MAX_ROWS_PER_RECORD * n:
+            limit = MAX_ROWS_PER_RECORD
+            wanted = f"at most {limit} times the number of records, {limit * n}"
             raise reject(self, "rows", wanted, self.rows)
         return self.rows or n
 
     def _check_classes(self, fitted: Fitted, counts: Ints, H: Floats) -> None:
         if np.any(H[counts > 0].max(axis=1) < 1):
             raise BadInput(
-                "All records are alike, so that they would be released as they are.",
+                "All records are equal, so they would be released unchanged.",
                 remedy='Release other records, or set bandwidth = "floor" in [sanitizer].',
             )
-        lonely = int(np.count_nonzero(is_lonely(fitted)[:-1] & (counts > 0)))
+        lonely = int(np.count_nonzero(find_lonely_classes(fitted)[:-1] & (counts > 0)))
         if lonely and self.lonely == "refuse":
             raise BadInput(
                 f"{lonely} of the classes had one record, or equal ones, when bandwidths were "
-                "learned; their records would be released as they are.",
+                "learned; their records would be released unchanged.",
                 remedy='Release more records of them, or set lonely = "merge" in [sanitizer].',
             )
 
     def _released_schema(self, schema: Schema) -> Schema:
         if self.clip:
             return schema
-        # A bandwidth is less than two ranges; its own size must not be read off here.
+        # A bandwidth is less than two ranges; the bounds must not reveal its size.
         numeric = tuple(
             replace(column, low=column.low - 2 * column.width, high=column.high + 2 * column.width)
             for column in schema.numeric
         )
         return replace(schema, numeric=numeric)
 
-    def _facts(self) -> dict[str, float | str]:
+    def _describe_kernel(self) -> dict[str, float | str]:
         floor = {} if self.floor is None else {"floor": float(self.floor)}
         return {"kernel": "epanechnikov", "bandwidth": self.bandwidth, **floor}
 
-    def _atom(self, H: Floats, spans: Floats) -> float:
-        """Of the value that is likeliest: the middle one or, clipped, a bound."""
+    def _compute_atom(self, H: Floats, spans: Floats) -> float:
+        """Return the probability of the likeliest value: the middle one or, if clipped, a bound."""
         v = np.minimum(1.0, spans / np.maximum(2 * H, 1.0))
         middle = float(np.max(v * (3 - v**2) / 2))  # P(|e| <= v)
         return min((1 + middle) / 2 if self.clip else middle, 1 - 2.0**-53)
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        return empirical(
+        return make_empirical_guarantee(
             "A kernel of bounded width has no worst-case bound: every released row lies within "
             "the bandwidths of the record that it was drawn from.",
             "Bandwidths come from the private data.",
-            *self.weaker_promises(schema),
+            *self.list_weaker_promises(schema),
         )
 
 
-def is_lonely(fitted: Fitted) -> NDArray[np.bool_]:
-    """Classes without two records that differ; the last entry is for all records together."""
+def find_lonely_classes(fitted: Fitted) -> NDArray[np.bool_]:
+    """Return a mask of classes without two different records; the last entry is all records."""
     deviations = np.array(fitted["deviations"], dtype=np.float64)
     return np.asarray(~deviations.any(axis=1))
 
 
 def normal_reference(n: Floats, d: int) -> Floats:
-    """Bandwidth in deviations, for a Gaussian kernel and normal data."""
+    """Return the bandwidth in deviations, for a Gaussian kernel and normal data."""
     return np.asarray((4.0 / ((d + 2.0) * n)) ** (1.0 / (d + 4.0)))
 
 
 def kernel_correction(d: int) -> float:
-    """What an Epanechnikov kernel needs more than a Gaussian one, for the same error."""
+    """Return the ratio of Epanechnikov to Gaussian bandwidth for the same error."""
     roughness = 0.6 * 2.0 * math.sqrt(math.pi)  # ratio of the integrals of the squared kernels
     variance = 0.2
     return float((roughness**d / variance**2) ** (1.0 / (d + 4.0)))

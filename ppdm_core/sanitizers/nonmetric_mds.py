@@ -1,4 +1,4 @@
-"""Non-metric multidimensional scaling: only the order of the distances is kept."""
+"""Non-metric multidimensional scaling: preserves only the order of the distances."""
 
 from __future__ import annotations
 
@@ -13,63 +13,63 @@ import numpy as np
 from ppdm_core.model.arrays import Floats, Keys
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.parameter_checks import check_choice, check_share, reject
-from ppdm_core.model.release import Guarantee, Public, Released
+from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.amplification import empirical
+from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.numerics.random_orthogonal import haar
-from ppdm_core.numerics.rounding import outward
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
+from ppdm_core.numerics.rounding import round_outward
 from ppdm_core.numerics.scaling import check_finite
 from ppdm_core.sanitizers._nonmetric import (
-    classical_start,
+    compute_classical_start,
     descend,
+    draw_random_start,
+    fit_monotone_map,
     least_squares_scale,
     median_gap,
-    monotone_map,
-    order_of,
-    random_start,
+    rank_dissimilarities,
 )
 from ppdm_core.sanitizers._placement import Placement
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 
-STEP = 2.0**-20  # far above what rounding does to a placement, far below any distance that matters
-MOST_LANDMARKS = 10_000
-TOGETHER = 0.25  # of the gaps that classical scaling leaves; with less, records fell together
+STEP = 2.0**-20  # far above rounding errors of a placement, far below relevant distances
+MAX_LANDMARKS = 10_000
+MIN_GAP_SHARE = 0.25  # of the median gap of classical scaling; with less, records coincide
 
 
 @dataclass(frozen=True, kw_only=True)
 class NonmetricMds(Sanitizer):
     """Replaces records by points in fewer dimensions whose distances keep their order.
 
-    A sample of records, the landmarks, is laid out so that Kruskal's stress is least; every other
+    A sample of records, the landmarks, gets coordinates that minimise Kruskal's stress; every other
     record is placed among them by its distances to them. Records with equal values get equal
-    points. Distances are brought to the scale of the original ones, directions are secret.
+    points. Distances are scaled to the original ones, directions are secret.
 
-    The fit is made once, kept in private with the landmarks' records, and reused: an unchanged
+    The fit is made once, stored in private with the landmarks' records, and reused: an unchanged
     record keeps its point, a new one is placed among the same landmarks. On one kind of machine
     all bytes repeat. On another one the same fit gives the same points to a step of 2^-20; a new
-    fit may end elsewhere, with nearly the same stress.
+    fit may reach other coordinates, with nearly the same stress.
 
     **Parameters**:
-    ``dimensions``: how many are released: a count below that of the columns (the paper: one less)
-    or a share of them.
-    ``landmarks``: how many distinct records are laid out together; with no more records than
-    this, all are. Time and memory grow with its square.
-    ``ties``: "secondary" (pairs with equal distances stay equal, and above 20,000 different ones
-    neighbours in rank count as equal) or "primary" (they may come apart; exact, and slower).
+    ``dimensions``: number of released dimensions: a count below that of the columns (the paper: one
+    less) or a share of them.
+    ``landmarks``: number of distinct records that are laid out together, or all records if there
+    are fewer. Time and memory grow with its square.
+    ``ties``: "secondary" (pairs with equal distances stay equal, and above 20,000 different
+    distances neighbours in rank count as equal) or "primary" (they may differ; exact, and slower).
     ``start``: "classical" (principal components) or "random", which needs many more steps.
-    ``tolerance``: the layout is done when three steps lower the stress by less than this share.
-    ``iterations``: steps at most.
+    ``tolerance``: the fit ends when three steps lower the stress by less than this share.
+    ``iterations``: the largest number of steps.
 
     **Public**: stress, number of landmarks, mean and variance of the change of squared distances.
-    **Broken by**: ``known_pairs`` and ``trilateration``: nearly all distances are nearly kept, so
-    that a few more known records than dimensions give the map; with one dimension less than
-    columns it is close to a rotation. Unless dimensions are few, ``known_records`` finds out whose
-    rows these are, and ``known_sample_pca`` needs only a sample with people who are in the
-    release. Then ``record_linkage`` finds people, ``membership`` tells who is in it, and
-    ``attribute_inference`` what they have.
-    **Guarantee**: none. The order of all distances fixes the points almost up to scale and
+    **Broken by**: ``known_pairs`` and ``trilateration``: nearly all distances are nearly preserved,
+    so that a few more known records than dimensions give the map; with one dimension less than
+    columns it is close to a rotation. Unless dimensions are few, ``known_records`` identifies the
+    rows of known records, and ``known_sample_pca`` needs only a sample with persons who are in the
+    release. Then ``record_linkage`` identifies rows, ``membership`` decides who is in the release,
+    and ``attribute_inference`` reads their values.
+    **Guarantee**: none. The order of all distances determines the points almost up to scale and
     direction.
     **References**: Alotaibi and others, non-metric multidimensional scaling for privacy-preserving
     data clustering (2012); Kruskal, "Nonmetric multidimensional scaling: a numerical method"
@@ -79,7 +79,7 @@ class NonmetricMds(Sanitizer):
     name: ClassVar[str] = "nonmetric_mds"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
-    least_features: ClassVar[int] = 2  # one dimension is always lost
+    min_features: ClassVar[int] = 2  # one dimension is always lost
     example: ClassVar[Mapping[str, Any]] = {"dimensions": 0.5}
 
     dimensions: int | float = 0.5
@@ -94,7 +94,7 @@ class NonmetricMds(Sanitizer):
         check_choice(self, "ties", ("primary", "secondary"))
         check_choice(self, "start", ("classical", "random"))
         check_share(self, "tolerance", self.tolerance)
-        for name, low, high in (("landmarks", 3, MOST_LANDMARKS), ("iterations", 1, 100_000)):
+        for name, low, high in (("landmarks", 3, MAX_LANDMARKS), ("iterations", 1, 100_000)):
             if not is_count(value := getattr(self, name)) or not low <= value <= high:
                 raise reject(self, name, f"an int in [{low}, {high:,}]", value)
         value = self.dimensions
@@ -120,8 +120,8 @@ class NonmetricMds(Sanitizer):
         from scipy.spatial.distance import pdist
 
         self.check_features(len(rows.schema.numeric))
-        p = self._count(len(rows.schema.numeric))
-        keys, X = chosen_landmarks(rows, self.landmarks)
+        p = self._count_dimensions(len(rows.schema.numeric))
+        keys, X = choose_landmarks(rows, self.landmarks)
         if len(X) < p + 2:
             raise BadInput(
                 f"A layout in {p} dimensions needs at least {p + 2} different records to learn "
@@ -129,13 +129,13 @@ class NonmetricMds(Sanitizer):
                 remedy="Lower 'dimensions', or raise 'landmarks' if there are more records.",
             )
         delta = pdist(X)
-        order = order_of(delta, self.ties)
-        classical = classical_start(X, p)
+        order = rank_dissimilarities(delta, self.ties)
+        classical = compute_classical_start(X, p)
         if self.start == "classical":
             Y = classical
         else:
             seed = int.from_bytes(hashlib.sha256(keys.tobytes()).digest(), "little")
-            Y = random_start(delta, len(X), p, np.random.default_rng(seed))
+            Y = draw_random_start(delta, len(X), p, np.random.default_rng(seed))
         Y, stress = descend(Y, order, self.tolerance, self.iterations)
         scale = least_squares_scale(delta, pdist(Y))
         Y = np.rint((Y - Y.mean(axis=0)) * (scale / STEP)) * STEP + 0.0
@@ -147,13 +147,13 @@ class NonmetricMds(Sanitizer):
             "columns": list(rows.schema.names),
             "landmarks": X.tolist(),
             "coordinates": Y.tolist(),
-            "knots": monotone_map(delta, order.fit(d), farthest).tolist(),
-            "stress": outward(float(stress[-1])),
-            "distance_distortion_mean": outward(float(change.mean())),
-            "distance_distortion_variance": outward(float(change.var())),
+            "knots": fit_monotone_map(delta, order.fit(d), farthest).tolist(),
+            "stress": round_outward(float(stress[-1])),
+            "distance_distortion_mean": round_outward(float(change.mean())),
+            "distance_distortion_variance": round_outward(float(change.var())),
         }
 
-    def _count(self, d: int) -> int:
+    def _count_dimensions(self, d: int) -> int:
         if isinstance(self.dimensions, int):
             return self.dimensions
         return max(1, math.floor(self.dimensions * d))
@@ -164,21 +164,25 @@ class NonmetricMds(Sanitizer):
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         X, Y, knots = (np.array(numbers) for numbers in self.mechanism(rows.schema, fitted))
         p = Y.shape[1]
-        M = haar(p, noise.generator("directions", self.fingerprint(rows.schema, fitted)))
+        M = random_orthogonal(
+            p, noise.generator("directions", self.fingerprint(rows.schema, fitted))
+        )
         placement = Placement(X, Y @ M.T, knots)
 
         def step(block: Block) -> Block:
             check_finite(block, rows.schema.numeric)
             return replace(block, X=np.rint(placement.place(block.X) / STEP) * STEP + 0.0)
 
-        # A placed point is at most the mean of its wanted distances from the landmarks' mean.
-        reach = outward(max(float(knots[-1, 1]), float(np.linalg.norm(Y, axis=1).max())) * 1.01)
+        # A placed point is at most the mean of its wanted distances away from the landmarks' mean.
+        reach = round_outward(
+            max(float(knots[-1, 1]), float(np.linalg.norm(Y, axis=1).max())) * 1.01
+        )
         columns = tuple(f"dimension_{i + 1}" for i in range(p))
         numeric = tuple(Numeric(name, -reach, reach) for name in columns)
         moments = ("stress", "distance_distortion_mean", "distance_distortion_variance")
         return Released(
             rows=rows.map(step, replace(rows.schema, numeric=numeric)),
-            public=Public(
+            public=PublicParameters(
                 method=self.name,
                 space="embedded",
                 columns=columns,
@@ -189,31 +193,35 @@ class NonmetricMds(Sanitizer):
         )
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        return empirical(
-            "Keeping the order of all distances has no worst-case bound: it nearly fixes them.",
-            "The layout is learned from the released records; what it tells is not covered.",
-            *self.weaker_promises(schema),
+        return make_empirical_guarantee(
+            "The order of all distances has no worst-case bound: it nearly determines them.",
+            "The layout is learned from the released records; what it reveals is not covered.",
+            *self.list_weaker_promises(schema),
         )
 
 
 def is_count(value: Any) -> bool:
+    """Return whether the value is an int."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def chosen_landmarks(rows: Rows, count: int) -> tuple[Keys, Floats]:
-    """Distinct records with the smallest keys, which are as good as random, in key order."""
+def choose_landmarks(rows: Rows, count: int) -> tuple[Keys, Floats]:
+    """Return distinct records with the smallest keys, in key order; keys are pseudo-random."""
 
     def step(block: Block) -> tuple[Keys, Floats]:
         check_finite(block, rows.schema.numeric)
-        return smallest(block.key, block.X, count)
+        return select_smallest_keys(block.key, block.X, count)
 
     def merge(a: tuple[Keys, Floats], b: tuple[Keys, Floats]) -> tuple[Keys, Floats]:
-        return smallest(np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]]), count)
+        return select_smallest_keys(
+            np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]]), count
+        )
 
     return rows.reduce(step, merge)
 
 
-def smallest(key: Keys, X: Floats, count: int) -> tuple[Keys, Floats]:
+def select_smallest_keys(key: Keys, X: Floats, count: int) -> tuple[Keys, Floats]:
+    """Return distinct records with the smallest keys, in key order."""
     place = np.lexsort(key.T[::-1])
     _, first = np.unique(X[place], axis=0, return_index=True)
     kept = place[np.sort(first)[:count]]
@@ -221,16 +229,16 @@ def smallest(key: Keys, X: Floats, count: int) -> tuple[Keys, Floats]:
 
 
 def check_spread(d: Floats, classical: Floats, delta: Floats) -> None:
-    """Refuses a layout that keeps the order by letting most records fall together.
+    """Raise BadInput if the layout preserves the order by moving most records together.
 
-    Groups, or a few records, far from all others do that: one point for each group leaves no
-    stress. Long distances then stay as they are, so that only the short ones tell.
+    This happens if groups, or a few records, are far from all others: one point for each group has
+    no stress. Long distances then stay correct, so only the short ones show it.
     """
     usual = median_gap(classical) * least_squares_scale(delta, classical)
-    if median_gap(d) < TOGETHER * usual:
+    if median_gap(d) < MIN_GAP_SHARE * usual:
         raise BadInput(
-            "The order of the distances is kept best by a layout in which most records fall "
-            "together, because some lie far from all others.",
+            "The order of the distances is preserved best by a layout in which most records "
+            "coincide, because some are far from all others.",
             remedy='Use scale = "minmax", exclude columns that hardly vary or that set groups '
             "apart, or lower 'iterations'.",
         )

@@ -1,4 +1,4 @@
-"""Principal components plus Laplace noise, or other noise with a worst-case bound."""
+"""Principal components with Laplace noise, or other noise with a worst-case bound."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ppdm_core.model.parameter_checks import (
     is_number,
     reject,
 )
-from ppdm_core.model.release import Guarantee, Public, Released
-from ppdm_core.model.rows import Block, Rows, add_counts, padded_product
+from ppdm_core.model.release import Guarantee, PublicParameters, Released
+from ppdm_core.model.rows import Block, Rows, add_counts, multiply_padded
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.distributions import BOUNDED, law_named
+from ppdm_core.numerics.distributions import BOUNDED_DISTRIBUTIONS, find_distribution
 from ppdm_core.numerics.noise import Noise, grid_ranges
-from ppdm_core.sanitizers._basis import box_ranges, fit_basis
-from ppdm_core.sanitizers._mechanism import Mechanism, check_hides, check_law
+from ppdm_core.sanitizers._basis import compute_box_ranges, fit_basis
+from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 
 
@@ -33,30 +33,33 @@ class PcaLaplace(Sanitizer):
     """Projects records on their leading principal components and adds noise to each.
 
     **Parameters**:
-    ``components``: how many are kept: a count, a share of the columns, or { variance = 0.9 }.
-    ``b``: noise scale, in units that ``noise_shape`` chooses. Either this or ``gamma`` is given.
-    ``law``: of the noise: "laplace" (the paper), "logistic" (smooth; more noise for the same bound)
-    or "student_t" (heavy tails, so that far outputs tell less than near ones).
+    ``components``: number of components: a count, a share of the columns, or { variance = 0.9 }.
+    ``b``: noise scale, in units set by ``noise_shape``. Either ``b`` or ``gamma`` must be given.
+    ``law``: distribution of the noise: "laplace" (the paper), "logistic" (smooth; more noise for
+    the same bound) or "student_t" (heavy tails, so that far outputs reveal less than near ones).
     ``nu``: degrees of freedom of "student_t", from 1 to 20.
-    ``gamma``: bounds that b is solved for, such as { record = 1000 }; also attribute, component.
+    ``gamma``: bounds from which b is computed, such as { record = 1000 }; also attribute,
+    component.
     ``noise_shape``: "isotropic" (one scale, b times the widest column) or "per_component" (the
     paper: b times the range of each score; scores are clipped to ranges that do not come from
     released records).
     ``basis``: what the components are fitted on: "sample" (records set aside, in no release),
-    "file" (made elsewhere) or "private" (the released records themselves, a weaker promise).
+    "file" (made elsewhere) or "private" (the released records themselves, a weaker guarantee).
     ``basis_share``: share of the records that "sample" sets aside.
-    ``basis_file``: the file of "file"; relative paths start at the release file.
-    ``score_ranges``: pairs [low, high] for "per_component", one a component; else the basis's own.
+    ``basis_file``: the file for basis = "file"; a path relative to the release file.
+    ``score_ranges``: pairs [low, high] for "per_component", one per component; by default those of
+    the basis.
     ``space``: "components", or "original" to map the noisy scores back.
 
-    **Public**: centre, loadings, law and scales of the noise, grid, moments of the distance
-    distortion in two digits (eq. 12 and 13, and the exact variance unless the basis is a file).
+    **Public**: centre, loadings, distribution and scales of the noise, grid, moments of the
+    distance distortion in two digits (eq. 12 and 13, and the exact variance unless the basis is a
+    file).
     **Broken by**: ``shrinkage`` and ``transform_inverse`` when the noise is small against the
-    spread of the components; ``record_linkage`` and ``membership`` with several nearly noiseless
-    components, and ``attribute_inference`` with that.
+    spread of the components; ``record_linkage``, ``membership`` and ``attribute_inference`` with
+    several components of little noise.
     **Guarantee**: with a public basis (file) or one fitted on records that are never released
     (sample): bounded amplification for component, attribute and record, of one release. With a
-    private basis only given that basis; nothing is said of what the basis itself tells.
+    private basis the bound holds only given that basis; it does not cover what the basis reveals.
     **References**: Mukherjee, Banerjee, Chen, Gangopadhyay, "A privacy preserving technique for
     distance-based classification with worst case privacy guarantees" (2008), sections 4 and 5,
     eq. 12 and 13.
@@ -85,7 +88,7 @@ class PcaLaplace(Sanitizer):
         check_choice(self, "basis", ("sample", "file", "private"))
         check_choice(self, "space", ("components", "original"))
         check_share(self, "basis_share", self.basis_share)
-        check_law(self, self.law, self.nu, BOUNDED)
+        check_distribution(self, self.law, self.nu, BOUNDED_DISTRIBUTIONS)
         if not isinstance(self.basis_file, str if self.basis == "file" else type(None)):
             raise reject(self, "basis_file", 'a path exactly when basis = "file"', self.basis_file)
         self._check_level()
@@ -98,9 +101,9 @@ class PcaLaplace(Sanitizer):
             raise reject(self, "b", "given, or else 'gamma', but not both", self.b)
         if self.b is not None:
             check_positive(self, "b", self.b)
-            # Scores of columns from 0 to 1 range over 1 at least; those of others may over less.
+            # Scores of columns from 0 to 1 have a range of at least 1; other columns may have less.
             if self.noise_shape == "per_component" or self.scale == "minmax":
-                check_hides(self, self.b)
+                check_relative_scale(self, self.b)
         if self.gamma is not None:
             kinds = ("component", "attribute", "record")
             if not isinstance(self.gamma, Mapping) or not set(self.gamma) <= set(kinds):
@@ -141,7 +144,7 @@ class PcaLaplace(Sanitizer):
 
     @property
     def _clips(self) -> bool:
-        """Scores are clipped to ranges that no released record had a say in."""
+        """Whether scores are clipped to ranges that do not depend on released records."""
         declared = self.basis != "private" or self.score_ranges is not None
         return self.noise_shape == "per_component" and declared
 
@@ -157,8 +160,8 @@ class PcaLaplace(Sanitizer):
         return {**super().fit_parameters(), "basis": self.basis, "share": share, "components": kept}
 
     def fit(self, rows: Rows) -> Fitted:
-        # Other noise needs no ranges. A later release may still take those that are stored with it:
-        # scores beyond them are clipped and counted.
+        # Isotropic noise needs no ranges. A later release may still use the stored ones: scores
+        # beyond them are clipped and counted.
         needs_ranges = self.noise_shape == "per_component" and self.score_ranges is None
         return fit_basis(rows, self.components, needs_ranges)
 
@@ -171,14 +174,14 @@ class PcaLaplace(Sanitizer):
                 remedy="Fit the basis on the same feature columns.",
             )
         if self.noise_shape == "isotropic":
-            ranges = box_ranges(loadings, schema.widths)
+            ranges = compute_box_ranges(loadings, schema.widths)
             units = np.full(loadings.shape[1], float(np.max(schema.widths)))
         else:
             ranges = self._score_ranges(fitted, loadings.shape[1])
             units = ranges[:, 1] - ranges[:, 0]
-        law = law_named(self.law, self.nu)
-        unit = Mechanism(law, loadings, schema.widths, units, ranges, self._clips)
-        return unit.scaled(self.b if self.b is not None else self._solve(unit))
+        distribution = find_distribution(self.law, self.nu)
+        unit = Mechanism(distribution, loadings, schema.widths, units, ranges, self._clips)
+        return unit.scale_noise(self.b if self.b is not None else self._solve(unit))
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
         m = self._mechanism(schema, fitted)
@@ -202,7 +205,7 @@ class PcaLaplace(Sanitizer):
 
     def _solve(self, unit: Mechanism) -> float:
         assert self.gamma is not None
-        b = unit.factor_for(self.gamma)
+        b = unit.find_factor(self.gamma)
         if b is None:
             raise reject(self, "gamma", "reachable", dict(self.gamma))
         return b
@@ -210,7 +213,7 @@ class PcaLaplace(Sanitizer):
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         m = self._mechanism(schema, fitted)
-        added = m.noise(self)
+        added = m.make_noise(self)
         centre = (schema.lows + schema.highs) / 2
         back: Floats = np.linalg.pinv(m.loadings).astype(np.float64)  # (s, d)
         fingerprint = self.fingerprint(schema, fitted)
@@ -220,19 +223,19 @@ class PcaLaplace(Sanitizer):
         has_ranges = self.noise_shape == "per_component"
 
         def step(block: Block) -> Block:
-            T = padded_product(block.X - centre, m.loadings)
+            T = multiply_padded(block.X - centre, m.loadings)
             counts = block.counts
             if has_ranges:
                 clipped = int(np.count_nonzero((limits[0] > T) | (limits[1] < T)))
                 counts = add_counts(counts, {"clipped scores": clipped})
             bits = noise.bits(block, self.name, len(m.b), fingerprint)
             Z = added.add(T, bits)
-            Y = Z if self.space == "components" else centre + padded_product(Z, back)
+            Y = Z if self.space == "components" else centre + multiply_padded(Z, back)
             return replace(block, X=Y, counts=counts)
 
         return Released(
             rows=rows.map(step, released),
-            public=Public(
+            public=PublicParameters(
                 method=self.name,
                 space="components" if self.space == "components" else "original",
                 columns=released.names,
@@ -242,7 +245,7 @@ class PcaLaplace(Sanitizer):
                 scales=m.b,
                 grid=m.g,
                 ranges=reached,
-                facts=m.facts(
+                facts=m.describe_distortion(
                     np.array(fitted["variances"], dtype=np.float64),
                     fitted.get("dropped_variance"),  # not in a basis from a file
                 ),
@@ -260,18 +263,18 @@ class PcaLaplace(Sanitizer):
         return replace(schema, numeric=numeric)
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        component, attribute, record = self._mechanism(schema, fitted).figures()
+        component, attribute, record = self._mechanism(schema, fitted).compute_ln_gammas()
         private = self.basis == "private"
-        assumptions = ["One release, with noise that nobody outside can predict."]
+        assumptions = ["One release, with noise that no outsider can predict."]
         if private:
             assumptions.append(
-                "The basis is fitted on the released records; what it tells is not covered."
+                "The basis is fitted on the released records; what it reveals is not covered."
             )
             if self.noise_shape == "per_component" and self.score_ranges is None:
                 assumptions.append("Valid only for two records within the realised score ranges.")
         elif self.basis == "sample":
-            assumptions.append("Says nothing of the set-aside records the basis was fitted on.")
-        assumptions += self.weaker_promises(schema)
+            assumptions.append("Does not cover the set-aside records that the basis was fitted on.")
+        assumptions += self.list_weaker_promises(schema)
         private |= any(column.from_data for column in schema.numeric)
         private |= self.scale == "zscore" and self.basis != "sample"
         return Guarantee(

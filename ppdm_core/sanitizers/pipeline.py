@@ -1,4 +1,4 @@
-"""Two methods for one table: numbers by one, categories by the other."""
+"""Pipeline: one method for numeric columns and one for categorical columns of a table."""
 
 from __future__ import annotations
 
@@ -14,40 +14,43 @@ from ppdm_core.model.rows import Rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer
+from ppdm_core.sanitizers.pca_laplace import PcaLaplace
+from ppdm_core.sanitizers.randomized_response import RandomizedResponse
 
-KINDS = ("bounded", "bounded_given_basis", "empirical")  # from strong to weak
+GUARANTEE_KINDS = ("bounded", "bounded_given_basis", "empirical")  # strongest first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline(Sanitizer):
     """Releases numeric features by one method and categorical features by another.
 
-    Each part does exactly what it does on its own, with the same noise, and neither looks at the
-    columns of the other. A released row holds both parts of its record.
+    Each method gives the same values, with the same noise, as when it is used alone, and does not
+    read the columns of the other. A released row holds both parts of its record.
 
     **Parameters**:
     ``numeric``: a table with the method for numeric features and its parameters, such as
-    { method = "pca_laplace", components = 2, b = 0.3 }; one that keeps rows in their places.
+    { method = "pca_laplace", components = 2, b = 0.3 }; it must release one row per record.
     ``categorical``: the same for categorical features, such as
     { method = "randomized_response", gamma = { attribute = 3 } }.
 
-    **Public**: what the two methods publish.
-    **Broken by**: what breaks either part; ``record_linkage``, ``membership`` and
-    ``attribute_inference`` by somebody who compares both, because what each part tells of a person
-    adds up.
+    **Public**: the public parameters of both methods.
+    **Broken by**: the attacks on either part; ``record_linkage``, ``membership`` and
+    ``attribute_inference`` by an attacker who combines both, because what the parts reveal about a
+    person adds up.
     **Guarantee**: for a record the product of the two gammas; for a component or an attribute the
-    larger one. It is as weak as the weaker part: given a basis if one of them is, and none if one
-    has none.
-    **References**: the product is the rule for independent answers in Evfimievski, Gehrke, Srikant
-    (2003); see the two methods for the rest.
+    larger one. Its kind is that of the weaker part: given a basis if one of them is, and none if
+    one has none.
+    **References**: the product is the rule for independent responses in Evfimievski, Gehrke,
+    Srikant (2003); see the two methods for the rest.
     """
 
     name: ClassVar[str] = "pipeline"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric", "categorical"})
     row_aligned: ClassVar[bool] = True
+    is_composite: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {
-        "numeric": {"method": "pca_laplace", "components": 2, "b": 0.3},
-        "categorical": {"method": "randomized_response", "gamma": {"attribute": 3}},
+        "numeric": {"method": PcaLaplace.name, "components": 2, "b": 0.3},
+        "categorical": {"method": RandomizedResponse.name, "gamma": {"attribute": 3}},
     }
 
     numeric: Mapping[str, Any]
@@ -55,102 +58,113 @@ class Pipeline(Sanitizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        assert self.numbers and self.words  # made now, so that bad parameters are told now
+        assert self.numeric_part and self.categorical_part  # made now to check their parameters
 
     @cached_property
-    def numbers(self) -> Sanitizer:
+    def numeric_part(self) -> Sanitizer:
         """The method of the numeric features."""
-        return self._part("numeric")
+        return self._make_part("numeric")
 
     @cached_property
-    def words(self) -> Sanitizer:
+    def categorical_part(self) -> Sanitizer:
         """The method of the categorical features."""
-        return self._part("categorical")
+        return self._make_part("categorical")
 
-    def _part(self, kind: str) -> Sanitizer:
+    def _make_part(self, kind: str) -> Sanitizer:
         from ppdm_core.sanitizers import SANITIZERS, make_sanitizer
 
         given = getattr(self, kind)
         if not isinstance(given, Mapping) or "method" not in given:
             raise reject(self, kind, "a table with a method and its parameters", given)
-        able = [n for n, cls in SANITIZERS.items() if cls.accepts == {kind} and cls.row_aligned]
-        if given["method"] not in able:
-            raise reject(self, kind, f"a table with one of {', '.join(able)}", given["method"])
+        method_names = [
+            n for n, cls in SANITIZERS.items() if cls.accepts == {kind} and cls.row_aligned
+        ]
+        if given["method"] not in method_names:
+            raise reject(
+                self, kind, f"a table with one of {', '.join(method_names)}", given["method"]
+            )
         shared = {field.name: getattr(self, field.name) for field in fields(Sanitizer)}
         if any(name in shared for name in given):
-            wanted = f"a table without {' and '.join(shared)}, which stand beside it"
+            wanted = f"a table without {' and '.join(shared)}, which belong to the pipeline"
             raise reject(self, kind, wanted, given)
         own = {name: value for name, value in given.items() if name != "method"}
         return make_sanitizer(given["method"], {**own, **shared})
 
     @property
     def keeps_columns(self) -> bool:
-        return self.numbers.keeps_columns
+        return self.numeric_part.keeps_columns
 
     @property
     def set_aside(self) -> float:
-        return max(self.numbers.set_aside, self.words.set_aside)
+        return max(self.numeric_part.set_aside, self.categorical_part.set_aside)
 
     @property
     def learns(self) -> bool:
-        return self.numbers.learns or self.words.learns
+        return self.numeric_part.learns or self.categorical_part.learns
 
     @property
     def basis_file(self) -> str | None:
-        return getattr(self.numbers, "basis_file", None)
+        return getattr(self.numeric_part, "basis_file", None)
 
     def check_kinds(self, numeric: int, categorical: int) -> None:
-        self.numbers.check_features(numeric)
-        self.words.check_features(categorical)
+        self.numeric_part.check_features(numeric)
+        self.categorical_part.check_features(categorical)
 
     def fit_parameters(self) -> dict[str, Any]:
-        parts = {part.name: part.fit_parameters() for part in (self.numbers, self.words)}
+        parts = {
+            part.name: part.fit_parameters() for part in (self.numeric_part, self.categorical_part)
+        }
         return {**super().fit_parameters(), "parts": parts}
 
     def fit(self, rows: Rows) -> Fitted:
-        """One table for both: a fit that was made elsewhere is the numeric method's alone."""
-        self._check(rows.schema)
-        return {**self.words.fit(rows), **self.numbers.fit(rows)}
+        """Return both fits in one mapping; a fit made elsewhere belongs to the numeric method."""
+        self._check_schema(rows.schema)
+        return {**self.categorical_part.fit(rows), **self.numeric_part.fit(rows)}
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
-        parts = (self.numbers, self.words)
+        parts = (self.numeric_part, self.categorical_part)
         return [[part.name, part.mechanism(schema, fitted)] for part in parts]
 
     def parts(self, schema: Schema, fitted: Fitted) -> tuple[Part, ...]:
-        return self.numbers.parts(schema, fitted) + self.words.parts(schema, fitted)
+        return self.numeric_part.parts(schema, fitted) + self.categorical_part.parts(schema, fitted)
 
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
-        self._check(rows.schema)
-        first = self.numbers.sanitize(rows, noise, fitted)
-        second = self.words.sanitize(first.rows, noise, fitted)
+        self._check_schema(rows.schema)
+        first = self.numeric_part.sanitize(rows, noise, fitted)
+        second = self.categorical_part.sanitize(first.rows, noise, fitted)
         public = replace(
             first.public,
             method=self.name,
             responses=second.public.responses,
-            facts={**first.public.facts, **second.public.facts, **self._names()},
+            facts={**first.public.facts, **second.public.facts, **self._describe_methods()},
         )
-        # The atom is that of the numbers; how often categories are kept is in the responses.
+        # The atom is that of the numeric part; responses hold the probabilities of categories.
         fit_counts = {**first.fit_counts, **second.fit_counts}
         return Released(second.rows, public, first.atom, fit_counts)
 
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats] | None:
-        return self.numbers.leaked(schema, noise, fitted)
+        return self.numeric_part.leaked(schema, noise, fitted)
 
-    def _names(self) -> dict[str, str]:
-        return {"numeric_method": self.numbers.name, "categorical_method": self.words.name}
+    def _describe_methods(self) -> dict[str, str]:
+        return {
+            "numeric_method": self.numeric_part.name,
+            "categorical_method": self.categorical_part.name,
+        }
 
-    def _check(self, schema: Schema) -> None:
+    def _check_schema(self, schema: Schema) -> None:
         self.check_kinds(len(schema.numeric), len(schema.categorical))
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        parts = (self.numbers, self.words)
+        parts = (self.numeric_part, self.categorical_part)
         one, two = promises = [part.guarantee(schema, fitted) for part in parts]
-        open_ones = [p.name for p, g in zip(parts, promises, strict=True) if g.kind == "empirical"]
+        without_bound = [
+            p.name for p, g in zip(parts, promises, strict=True) if g.kind == "empirical"
+        ]
         return Guarantee(
-            max(one.kind, two.kind, key=KINDS.index),
+            max(one.kind, two.kind, key=GUARANTEE_KINDS.index),
             ln_component=max(one.ln_component, two.ln_component),
             ln_attribute=max(one.ln_attribute, two.ln_attribute),
             ln_record=one.ln_record + two.ln_record,
             assumptions=tuple(dict.fromkeys(one.assumptions + two.assumptions)),
-            without_bound=tuple(open_ones),
+            without_bound=tuple(without_bound),
         )

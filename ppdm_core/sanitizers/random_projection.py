@@ -1,4 +1,4 @@
-"""Random projection: fewer columns, distances right on average."""
+"""Random projection: fewer columns that preserve distances on average."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.parameter_checks import check_choice, reject
-from ppdm_core.model.release import Guarantee, Public, Released
-from ppdm_core.model.rows import Block, Rows, padded_product
+from ppdm_core.model.release import Guarantee, PublicParameters, Released
+from ppdm_core.model.rows import Block, Rows, multiply_padded
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.amplification import empirical
+from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer
 
-STEP = 2.0**-32  # outputs are rounded to it, so that low bits do not depend on the machine
+STEP = 2.0**-32  # grid of the outputs, so that low bits do not depend on the machine
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomProjection(Sanitizer):
     """Projects every record on a few secret random directions.
 
-    The directions are the columns of a Gaussian matrix, brought to length 1, so that each is
+    The directions are the columns of a Gaussian matrix, normalised to length 1, so that each is
     uniform over all directions. Distances change by a random factor that is the same for all
     pairs of one direction; its mean and variance are published.
 
     **Parameters**:
-    ``components``: how many directions: a count, or a share of the columns.
-    ``normalisation``: "unbiased" (squared distances are right on average) or "unit_columns" (the
-    directions as they are, which shrinks squared distances to components / columns).
+    ``components``: number of directions: a count, or a share of the columns.
+    ``normalisation``: "unbiased" (squared distances are correct on average) or "unit_columns"
+    (directions of length 1, which shrinks squared distances to components / columns).
 
-    **Public**: the number of components, the normalisation, mean and variance of the squared
-    distance of two released rows over that of their records.
-    **Broken by**: ``known_pairs``, by regression, as far as the kept directions reach, and with
-    what that tells ``record_linkage``; ``transform_inverse`` by whoever learns the matrix, to the
-    same point. A record of zeros stays zeros. Distances and inner products can be estimated from
-    the rows, and so can lengths: ``norm_bounds``.
-    **Guarantee**: none. One row is enough to tell records of different length apart: gamma is
+    **Public**: the number of components, the normalisation, mean and variance of the ratio of the
+    squared distance of two released rows to that of their records.
+    **Broken by**: ``known_pairs``, by regression, within the kept directions, and with its result
+    ``record_linkage``; ``transform_inverse`` by an attacker who learns the matrix, equally far. A
+    record of zeros stays zeros. Distances and inner products can be estimated from the rows, and
+    so can lengths: ``norm_bounds``.
+    **Guarantee**: none. One row is enough to distinguish records of different length: gamma is
     infinite.
     **References**: Mukherjee, Banerjee, Chen, Gangopadhyay, "A privacy preserving technique for
     distance-based classification with worst case privacy guarantees" (2008), where it is the
-    peer Rand-P. The moments are our own: the squared cosine of a direction that is uniform in d
-    dimensions has the law Beta(1/2, (d - 1)/2).
+    compared method Rand-P. The moments are derived here: the squared cosine of a direction that is
+    uniform in d dimensions has the distribution Beta(1/2, (d - 1)/2).
     """
 
     name: ClassVar[str] = "random_projection"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
-    least_features: ClassVar[int] = 2  # a single one would be released as it is, or its negative
+    min_features: ClassVar[int] = 2  # one feature would be released unchanged or negated
     example: ClassVar[Mapping[str, Any]] = {"components": 2}
 
     components: int | float = 0.5
@@ -74,41 +74,44 @@ class RandomProjection(Sanitizer):
     def fit(self, rows: Rows) -> Fitted:
         return {}
 
-    def _count(self, d: int) -> int:
+    def _count_components(self, d: int) -> int:
         if isinstance(self.components, int):
             return self.components
         return max(1, math.floor(self.components * d))
 
-    def _factor(self, d: int) -> float:
-        return math.sqrt(d / self._count(d)) if self.normalisation == "unbiased" else 1.0
+    def _compute_factor(self, d: int) -> float:
+        return math.sqrt(d / self._count_components(d)) if self.normalisation == "unbiased" else 1.0
 
-    def _directions(self, schema: Schema, noise: Noise, fitted: Fitted) -> Floats:
-        """Neither count nor normalisation is part of the fingerprint: a second release with
-        another number shows no direction more than the larger of the two."""
+    def _draw_directions(self, schema: Schema, noise: Noise, fitted: Fitted) -> Floats:
+        """Draw the secret directions, (d, k).
+
+        Neither count nor normalisation is part of the fingerprint: two releases with different
+        counts together show no more directions than the larger one.
+        """
         d = len(schema.numeric)
         rng = noise.generator("projection", self.fingerprint(schema, fitted))
-        R = rng.standard_normal((self._count(d), d)).T  # (d, k)
+        R = rng.standard_normal((self._count_components(d), d)).T  # (d, k)
         return np.asarray(R / np.linalg.norm(R, axis=0))
 
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         d = len(schema.numeric)
         self.check_features(d)
-        k, factor = self._count(d), self._factor(d)
-        R = self._directions(schema, noise, fitted) * factor
+        k, factor = self._count_components(d), self._compute_factor(d)
+        R = self._draw_directions(schema, noise, fitted) * factor
         longest = float(np.linalg.norm(np.maximum(np.abs(schema.lows), np.abs(schema.highs))))
         reach = factor * longest + STEP
         columns = tuple(f"projected_{i + 1}" for i in range(k))
         released = replace(schema, numeric=tuple(Numeric(name, -reach, reach) for name in columns))
 
         def step(block: Block) -> Block:
-            Y = np.rint(padded_product(block.X, R) / STEP) * STEP
+            Y = np.rint(multiply_padded(block.X, R) / STEP) * STEP
             return replace(block, X=Y + 0.0)
 
-        mean, variance = ratio_moments(d, k, factor)
+        mean, variance = compute_ratio_moments(d, k, factor)
         return Released(
             rows=rows.map(step, released),
-            public=Public(
+            public=PublicParameters(
                 method=self.name,
                 space="rotated",
                 columns=columns,
@@ -124,24 +127,24 @@ class RandomProjection(Sanitizer):
         )
 
     def parts(self, schema: Schema, fitted: Fitted) -> tuple[Part, ...]:
-        """Another count may show directions that were not there before: it is charged."""
+        """Return one part per count: another count may show further directions and is charged."""
         (part,) = super().parts(schema, fitted)
-        count = self._count(len(schema.numeric))
+        count = self._count_components(len(schema.numeric))
         return (replace(part, fingerprint=part.fingerprint + count.to_bytes(4, "little")),)
 
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
         d = len(schema.numeric)
-        return np.zeros(d), self._directions(schema, noise, fitted) * self._factor(d)
+        return np.zeros(d), self._draw_directions(schema, noise, fitted) * self._compute_factor(d)
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        return empirical(
+        return make_empirical_guarantee(
             "A random projection has no worst-case bound: lengths and distances can be estimated.",
-            *self.weaker_promises(schema),
+            *self.list_weaker_promises(schema),
         )
 
 
-def ratio_moments(d: int, k: int, factor: float) -> tuple[float, float]:
-    """Mean and variance of |yi - yj|^2 / |xi - xj|^2 over the matrix, the same for every pair.
+def compute_ratio_moments(d: int, k: int, factor: float) -> tuple[float, float]:
+    """Return mean and variance of |yi - yj|^2 / |xi - xj|^2 over the matrix, for any pair.
 
     The ratio is factor^2 times the sum of k independent Beta(1/2, (d - 1)/2) numbers.
     """

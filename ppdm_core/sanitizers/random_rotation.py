@@ -1,4 +1,4 @@
-"""Random rotation: the classical distance-preserving perturbation."""
+"""Random rotation: a distance-preserving perturbation."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.parameter_checks import reject
-from ppdm_core.model.release import Guarantee, Public, Released
-from ppdm_core.model.rows import Block, Rows, padded_product
+from ppdm_core.model.release import Guarantee, PublicParameters, Released
+from ppdm_core.model.rows import Block, Rows, multiply_padded
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.amplification import empirical
+from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 
-STEP = 2.0**-32  # outputs are rounded to it, so that low bits do not depend on the machine
+STEP = 2.0**-32  # grid of the outputs, so that low bits do not depend on the machine
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomRotation(Sanitizer):
-    """Multiplies every record by one secret orthogonal matrix, uniform over all of them.
+    """Multiplies every record by one secret orthogonal matrix, uniform over all such matrices.
 
-    All distances and inner products stay as they are; with a translation, distances only.
+    All distances and inner products are preserved; with a translation, distances only.
 
     **Parameters**:
-    ``translation``: adds one secret offset to all rows, so that lengths are not told.
+    ``translation``: adds one secret offset to all rows, so that lengths are hidden.
 
     **Public**: the scaling; that distances are exact; whether there is an offset.
     **Broken by**: ``known_pairs`` as soon as the known records span the space (as many independent
-    ones as columns give everything), and long before for records near their span;
-    ``known_records``, because distances tell whose rows these are; ``trilateration``;
-    ``known_sample_pca``, with no known row at all, if people of the sample are in the release.
-    Then ``record_linkage`` finds everybody, ``membership`` tells who is in it, and
-    ``attribute_inference`` what they have. ``norm_bounds`` reads lengths off the rows. A
-    translation hides these, and costs the others one known record more.
+    ones as columns are enough for all records), and with fewer for records near their span;
+    ``known_records``, because distances identify the rows of known records; ``trilateration``;
+    ``known_sample_pca``, without any known row, if persons of the sample are in the release.
+    Then ``record_linkage`` identifies all rows, ``membership`` decides who is in the release, and
+    ``attribute_inference`` reads their values. ``norm_bounds`` computes lengths from the rows. A
+    translation hides lengths, and the other attacks then need one more known record.
     **Guarantee**: none. Two records of different length have disjoint images: gamma is infinite.
-    It stays so with a translation, because bounded offsets do not reach everywhere.
+    The same holds with a translation, because bounded offsets do not reach every point.
     **References**: Liu, Giannella, Kargupta, "An attacker's view of distance preserving maps for
     privacy preserving data mining" (2006), section 3.
     """
@@ -63,18 +63,18 @@ class RandomRotation(Sanitizer):
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         d = len(schema.numeric)
-        M, offset = self._motion(schema, noise, fitted)
-        reach = farthest(schema) * (2 if self.translation else 1)
+        M, offset = self._draw_motion(schema, noise, fitted)
+        reach = compute_max_norm(schema) * (2 if self.translation else 1)
         columns = tuple(f"rotated_{i + 1}" for i in range(d))
         released = replace(schema, numeric=tuple(Numeric(name, -reach, reach) for name in columns))
 
         def step(block: Block) -> Block:
-            Y = np.rint((padded_product(block.X, M.T) + offset) / STEP) * STEP
+            Y = np.rint((multiply_padded(block.X, M.T) + offset) / STEP) * STEP
             return replace(block, X=Y + 0.0)
 
         return Released(
             rows=rows.map(step, released),
-            public=Public(
+            public=PublicParameters(
                 method=self.name,
                 space="rotated",
                 columns=columns,
@@ -85,25 +85,26 @@ class RandomRotation(Sanitizer):
             atom=STEP,
         )
 
-    def _motion(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
+    def _draw_motion(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
+        """Draw the secret matrix and offset."""
         d = len(schema.numeric)
         rng = noise.generator("rotation", self.fingerprint(schema, fitted))
-        M = haar(d, rng)
-        reach = farthest(schema)
+        M = random_orthogonal(d, rng)
+        reach = compute_max_norm(schema)
         return M, rng.uniform(-reach, reach, d) if self.translation else np.zeros(d)
 
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
-        M, offset = self._motion(schema, noise, fitted)
+        M, offset = self._draw_motion(schema, noise, fitted)
         return -offset @ M, M.T
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        return empirical(
+        return make_empirical_guarantee(
             "A rotation has no worst-case bound: "
             f"{'' if self.translation else 'lengths and '}distances are published exactly.",
-            *self.weaker_promises(schema),
+            *self.list_weaker_promises(schema),
         )
 
 
-def farthest(schema: Schema) -> float:
-    """How long a record can be."""
+def compute_max_norm(schema: Schema) -> float:
+    """Return the largest possible length of a record."""
     return float(np.linalg.norm(np.maximum(np.abs(schema.lows), np.abs(schema.highs))))

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtrc
 
-from ppdm.cli.methods import meanings, sections
+from ppdm.cli.methods import read_parameter_meanings, split_docstring
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.release import Released
-from ppdm_core.model.rows import COLUMNS, ArrayRows, Block, Rows, View
+from ppdm_core.model.rows import COLUMNS, ArrayRows, Block, Rows, RowsView
 from ppdm_core.numerics.linear_map import has_map, project
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
@@ -110,7 +110,7 @@ def check_steps_hold_no_state(sanitizer: Sanitizer) -> None:
     stored = release(sanitizer, rows, fitted=fitted)
     released = release(sanitizer, RecomputedRows(rows), fitted=fitted)
     view = released.rows
-    assert isinstance(view, View), "its rows are not made by Rows.map"
+    assert isinstance(view, RowsView), "its rows are not made by Rows.map"
     first, again = ([as_bytes(block) for block in view.blocks()] for _ in range(2))
     backwards = [as_bytes(view.step(block)) for block in reversed(list(view.rows.blocks()))]
     assert first == again, "a second pass gives other rows or counts"
@@ -164,7 +164,7 @@ def check_verbatim_within_law(sanitizer: Sanitizer) -> None:
     before, after = codes(rows), codes(released.rows)
     for j, response in enumerate(released.public.responses):
         count = int(np.sum(before[:, j] == after[:, j]))
-        assert_by_chance(count, n, response.kept, "true categories")
+        assert_by_chance(count, n, response.keep_probability, "true categories")
 
 
 def against_clean(
@@ -245,13 +245,13 @@ def check_promise(sanitizer: Sanitizer) -> None:
 
 def check_documented(cls: type[Sanitizer]) -> None:
     """Its docstring has every section, and tells of every parameter and of no other."""
-    told = sections(cls)
+    told = split_docstring(cls)
     for section in SECTIONS:
         assert told.get(section), f"its docstring does not say **{section}**"
     named = set(re.findall(r"``(\w+)``", told["Broken by"]))
     assert named, "it names no attack that breaks it"
     assert named <= set(ATTACKS), f"not registered attacks: {sorted(named - set(ATTACKS))}"
-    meaning, known = meanings(cls), {field.name for field in fields(cls)}
+    meaning, known = read_parameter_meanings(cls), {field.name for field in fields(cls)}
     assert set(meaning) == known, f"not under **Parameters**, or not one: {known ^ set(meaning)}"
     assert all(meaning.values()), "it leaves a parameter without a meaning"
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.release import Guarantee, Public, Released
-from ppdm_core.model.rows import Block, Rows, pick
+from ppdm_core.model.release import Guarantee, PublicParameters, Released
+from ppdm_core.model.rows import Block, Rows, select_rows
 from ppdm_core.numerics.linear_map import project
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
@@ -144,7 +144,7 @@ class KeysByPosition(Planted):
 
 class ReturnsRowsVerbatim(Planted):
     def spoil(self, released, rows):
-        public = Public(self.name, "original", rows.schema.names)
+        public = PublicParameters(self.name, "original", rows.schema.names)
         return Released(rows, public, atom=released.atom)
 
 
@@ -155,7 +155,7 @@ class ReturnsSomeRowsVerbatim(Planted):
         X = np.concatenate([block.X for block in rows.blocks()])
         noisy = np.arange(len(X)) % 20 > 0
         Y = np.where(noisy[:, None], X + 0.1 * np.sin(1e4 * X), X)
-        public = Public(self.name, "original", rows.schema.names)
+        public = PublicParameters(self.name, "original", rows.schema.names)
         kept = rows.map(lambda block: replace(block, X=Y[block.start :][: block.n]), rows.schema)
         return Released(kept, public, atom=released.atom)
 
@@ -201,7 +201,7 @@ class ReleasesNan(Planted):
 class LosesARow(Planted):
     def spoil(self, released, rows):
         def change(block: Block) -> Block:
-            return pick(block, np.arange(1, block.n))
+            return select_rows(block, np.arange(1, block.n))
 
         return changed(released, change)
 

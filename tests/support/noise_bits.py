@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ppdm_core.model.rows import Block
-from ppdm_core.numerics.distributions import DrawnLaw, Logistic, StudentT
+from ppdm_core.numerics.distributions import Logistic, SampledDistribution, StudentT
 from ppdm_core.numerics.noise import GridNoise, Noise
 
 
@@ -29,10 +29,10 @@ def as_bits(k: int, negative: bool = False) -> np.ndarray:
     return np.array([high, k & (2**64 - 1)], dtype=np.uint64)
 
 
-def sampler(law: DrawnLaw, ratio: float) -> GridNoise:
+def sampler(distribution: SampledDistribution, ratio: float) -> GridNoise:
     """Noise of one component on the grid of whole numbers, over a domain of no width."""
-    return GridNoise(law, np.array([1 / ratio]), np.ones(1), np.zeros((1, 2)))
+    return GridNoise(distribution, np.array([1 / ratio]), np.ones(1), np.zeros((1, 2)))
 
 
 ROUNDED = [Logistic(), StudentT(1.0), StudentT(3.0), StudentT(20.0)]
-each_rounded = pytest.mark.parametrize("law", ROUNDED, ids=str)
+each_rounded = pytest.mark.parametrize("distribution", ROUNDED, ids=str)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.model.release import Released
-from ppdm_core.model.rows import BLOCK, ArrayRows, Block, Rows, View, canonical, cut
+from ppdm_core.model.rows import BLOCK, ArrayRows, Block, Rows, RowsView, regroup_blocks, slice_rows
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import Scaling, fit_scaling
@@ -79,7 +79,7 @@ class ChunkRows(ArrayRows):
 
     def blocks(self) -> Iterator[Block]:
         starts = range(0, self.n, self.size)
-        return canonical(cut(self.whole, i, min(i + self.size, self.n)) for i in starts)
+        return regroup_blocks(slice_rows(self.whole, i, min(i + self.size, self.n)) for i in starts)
 
 
 class RecomputedRows(ArrayRows):
@@ -89,8 +89,8 @@ class RecomputedRows(ArrayRows):
         whole = rows.whole
         super().__init__(rows.schema, whole.X, whole.label, whole.key, whole.C)
 
-    def map(self, step: Callable[[Block], Block], schema: Schema) -> View:
-        return View(self, step, schema)
+    def map(self, step: Callable[[Block], Block], schema: Schema) -> RowsView:
+        return RowsView(self, step, schema)
 
 
 def in_parts(rows: ArrayRows, folder: Path) -> PartRows:
@@ -101,7 +101,7 @@ def in_parts(rows: ArrayRows, folder: Path) -> PartRows:
     folder.mkdir(parents=True)
     cuts = [0, *(min(rows.n, edge) for edge in (20, 300, 5000)), rows.n]
     for i, size in enumerate((1, 7, 1000, rows.n)):
-        batch = to_batch(cut(rows.whole, cuts[i], cuts[i + 1]), rows.schema)
+        batch = to_batch(slice_rows(rows.whole, cuts[i], cuts[i + 1]), rows.schema)
         path = folder / f"part-{i:04d}.parquet"
         pq.write_table(pa.Table.from_batches([batch]), path, row_group_size=size)
     return PartRows(rows.schema, folder)

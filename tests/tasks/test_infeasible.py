@@ -153,7 +153,7 @@ BY_DATA: dict[str, tuple[str, Parameters, Any, str]] = {
         "kde_resample",
         {"lonely": "merge"},
         zero,
-        'All records are alike.*bandwidth = "floor"',
+        'All records are equal.*bandwidth = "floor"',
     ),
     "too many rows": (
         "kde_resample",

@@ -13,13 +13,13 @@ from ppdm_core.model.rows import (
     BLOCK,
     ArrayRows,
     Block,
-    View,
+    RowsView,
     add_counts,
-    canonical,
-    cut,
-    padded_product,
-    pick,
-    row_numbers,
+    make_position_keys,
+    multiply_padded,
+    regroup_blocks,
+    select_rows,
+    slice_rows,
     sum_counts,
 )
 from ppdm_core.model.schema import Categorical, Numeric, Schema
@@ -34,7 +34,7 @@ def numbered(n: int) -> Block:
         X=np.arange(n, dtype=np.float64)[:, None],
         C=np.arange(n, dtype=np.int32)[:, None],
         label=np.arange(n, dtype=np.int32),
-        key=row_numbers(n),
+        key=make_position_keys(n),
         record=np.arange(n),
         start=0,
     )
@@ -42,14 +42,14 @@ def numbered(n: int) -> Block:
 
 def chunks(sizes: list[int]) -> list[Block]:
     whole, edges = numbered(sum(sizes)), np.cumsum([0, *sizes]).tolist()
-    return [cut(whole, a, b) for a, b in pairwise(edges)]
+    return [slice_rows(whole, a, b) for a, b in pairwise(edges)]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 12), max_size=20), st.integers(1, 9))
 def test_canonical_blocks_do_not_depend_on_chunks(sizes, size):
     n = sum(sizes)
-    blocks = list(canonical(chunks(sizes), size))
+    blocks = list(regroup_blocks(chunks(sizes), size))
     assert [block.n for block in blocks] == [size] * (n // size) + [n % size] * bool(n % size)
     assert [block.start for block in blocks] == list(range(0, n, size))
     expected = numbered(n)
@@ -59,7 +59,7 @@ def test_canonical_blocks_do_not_depend_on_chunks(sizes, size):
 
 
 def test_single_rows_make_whole_blocks():
-    blocks = list(canonical(chunks([1] * LARGE)))
+    blocks = list(regroup_blocks(chunks([1] * LARGE)))
     assert [block.n for block in blocks] == [BLOCK, LARGE - BLOCK]
     assert np.array_equal(np.concatenate([block.X for block in blocks]), numbered(LARGE).X)
 
@@ -75,7 +75,7 @@ def test_map_may_drop_rows_and_change_columns():
     wanted = Schema((Numeric("first", 0.0, 1.0),))
 
     def step(block: Block) -> Block:
-        return replace(pick(block, block.label == 1), X=block.X[block.label == 1, :1])
+        return replace(select_rows(block, block.label == 1), X=block.X[block.label == 1, :1])
 
     mapped = rows.map(step, wanted)
     kept = rows.whole.label == 1
@@ -90,7 +90,7 @@ def test_map_may_add_rows(n):
     rows = table(n)
     copies = 1 + np.arange(n) % 4  # of each row; most blocks outgrow what they came from
     mapped = rows.map(
-        lambda block: pick(
+        lambda block: select_rows(
             block, np.repeat(np.arange(block.n), copies[block.start : block.start + block.n])
         ),
         rows.schema,
@@ -110,7 +110,7 @@ def test_a_view_is_what_would_have_been_stored(tmp_path: Path):
     rows = table(LARGE)
     stored = rows.map(moved, rows.schema).map(moved, rows.schema)
     for source in (rows, in_parts(rows, tmp_path / "x")):
-        view = View(View(source, moved, rows.schema), moved, rows.schema)
+        view = RowsView(RowsView(source, moved, rows.schema), moved, rows.schema)
         assert content(view) == content(stored)
         assert view.n == LARGE
         mapped = view.map(moved, rows.schema)
@@ -134,7 +134,7 @@ def test_map_counting_steps_sums_counts_over_blocks_and_passes(tmp_path: Path, k
     assert once.counts == {"positive cells": positive}
     assert source.counts == {}
     assert once.map(count_positive, rows.schema).counts == {"positive cells": 2 * positive}
-    view = View(View(once, count_positive, rows.schema), moved, rows.schema)
+    view = RowsView(RowsView(once, count_positive, rows.schema), moved, rows.schema)
     assert view.counts == {"positive cells": 2 * positive}
     assert view.map(moved, rows.schema).counts == {"positive cells": 2 * positive}
     assert view.whole.counts == sum_counts(view.blocks()) == {"positive cells": positive}
@@ -144,7 +144,7 @@ def test_map_counting_steps_sums_counts_over_blocks_and_passes(tmp_path: Path, k
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=9), st.integers(1, 9))
 def test_canonical_chunks_with_counts_keep_their_sum(sizes, size):
     counted = [replace(chunk, counts={"rows": chunk.n}) for chunk in chunks(sizes)]
-    assert sum_counts(canonical(counted, size)) == {"rows": sum(sizes)}
+    assert sum_counts(regroup_blocks(counted, size)) == {"rows": sum(sizes)}
 
 
 class CountedArrays(ArrayRows):
@@ -214,18 +214,18 @@ def test_ranges_of_a_block_of_records_lie_within_those_of_all():
 
 
 def test_row_numbers_are_distinct_keys():
-    keys = row_numbers(70_000)
+    keys = make_position_keys(70_000)
     assert keys.shape == (70_000, 16)
     assert len(np.unique(keys, axis=0)) == 70_000
-    assert np.array_equal(row_numbers(10), keys[:10])
+    assert np.array_equal(make_position_keys(10), keys[:10])
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100, 4097, BLOCK - 1, BLOCK])
 def test_padded_product_rounds_alike_wherever_a_record_stands(n):
     rng = np.random.default_rng(0)
     X, A = rng.standard_normal((BLOCK, 9)), rng.standard_normal((9, 4))
-    whole = padded_product(X, A)
-    assert np.array_equal(padded_product(X[-n:], A), whole[-n:])
+    whole = multiply_padded(X, A)
+    assert np.array_equal(multiply_padded(X[-n:], A), whole[-n:])
     np.testing.assert_allclose(whole, X @ A, rtol=1e-12, atol=1e-12)
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppdm_core.numerics import amplification as guarantee
-from ppdm_core.numerics.amplification import figures, record_over_box
-from ppdm_core.numerics.distributions import LAPLACE, DrawnLaw, Logistic, StudentT
-from ppdm_core.numerics.noise import LN_SLACK, grid_ranges, grid_step, reach
-from ppdm_core.sanitizers._basis import box_ranges
+from ppdm_core.numerics.amplification import compute_ln_gammas, compute_record_box_ln_gamma
+from ppdm_core.numerics.distributions import LAPLACE, Logistic, SampledDistribution, StudentT
+from ppdm_core.numerics.noise import LN_SLACK, grid_ranges, grid_step, output_limits
+from ppdm_core.sanitizers._basis import compute_box_ranges
 
 
 def log_pmf(center: int, low: int, high: int, ratio: float) -> np.ndarray:
@@ -34,12 +34,12 @@ class Mechanism:
         self.widths = rng.uniform(0.5, 2.0, d)
         self.b = rng.uniform(0.5, 2.0, s)
         self.g = 2.0 ** np.floor(np.log2(self.b / 6))  # coarse, so that rounding matters
-        box = box_ranges(self.loadings, self.widths)
+        box = compute_box_ranges(self.loadings, self.widths)
         self.ranges = box * rng.uniform(0.3, 0.9, (s, 1)) if clipped else box
         self.clipped = clipped
 
-    def figures(self) -> tuple[float, float, float]:
-        return figures(
+    def compute_ln_gammas(self) -> tuple[float, float, float]:
+        return compute_ln_gammas(
             LAPLACE, self.loadings, self.widths, self.b, self.g, self.ranges, self.clipped
         )
 
@@ -51,7 +51,7 @@ class Mechanism:
         """(pairs, pairs, s): max over outputs of ln P(z | x1) / P(z | x2), per component."""
         low, high = grid_ranges(self.ranges, self.g).T
         steps = np.clip(np.rint(X @ self.loadings / self.g), low, high).astype(int)  # (n, s)
-        ends = reach(self.ranges, self.b, self.g).astype(int)
+        ends = output_limits(self.ranges, self.b, self.g).astype(int)
         ratios = []
         for i in range(len(self.b)):
             places, where = np.unique(steps[:, i], return_inverse=True)
@@ -70,7 +70,7 @@ def corners(widths: np.ndarray) -> np.ndarray:
 def test_figures_against_brute_force(d, s, clipped):
     rng = np.random.default_rng(10 * d + s)
     m = Mechanism(rng, d, s, clipped)
-    component, attribute, record = m.figures()
+    component, attribute, record = m.compute_ln_gammas()
     X = np.concatenate([corners(m.widths), rng.uniform(-0.5, 0.5, (40, d)) * m.widths])
     ratios = m.ln_ratios(X)
     worst_record = ratios.sum(axis=2).max()
@@ -99,7 +99,7 @@ def test_attribute_figure_is_nearly_reached():
     rng = np.random.default_rng(5)
     m = Mechanism(rng, 4, 2, clipped=False)
     X = rng.uniform(-0.5, 0.5, (300, 4)) * m.widths
-    attribute = m.figures()[1]
+    attribute = m.compute_ln_gammas()[1]
     assert attribute - 2 * m.rounding <= worst_attribute(m, X) <= attribute
 
 
@@ -110,7 +110,7 @@ def test_rounding_alone_can_break_an_uncorrected_figure():
     m.b, m.g, m.ranges = np.array([1.0]), np.array([0.5]), np.array([[-0.6, 0.6]])
     X = np.array([[-0.26], [0.26]])
     assert m.ln_ratios(X).max() == pytest.approx(1.0)  # 0.52 apart, and yet two steps of 0.5
-    assert m.figures()[2] >= 1.2 + 0.5
+    assert m.compute_ln_gammas()[2] >= 1.2 + 0.5
 
 
 @pytest.mark.parametrize("b", [0.1, 0.25, 0.3, 1.0])
@@ -119,7 +119,9 @@ def test_per_component_is_the_papers_closed_form(b):
     scales = b * (ranges[:, 1] - ranges[:, 0])
     g = np.array([grid_step(scale) for scale in scales])
     loadings = np.linalg.qr(np.random.default_rng(0).standard_normal((9, 2)))[0]
-    component, _, record = figures(LAPLACE, loadings, np.full(9, 5.0), scales, g, ranges, True)
+    component, _, record = compute_ln_gammas(
+        LAPLACE, loadings, np.full(9, 5.0), scales, g, ranges, True
+    )
     # Both ranges are multiples of their grid, so nothing is lost to widening.
     assert component == pytest.approx(1 / b, abs=1e-6)
     assert record == pytest.approx(2 / b, abs=1e-6)
@@ -130,7 +132,7 @@ def test_record_level_figure_of_eight_components():
     # s = 8, b = 0.3: 3.8e11, not the 28 of one component.
     ranges = np.tile([[-0.5, 0.5]], (8, 1))
     g = np.full(8, grid_step(0.3))
-    found = figures(LAPLACE, np.eye(8), np.full(8, 9.0), np.full(8, 0.3), g, ranges, True)
+    found = compute_ln_gammas(LAPLACE, np.eye(8), np.full(8, 9.0), np.full(8, 0.3), g, ranges, True)
     assert math.exp(found[2]) == pytest.approx(3.8e11, rel=0.02)
 
 
@@ -140,13 +142,13 @@ def test_sign_patterns_against_brute_force(s):
     slopes, widths = rng.standard_normal((6, s)), rng.uniform(0.1, 3.0, 6)
     signs = itertools.product((-1, 1), repeat=s)
     expected = max(float(np.sum(widths * np.abs(slopes @ np.array(sign)))) for sign in signs)
-    assert record_over_box(slopes, widths) == pytest.approx(expected)
+    assert compute_record_box_ln_gamma(slopes, widths) == pytest.approx(expected)
 
 
 def test_sign_patterns_beyond_one_chunk():
     rng = np.random.default_rng(3)
     slopes = rng.standard_normal((3, 14))  # 2^13 patterns
-    best = record_over_box(slopes, np.ones(3))
+    best = compute_record_box_ln_gamma(slopes, np.ones(3))
     # The worst pair of box corners gives the same: sum_i |slopes_i . x| over corners x.
     corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
     assert best == pytest.approx(np.abs(corners @ slopes).sum(axis=1).max())
@@ -157,55 +159,62 @@ def test_sign_patterns_beyond_one_chunk():
 def test_bound_for_many_components_is_an_upper_bound(s, d, seed):
     rng = np.random.default_rng(seed)
     slopes, widths = rng.standard_normal((d, s)), rng.uniform(0.0, 2.0, d)
-    exact = record_over_box(slopes, widths)
+    exact = compute_record_box_ln_gamma(slopes, widths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(guarantee, "EXACT_SIGNS", 3)
-        assert record_over_box(slopes, widths) >= exact
+        patch.setattr(guarantee, "MAX_EXACT_COMPONENTS", 3)
+        assert compute_record_box_ln_gamma(slopes, widths) >= exact
 
 
 def test_bound_beyond_twenty_components():
     rng = np.random.default_rng(1)
     loadings = np.linalg.qr(rng.standard_normal((30, 21)))[0]
     b, widths = rng.uniform(0.5, 2.0, 21), rng.uniform(0.5, 2.0, 30)
-    bound = record_over_box(loadings / b, widths)
+    bound = compute_record_box_ln_gamma(loadings / b, widths)
     signs = rng.choice([-1.0, 1.0], (21, 20_000))
     assert bound >= np.abs((loadings / b * widths[:, None]) @ signs).sum(axis=0).max()
     assert bound <= math.sqrt(21) * np.linalg.norm(widths) / b.min() * (1 + 1e-9)
 
 
-def planted_mechanism(law: DrawnLaw, d: int, s: int, seed: int) -> SimpleNamespace:
+def planted_mechanism(
+    distribution: SampledDistribution, d: int, s: int, seed: int
+) -> SimpleNamespace:
     rng = np.random.default_rng(seed)
     loadings = np.linalg.qr(rng.standard_normal((d, d)))[0][:, :s]
     widths, b = rng.uniform(0.5, 2.0, d), rng.uniform(0.2, 2.0, s)
-    box = box_ranges(loadings, widths)
-    return SimpleNamespace(law=law, loadings=loadings, widths=widths, b=b, g=b / 1024, ranges=box)
+    box = compute_box_ranges(loadings, widths)
+    return SimpleNamespace(
+        distribution=distribution, loadings=loadings, widths=widths, b=b, g=b / 1024, ranges=box
+    )
 
 
 @pytest.mark.parametrize("nu", [1.0, 3.0, 20.0])
 @pytest.mark.parametrize(("d", "s"), [(1, 1), (3, 2), (4, 4), (6, 3)])
 def test_figures_of_student_t_bound_what_pairs_of_records_reach(d, s, nu):
     m = planted_mechanism(StudentT(nu), d, s, seed=d + s)
-    component, attribute, record = figures(**vars(m), clipped=False)
+    component, attribute, record = compute_ln_gammas(**vars(m), clipped=False)
     rng = np.random.default_rng(1)
     # The sum over components is not convex, so pairs inside the box are tried beside its corners.
     inside = rng.uniform(-1, 1, (4000, d)) * m.widths
     moves = np.concatenate([2 * corners(m.widths), inside])  # differences of two records
-    reached = m.law.ln_gamma(np.abs(moves @ m.loadings) / m.b)  # (pairs, s)
+    reached = m.distribution.ln_gamma(np.abs(moves @ m.loadings) / m.b)  # (pairs, s)
     assert reached.sum(axis=1).max() <= record
     assert reached.max() <= component <= reached.max() + 0.05
-    single = m.law.ln_gamma(m.widths[:, None] * np.abs(m.loadings) / m.b).sum(axis=1).max()
+    single = m.distribution.ln_gamma(m.widths[:, None] * np.abs(m.loadings) / m.b).sum(axis=1).max()
     assert single <= attribute <= single + 0.02 * s
     # Never worse than the slope at zero, with which the figure would be that of a Laplace law.
     steepest = (nu + 1) / (2 * math.sqrt(nu))
-    assert record <= steepest * figures(**{**vars(m), "law": LAPLACE}, clipped=False)[2]
-    assert figures(**vars(m), clipped=True)[2] <= record
+    assert (
+        record
+        <= steepest * compute_ln_gammas(**{**vars(m), "distribution": LAPLACE}, clipped=False)[2]
+    )
+    assert compute_ln_gammas(**vars(m), clipped=True)[2] <= record
 
 
 def test_record_figure_of_student_t_is_exact_for_independent_columns():
-    law, widths, b = StudentT(3.0), np.array([1.0, 4.0]), np.array([0.5, 0.5])
-    ranges = box_ranges(np.eye(2), widths)
-    component, attribute, record = figures(
-        law, np.eye(2), widths, b, np.full(2, 2.0**-12), ranges, True
+    distribution, widths, b = StudentT(3.0), np.array([1.0, 4.0]), np.array([0.5, 0.5])
+    ranges = compute_box_ranges(np.eye(2), widths)
+    component, attribute, record = compute_ln_gammas(
+        distribution, np.eye(2), widths, b, np.full(2, 2.0**-12), ranges, True
     )
     each = 4 * np.arcsinh(widths / b / (2 * math.sqrt(3)))
     assert record == pytest.approx(each.sum(), abs=1e-6)
@@ -215,4 +224,6 @@ def test_record_figure_of_student_t_is_exact_for_independent_columns():
 
 def test_logistic_has_the_figures_of_laplace():
     m = vars(planted_mechanism(Logistic(), 4, 3, seed=2))
-    assert figures(**m, clipped=False) == figures(**{**m, "law": LAPLACE}, clipped=False)
+    assert compute_ln_gammas(**m, clipped=False) == compute_ln_gammas(
+        **{**m, "distribution": LAPLACE}, clipped=False
+    )

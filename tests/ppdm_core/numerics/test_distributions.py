@@ -17,16 +17,16 @@ from ppdm_core.numerics.amplification import (
     posterior_floor,
 )
 from ppdm_core.numerics.distributions import (
-    DRAWN,
     LAPLACE,
-    DrawnLaw,
+    SAMPLED_DISTRIBUTIONS,
     GeneralisedNormal,
-    Law,
     Logistic,
+    NoiseDistribution,
     Normal,
+    SampledDistribution,
     StudentT,
     Uniform,
-    law_named,
+    find_distribution,
 )
 
 # Log densities by other hands. Laplace's is written out: a library may take log(pdf), which is
@@ -43,7 +43,9 @@ DENSITIES = [
     (GeneralisedNormal(0.2), stats.gennorm(0.2).logpdf),
 ]
 each_density = pytest.mark.parametrize(
-    ("law", "log_density"), DENSITIES, ids=[str(law) for law, _ in DENSITIES]
+    ("distribution", "log_density"),
+    DENSITIES,
+    ids=[str(distribution) for distribution, _ in DENSITIES],
 )
 LIBRARY = {
     "laplace": stats.laplace,
@@ -54,17 +56,17 @@ LIBRARY = {
 }
 
 
-def drawn(name: str) -> DrawnLaw:
-    return law_named(name, 4.5 if name == "student_t" else None)
+def drawn(name: str) -> SampledDistribution:
+    return find_distribution(name, 4.5 if name == "student_t" else None)
 
 
 @each_density
 @pytest.mark.parametrize("distance", [0.01, 0.7, 3.0, 40.0])
-def test_closed_form_is_the_supremum(law: Law, log_density, distance):
+def test_closed_form_is_the_supremum(distribution: NoiseDistribution, log_density, distance):
     far = np.geomspace(1e-4, 1e4, 40_001)
     y = np.concatenate([-far, [0.0], far])
     seen = float(np.max(np.abs(log_density(y) - log_density(y + distance))))
-    told = amplification(law, distance)
+    told = amplification(distribution, distance)
     assert told.is_bounded
     assert seen <= told.ln_gamma * (1 + 1e-9)
     assert seen >= told.ln_gamma * 0.995
@@ -75,9 +77,9 @@ def test_the_worst_output_of_student_t_is_where_the_formula_says():
     r = R / (tau * math.sqrt(nu))
     u = -r / 2 + math.sqrt(r * r / 4 + 1)  # u (u + r) = 1
     y = u * tau * math.sqrt(nu)
-    law = stats.t(nu, scale=tau)
+    distribution = stats.t(nu, scale=tau)
     expected = float(StudentT(nu).ln_gamma(np.array(R / tau)))
-    assert law.logpdf(y) - law.logpdf(y + R) == pytest.approx(expected)
+    assert distribution.logpdf(y) - distribution.logpdf(y + R) == pytest.approx(expected)
 
 
 def test_student_t_diverges_towards_the_normal_law():
@@ -86,34 +88,37 @@ def test_student_t_diverges_towards_the_normal_law():
     assert grown[-1] == pytest.approx(1e3, rel=0.01)  # R sqrt(nu) / (2 tau)
 
 
-@pytest.mark.parametrize("law", [Normal(), Uniform(), GeneralisedNormal(1.01)], ids=str)
-def test_laws_without_a_bound(law):
-    told = amplification(law, 0.001)
+@pytest.mark.parametrize("distribution", [Normal(), Uniform(), GeneralisedNormal(1.01)], ids=str)
+def test_laws_without_a_bound(distribution):
+    told = amplification(distribution, 0.001)
     assert not told.is_bounded
     assert told.ln_gamma == math.inf
-    assert told.why == law.why_unbounded != ""
+    assert told.why == distribution.unbounded_reason != ""
     assert posterior_bound(told.ln_gamma, 0.001) == 1.0
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.sampled_from([law for law, _ in DENSITIES]), st.lists(st.floats(0, 100), min_size=2))
-def test_ln_gamma_is_concave_so_that_a_mean_bounds_a_sum(law, distances):
-    each = law.ln_gamma(np.array(distances))
-    of_mean = float(law.ln_gamma(np.array(np.mean(distances))))
+@given(
+    st.sampled_from([distribution for distribution, _ in DENSITIES]),
+    st.lists(st.floats(0, 100), min_size=2),
+)
+def test_ln_gamma_is_concave_so_that_a_mean_bounds_a_sum(distribution, distances):
+    each = distribution.ln_gamma(np.array(distances))
+    of_mean = float(distribution.ln_gamma(np.array(np.mean(distances))))
     assert np.sum(each) <= len(distances) * of_mean * (1 + 1e-9) + 1e-12
     order = np.argsort(distances)
     assert np.all(np.diff(each[order]) >= 0)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", SAMPLED_DISTRIBUTIONS)
 def test_tails_and_moments_against_a_library(name):
-    law, other = drawn(name), LIBRARY[name]
+    distribution, other = drawn(name), LIBRARY[name]
     x = np.concatenate([np.linspace(0.0, 0.99, 50), [1.5, 4.0, 11.0]])
-    np.testing.assert_allclose(law.beyond(x), 2 * other.sf(x), rtol=1e-12)
-    assert law.variance == pytest.approx(float(other.var()))
+    np.testing.assert_allclose(distribution.tail_probability(x), 2 * other.sf(x), rtol=1e-12)
+    assert distribution.variance == pytest.approx(float(other.var()))
     excess = float(other.stats(moments="k"))
-    assert law.fourth_moment == pytest.approx((excess + 3) * law.variance**2)
-    assert law.name == name
+    assert distribution.fourth_moment == pytest.approx((excess + 3) * distribution.variance**2)
+    assert distribution.name == name
 
 
 def test_moments_that_do_not_exist_are_infinite():
@@ -144,8 +149,8 @@ def test_claims_that_hold_give_a_bound():
 @given(st.floats(0.1, 20.0), st.floats(0.05, 5.0))
 def test_a_claimed_bound_is_never_below_the_closed_form(distance, radius):
     slope = 2 * radius / (1 + radius**2) if radius >= 1 else 1.0
-    law = LogDensity(cauchy, radius, slope=slope, spread=math.log1p(radius**2))
-    told = amplification(law, distance).ln_gamma
+    distribution = LogDensity(cauchy, radius, slope=slope, spread=math.log1p(radius**2))
+    told = amplification(distribution, distance).ln_gamma
     assert math.isfinite(told)
     assert told >= float(StudentT(1.0).ln_gamma(np.array(distance)))
 

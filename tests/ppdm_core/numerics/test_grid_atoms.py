@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ppdm_core.numerics.distributions import LAPLACE, DrawnLaw, Logistic, StudentT
-from ppdm_core.numerics.noise import LN_SLACK, GridNoise, cut_points
+from ppdm_core.numerics.distributions import LAPLACE, Logistic, SampledDistribution, StudentT
+from ppdm_core.numerics.noise import LN_SLACK, GridNoise, compute_cut_points
 from tests.support.noise_bits import as_bits, each_rounded, sampler
 
 
@@ -40,38 +40,44 @@ def test_atoms_against_exact_arithmetic(ratio, depth):
             assert abs(ours / exact - 1) <= LN_SLACK, (m, float(ours / exact - 1))
 
 
-def exact_beyond(law: DrawnLaw, x: mpmath.mpf) -> mpmath.mpf:
+def exact_beyond(distribution: SampledDistribution, x: mpmath.mpf) -> mpmath.mpf:
     """P(|noise| > x) in the precision of the context."""
-    if isinstance(law, StudentT):
-        nu = mpmath.mpf(law.nu)
+    if isinstance(distribution, StudentT):
+        nu = mpmath.mpf(distribution.nu)
         return mpmath.betainc(nu / 2, mpmath.mpf(1) / 2, 0, nu / (nu + x * x), regularized=True)
-    assert isinstance(law, Logistic)
+    assert isinstance(distribution, Logistic)
     return 2 / (1 + mpmath.exp(x))
 
 
-def exact_at_least(law: DrawnLaw, m: int, ratio: float) -> mpmath.mpf:
+def exact_at_least(distribution: SampledDistribution, m: int, ratio: float) -> mpmath.mpf:
     """P(|G| >= m): noise from m - 1/2 on is rounded to m and beyond."""
-    return exact_beyond(law, (m - mpmath.mpf(1) / 2) * mpmath.mpf(ratio)) if m else mpmath.mpf(1)
+    return (
+        exact_beyond(distribution, (m - mpmath.mpf(1) / 2) * mpmath.mpf(ratio))
+        if m
+        else mpmath.mpf(1)
+    )
 
 
 @pytest.mark.parametrize("ratio", [2.0**-3, 1 / 1000, 1 / 1999])
 @each_rounded
-def test_atoms_of_rounded_laws_against_exact_arithmetic(law, ratio):
+def test_atoms_of_rounded_laws_against_exact_arithmetic(distribution, ratio):
     tops = [0, 1, 2, 17, *(int(x / ratio) for x in (0.5, 1.7, 3.3, 7, 20, 41, 59.8))]
-    noise = sampler(law, ratio)
+    noise = sampler(distribution, ratio)
     ratio = float(noise.g[0] / noise.b[0])
     steps = sorted({m for top in tops for m in (top, top + 1)})
     counts = dict(zip(steps, counts_at_least(steps, noise), strict=True))
     with mpmath.workprec(200):
         for m in tops:
-            exact = exact_at_least(law, m, ratio) - exact_at_least(law, m + 1, ratio)
+            exact = exact_at_least(distribution, m, ratio) - exact_at_least(
+                distribution, m + 1, ratio
+            )
             ours = mpmath.mpf(counts[m] - counts[m + 1]) / 2**127
             # Two such probabilities make a quotient, so each may be off by half the slack.
             assert abs(ours / exact - 1) <= LN_SLACK / 2, (m, float(ours / exact - 1))
 
 
 @pytest.mark.parametrize(
-    ("law", "density"),
+    ("distribution", "density"),
     [
         (Logistic(), stats.logistic.pdf),
         (StudentT(1.0), stats.t(1).pdf),
@@ -80,23 +86,23 @@ def test_atoms_of_rounded_laws_against_exact_arithmetic(law, ratio):
     ],
     ids=["logistic", "t1", "t2.7", "t20"],
 )
-def test_no_atom_of_a_table_is_off(law, density):
+def test_no_atom_of_a_table_is_off(distribution, density):
     """All of them, 60 scales out, against the integral of the density over each cell."""
     ratio = 1 / 1999
-    atoms = np.diff(cut_points(law, ratio))[::-1]  # P(|G| = m) for m = 1, 2, ...
+    atoms = np.diff(compute_cut_points(distribution, ratio))[::-1]  # P(|G| = m) for m = 1, 2, ...
     nodes, weights = np.polynomial.legendre.leggauss(4)
     m = np.arange(1, len(atoms) + 1)
     cells = 2 * ratio / 2 * (density((m[:, None] + nodes / 2) * ratio) @ weights)
     assert np.max(np.abs(atoms / cells - 1)) <= LN_SLACK / 2
 
 
-def exact_law(law: DrawnLaw, noise: GridNoise, score: int) -> list[mpmath.mpf]:
+def exact_law(distribution: SampledDistribution, noise: GridNoise, score: int) -> list[mpmath.mpf]:
     """P of every output from this score, a multiple of the grid: cells, and half-lines at the
     clamps."""
     ratio = float(noise.g[0] / noise.b[0])
     bottom, top = noise.limits[0].astype(int).tolist()
     farthest = max(top - score, score - bottom) + 1
-    tail = [exact_at_least(law, m, ratio) / 2 for m in range(1, farthest + 1)]  # P(G >= m)
+    tail = [exact_at_least(distribution, m, ratio) / 2 for m in range(1, farthest + 1)]  # P(G >= m)
 
     def up_to(k: int) -> mpmath.mpf:  # P(G <= k)
         return tail[-k - 1] if k < 0 else 1 - tail[k]
@@ -109,13 +115,13 @@ def exact_law(law: DrawnLaw, noise: GridNoise, score: int) -> list[mpmath.mpf]:
 
 
 @pytest.mark.parametrize("width", [1, 40])
-@pytest.mark.parametrize("law", [Logistic(), StudentT(1.0), StudentT(4.5)], ids=str)
-def test_ln_gamma_of_the_clamped_grid_law_by_exact_arithmetic(law, width):
+@pytest.mark.parametrize("distribution", [Logistic(), StudentT(1.0), StudentT(4.5)], ids=str)
+def test_ln_gamma_of_the_clamped_grid_law_by_exact_arithmetic(distribution, width):
     g, b = np.array([0.25]), np.array([1.0])
-    noise = GridNoise(law, b, g, np.array([[-0.25 * width, 0.0]]))
-    claim = float(law.ln_gamma(np.array(width * 0.25)))
+    noise = GridNoise(distribution, b, g, np.array([[-0.25 * width, 0.0]]))
+    claim = float(distribution.ln_gamma(np.array(width * 0.25)))
     with mpmath.workprec(200):
-        high, low = (exact_law(law, noise, score) for score in (0, -width))
+        high, low = (exact_law(distribution, noise, score) for score in (0, -width))
         assert abs(sum(high) - 1) < mpmath.mpf(2) ** -150
         ratios = [abs(mpmath.log(p / q)) for p, q in zip(high, low, strict=True)]
         worst = float(max(ratios))

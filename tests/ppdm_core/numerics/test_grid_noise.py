@@ -12,10 +12,10 @@ from scipy.special import gammaincc
 from ppdm_core.numerics.distributions import LAPLACE, Logistic, Normal, StudentT, Uniform
 from ppdm_core.numerics.noise import (
     GridNoise,
+    add_laplace_noise,
     grid_ranges,
     grid_step,
-    on_grid,
-    reach,
+    output_limits,
     two_sided_geometric,
 )
 from tests.support.noise_bits import ROUNDED, as_bits, drawn_bits, each_rounded, sampler
@@ -54,13 +54,19 @@ def test_two_sided_geometric_follows_its_law():
         assert 1e-4 < p < 1 - 1e-4, (ln, p)
 
 
-@pytest.mark.parametrize("law", [*ROUNDED, Normal(), Uniform()], ids=str)
-def test_rounded_laws_follow_their_law(law):
+@pytest.mark.parametrize("distribution", [*ROUNDED, Normal(), Uniform()], ids=str)
+def test_rounded_laws_follow_their_law(distribution):
     n, ratio = 100_000, 1 / 8
-    noise = sampler(law, ratio)
+    noise = sampler(distribution, ratio)
     G = noise.draw(drawn_bits(n, 1))[:, 0]
-    edge = max(m for m in range(1, 480) if n * float(law.at_least(np.array(m), ratio)) > 200)
-    above = np.append(law.at_least(np.arange(1.0, edge + 1), ratio), 0.0)  # (edge + 1,)
+    edge = max(
+        m
+        for m in range(1, 480)
+        if n * float(distribution.grid_tail_probability(np.array(m), ratio)) > 200
+    )
+    above = np.append(
+        distribution.grid_tail_probability(np.arange(1.0, edge + 1), ratio), 0.0
+    )  # (edge + 1,)
     atoms = -np.diff(above) / 2
     expected = n * np.concatenate([atoms[::-1], [1 - above[0]], atoms])
     observed = np.bincount(np.clip(G, -edge, edge) + edge, minlength=len(expected))
@@ -70,12 +76,14 @@ def test_rounded_laws_follow_their_law(law):
 
 
 @each_rounded
-def test_every_input_reaches_every_output_of_a_rounded_law(law):
+def test_every_input_reaches_every_output_of_a_rounded_law(distribution):
     b, g, ranges = np.array([0.5]), np.array([0.25]), np.array([[-2.9, 4.8]])
-    noise = GridNoise(law, b, g, ranges)
+    noise = GridNoise(distribution, b, g, ranges)
     bottom, top = noise.limits[0]
     everything = set((np.arange(bottom, top + 1) * g[0]).tolist())
-    cuts = law.at_least(np.arange(1.0, 121.0), 0.5).tolist()  # 60 scales are 120 steps
+    cuts = distribution.grid_tail_probability(
+        np.arange(1.0, 121.0), 0.5
+    ).tolist()  # 60 scales are 120 steps
     shares = [(a + b) / 2 for a, b in pairwise([1.0, *cuts, 0.0])]
     ks = [int(Fraction(share) * 2**127) for share in shares]
     bits = np.array([[as_bits(k, negative)] for k in ks for negative in (False, True)])
@@ -85,8 +93,10 @@ def test_every_input_reaches_every_output_of_a_rounded_law(law):
 
 
 def test_laws_without_a_bound_are_not_clamped():
-    for law, farthest in ((Uniform(), 1.0), (Normal(), 12.0)):
-        noise = GridNoise(law, np.array([0.5]), np.array([2.0**-11]), np.array([[0.0, 1.0]]))
+    for distribution, farthest in ((Uniform(), 1.0), (Normal(), 12.0)):
+        noise = GridNoise(
+            distribution, np.array([0.5]), np.array([2.0**-11]), np.array([[0.0, 1.0]])
+        )
         low, high = noise.limits[0] * 2.0**-11
         assert (low, high) == (-farthest / 2, 1 + farthest / 2)
         ends = np.array([[as_bits(0, True)], [as_bits(0)]])  # U next to 0: as far as it goes
@@ -94,10 +104,10 @@ def test_laws_without_a_bound_are_not_clamped():
         assert Z.tolist() == [low, high]
 
 
-@pytest.mark.parametrize("law", [LAPLACE, StudentT(1.0), Uniform()], ids=str)
+@pytest.mark.parametrize("distribution", [LAPLACE, StudentT(1.0), Uniform()], ids=str)
 @pytest.mark.parametrize("width", [1.0, 59.0, 70.0])
-def test_atom_is_the_likeliest_output(law, width):
-    noise = GridNoise(law, np.ones(1), np.array([2.0**-4]), np.array([[0.0, width]]))
+def test_atom_is_the_likeliest_output(distribution, width):
+    noise = GridNoise(distribution, np.ones(1), np.array([2.0**-4]), np.array([[0.0, width]]))
     n = 40_000
     likeliest = 0.0
     for x in (0.0, width):
@@ -116,9 +126,12 @@ GOLDEN = {
 }
 
 
-@pytest.mark.parametrize("law", [Logistic(), StudentT(3.0), Normal(), Uniform()], ids=str)
-def test_draws_are_golden(law):
-    assert sampler(law, 1 / 1024).draw(drawn_bits(6, 1))[:, 0].tolist() == GOLDEN[law.name]
+@pytest.mark.parametrize("distribution", [Logistic(), StudentT(3.0), Normal(), Uniform()], ids=str)
+def test_draws_are_golden(distribution):
+    assert (
+        sampler(distribution, 1 / 1024).draw(drawn_bits(6, 1))[:, 0].tolist()
+        == GOLDEN[distribution.name]
+    )
 
 
 def test_the_sign_is_a_bit_of_its_own():
@@ -130,7 +143,7 @@ def test_the_sign_is_a_bit_of_its_own():
 
 def test_every_input_reaches_every_output():
     b, g, ranges = np.array([0.5]), np.array([0.25]), np.array([[-2.9, 4.8]])
-    bottom, top = reach(ranges, b, g)[0]
+    bottom, top = output_limits(ranges, b, g)[0]
     assert (bottom, top) == (20 - 120, -12 + 120)
     everything = set((np.arange(bottom, top + 1) * g[0]).tolist())
     q = np.exp(-g / b)[0]
@@ -138,14 +151,14 @@ def test_every_input_reaches_every_output():
     ks = [(low + high) // 2 for high, low in pairwise(cuts)]
     bits = np.array([[as_bits(k, negative)] for k in ks for negative in (False, True)])
     for x in np.arange(-3.0, 5.01, 0.25):
-        Z = on_grid(np.full((len(bits), 1), x), bits, b, g, ranges)
+        Z = add_laplace_noise(np.full((len(bits), 1), x), bits, b, g, ranges)
         assert set(Z[:, 0].tolist()) == everything, x
 
 
 def test_scores_outside_their_range_are_clipped_before_the_noise():
     b, g, ranges = np.array([0.5]), np.array([0.25]), np.array([[-1.0, 1.0]])
     none = np.array([[as_bits(2**127 - 1)]] * 3)  # U near 1: no noise
-    Z = on_grid(np.array([[-7.0], [0.3], [99.0]]), none, b, g, ranges)
+    Z = add_laplace_noise(np.array([[-7.0], [0.3], [99.0]]), none, b, g, ranges)
     assert Z[:, 0].tolist() == [-1.0, 0.25, 1.0]
 
 
@@ -161,9 +174,9 @@ def test_outputs_lie_on_the_grid_with_the_moments_of_laplace():
     ranges = np.array([[-3.0, 3.0], [-5.0, 5.0]])
     T = np.array([1.2345, -2.0])
     bits = drawn_bits(n, 2)
-    Z = on_grid(np.tile(T, (n, 1)), bits, b, g, ranges)
+    Z = add_laplace_noise(np.tile(T, (n, 1)), bits, b, g, ranges)
     assert np.array_equal(Z / g, np.rint(Z / g))
-    bottom, top = (reach(ranges, b, g) * g[:, None]).T
+    bottom, top = (output_limits(ranges, b, g) * g[:, None]).T
     assert ((bottom <= Z) & (top >= Z)).all()
     variance = 2 * b**2
     # Standard errors: sqrt(2) b / sqrt(n) of the mean, sqrt(20) b^2 / sqrt(n) of the variance.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.intervals import isolated_tenth, jackknife, wilson
+from ppdm_core.numerics.intervals import find_isolated_tenth, jackknife, wilson
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_isolated_tenth_finds_the_lonely_records(n):
     X = rng.normal(0.0, 1.0, (n, 3))
     lonely = rng.choice(n, size=n // 10, replace=False)
     X[lonely] *= 100.0
-    np.testing.assert_array_equal(isolated_tenth(X, rng), np.sort(lonely))
+    np.testing.assert_array_equal(find_isolated_tenth(X, rng), np.sort(lonely))
 
 
 def test_isolated_tenth_does_not_count_a_record_as_its_own_neighbour():
     # Six records together, five apart together: the latter lack a fifth neighbour nearby.
     X = np.array([[0.0]] * 6 + [[100.0]] * 5)
-    assert isolated_tenth(X, np.random.default_rng(0))[0] >= 6
-    assert isolated_tenth(np.zeros((1, 2)), np.random.default_rng(0)).tolist() == [0]
-    assert len(isolated_tenth(np.arange(4.0)[:, None], np.random.default_rng(0))) == 1
+    assert find_isolated_tenth(X, np.random.default_rng(0))[0] >= 6
+    assert find_isolated_tenth(np.zeros((1, 2)), np.random.default_rng(0)).tolist() == [0]
+    assert len(find_isolated_tenth(np.arange(4.0)[:, None], np.random.default_rng(0))) == 1

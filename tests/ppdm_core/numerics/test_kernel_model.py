@@ -26,17 +26,19 @@ def test_the_rule_is_that_of_the_method(given):
     method, rows = KdeResample(**given), table(90)
     fitted = fit(method, rows)
     columns = scaled(rows, fitted).schema
-    rule = BandwidthRule.of(public(facts=method._facts()))
+    rule = BandwidthRule.from_public(public(facts=method._describe_kernel()))
     counts, deviations = fitted["counts"], np.array(fitted["deviations"])
     for place in (1, 2):
-        h = rule.of_records(deviations[place], counts[place], columns.widths)
+        h = rule.compute_from_records(deviations[place], counts[place], columns.widths)
         assert h == pytest.approx(method.compute_bandwidths(columns, fitted)[place], rel=1e-12)
 
 
 def test_the_spread_of_rows_gives_the_same_bandwidth():
     rule, s = BandwidthRule(True, 0.0), np.array([0.3, 0.01])
-    h = rule.of_records(s, 50, np.ones(2))
-    assert rule.of_rows(np.sqrt(s**2 + h**2 / 5), 50, np.ones(2)) == pytest.approx(h, rel=1e-12)
+    h = rule.compute_from_records(s, 50, np.ones(2))
+    assert rule.compute_from_rows(np.sqrt(s**2 + h**2 / 5), 50, np.ones(2)) == pytest.approx(
+        h, rel=1e-12
+    )
 
 
 def test_likelihoods_by_hand():
@@ -78,7 +80,7 @@ def test_pairs_are_all_that_brute_force_finds():
     u = (Y[:, None] - X[None]) / 0.3
     expected = np.prod(0.75 * np.maximum(1 - u**2, 0) / 0.3, axis=2)
     found = np.zeros((300, 200))
-    for rows, (row, person, likely) in one.pairs(Y, X):
+    for rows, (row, person, likely) in one.find_pairs(Y, X):
         assert np.all(np.diff(row) >= 0)
         found[rows.start + row, person] = np.exp(likely)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
@@ -88,19 +90,21 @@ def test_pairs_are_all_that_brute_force_finds():
 def test_bandwidths_are_estimated_from_rows_and_from_records(corrected):
     who = people(4000, rng(4), d=3)
     Y, label, _ = drawn(who, 4000, rng(5), corrected)
-    around = KernelSetting.of(public("corrected" if corrected else "paper", 3), schema(3), Y)
+    around = KernelSetting.from_public(
+        public("corrected" if corrected else "paper", 3), schema(3), Y
+    )
     X, Y = who.X[who.label == 0], Y[label == 0]
     n = len(X)
-    expected = around.rule.of_records(X.std(axis=0, ddof=1), n, np.ones(3))
-    assert around.from_rows(Y, Y, n).h == pytest.approx(expected, rel=0.05)
-    assert around.from_records(X, Y, Y, n).h == pytest.approx(expected, rel=1e-9)
-    assert np.all(around.from_rows(Y, Y, n).error < 0.05)
+    expected = around.rule.compute_from_records(X.std(axis=0, ddof=1), n, np.ones(3))
+    assert around.estimate_from_rows(Y, Y, n).h == pytest.approx(expected, rel=0.05)
+    assert around.estimate_from_records(X, Y, Y, n).h == pytest.approx(expected, rel=1e-9)
+    assert np.all(around.estimate_from_rows(Y, Y, n).error < 0.05)
 
 
 def test_constant_columns_are_told_apart_by_their_value():
     Y = np.column_stack([rng(6).random(20), np.full(20, 0.3)])
-    around = KernelSetting.of(public(d=2), schema(2), Y)
-    one = around.from_rows(Y, Y, 20)
+    around = KernelSetting.from_public(public(d=2), schema(2), Y)
+    one = around.estimate_from_rows(Y, Y, 20)
     X = np.array([[Y[0, 0], 0.3], [Y[0, 0], 0.31]])
     assert np.isfinite(one.log_likelihood(Y[[0, 0]], X)).tolist() == [True, False]
     assert np.isfinite(log_background(Y, around)).all()
@@ -114,5 +118,5 @@ def test_the_background_is_a_normal_law():
 
 def test_common_values_count_by_their_share():
     Y = np.concatenate([np.zeros(60), np.linspace(0.2, 0.9, 40)])[:, None]
-    around = KernelSetting.of(public(d=1), schema(1), Y)
+    around = KernelSetting.from_public(public(d=1), schema(1), Y)
     assert np.exp(log_background(Y, around)[:60]) == pytest.approx(0.6)

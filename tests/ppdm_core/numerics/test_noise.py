@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from ppdm_core.model.rows import Block
-from ppdm_core.numerics.noise import Noise, framed
+from ppdm_core.numerics.noise import Noise, frame_parts
 
 KEY = bytes(range(32))
 FINGERPRINT = b"mechanism"
@@ -70,15 +70,15 @@ def test_golden_bytes():
     assert noise.bits(block(), "law", 2, FINGERPRINT)[1].tobytes().hex() == GOLDEN["bits"]
     assert noise.subkey("a", "b").hex() == GOLDEN["subkey"]
     assert noise.derive("shadow").subkey("a").hex() == GOLDEN["derive"]
-    assert noise.record_keys([b"patient 1"], "ids")[0].hex() == GOLDEN["record"]
+    assert noise.make_record_keys([b"patient 1"], "ids")[0].hex() == GOLDEN["record"]
     assert noise.ranks(block().key, "order")[2:].tobytes().hex() == GOLDEN["rank"]
     assert noise.generator("rotation").bytes(8).hex() == GOLDEN["generator"]
 
 
 def test_framing_tells_lists_apart():
-    assert framed("ab", "c") != framed("a", "bc")
-    assert framed("ab") != framed("ab", "")
-    assert framed("é") == prefixed("é".encode())
+    assert frame_parts("ab", "c") != frame_parts("a", "bc")
+    assert frame_parts("ab") != frame_parts("ab", "")
+    assert frame_parts("é") == prefixed("é".encode())
 
 
 def bits_of(rows: Block, key: bytes = KEY, name: str = "law", print_: bytes = FINGERPRINT) -> bytes:
@@ -137,7 +137,7 @@ def test_purposes_have_separate_subkeys():
     assert len(draws) == 4
     rows = block()
     assert not np.array_equal(noise.ranks(rows.key, "order"), noise.ranks(rows.key, "aside"))
-    assert noise.record_keys([b"1"], "a") != noise.record_keys([b"1"], "b")
+    assert noise.make_record_keys([b"1"], "a") != noise.make_record_keys([b"1"], "b")
 
 
 def test_a_key_has_32_bytes_and_is_never_shown():

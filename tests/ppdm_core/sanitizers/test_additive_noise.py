@@ -11,7 +11,11 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.distributions import BOUNDED, DRAWN, law_named
+from ppdm_core.numerics.distributions import (
+    BOUNDED_DISTRIBUTIONS,
+    SAMPLED_DISTRIBUTIONS,
+    find_distribution,
+)
 from ppdm_core.sanitizers.additive_noise import AdditiveNoise
 from tests.support.tables import fit, release, scaled, table, values, with_values
 
@@ -25,13 +29,13 @@ def promise(sanitizer: AdditiveNoise, rows: ArrayRows) -> Guarantee:
     return sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
 
 
-@pytest.mark.parametrize("law", DRAWN)
+@pytest.mark.parametrize("law", SAMPLED_DISTRIBUTIONS)
 def test_noise_has_the_moments_of_its_law(law):
     rows = table(20_000, 3)
     sanitizer = made(law)
     released = release(sanitizer, rows)
     noise = values(released.rows) - values(scaled(rows, fit(sanitizer, rows)))
-    shape = law_named(law, 6 if law == "student_t" else None)
+    shape = find_distribution(law, 6 if law == "student_t" else None)
     variance, fourth = 0.3**2 * shape.variance, 0.3**4 * shape.fourth_moment
     n = noise.size
     assert abs(noise.mean()) < 4 * math.sqrt(variance / n)
@@ -67,7 +71,7 @@ def test_figures_of_each_law_are_its_closed_form():
 
 
 @pytest.mark.parametrize(
-    ("law", "why"), [("normal", "faster than any exponential"), ("uniform", "rules out")]
+    ("law", "why"), [("normal", "faster than any exponential"), ("uniform", "excludes")]
 )
 def test_laws_without_a_bound_say_why(law, why):
     told = promise(made(law), table())
@@ -84,7 +88,12 @@ def test_a_promise_on_bounds_of_the_data_is_weaker():
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(DRAWN), st.floats(0.02, 50.0), st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+@given(
+    st.sampled_from(SAMPLED_DISTRIBUTIONS),
+    st.floats(0.02, 50.0),
+    st.floats(-1e6, 1e6),
+    st.floats(1e-3, 1e6),
+)
 def test_outputs_are_on_the_grid_and_within_what_is_published(law, b, low, width):
     columns = Schema((Numeric("x", low, low + width),))
     X = low + width * np.linspace(0, 1, 40)[:, None]
@@ -127,16 +136,16 @@ def test_law_and_shape_decide_the_draw():
     rows = table()
     fitted = fit(made("laplace"), rows)
     schema = scaled(rows, fitted).schema
-    prints = {made(law).fingerprint(schema, fitted) for law in DRAWN}
+    prints = {made(law).fingerprint(schema, fitted) for law in SAMPLED_DISTRIBUTIONS}
     prints.add(AdditiveNoise(b=0.3, law="student_t", nu=5).fingerprint(schema, fitted))
     prints.add(made("laplace", 0.31).fingerprint(schema, fitted))
-    assert len(prints) == len(DRAWN) + 2
+    assert len(prints) == len(SAMPLED_DISTRIBUTIONS) + 2
     other_words = AdditiveNoise(b=0.3, law="student_t", nu=6.0, refit_waiver="DPO")
     assert other_words.fingerprint(schema, fitted) == made("student_t").fingerprint(schema, fitted)
 
 
 def test_noise_too_small_to_hide_its_input_is_refused():
-    for law in BOUNDED:
+    for law in BOUNDED_DISTRIBUTIONS:
         with pytest.raises(BadInput, match="'b' parameter of AdditiveNoise must be above 1/120"):
             made(law, 1 / 120)
         # Just above, two steps of the grid are missing.

@@ -6,7 +6,7 @@ import pytest
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.rounding import outward
+from ppdm_core.numerics.rounding import round_outward
 from ppdm_core.sanitizers._basis import LOADING_STEP, fit_basis
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from tests.support.tables import fit, scaled, table, values
@@ -69,8 +69,8 @@ def test_ranges_hold_every_score():
      (99.1, 100.0, 99.0), (1e-9 * 1.01, 1.1e-9, 1e-9)],
 )  # fmt: skip
 def test_outward_keeps_two_digits(value, up, down):
-    assert outward(value) == pytest.approx(up, rel=1e-9)
-    assert outward(value, up=False) == pytest.approx(down, rel=1e-9)
+    assert round_outward(value) == pytest.approx(up, rel=1e-9)
+    assert round_outward(value, up=False) == pytest.approx(down, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from scipy.fft import dct, idct
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.sanitizers._fuzzy_selection import EnergyBounds, energy_bounds
+from ppdm_core.sanitizers._fuzzy_selection import EnergyBounds, compute_energy_bounds
 from ppdm_core.sanitizers.dct_fuzzy import RESOLUTION, DctFuzzy
 from tests.support.tables import KEY, fit, release, scaled, table, values, with_values
 
@@ -18,8 +18,8 @@ def secret_columns(sanitizer: DctFuzzy, rows: ArrayRows, key: bytes = KEY) -> li
     """Which coefficient each released column is, from all records."""
     fitted = fit(sanitizer, rows)
     X = scaled(rows, fitted)
-    transform = sanitizer.transform(X.schema)
-    C = transform.coefficients(values(X))
+    transform = sanitizer.make_transform(X.schema)
+    C = transform.compute_coefficients(values(X))
     Y = values(release(sanitizer, rows, key, fitted).rows)
     gaps = np.abs(Y[:, :, None] - C[:, None, :]).max(axis=0)  # (s, m)
     assert (gaps.min(axis=1) <= 1e-9).all(), "a column is no coefficient"
@@ -110,7 +110,7 @@ def test_the_order_of_columns_is_that_of_the_sequence():
     given_order = DctFuzzy(centre=True)
     assert fit(listed, rows)["kept"] == fit(given_order, moved)["kept"]
     bounds = [
-        energy_bounds(scaled(t, fit(s, t)), s.transform(scaled(t, fit(s, t)).schema))
+        compute_energy_bounds(scaled(t, fit(s, t)), s.make_transform(scaled(t, fit(s, t)).schema))
         for s, t in ((listed, rows), (given_order, moved), (given_order, rows))
     ]
     assert np.array_equal(bounds[0].high, bounds[1].high)
@@ -166,7 +166,7 @@ def test_what_cannot_be_done_says_what_to_change():
     assert "all 3 features" in complaint(DctFuzzy(order=["x0", "x1"]), table(20, 3))
     bounds = EnergyBounds(np.full(4, 0.25), np.full(4, 0.25), 1, 0)
     with pytest.raises(BadInput, match="no coefficient can be pruned"):
-        DctFuzzy(b=0, p=0.25).choice(bounds)
+        DctFuzzy(b=0, p=0.25).choose_pruned(bounds)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_core.metrics import METRICS, Compared
+from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
@@ -48,7 +48,7 @@ def test_accuracy_and_distance_loss_on_pendigits(shared_data: Path):
     sanitizer = DctFuzzy(b=0, p=0.2, scale="none")
     released = release(sanitizer, rows)
     X, Y, label = rows.whole.X, values(released.rows), rows.whole.label
-    compared = Compared(X, label, Y, released.public)
+    compared = ReleaseComparison(X, label, Y, released.public)
     loss = METRICS["distance_loss"].measure(compared).value
     accuracy = METRICS["knn_accuracy"]
     before, after = accuracy.original(compared), accuracy.measure(compared).value

@@ -8,12 +8,12 @@ from scipy.fft import dct
 
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.sanitizers._fuzzy_selection import (
-    Choice,
     Programme,
+    PruningChoice,
     Transform,
-    choose,
-    distortion,
-    energy_bounds,
+    choose_pruning,
+    compute_distortion,
+    compute_energy_bounds,
 )
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tests.support.tables import fit, release, table, with_values
@@ -27,16 +27,16 @@ def by_brute_force(low: np.ndarray, spread: np.ndarray, b: float, p: float) -> t
     with np.errstate(divide="ignore", invalid="ignore"):
         mu_C = np.where(b >= A + D, 1.0, np.where(b + p < A, 0.0, (b + p - A) / (p + D)))
     everything = np.vstack([X, np.ones((1, m), dtype=int)])
-    most = max(everything[everything @ low <= b + p].sum(axis=1))
-    fewest = max(everything[everything @ (low + spread) <= b].sum(axis=1))
-    if most == fewest:
-        mu_G = (most <= K).astype(float)
+    max_pruned = max(everything[everything @ low <= b + p].sum(axis=1))
+    min_pruned = max(everything[everything @ (low + spread) <= b].sum(axis=1))
+    if max_pruned == min_pruned:
+        mu_G = (max_pruned <= K).astype(float)
     else:
-        mu_G = np.clip((K - fewest) / (most - fewest), 0.0, 1.0)
+        mu_G = np.clip((K - min_pruned) / (max_pruned - min_pruned), 0.0, 1.0)
     return max(zip(np.minimum(mu_G, mu_C).tolist(), K.tolist(), mu_C.tolist(), strict=True))
 
 
-def figures(found: Choice) -> tuple:
+def figures(found: PruningChoice) -> tuple:
     return found.level, len(found.pruned), found.loss_level
 
 
@@ -54,7 +54,7 @@ def test_no_choice_is_better(m: int):
     for _ in range(40 if m <= 12 else 5):
         low, spread = shares_of(rng, m)
         b, p = rng.choice([0.0, 0.01, 0.1, 0.3]), rng.choice([0.0, 0.05, 0.2, 0.6])
-        found = figures(choose(Programme(low, spread, b, p)))
+        found = figures(choose_pruning(Programme(low, spread, b, p)))
         assert found == pytest.approx(by_brute_force(low, spread, b, p), abs=1e-12)
 
 
@@ -65,7 +65,7 @@ def test_no_choice_is_better_among_ties(m: int):
     for _ in range(100):
         low, spread = rng.integers(0, 4, size=m) / 16, rng.integers(0, 3, size=m) / 16
         b, p = rng.integers(0, 6) / 16, rng.integers(0, 4) / 16
-        found = figures(choose(Programme(low, spread, b, p)))
+        found = figures(choose_pruning(Programme(low, spread, b, p)))
         assert found == pytest.approx(by_brute_force(low, spread, b, p), abs=1e-12)
 
 
@@ -77,16 +77,16 @@ def test_large_programmes_reach_what_is_feasible(seed: int, m: int):
     low, spread = shares_of(rng, m)
     b, p = rng.uniform(0, 0.5), rng.uniform(0.01, 0.5)
     programme = Programme(low, spread, b, p)
-    fewest, most = programme.fewest, programme.most
+    min_pruned, max_pruned = programme.min_pruned, programme.max_pruned
     low_end, high_end = 0.0, 1.0
     for _ in range(50):
         omega = (low_end + high_end) / 2
-        K = max(int(np.ceil(fewest + omega * (most - fewest) - 1e-12)), 0)
+        K = max(int(np.ceil(min_pruned + omega * (max_pruned - min_pruned) - 1e-12)), 0)
         cost = np.sort(low + omega * spread)[:K].sum()
         fits = m - 1 >= K and cost <= b + p - omega * p
         low_end, high_end = (omega, high_end) if fits else (low_end, omega)
-    found = choose(programme)
-    if most > fewest:
+    found = choose_pruning(programme)
+    if max_pruned > min_pruned:
         assert found.level == pytest.approx(low_end, abs=1e-9)
     else:
         assert found.level in (0.0, 1.0)
@@ -97,8 +97,8 @@ def test_a_choice_by_hand():
     programme = Programme(
         np.array([0.6, 0.0, 0.05, 0.0]), np.array([0.3, 0.2, 0.1, 0.11]), 0.1, 0.2
     )
-    found = choose(programme)
-    assert (programme.fewest, programme.most) == (0, 3)
+    found = choose_pruning(programme)
+    assert (programme.min_pruned, programme.max_pruned) == (0, 3)
     # One: min(1/3, 0.3/0.31). Two: min(2/3, 0.25/0.41) with 2, 3, or 0.3/0.51 with 1, 3. Three:
     # 0.25/0.61.
     assert found.pruned.tolist() == [2, 3]
@@ -110,24 +110,26 @@ def test_bounds_of_sites_merge_to_those_of_the_whole(centre: bool):
     sanitizer = DctFuzzy(centre=centre)
     X = np.vstack([table(300, 8).whole.X, np.zeros((3, 8))])
     schema = table(1, 8).schema
-    transform = sanitizer.transform(schema)
-    whole = energy_bounds(ArrayRows(schema, X), transform)
+    transform = sanitizer.make_transform(schema)
+    whole = compute_energy_bounds(ArrayRows(schema, X), transform)
     order = np.random.default_rng(2).permutation(len(X))
     for cuts in ([1], [100, 200], [7, 8, 9, 290]):
         parts = [ArrayRows(schema, X[part]) for part in np.split(order, cuts)]
-        first, *others = (energy_bounds(part, transform) for part in parts)
+        first, *others = (compute_energy_bounds(part, transform) for part in parts)
         for other in others:
             first = first.merge(other)
         assert np.array_equal(first.low, whole.low)
         assert np.array_equal(first.high, whole.high)
         assert (first.count, first.skipped) == (whole.count, whole.skipped)
-        assert np.array_equal(sanitizer.choice(first).pruned, sanitizer.choice(whole).pruned)
+        assert np.array_equal(
+            sanitizer.choose_pruned(first).pruned, sanitizer.choose_pruned(whole).pruned
+        )
     assert whole.skipped == (0 if centre else 3)
 
 
 def test_bounds_hold_for_every_record():
     rows = table(200, 6)
-    bounds = energy_bounds(rows, DctFuzzy().transform(rows.schema))
+    bounds = compute_energy_bounds(rows, DctFuzzy().make_transform(rows.schema))
     energy = dct(rows.whole.X, norm="ortho", axis=1) ** 2
     W = energy / energy.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(bounds.low, W.min(axis=0), atol=1e-9)
@@ -146,7 +148,7 @@ def test_moments_of_the_distortion():
     X = np.random.default_rng(3).exponential(size=(1500, 5)) @ np.diag([3.0, 1, 1, 2, 1])
     rows, pruned = with_values(X), np.array([1, 3, 4])
     transform = Transform(np.arange(5), np.full(5, 0.5))
-    mean, variance = distortion(rows, transform, pruned, is_random=False)
+    mean, variance = compute_distortion(rows, transform, pruned, is_random=False)
     found = losses(rows, pruned)
     assert mean == pytest.approx(found.mean(), rel=1e-9)
     assert variance == pytest.approx(found.var(), rel=0.01)
@@ -156,7 +158,7 @@ def test_moments_of_the_distortion_over_random_choices():
     X = np.random.default_rng(4).exponential(size=(600, 4))
     rows = with_values(X)
     transform = Transform(np.arange(4), np.zeros(4))
-    mean, variance = distortion(rows, transform, np.array([0, 2]), is_random=True)
+    mean, variance = compute_distortion(rows, transform, np.array([0, 2]), is_random=True)
     pairs = [[i, j] for i in range(4) for j in range(i)]
     found = np.concatenate([losses(rows, np.array(pair)) for pair in pairs])
     assert mean == pytest.approx(found.mean(), rel=1e-9)

@@ -22,7 +22,7 @@ def test_a_class_of_one_is_refused_or_merged():
     assert len(own) == 1
     assert np.all(own != X[59])
     whole = normal_reference(np.array([60.0]), 5) * X.std(axis=0, ddof=1) * kernel_correction(5)
-    h = sanitizer.bandwidths(rows.schema, fitted)[3]
+    h = sanitizer.compute_bandwidths(rows.schema, fitted)[3]
     np.testing.assert_allclose(h, whole, rtol=1e-5)
     assert np.all(np.abs(own - X[59]) <= h)
 
@@ -45,7 +45,7 @@ def test_a_class_that_was_not_there_when_bandwidths_were_learned():
 
 def test_records_that_are_all_alike_need_a_floor():
     rows = ArrayRows(schema(), np.tile(table(1).whole.X, (10, 1)))
-    with pytest.raises(BadInput, match="All records are alike"):
+    with pytest.raises(BadInput, match="All records are equal"):
         release(KdeResample(), rows)
     floor = KdeResample(bandwidth="floor", floor=0.05, lonely="merge")
     assert len(contents(release(floor, rows).rows)) == 10

@@ -35,7 +35,7 @@ def test_moments_of_the_rows(bandwidth):
     rows, sanitizer = table(2000), KdeResample(bandwidth=bandwidth, clip=False, rows=20_000)
     fitted = fit(sanitizer, rows)
     X, released = values(scaled(rows, fitted)), release(sanitizer, rows, fitted=fitted).rows
-    Y, h = values(released), sanitizer.bandwidths(rows.schema, fitted)
+    Y, h = values(released), sanitizer.compute_bandwidths(rows.schema, fitted)
     for c in (0, 1):
         x, y = X[rows.whole.label == c], Y[labels(released) == c]
         variance = x.var(axis=0) + h[c + 1] ** 2 / 5
@@ -57,9 +57,9 @@ def test_every_row_is_near_a_record_of_its_class(seed, scale, bandwidth):
     stored = scaled(rows, fitted)
     X, released = values(stored), release(sanitizer, rows, fitted=fitted).rows
     Y, label = values(released), labels(released)
-    h = sanitizer.bandwidths(stored.schema, fitted)[label + 1] + resampling.grid_steps(
-        stored.schema
-    )
+    h = sanitizer.compute_bandwidths(stored.schema, fitted)[
+        label + 1
+    ] + resampling.compute_grid_steps(stored.schema)
     is_near = np.all(np.abs(Y[:, None] - X[None]) <= h[:, None], axis=2)
     assert np.all(np.any(is_near & (label[:, None] == rows.whole.label[None]), axis=1))
     assert (released.schema.lows <= Y).all()
@@ -96,8 +96,8 @@ def test_the_floor_is_a_share_of_the_range():
     rows = table(400)
     fitted = fit(KdeResample(), rows)
     columns = scaled(rows, fitted).schema
-    usual = KdeResample().bandwidths(columns, fitted)
-    raised = KdeResample(bandwidth="floor", floor=0.25).bandwidths(columns, fitted)
+    usual = KdeResample().compute_bandwidths(columns, fitted)
+    raised = KdeResample(bandwidth="floor", floor=0.25).compute_bandwidths(columns, fitted)
     np.testing.assert_array_equal(raised, np.maximum(usual, 0.25))
     assert usual.min() < 0.25 < usual.max()
 
@@ -109,7 +109,7 @@ def test_the_largest_chance_of_one_value():
     # x1 is 6 wide: a whole step is a sixth of the range
     sanitizer = KdeResample(clip=False, integers=("x1",))
     fitted = fit(sanitizer, rows)
-    h = sanitizer.bandwidths(rows.schema, fitted)[1:, 1].min()
+    h = sanitizer.compute_bandwidths(rows.schema, fitted)[1:, 1].min()
     v = min(1.0, 1 / 6 / 2 / h)
     assert release(sanitizer, rows).atom == pytest.approx((3 * v - v**3) / 2)
 

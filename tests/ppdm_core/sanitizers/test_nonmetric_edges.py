@@ -3,7 +3,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from ppdm_core.sanitizers._nonmetric import descend, order_of, stress_and_gradient
+from ppdm_core.sanitizers._nonmetric import (
+    compute_stress_and_gradient,
+    descend,
+    rank_dissimilarities,
+)
 
 
 def points(n: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -17,7 +21,7 @@ def test_points_that_start_in_one_place_do_no_harm():
     X, Y = points()
     Y[: len(Y) // 2] = Y[0]
     for ties in ("primary", "secondary"):
-        found, stress = descend(Y, order_of(pdist(X), ties), 1e-4, 50)
+        found, stress = descend(Y, rank_dissimilarities(pdist(X), ties), 1e-4, 50)
         assert np.isfinite(found).all()
         assert np.all(np.diff(stress) < 0)
         assert stress[-1] < 0.7 * stress[0]
@@ -25,7 +29,9 @@ def test_points_that_start_in_one_place_do_no_harm():
 
 def test_a_layout_of_one_place_has_no_direction_to_go():
     X, Y = points()
-    value, gradient = stress_and_gradient(np.zeros_like(Y), order_of(pdist(X), "secondary"))
+    value, gradient = compute_stress_and_gradient(
+        np.zeros_like(Y), rank_dissimilarities(pdist(X), "secondary")
+    )
     assert value == 1.0
     assert not gradient.any()
 
@@ -35,6 +41,6 @@ def test_disparities_of_zero_are_legal():
     delta = np.array([1.0, 3.0, 3.0])
     Y = np.array([[0.0], [0.0], [1.0]])
     for ties in ("primary", "secondary"):
-        value, gradient = stress_and_gradient(Y, order_of(delta, ties))
+        value, gradient = compute_stress_and_gradient(Y, rank_dissimilarities(delta, ties))
         assert value == 0.0
         assert not gradient.any()

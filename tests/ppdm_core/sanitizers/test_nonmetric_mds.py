@@ -16,12 +16,12 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers._nonmetric import (
-    classical_start,
+    compute_classical_start,
+    compute_stress_and_gradient,
     descend,
-    monotone_map,
-    order_of,
-    random_start,
-    stress_and_gradient,
+    draw_random_start,
+    fit_monotone_map,
+    rank_dissimilarities,
 )
 from ppdm_core.sanitizers._placement import Placement
 from ppdm_core.sanitizers.nonmetric_mds import STEP, NonmetricMds
@@ -51,19 +51,23 @@ def isotonic_by_definition(values: np.ndarray, weights: np.ndarray) -> np.ndarra
 def test_secondary_ties_stay_equal_and_the_fit_is_the_isotonic_one():
     d = np.array([2.0, 4.0, 1.0, 2.0, 3.0, 2.5])
     expected = isotonic_by_definition(np.array([3.0, 2.0, 2.5]), np.array([2.0, 3.0, 1.0]))
-    np.testing.assert_allclose(order_of(TIED, "secondary").fit(d), expected[[0, 0, 1, 1, 1, 2]])
+    np.testing.assert_allclose(
+        rank_dissimilarities(TIED, "secondary").fit(d), expected[[0, 0, 1, 1, 1, 2]]
+    )
 
 
 def test_primary_ties_come_apart_in_the_order_of_the_distances():
     d = np.array([4.0, 2.0, 2.0, 1.0, 3.0, 2.5])
     ranked = isotonic_by_definition(np.array([2.0, 4.0, 1.0, 2.0, 3.0, 2.5]), np.ones(6))
-    np.testing.assert_allclose(order_of(TIED, "primary").fit(d), ranked[[1, 0, 3, 2, 4, 5]])
+    np.testing.assert_allclose(
+        rank_dissimilarities(TIED, "primary").fit(d), ranked[[1, 0, 3, 2, 4, 5]]
+    )
 
 
 def test_many_levels_are_merged_by_rank(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ppdm_core.sanitizers._nonmetric.BINS", 10)
+    monkeypatch.setattr("ppdm_core.sanitizers._nonmetric.MAX_LEVELS", 10)
     delta = np.random.default_rng(1).permutation(1000) + 1.0
-    order = order_of(delta, "secondary")
+    order = rank_dissimilarities(delta, "secondary")
     assert order.counts.tolist() == [100] * 10
     assert np.array_equal(order.level, (delta - 1) // 100)
 
@@ -71,12 +75,14 @@ def test_many_levels_are_merged_by_rank(monkeypatch: pytest.MonkeyPatch):
 @both_ties
 def test_gradient_is_that_of_the_squared_stress(ties: str):
     X = whole_numbers(20, 4, seed=2)
-    order = order_of(pdist(X), ties)
+    order = rank_dissimilarities(pdist(X), ties)
     rng = np.random.default_rng(3)
     Y, direction = rng.standard_normal((2, len(X), 3))
     h = 1e-6
-    above, below = (stress_and_gradient(Y + sign * h * direction, order)[0] for sign in (1, -1))
-    slope = np.vdot(stress_and_gradient(Y, order)[1], direction)
+    above, below = (
+        compute_stress_and_gradient(Y + sign * h * direction, order)[0] for sign in (1, -1)
+    )
+    slope = np.vdot(compute_stress_and_gradient(Y, order)[1], direction)
     assert (above - below) / (2 * h) == pytest.approx(slope, rel=1e-5)
 
 
@@ -90,9 +96,13 @@ def test_gradient_is_that_of_the_squared_stress(ties: str):
 def test_stress_never_rises(seed: int, n: int, ties: str, start: str):
     X = whole_numbers(n, 4, seed)
     delta = pdist(X)
-    order = order_of(delta, ties)
+    order = rank_dissimilarities(delta, ties)
     rng = np.random.default_rng(seed)
-    Y = classical_start(X, 2) if start == "classical" else random_start(delta, len(X), 2, rng)
+    Y = (
+        compute_classical_start(X, 2)
+        if start == "classical"
+        else draw_random_start(delta, len(X), 2, rng)
+    )
     found, stress = descend(Y, order, 1e-4, 30)
     assert np.all(np.diff(stress) < 0)
     d = pdist(found)
@@ -104,15 +114,15 @@ def test_order_alone_finds_points_in_the_plane():
     """Shepard's and Kruskal's discovery: order of distances gives points up to similarity."""
     X = np.random.default_rng(4).standard_normal((60, 2))
     delta = np.exp(pdist(X))  # any increasing function of the distances
-    start = random_start(delta, 60, 2, np.random.default_rng(5))
-    Y, stress = descend(start, order_of(delta, "secondary"), 1e-6, 500)
+    start = draw_random_start(delta, 60, 2, np.random.default_rng(5))
+    Y, stress = descend(start, rank_dissimilarities(delta, "secondary"), 1e-6, 500)
     assert stress[-1] < 0.01
     assert np.corrcoef(pdist(Y), pdist(X))[0, 1] > 0.999
 
 
 def test_map_goes_on_as_a_straight_line():
     delta = np.linspace(1.0, 3.0, 1000)
-    knots = monotone_map(delta, 2 * delta - 1, 10.0)
+    knots = fit_monotone_map(delta, 2 * delta - 1, 10.0)
     assert np.all(np.diff(knots, axis=0) >= 0)
     np.testing.assert_allclose(np.interp([0.0, 2.0, 10.0], *knots.T), [0.0, 3.0, 19.0], atol=1e-9)
 
@@ -215,7 +225,7 @@ def test_a_layout_that_falls_together_is_refused(far: Callable[[np.ndarray], Non
     X = np.random.default_rng(8).standard_normal((80, 6))
     NonmetricMds(dimensions=2, scale="none").fit(as_rows(X))
     far(X)
-    with pytest.raises(BadInput, match="most records fall together"):
+    with pytest.raises(BadInput, match="most records coincide"):
         NonmetricMds(dimensions=2, scale="none").fit(as_rows(X))
     NonmetricMds(dimensions=2, scale="none", iterations=2).fit(as_rows(X))  # stopped before
 
@@ -270,8 +280,8 @@ def test_stress_of_a_thousand_digits(shared_data: Path):
     X, _ = load(shared_data / "optdigits_train.csv")
     fitted = NonmetricMds(dimensions=10, scale="none").fit(as_rows(X[:1000]))
     Y = np.array(fitted["coordinates"])
-    order = order_of(pdist(np.array(fitted["landmarks"])), "secondary")
-    assert np.sqrt(stress_and_gradient(Y, order)[0]) <= 0.038
+    order = rank_dissimilarities(pdist(np.array(fitted["landmarks"])), "secondary")
+    assert np.sqrt(compute_stress_and_gradient(Y, order)[0]) <= 0.038
 
 
 @pytest.mark.slow
@@ -281,11 +291,11 @@ def test_the_least_stress_belongs_to_the_table():
 
     X = load_digits().data[:1000]
     delta = pdist(X)
-    order = order_of(delta, "secondary")
-    _, classical = descend(classical_start(X, 10), order, 1e-4, 300)
+    order = rank_dissimilarities(delta, "secondary")
+    _, classical = descend(compute_classical_start(X, 10), order, 1e-4, 300)
     rng = np.random.default_rng(10)
     for _ in range(2):
-        _, stress = descend(random_start(delta, len(X), 10, rng), order, 1e-6, 1000)
+        _, stress = descend(draw_random_start(delta, len(X), 10, rng), order, 1e-6, 1000)
         assert stress[-1] == pytest.approx(classical[-1], rel=1e-3)
         assert len(stress) > 2 * len(classical)
 

@@ -22,7 +22,7 @@ def ratios(m: Mechanism) -> np.ndarray:
     X = np.array(list(itertools.product((-0.5, 0.5), repeat=len(m.widths))))
     low, high = grid_ranges(m.ranges, m.g).T
     steps = np.clip(np.rint(X @ m.loadings / m.g), low, high)
-    return m.law.ln_gamma(np.abs(steps[:, None] - steps[None]) * (m.g / m.b))
+    return m.distribution.ln_gamma(np.abs(steps[:, None] - steps[None]) * (m.g / m.b))
 
 
 SHAPES: dict[str, dict[str, Any]] = {

@@ -10,7 +10,7 @@ from ppdm_core.attacks.known_pairs import KnownPairs
 from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.sanitizers.random_projection import STEP, RandomProjection, ratio_moments
+from ppdm_core.sanitizers.random_projection import STEP, RandomProjection, compute_ratio_moments
 from tests.support.tables import KEY, fit, release, scaled, schema, table, values, with_values
 
 
@@ -30,10 +30,10 @@ def matrix_of(sanitizer: RandomProjection) -> np.ndarray:
 def drawn_ratios(sanitizer: RandomProjection, d: int, count: int) -> np.ndarray:
     """|R'x|^2 / |x|^2 for one x and many keys."""
     x = np.linspace(-1.0, 2.0, d)
-    noise, factor = Noise(KEY), sanitizer._factor(d)
+    noise, factor = Noise(KEY), sanitizer._compute_factor(d)
     found = np.empty(count)
     for i in range(count):
-        R = sanitizer._directions(schema(d), noise.derive(str(i)), {}) * factor
+        R = sanitizer._draw_directions(schema(d), noise.derive(str(i)), {}) * factor
         found[i] = np.sum((x @ R) ** 2) / np.sum(x**2)
     return found
 
@@ -61,8 +61,8 @@ def test_a_direction_is_uniform():
 def test_moments_against_the_beta_law(d, data):
     k = data.draw(st.integers(1, d))
     one = stats.beta(0.5, (d - 1) / 2)
-    np.testing.assert_allclose(ratio_moments(d, k, 1.0), (k * one.mean(), k * one.var()))
-    mean, variance = ratio_moments(d, k, np.sqrt(d / k))
+    np.testing.assert_allclose(compute_ratio_moments(d, k, 1.0), (k * one.mean(), k * one.var()))
+    mean, variance = compute_ratio_moments(d, k, np.sqrt(d / k))
     assert mean == pytest.approx(1.0)
     assert variance < 2 / k  # a Gaussian matrix without normalisation has 2/k
 

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.release import Released, Response
-from ppdm_core.model.rows import row_numbers
+from ppdm_core.model.rows import make_position_keys
 from ppdm_core.model.schema import Categorical
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.randomized_response import (
-    DRAWS,
+    DRAW_COUNT,
     RandomizedResponse,
-    drawn,
-    law,
-    wrong_share,
+    count_wrong_draws,
+    describe_mechanism,
+    select_responses,
 )
 from tests.support.response_tables import ANSWER, COLOUR, KEY, released, table
 
@@ -43,7 +43,7 @@ def test_bits_are_those_of_the_scheme_cell_by_cell():
     def prefixed(*parts: bytes) -> bytes:
         return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
 
-    keys, codes = row_numbers(5) + np.uint8(7), np.array([0, 2, -1, 1, 0], dtype=np.int32)
+    keys, codes = make_position_keys(5) + np.uint8(7), np.array([0, 2, -1, 1, 0], dtype=np.int32)
     bits = Noise(KEY).response_bits(keys, codes, "law", b"mechanism")
     purpose = prefixed(b"ppdm-noise-1", b"response", b"law")
     subkey = hashlib.blake2b(purpose, key=KEY, digest_size=32).digest()
@@ -54,7 +54,7 @@ def test_bits_are_those_of_the_scheme_cell_by_cell():
 
 
 def test_golden_answers():
-    bits = Noise(KEY).response_bits(row_numbers(2), np.array([0, -1]), "law", b"mechanism")
+    bits = Noise(KEY).response_bits(make_position_keys(2), np.array([0, -1]), "law", b"mechanism")
     assert [row.tobytes().hex() for row in bits] == GOLDEN_BITS
     found = released(table(mixed(12), COLOUR, ANSWER), attribute=3)
     assert found.T.tolist() == [GOLDEN_COLOURS, GOLDEN_ANSWERS]
@@ -65,15 +65,15 @@ def test_answers_are_those_of_the_scheme_cell_by_cell():
     C, by_name = mixed(60)[:, :1], ["blue", "green", "red"]
     found = released(table(C, COLOUR), attribute=3)[:, 0]
     response = Response(COLOUR, 3.0)
-    plain = json.dumps(["colour", by_name, False, str(-(-DRAWS // 5))]).encode()
+    plain = json.dumps(["colour", by_name, False, str(-(-DRAW_COUNT // 5))]).encode()
     fingerprint = hashlib.blake2b(plain, digest_size=32).digest()
     for i, code in enumerate(C[:, 0].tolist()):
         truth = COLOUR.categories[code]
         place = np.array([by_name.index(truth)])
-        bits = Noise(KEY).response_bits(row_numbers(60)[i : i + 1], place, NAME, fingerprint)
+        bits = Noise(KEY).response_bits(make_position_keys(60)[i : i + 1], place, NAME, fingerprint)
         high, low = bits[0].tolist()
         wrong = [name for name in by_name if name != truth]
-        answer = [*wrong, truth][min(((high << 64) + low) // wrong_share(response), 2)]
+        answer = [*wrong, truth][min(((high << 64) + low) // count_wrong_draws(response), 2)]
         assert COLOUR.categories[found[i]] == answer
 
 
@@ -82,22 +82,22 @@ def test_answers_are_those_of_the_scheme_cell_by_cell():
     k=st.integers(2, 300),
     limit=st.integers(0, 299),
     off=st.integers(-2, 2),
-    anywhere=st.integers(0, DRAWS - 1),
+    anywhere=st.integers(0, DRAW_COUNT - 1),
 )
 def test_a_draw_is_whole_number_division(gamma: float, k: int, limit: int, off: int, anywhere: int):
-    share = wrong_share(Response(Categorical("c", ("",) * k), gamma))
-    near = min(max(share * min(limit, k - 1) + off, 0), DRAWS - 1)
-    for U in (near, anywhere, 0, DRAWS - 1):
+    share = count_wrong_draws(Response(Categorical("c", ("",) * k), gamma))
+    near = min(max(share * min(limit, k - 1) + off, 0), DRAW_COUNT - 1)
+    for U in (near, anywhere, 0, DRAW_COUNT - 1):
         bits = np.array([[U >> 64, U & (2**64 - 1)]], dtype=np.uint64)
-        assert drawn(bits, share, k).tolist() == [min(U // share, k - 1)]
+        assert select_responses(bits, share, k).tolist() == [min(U // share, k - 1)]
 
 
 @given(gamma=st.floats(1.001, 1e9), k=st.integers(2, 10_000))
 def test_probabilities_are_rounded_toward_more_noise_and_no_further(gamma: float, k: int):
-    share = wrong_share(Response(Categorical("c", ("",) * k), gamma))
+    share = count_wrong_draws(Response(Categorical("c", ("",) * k), gamma))
 
     def ratio(wrong: int) -> Fraction:
-        return Fraction(DRAWS - (k - 1) * wrong, wrong)
+        return Fraction(DRAW_COUNT - (k - 1) * wrong, wrong)
 
     assert 1 < ratio(share) <= Fraction(gamma) < ratio(share - 1)
     assert share > 2**64  # what the comparison of two words relies on
@@ -178,9 +178,13 @@ def test_the_public_part_says_what_a_recipient_needs():
     rows = table(mixed(30), COLOUR, ANSWER)
     answer: Released = sanitizer.sanitize(rows, Noise(KEY), {})
     assert answer.public.names == ("colour", "answer")
-    assert [(r.column.k, r.gamma, r.kept) for r in answer.public.responses] == [(3, 3.0, 0.6)] * 2
+    assert [(r.column.k, r.gamma, r.keep_probability) for r in answer.public.responses] == [
+        (3, 3.0, 0.6)
+    ] * 2
     assert answer.atom == 0.6
-    assert sanitizer.mechanism(rows.schema, {}) == [law(r) for r in answer.public.responses]
+    assert sanitizer.mechanism(rows.schema, {}) == [
+        describe_mechanism(r) for r in answer.public.responses
+    ]
 
 
 def test_one_category_and_the_empty_cell_are_two_answers():

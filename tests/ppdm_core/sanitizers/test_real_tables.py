@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.simulation import Draw, Truth
 from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
@@ -41,10 +41,12 @@ def audited(sanitizer: Sanitizer, rows: ArrayRows, *names: str) -> dict[str, Sco
     draws = []
     for k in range(2):
         released = release(sanitizer, rows, bytes([k]) * 32, fitted)
-        draws.append(Draw(values(released.rows), released.public))
+        draws.append(ReleaseDraw(values(released.rows), released.public))
     attacker = Attacker(known_records=40, sample_share=0.05, epsilon=0.1)
     policy = Policy(required=names, limits={}, attacker=attacker)
-    auditor = Auditor(Truth(values(X), rows.whole.label, X.schema), tuple(draws), policy, b"s")
+    auditor = Auditor(
+        OriginalTable(values(X), rows.whole.label, X.schema), tuple(draws), policy, b"s"
+    )
     return {score.name: score for name in names for score in auditor.run(name)}
 
 

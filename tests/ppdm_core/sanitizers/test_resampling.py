@@ -45,7 +45,9 @@ def test_the_kernel_is_the_median_of_three_parts_of_the_bits():
 
     def steps(a: int, b: int, c: int) -> float:
         words = (a << 22) | (c >> 20), (b << 22) | ((c & (2**20 - 1)) << 2)
-        return float(resampling.kernel_steps(np.array(words, dtype=np.uint64), np.array(2.0**41)))
+        return float(
+            resampling.draw_kernel_steps(np.array(words, dtype=np.uint64), np.array(2.0**41))
+        )
 
     assert steps(0, 0, top) == np.rint(-(2.0**41) + 0.5)
     assert steps(top, 0, top) == -steps(0, 0, top)
@@ -55,9 +57,11 @@ def test_the_kernel_is_the_median_of_three_parts_of_the_bits():
 
 def test_the_kernel_has_its_exact_law():
     bits = np.random.default_rng(1).integers(0, 2**64, (200_000, 2), dtype=np.uint64)
-    fine = resampling.kernel_steps(bits, np.array(2.0**30)) * 2.0**-30
+    fine = resampling.draw_kernel_steps(bits, np.array(2.0**30)) * 2.0**-30
     assert stats.kstest(fine, lambda e: stats.beta(2, 2).cdf((e + 1) / 2)).pvalue > 1e-6
-    coarse = resampling.kernel_steps(bits, np.array(3.5))  # -3 to 3, and the ends 7/2 -> 4 rarely
+    coarse = resampling.draw_kernel_steps(
+        bits, np.array(3.5)
+    )  # -3 to 3, and the ends 7/2 -> 4 rarely
     edges = np.clip(np.arange(-4, 5) - 0.5, -3.5, 3.5) / 3.5
     cdf = stats.beta(2, 2).cdf((edges + 1) / 2)
     expected = np.diff(cdf)[1:] * len(bits)
@@ -72,8 +76,8 @@ def test_draws_are_independent_and_uniform():
     seen = Counter()
     for i in range(800):
         sources = resampling.Sources(Noise(KEY).derive(str(i)), "kde_resample", b"")
-        until = sources.last_arrivals(plain, counts, wanted)
-        drawn = sources.copied(plain.whole, until)
+        until = sources.find_stop_times(plain, counts, wanted)
+        drawn = sources.copy_drawn(plain.whole, until)
         seen[int(np.sum(drawn.X[:, 0] == rows.whole.X[0, 0]))] += 1
     assert stats.chisquare([seen[k] for k in range(3)], [200, 400, 200]).pvalue > 1e-6
 
@@ -81,7 +85,7 @@ def test_draws_are_independent_and_uniform():
 def test_the_search_widens_until_it_finds_the_last_draw(monkeypatch):
     rows = table(300)
     expected = values(release(KdeResample(), rows).rows)
-    monkeypatch.setattr(resampling, "MIDDLE", 1e-3)
+    monkeypatch.setattr(resampling, "SEARCH_DEVIATIONS", 1e-3)
     assert np.array_equal(values(release(KdeResample(), rows).rows), expected)
 
 
@@ -89,7 +93,7 @@ def test_the_search_widens_until_it_finds_the_last_draw(monkeypatch):
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(any), st.integers(1, 500))
 def test_rows_are_shared_out_by_size(sizes, M):
     counts = np.array(sizes)
-    wanted = resampling.shared_out(M, counts)
+    wanted = resampling.allocate_rows(M, counts)
     assert wanted.sum() == M
     assert np.all(np.abs(wanted - M * counts / counts.sum()) < 1)
     assert not wanted[counts == 0].any()

@@ -52,5 +52,5 @@ def test_the_estimate_spreads_as_it_says():
     ("counts", "gamma", "k"), [([1, 2], 3, 3), ([0, 0], 3, 2), ([5], 3, 1), ([1, 2], 1.0, 2)]
 )
 def test_frequencies_of_nothing_are_bad_input(counts: list[int], gamma: float, k: int):
-    with pytest.raises(BadInput, match="a count for each of k answers"):
+    with pytest.raises(BadInput, match="a count for each of k cells"):
         estimate_frequencies(np.array(counts), gamma, k)

@@ -14,7 +14,11 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.release import Response
 from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.sanitizers.randomized_response import DRAWS, RandomizedResponse, wrong_share
+from ppdm_core.sanitizers.randomized_response import (
+    DRAW_COUNT,
+    RandomizedResponse,
+    count_wrong_draws,
+)
 from tests.support.response_tables import ANSWER, COLOUR, KEY, table
 
 
@@ -24,7 +28,7 @@ def test_gammas_against_brute_force():
     promise = RandomizedResponse(gamma={"attribute": gammas}).guarantee(Schema((), columns), {})
 
     def chances(column: Categorical) -> np.ndarray:  # (true, released)
-        share = wrong_share(Response(column, gammas[column.name])) / DRAWS
+        share = count_wrong_draws(Response(column, gammas[column.name])) / DRAW_COUNT
         return np.full((3, 3), share) + np.eye(3) * (1 - 3 * share)
 
     one, two = map(chances, columns)

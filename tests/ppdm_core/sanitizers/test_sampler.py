@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv, gammaincc
 
-from ppdm_core.numerics.amplification import figures
+from ppdm_core.numerics.amplification import compute_ln_gammas
 from ppdm_core.numerics.distributions import LAPLACE, Logistic, StudentT
 from ppdm_core.numerics.noise import GridNoise, grid_step
 from tests.support.noise_bits import drawn_bits
@@ -36,8 +36,10 @@ WORST = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "distance", "window"), WORST, ids=[str(w[0]) for w in WORST])
-def test_empirical_gamma_of_the_sampler(law, distance, window):
+@pytest.mark.parametrize(
+    ("distribution", "distance", "window"), WORST, ids=[str(w[0]) for w in WORST]
+)
+def test_empirical_gamma_of_the_sampler(distribution, distance, window):
     """The real sampler keeps its claim; a scale 3 % too small is seen to break it."""
     claimed_b, rows = 0.5, 400_000
     R = distance * claimed_b
@@ -45,25 +47,27 @@ def test_empirical_gamma_of_the_sampler(law, distance, window):
     for planted in (1.0, 0.97):
         b = np.full(20, claimed_b * planted)
         g = np.full(20, grid_step(claimed_b))
-        noise = GridNoise(law, b, g, ranges)
+        noise = GridNoise(distribution, b, g, ranges)
         near, far = draws(noise, R, 1, rows), draws(noise, 0.0, 2, rows)
         low, high = R + window[0] * b[0], R + window[1] * b[0]
         bound = lower_bound((low <= near) & (near <= high), (low <= far) & (far <= high))
-        claim = figures(
-            law, np.eye(1), np.array([R]), np.array([claimed_b]), g[:1], ranges[:1], True
+        claim = compute_ln_gammas(
+            distribution, np.eye(1), np.array([R]), np.array([claimed_b]), g[:1], ranges[:1], True
         )[0]
         assert (bound <= claim) == (planted == 1.0), (planted, bound, claim)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", [LAPLACE, Logistic(), StudentT(3.0), StudentT(20.0)], ids=str)
-def test_grid_noise_by_chi_square_with_many_draws(law):
+@pytest.mark.parametrize(
+    "distribution", [LAPLACE, Logistic(), StudentT(3.0), StudentT(20.0)], ids=str
+)
+def test_grid_noise_by_chi_square_with_many_draws(distribution):
     """On the grid that releases use, in 400 bins of grid steps; at 8 million draws."""
     ratio, rows = grid_step(1.0), 400_000
-    noise = GridNoise(law, np.ones(20), np.full(20, ratio), np.zeros((20, 2)))
+    noise = GridNoise(distribution, np.ones(20), np.full(20, ratio), np.zeros((20, 2)))
     G = np.rint(draws(noise, 0.0, 3, rows) / ratio).astype(int)
     edges = np.unique(np.rint(np.geomspace(1, 6 / ratio, 200)))  # |G| in [edge, next edge)
-    above = np.concatenate([law.at_least(edges, ratio), [0.0]])
+    above = np.concatenate([distribution.at_least(edges, ratio), [0.0]])
     halves = -np.diff(above) / 2
     expected = G.size * np.concatenate([halves[::-1], [1 - above[0]], halves])
     place = np.searchsorted(edges, np.abs(G), side="right") * np.sign(G)
