@@ -36,8 +36,8 @@ def measure_mean(units: Ints, values: Floats) -> Measurement:
     """Return the mean of one value for each of these records."""
 
     def recompute(keep: np.ndarray) -> float:
-        kept = keep[units]
-        return float(np.mean(values[kept])) if kept.any() else float("nan")
+        mask = keep[units]
+        return float(np.mean(values[mask])) if mask.any() else float("nan")
 
     return Measurement(float(np.mean(values)), recompute)
 

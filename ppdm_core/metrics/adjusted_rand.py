@@ -34,8 +34,8 @@ class AdjustedRand(ReleaseMetricBase):
         _, after = cluster_rows(self.name, comparison)
 
         def recompute(keep: Bools) -> float:
-            kept = keep[records]
-            return adjusted_rand(before[kept], after[kept]) if kept.sum() > 1 else float("nan")
+            mask = keep[records]
+            return adjusted_rand(before[mask], after[mask]) if mask.sum() > 1 else float("nan")
 
         return Measurement(adjusted_rand(before, after), recompute)
 

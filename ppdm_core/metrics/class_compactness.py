@@ -40,8 +40,8 @@ class ClassCompactness(ReleaseMetricBase):
         label = comparison.row_label[found.query_rows]
 
         def recompute(keep: Bools) -> float:
-            kept = comparison.select_rows(keep)[found.query_rows]
-            return average_classes(label[kept], found.same_class[kept])
+            mask = comparison.select_rows(keep)[found.query_rows]
+            return average_classes(label[mask], found.same_class[mask])
 
         return Measurement(average_classes(label, found.same_class), recompute)
 

@@ -35,8 +35,8 @@ class ClusterFMeasure(ReleaseMetricBase):
         label = comparison.row_label[rows].astype(np.int64)
 
         def recompute(keep: Bools) -> float:
-            kept = comparison.select_rows(keep)[rows]
-            return f_measure(label[kept], cluster[kept]) if kept.any() else float("nan")
+            mask = comparison.select_rows(keep)[rows]
+            return f_measure(label[mask], cluster[mask]) if mask.any() else float("nan")
 
         return Measurement(f_measure(label, cluster), recompute)
 

@@ -38,12 +38,12 @@ class ColumnDistance(ReleaseMetricBase):
 
         def compute_distances(keep: Bools) -> Floats:
             """Return the distance of each column; a subset of sorted values is sorted already."""
-            kept = keep[records], comparison.select_rows(keep)[rows]
+            masks = keep[records], comparison.select_rows(keep)[rows]
             found = np.empty(len(columns))
             for j in range(len(columns)):
                 x, y = (
-                    table[order[:, j][stays[order[:, j]]], j]
-                    for table, order, stays in zip((before, after), orders, kept, strict=True)
+                    table[order[:, j][mask[order[:, j]]], j]
+                    for table, order, mask in zip((before, after), orders, masks, strict=True)
                 )
                 found[j] = wasserstein(x, y) / ranges[j]
             return found

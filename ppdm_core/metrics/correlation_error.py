@@ -34,10 +34,10 @@ class CorrelationError(ReleaseMetricBase):
         before, after = comparison.X[records][:, columns], comparison.Y[rows][:, columns]
 
         def compute_changes(keep: Bools) -> Floats:
-            kept = keep[records], comparison.select_rows(keep)[rows]
-            if min(stays.sum() for stays in kept) < 2:
+            masks = keep[records], comparison.select_rows(keep)[rows]
+            if min(mask.sum() for mask in masks) < 2:
                 return np.full(1, np.nan)
-            return np.abs(correlations(before[kept[0]]) - correlations(after[kept[1]]))
+            return np.abs(correlations(before[masks[0]]) - correlations(after[masks[1]]))
 
         found = compute_changes(np.ones(len(comparison.X), dtype=np.bool_))
         worst = {"worst_pair": float(found.max())}

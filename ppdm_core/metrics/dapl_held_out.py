@@ -50,12 +50,12 @@ def estimate_held_out(
     if len(X) < _MIN_CLASS_RECORDS:
         return 0.0  # too few to prove any distance
     order = rng.permutation(len(X))
-    made, asked = np.array_split(order, 2)
-    density = Density(X[made], rule, widths)
+    fit_half, test_half = np.array_split(order, 2)
+    density = Density(X[fit_half], rule, widths)
     if not density.exists:
         return 1.0
-    true, drawn = density.log(X[asked]), density.log(density.draw(len(asked), rng))
-    half = len(asked) // 2
+    true, drawn = density.log(X[test_half]), density.log(density.draw(len(test_half), rng))
+    half = len(test_half) // 2
     level = find_best_level(drawn[:half], true[:half])
     return float(np.mean(drawn[half:] > level) - np.mean(true[half:] > level))
 

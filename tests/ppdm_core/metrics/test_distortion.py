@@ -1,4 +1,4 @@
-"""What recipients are told of distances: mean and variance of d'^2 - d^2 over a random pair."""
+"""Published moments of the distance distortion: mean and variance of d'^2 - d^2."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_additive_noise_moments_without_column_variances(law: str):
 
 
 def test_published_moments_rounded_to_two_digits():
-    """Else releases with several scales would tell the variances digit by digit."""
+    """Otherwise releases with several scales would disclose more digits of the variances."""
     rows = table(300)
     for b in (0.1, 0.137, 0.3):
         sanitizer = PcaLaplace(components=2, b=b)

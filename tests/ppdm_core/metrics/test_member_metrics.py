@@ -35,7 +35,7 @@ def test_true_positive_rate_by_hand():
     others = [float(i) for i in range(10)]
     # 9..5 are taken, and members above 4; the threshold lies between 5 and 4
     assert TruePositiveRate().measure(*make_scores([20.0, 4.5, 3.0, -1.0], others)) == 0.5
-    # All are equal: a threshold by chance takes half of everybody.
+    # All are equal: a threshold by chance takes half of all.
     assert TruePositiveRate().measure(*make_scores([1.0] * 4, [1.0] * 10)) == pytest.approx(0.5)
     # Two of the others are above, three of the four in the tie may be taken.
     tied = make_scores([5.0, 5.0, 0.0], [9.0, 9.0, 5.0, 5.0, 5.0, 5.0] + [-1.0] * 4)
@@ -87,12 +87,12 @@ def test_member_metrics_bad_scores_raise_defect(metric):
     for bad in ([1.0, np.nan, 2.0, 3.0], [1.0, np.inf, 2.0, 3.0], [1.0, 2.0, 3.0]):
         with pytest.raises(Defect):
             metric.measure(np.array(bad), is_member)
-    for everybody in (np.ones(4, dtype=bool), np.zeros(4, dtype=bool)):
+    for same_group in (np.ones(4, dtype=bool), np.zeros(4, dtype=bool)):
         with pytest.raises(Defect, match="members and non-members"):
-            metric.measure(np.arange(4.0), everybody)
+            metric.measure(np.arange(4.0), same_group)
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_member_metrics_sentence_contains_values(metric):
-    text = metric.sentence(SentenceValues(value=0.25, baseline=0.01, story="Somebody asks."))
-    assert text.startswith("Somebody asks.") and "25.0 %" in text and "1.0 %" in text
+    text = metric.sentence(SentenceValues(value=0.25, baseline=0.01, story="An attacker asks."))
+    assert text.startswith("An attacker asks.") and "25.0 %" in text and "1.0 %" in text

@@ -114,7 +114,7 @@ def test_measure_not_finite_or_misaligned_raises_defect(metric, bad):
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 def test_sentence_contains_value(metric):
     text = metric.sentence(
-        SentenceValues(value=0.4312, baseline=0.25, story="Somebody.", epsilon=0.1, original=0.9)
+        SentenceValues(value=0.4312, baseline=0.25, story="An attacker.", epsilon=0.1, original=0.9)
     )
     assert "43.1 %" in text
     assert text == text.strip()

@@ -82,7 +82,7 @@ def test_density_equals_mean_of_kernels():
 
 
 def test_estimate_plug_in_equals_integral():
-    """Of |f - g| / 2, where g is the very density that was drawn."""
+    """The integral of |f - g| / 2, where g is the density that was drawn."""
     X = rng(6).normal(0.5, 0.1, (40, 1))
     found = estimate_plug_in(X, BandwidthRule(False, 0.0), np.ones(1), rng(7))
     sample = X.mean() + rng(7).standard_normal((40, 1)) * X.std(ddof=1)
@@ -103,10 +103,10 @@ def test_find_best_level_separates_draws_from_records():
 def test_dapl_more_records_smaller_error(metric):
     found = []
     for n in (40, 1600):
-        who = people(n, rng(8), d=2)
-        Y, _, source = drawn(who, n, rng(9), corrected=True)
+        table = people(n, rng(8), d=2)
+        Y, _, source = drawn(table, n, rng(9), corrected=True)
         known = public("corrected", d=2)
-        found.append(density_error(metric, who.X, who.label, Y, known, source))
+        found.append(density_error(metric, table.X, table.label, Y, known, source))
     assert 0.0 <= found[1] < found[0] + 0.1 and found[1] < 0.35
 
 
@@ -121,10 +121,10 @@ def test_dapl_held_out_normal_records_below_plug_in():
 
 @pytest.mark.parametrize("metric", BOTH)
 def test_dapl_narrow_kernel_large_error(metric):
-    """Eight columns and a narrow kernel: hardly any other record is near."""
-    who = people(150, rng(13))
-    Y, _, source = drawn(who, 150, rng(14))
-    assert density_error(metric, who.X, who.label, Y, public(), source) > 0.8
+    """Eight columns and a narrow kernel: almost no other record is near."""
+    table = people(150, rng(13))
+    Y, _, source = drawn(table, 150, rng(14))
+    assert density_error(metric, table.X, table.label, Y, public(), source) > 0.8
 
 
 @pytest.mark.parametrize("metric", BOTH)

@@ -1,4 +1,4 @@
-"""What classifiers get out of a release: whom they are asked about, and how that is told."""
+"""Accuracy metrics: test records, placement, deterioration and the best classifier."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def test_accuracy_public_map_classifies_clean_projections():
 
 @pytest.mark.parametrize("name", ["knn_accuracy", "naive_bayes_accuracy"])
 def test_accuracy_secret_map_uses_steward_map(name):
-    """A rotation: with the map, every record is asked about where its own row is."""
+    """A rotation: with the map, every test record is at the position of its own row."""
     X = rng(10).normal(0.0, 1.0, (120, 3)) * [3.0, 1.0, 0.3]
     label = (X[:, 1] + rng(11).normal(0.0, 0.3, 120) > 0).astype(np.int32)
     M = random_orthogonal(3, rng(12))
     secret = PublicParameters("rotation", "rotated", ("a", "b", "c"), preserves_distances=True)
     known = replace(secret, centre=np.zeros(3), loadings=M)
-    asked = [
+    predictions = [
         METRICS[name].cross_validate(
             ReleaseComparison(X, label, X @ M, secret, steward_map=steward_map)
         )
@@ -95,9 +95,9 @@ def test_accuracy_secret_map_uses_steward_map(name):
     ]
     original = METRICS["knn_accuracy"].cross_validate(ReleaseComparison(X, label, X, COPY)).correct
     if name == "knn_accuracy":  # which sees nothing but distances
-        assert np.array_equal(asked[0].correct, original)
-    assert asked[0].correct.mean() > 0.75
-    assert asked[1].correct.mean() < 0.5  # shown by a wrong map
+        assert np.array_equal(predictions[0].correct, original)
+    assert predictions[0].correct.mean() > 0.75
+    assert predictions[1].correct.mean() < 0.5  # mapped by a wrong map
 
 
 def test_place_records_no_map_uses_distances():
@@ -107,21 +107,22 @@ def test_place_records_no_map_uses_distances():
     Y = 2.5 * X @ M
     embedded = PublicParameters("layout", "embedded", ("a", "b", "c"))
     comparison = ReleaseComparison(X, np.zeros(150, dtype=np.int32), Y, embedded)
-    asked, others = np.arange(30), np.arange(30, 150)
-    found = place_records(comparison, asked, others)
+    test_records, others = np.arange(30), np.arange(30, 150)
+    found = place_records(comparison, test_records, others)
     assert np.linalg.norm(found - Y[:30], axis=1).max() < 0.15  # of distances around 6
 
 
 def test_place_records_own_row_not_used():
-    """Whatever stands in the rows of the asked records has no say in where they go."""
+    """The rows of the test records do not affect their positions."""
     X = rng(15).normal(0.0, 1.0, (60, 2))
     embedded = PublicParameters("layout", "embedded", ("a", "b"))
     label = np.zeros(60, dtype=np.int32)
-    asked, others = np.arange(12), np.arange(12, 60)
+    test_records, others = np.arange(12), np.arange(12, 60)
     absurd = X.copy()
-    absurd[asked] = 1e6
+    absurd[test_records] = 1e6
     one, two = (
-        place_records(ReleaseComparison(X, label, Y, embedded), asked, others) for Y in (X, absurd)
+        place_records(ReleaseComparison(X, label, Y, embedded), test_records, others)
+        for Y in (X, absurd)
     )
     assert np.array_equal(one, two)
 
@@ -153,9 +154,9 @@ def test_accuracy_all_classifiers_same_test_records(name):
     label = (X[:, 0] > 0).astype(np.int32)
     comparison = ReleaseComparison(X, label, X + 0.1, replace(COPY, facts=MOMENTS))
     metric = METRICS[name]
-    asked = metric.cross_validate(comparison).records
-    assert np.array_equal(asked, split_folds(comparison)[1])
-    assert np.array_equal(asked, metric.cross_validate(comparison.original).records)
+    test_records = metric.cross_validate(comparison).records
+    assert np.array_equal(test_records, split_folds(comparison)[1])
+    assert np.array_equal(test_records, metric.cross_validate(comparison.original).records)
     assert metric.measure(comparison).value > 0.8 > metric.baseline(comparison)
 
 
@@ -182,13 +183,13 @@ def test_radius_knn_accuracy_needs_moments_and_reports_balls():
     metric = METRICS["radius_knn_accuracy"]
     with pytest.raises(NotApplicable, match="moments"):
         metric.measure(ReleaseComparison(X, label, X, COPY))
-    # Squared radius 0.02 + 2 * 0.02 = 0.06: the group, and nobody of the other.
+    # Squared radius 0.02 + 2 * 0.02 = 0.06: the group, and none of the other.
     found = metric.measure(ReleaseComparison(X, label, X, replace(COPY, facts=MOMENTS)))
     assert found.value == 1.0
     assert found.notes["commonest_label"] == pytest.approx(40 / 60)
     assert 10 < found.notes["rows_in_the_ball"] < 32  # 32 and 16 others of a group are left
-    everybody = {"distance_distortion_mean": 100.0, "distance_distortion_variance": 0.0}
-    wide = metric.measure(ReleaseComparison(X, label, X, replace(COPY, facts=everybody)))
+    large_radius = {"distance_distortion_mean": 100.0, "distance_distortion_variance": 0.0}
+    wide = metric.measure(ReleaseComparison(X, label, X, replace(COPY, facts=large_radius)))
     assert wide.notes["rows_in_the_ball"] == pytest.approx(48.0)  # four fifths
 
 
@@ -206,7 +207,7 @@ def test_deterioration_interval_uses_paired_records():
 
 
 def test_paired_interval_repeated_samples_covers_at_level():
-    """Paired answers with a known difference of 0.06, 2,000 times."""
+    """Paired predictions with a known difference of 0.06, 2,000 times."""
     random = rng(19)
     lost, won = 0.10, 0.04
     draws = random.choice([1.0, -1.0, 0.0], p=[lost, won, 1 - lost - won], size=(2_000, 150))

@@ -55,7 +55,7 @@ def test_distance_loss_by_hand():
 def test_stress_by_hand():
     # Sums: before^2 171, after^2 75, product 105; what is left is 171 - 105^2 / 75 = 24.
     assert value("stress", LINE, MOVED) == pytest.approx(math.sqrt(24 / 171))
-    # Everybody equally far: the product is the sum 27 of the distances, 171 - 27^2 / 6 = 49.5.
+    # All distances equal: the product is the sum 27 of the distances, 171 - 27^2 / 6 = 49.5.
     comparison = ReleaseComparison(LINE, codes(0, 0, 0, 0), MOVED, COPY)
     assert METRICS["stress"].baseline(comparison) == pytest.approx(math.sqrt(49.5 / 171))
     assert value("stress", LINE, 7.0 * LINE) == 0.0
@@ -112,14 +112,14 @@ def test_neighbourhood_preservation_by_hand(monkeypatch):
 
 def compute_naive_preservation(X: np.ndarray, Y: np.ndarray, k: int) -> float:
     """Equation 10 with sets, where nothing ties."""
-    kept = []
+    shares = []
     for i in range(len(X)):
         near = []
         for Z in (X, Y):
             distance = [(math.dist(Z[i], Z[j]), j) for j in range(len(Z)) if j != i]
             near.append({j for _, j in sorted(distance)[:k]})
-        kept.append(Fraction(len(near[0] & near[1]), k))
-    return float(sum(kept) / len(kept))
+        shares.append(Fraction(len(near[0] & near[1]), k))
+    return float(sum(shares) / len(shares))
 
 
 def compute_naive_compactness(Y: np.ndarray, label: np.ndarray, k: int) -> float:
@@ -154,19 +154,19 @@ def test_neighbourhood_metrics_equal_naive_formulas(tile, monkeypatch):
 def test_class_compactness_small_class_equal_weight_below_one():
     X = np.vstack([rng(7).normal(0.0, 0.1, (30, 2)), rng(8).normal(9.0, 0.1, (6, 2))])
     label = codes(*[0] * 30, *[1] * 6)
-    # Six of a class have five of it beside them, and five others among their ten nearest.
+    # Six of a class have five of it and five others among their ten nearest.
     assert value("class_compactness", X, X, label) == pytest.approx((1.0 + 0.5) / 2)
     chance = METRICS["class_compactness"].baseline(ReleaseComparison(X, label, X, COPY))
     assert chance == pytest.approx((29 / 35 + 5 / 35) / 2)
 
 
 def test_neighbourhood_preservation_ties_in_original_no_loss():
-    """Whole numbers with duplicates: a copy keeps all, also with its ties broken by a hair."""
+    """Integers with duplicates: a copy preserves all, also if tiny noise breaks its ties."""
     X = rng(9).integers(0, 3, (80, 2)).astype(np.float64)
     assert value("neighbourhood_preservation", X, X) == 1.0
-    hair = X + rng(10).normal(0.0, 1e-4, X.shape)
-    assert value("neighbourhood_preservation", X, hair) == 1.0
-    assert compute_naive_preservation(X, hair, 10) < 0.9  # which goes by places in the table
+    tiny = X + rng(10).normal(0.0, 1e-4, X.shape)
+    assert value("neighbourhood_preservation", X, tiny) == 1.0
+    assert compute_naive_preservation(X, tiny, 10) < 0.9  # which goes by places in the table
 
 
 def test_neighbourhood_metrics_all_rows_equal_baseline():
@@ -179,7 +179,7 @@ def test_neighbourhood_metrics_all_rows_equal_baseline():
 
 
 def test_count_preserved_ties_in_release_share_places():
-    # Asked: 0, two neighbours; before 1 and 2. After, 1 is nearest and 2, 3, 4 tie for one place.
+    # Row 0, two neighbours; before 1 and 2. After, 1 is nearest and 2, 3, 4 tie for one place.
     X = np.array([[0.0], [1.0], [2.0], [50.0], [60.0]])
     Y = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 1.0], [0.0, -1.0], [-1.0, 0.0]])
     (before,), (after,) = (list(find_nearest(Z[:1], Z, 2, np.array([0]))) for Z in (X, Y))
@@ -246,7 +246,7 @@ def test_column_distance_by_hand():
     assert found.value == pytest.approx((0.25 + 0.0) / 2)
     assert found.notes == pytest.approx({"worst_column": 0.25})
     assert value("column_distance", X, X[::-1]) == 0.0  # the same spread
-    # Everybody at the mean 1.75: 1.75, 0.75, 0.25 and 2.25 away, mean 1.25 of a range of 4.
+    # All values at the mean 1.75: 1.75, 0.75, 0.25 and 2.25 away, mean 1.25 of a range of 4.
     base = METRICS["column_distance"].baseline(ReleaseComparison(X, codes(0, 0, 0, 0), X, COPY))
     assert base == pytest.approx(1.25 / 4)
 
@@ -286,7 +286,7 @@ def test_correlation_error_by_hand():
 COLUMN = Categorical("c", ("a", "b"), missing=True)
 
 
-def make_answers(C: np.ndarray, answers: np.ndarray, gamma: float = 2.0) -> ReleaseComparison:
+def make_comparison(C: np.ndarray, answers: np.ndarray, gamma: float = 2.0) -> ReleaseComparison:
     public = PublicParameters("answers", "original", (), responses=(Response(COLUMN, gamma),))
     X = np.zeros((len(C), 0))
     label = np.zeros(len(C), dtype=np.int32)
@@ -297,10 +297,10 @@ def test_frequency_error_by_hand():
     # True: 6 a, 1 b, 1 missing. Released: 4, 2, 2. With gamma 2 and 3 cells, p = 1/2, q = 1/4:
     # the estimate is (1/2 - 1/4) / (1/4) = 1 for a, and 0 for the others.
     C, answers = codes(*[0] * 6, 1, -1), codes(*[0] * 4, 1, 1, -1, -1)
-    found = METRICS["frequency_error"].measure(make_answers(C, answers))
+    found = METRICS["frequency_error"].measure(make_comparison(C, answers))
     assert found.value == pytest.approx((1 / 4 + 1 / 8 + 1 / 8) / 2)
     assert found.notes["as_released"] == pytest.approx((1 / 4 + 1 / 8 + 1 / 8) / 2)
-    base = METRICS["frequency_error"].baseline(make_answers(C, answers))
+    base = METRICS["frequency_error"].baseline(make_comparison(C, answers))
     assert base == pytest.approx((3 / 4 - 1 / 3) / 2 + 2 * (1 / 3 - 1 / 8) / 2)
 
 
@@ -309,7 +309,7 @@ def test_frequency_error_unbiased_estimate_below_raw_counts():
     C = random.choice([0, 1, -1], p=[0.8, 0.15, 0.05], size=20_000).astype(np.int32)
     is_true_cell = random.random(20_000) < 0.5  # gamma 2 of 3 cells
     other = (C + 1 + random.integers(1, 3, 20_000)) % 3 - 1
-    found = METRICS["frequency_error"].measure(make_answers(C, np.where(is_true_cell, C, other)))
+    found = METRICS["frequency_error"].measure(make_comparison(C, np.where(is_true_cell, C, other)))
     assert found.value < 0.05 < 0.2 < found.notes["as_released"]
 
 
