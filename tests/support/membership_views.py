@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ppdm_core.model.attacker import RecordSet
+from ppdm_core.model.attacker import AttackerView, RecordSet
+from ppdm_core.numerics.linear_map import has_map, invert
 from tests.contract import scene_kernel_support, scene_membership, scene_source_record
 from tests.contract.scene_source_record import people, picked
 
@@ -45,3 +47,17 @@ def with_targets(scene: dict[str, Any], rng: np.random.Generator) -> dict[str, A
         "is_member": np.isin(order, scene["members"]),
         "reference": people(150, rng),
     }
+
+
+def make_target_view(scene: dict[str, Any]) -> AttackerView:
+    """Return the view of an attacker who holds the targets of the scene."""
+    names = ("Y", "label", "public", "schema", "targets")
+    return AttackerView(epsilon=0.1, **{name: scene[name] for name in names})
+
+
+def make_member_view(scene: dict[str, Any]) -> AttackerView:
+    """Return the same with the reference, and with the inverse of a public map."""
+    view = replace(make_target_view(scene), reference=scene["reference"])
+    if not has_map(view.public):
+        return view
+    return replace(view, reconstructions={"inverse": invert(view.public, view.Y)})

@@ -8,27 +8,18 @@ import pytest
 from ppdm_core.attacks import _neighbour_search as _search
 from ppdm_core.attacks import attribute_inference
 from ppdm_core.attacks.attribute_inference import AttributeInference, vote_on_values
-from ppdm_core.model.attacker import AttackerView, RecordSet
+from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters, Response
-from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.model.schema import Categorical, Schema
+from tests.support.views import COPY, make_noise_public, make_records, make_view
 
-COPY = PublicParameters("copy", "original", ())
 WAYS = ("nearest", "neighbours", "regression", "copy")
 
 
-def make_view(Y, X, *, labels=None, people=None, public=COPY, **more) -> AttackerView:
-    labels = np.zeros(len(Y), dtype=np.int32) if labels is None else labels
-    people = np.zeros(len(X), dtype=np.int32) if people is None else people
-    return AttackerView(
-        Y=Y,
-        label=labels,
-        public=public,
-        schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(X.shape[1]))),
-        epsilon=0.1,
-        targets=RecordSet(X, np.zeros((len(X), 0), dtype=np.int32), people),
-        **more,
-    )
+def make_inference_view(Y, X, *, labels=None, people=None, **fields) -> AttackerView:
+    targets = make_records(X, label=people)
+    return make_view(Y, d=X.shape[1], label=labels, targets=targets, **fields)
 
 
 def guesses(view: AttackerView) -> dict[str, np.ndarray]:
@@ -39,14 +30,10 @@ def right(guess: np.ndarray, X: np.ndarray) -> float:
     return float(np.mean(np.abs(guess - X) <= 0.1))
 
 
-def noisy(law: str, b: float, d: int) -> PublicParameters:
-    return PublicParameters("noise", "original", (), np.full(d, 0.5), np.eye(d), law, np.full(d, b))
-
-
 def test_hand_worked_rows():
     # Without its last value (0.2, 0.2, ?) is nearest to row 0; without its first to row 1.
     Y = np.array([[0.2, 0.2, 0.9], [0.7, 0.2, 0.5], [0.0, 0.9, 0.1]])
-    got = guesses(make_view(Y, np.array([[0.2, 0.2, 0.5]])))
+    got = guesses(make_inference_view(Y, np.array([[0.2, 0.2, 0.5]])))
     assert set(got) == {f"{way}:released" for way in WAYS}
     np.testing.assert_allclose(got["nearest:released"], [[0.7, 0.2, 0.9]])
 
@@ -63,9 +50,12 @@ def test_the_value_that_most_weight_agrees_on():
 def test_members_of_a_weak_release_are_inferred_and_others_are_not(seed, b):
     rng = np.random.default_rng(seed)
     X, others = rng.uniform(0, 1, (150, 5)), rng.uniform(0, 1, (150, 5))
-    public = noisy("laplace", b, 5) if b else COPY
+    public = make_noise_public(b, 5, "laplace") if b else COPY
     Y = X + (rng.laplace(0, b, X.shape) if b else 0.0)
-    inside, outside = guesses(make_view(Y, X, public=public)), guesses(make_view(Y, others))
+    inside, outside = (
+        guesses(make_inference_view(Y, X, public=public)),
+        guesses(make_inference_view(Y, others)),
+    )
     assert right(inside["nearest:released"], X) > 0.9
     assert right(inside["copy:released"], X) > 0.7
     assert right(outside["nearest:released"], others) < 0.3
@@ -78,9 +68,11 @@ def test_noise_that_drowns_everything_tells_no_more_about_members():
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X, others = rng.uniform(0, 1, (300, 4)), rng.uniform(0, 1, (300, 4))
-        public = noisy("laplace", 5.0, 4)
+        public = make_noise_public(5.0, 4, "laplace")
         Y = X + rng.laplace(0, 5.0, X.shape)
-        inside, outside = (guesses(make_view(Y, who, public=public)) for who in (X, others))
+        inside, outside = (
+            guesses(make_inference_view(Y, who, public=public)) for who in (X, others)
+        )
         for name, guess in inside.items():
             gains.setdefault(name, []).append(right(guess, X) - right(outside[name], others))
     for name, gain in gains.items():
@@ -97,7 +89,7 @@ def test_mixed_components_and_the_other_values_give_the_last_one():
     )
     Z = (X - 0.5) @ L + rng.normal(0, 0.005, (200, 3))
     tables = {"inverse": 0.5 + Z @ L.T}
-    got = guesses(make_view(Z, X, public=public, reconstructions=tables))
+    got = guesses(make_inference_view(Z, X, public=public, reconstructions=tables))
     assert right(got["nearest:filtered"], X) > 0.9
     assert right(got["nearest:inverse"], X) < 0.6
 
@@ -105,12 +97,12 @@ def test_mixed_components_and_the_other_values_give_the_last_one():
 def test_a_value_is_not_inferred_from_itself():
     rng = np.random.default_rng(5)
     X = rng.uniform(0, 1, (60, 4))
-    public = noisy("laplace", 0.1, 4)
+    public = make_noise_public(0.1, 4, "laplace")
     Y = X + rng.laplace(0, 0.1, X.shape)
-    first = guesses(make_view(Y, X, public=public))
+    first = guesses(make_inference_view(Y, X, public=public))
     garbled = X.copy()
     garbled[:, 2] = rng.uniform(0, 1, 60)
-    second = guesses(make_view(Y, garbled, public=public))
+    second = guesses(make_inference_view(Y, garbled, public=public))
     for name, guess in first.items():
         np.testing.assert_array_equal(guess[:, 2], second[name][:, 2], err_msg=name)
         assert not np.array_equal(guess[:, 0], second[name][:, 0]), name
@@ -124,7 +116,7 @@ def test_regression_is_that_of_least_squares():
     A = np.column_stack([np.ones(400), Y[:, :2]])
     slope = np.linalg.lstsq(A, Y[:, 2], rcond=None)[0]
     expected = np.column_stack([np.ones(20), X[:, :2]]) @ slope
-    got = guesses(make_view(Y, X))["regression:released"][:, 2]
+    got = guesses(make_inference_view(Y, X))["regression:released"][:, 2]
     np.testing.assert_allclose(got, expected, atol=2e-3)  # a slight ridge
 
 
@@ -132,7 +124,7 @@ def test_only_rows_with_the_label_count_unless_there_are_none():
     Y = np.array([[0.5, 0.1], [0.5, 0.9], [0.5, 0.3]])
     X = np.array([[0.5, 0.5], [0.5, 0.5], [0.1, 0.31]])
     labels = np.array([0, 1, 1], dtype=np.int32)
-    view = make_view(Y, X, labels=labels, people=np.array([0, 1, 7], dtype=np.int32))
+    view = make_inference_view(Y, X, labels=labels, people=np.array([0, 1, 7], dtype=np.int32))
     got = guesses(view)["nearest:released"]
     assert got[0, 1] == 0.1
     assert got[1, 1] in (0.3, 0.9)
@@ -147,14 +139,12 @@ def categories(n: int, gamma: float, seed: int) -> AttackerView:
     said = np.where(
         rng.random(C.shape) < responses[0].keep_probability, C, rng.integers(0, 5, C.shape)
     )
-    return AttackerView(
-        Y=np.zeros((n, 0)),
-        label=np.zeros(n, dtype=np.int32),
+    return make_view(
+        np.zeros((n, 0)),
         public=PublicParameters("randomized_response", "original", (), responses=responses),
         schema=Schema((), columns),
-        epsilon=0.1,
         C=said.astype(np.int32),
-        targets=RecordSet(np.zeros((n, 0)), C, np.zeros(n, dtype=np.int32)),
+        targets=make_records(np.zeros((n, 0)), C),
     )
 
 
@@ -170,7 +160,7 @@ def test_categories_are_inferred_from_the_other_categories():
 def test_a_large_table_is_searched_without_the_column_too(monkeypatch):
     rng = np.random.default_rng(7)
     X = rng.uniform(0, 1, (300, 8))
-    view = make_view(X + 1e-4, X[:40])
+    view = make_inference_view(X + 1e-4, X[:40])
     exact = guesses(view)["nearest:released"]
     monkeypatch.setattr(attribute_inference, "_MAX_EXACT_ROWS", 50)
     monkeypatch.setattr(_search, "_MAX_EXACT_ROWS", 50)
@@ -178,30 +168,30 @@ def test_a_large_table_is_searched_without_the_column_too(monkeypatch):
     np.testing.assert_allclose(found, exact)
     garbled = X[:40].copy()
     garbled[:, 3] = 0.5
-    again = guesses(make_view(X + 1e-4, garbled))["nearest:released"]
+    again = guesses(make_inference_view(X + 1e-4, garbled))["nearest:released"]
     np.testing.assert_array_equal(found[:, 3], again[:, 3])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_tiny_tables_constant_and_single_columns(n):
     Y = np.full((n, 2), 0.5)
-    for guess in guesses(make_view(Y, np.array([[0.1, 0.2]]))).values():
+    for guess in guesses(make_inference_view(Y, np.array([[0.1, 0.2]]))).values():
         np.testing.assert_allclose(guess, 0.5)
-    for guess in guesses(make_view(Y[:, :1], np.array([[0.1]]))).values():
+    for guess in guesses(make_inference_view(Y[:, :1], np.array([[0.1]]))).values():
         np.testing.assert_allclose(guess, 0.5)
 
 
 def test_the_order_of_rows_and_people_does_not_matter():
     rng = np.random.default_rng(8)
     X, Y = rng.uniform(0, 1, (30, 3)), rng.uniform(0, 1, (50, 3))
-    one = guesses(make_view(Y, X))
-    two = guesses(make_view(Y[rng.permutation(50)], X[::-1]))
+    one = guesses(make_inference_view(Y, X))
+    two = guesses(make_inference_view(Y[rng.permutation(50)], X[::-1]))
     for name, guess in one.items():
         np.testing.assert_allclose(guess, two[name][::-1], atol=1e-9)
 
 
 def test_without_targets_or_a_common_space_it_does_not_apply():
-    view = make_view(np.ones((3, 2)), np.ones((3, 2)))
+    view = make_inference_view(np.ones((3, 2)), np.ones((3, 2)))
     with pytest.raises(NotApplicable, match="attribute_inference needs full records"):
         guesses(replace(view, targets=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):

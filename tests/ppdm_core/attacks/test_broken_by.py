@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from ppdm.cli.methods import sections
+from ppdm.cli.methods import split_docstring
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.model.score import Score
 from ppdm_core.sanitizers import SANITIZERS
-from studies.risk import Release, audited
-from studies.risk_table import WEAK, is_broken, key_of, tables_for
+from studies.attack_table import WEAK, is_broken, key_of, tables_for
+from studies.public_table_audit import Release, audited
 
 
 def named(method: str) -> list[str]:
-    return re.findall(r"``(\w+)``", sections(SANITIZERS[method])["Broken by"])
+    return re.findall(r"``(\w+)``", split_docstring(SANITIZERS[method])["Broken by"])
 
 
 def breaks(attack: str, scores: dict[str, Score]) -> bool:

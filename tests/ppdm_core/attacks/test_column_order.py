@@ -17,6 +17,7 @@ from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
+from tests.support.views import make_public, make_view
 
 DCT = {"transform": "orthonormal DCT-II"}
 
@@ -28,16 +29,9 @@ def people(rng: np.random.Generator, n: int, d: int = 6) -> np.ndarray:
     return np.linspace(1.0, 0.3, d) * (0.6 * own + 0.4 * common)
 
 
-def make_view(X, Y, facts=DCT, **held) -> AttackerView:
-    columns = tuple(f"coefficient_{j}" for j in range(Y.shape[1]))
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
-        public=PublicParameters("dct_fuzzy", "rotated", columns, facts=facts),
-        schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(X.shape[1]))),
-        epsilon=0.1,
-        **held,
-    )
+def make_shuffled_view(X, Y, facts=DCT, **held) -> AttackerView:
+    public = make_public(Y, "dct_fuzzy", facts=facts)
+    return make_view(Y, d=X.shape[1], public=public, **held)
 
 
 def cosines(X: np.ndarray) -> np.ndarray:
@@ -56,7 +50,9 @@ def attack(view: AttackerView, seed: int = 0):
 def test_one_record_by_hand():
     # (3, 1) has the cosines 4 / sqrt(2) and 2 / sqrt(2); the release shows them the other way.
     Y = np.array([[2.0, 4.0], [0.0, 2.0]]) / np.sqrt(2)
-    view = make_view(np.zeros((2, 2)), Y, known=KnownRows(np.array([[3.0, 1.0]]), np.array([0])))
+    view = make_shuffled_view(
+        np.zeros((2, 2)), Y, known=KnownRows(np.array([[3.0, 1.0]]), np.array([0]))
+    )
     view = replace(view, schema=Schema((Numeric("a", 0.0, 9.0), Numeric("b", 0.0, 9.0))))
     np.testing.assert_allclose(attack(view).candidates["value"], [[3.0, 1.0], [1.0, 1.0]])
 
@@ -72,7 +68,7 @@ def test_secret_order_of_all_cosines_is_found(held, seed):
         "records": {"records": X[:4]},
         "sample": {"sample": people(rng, 200)},
     }[held]
-    candidates = attack(make_view(X, Y, **what)).candidates
+    candidates = attack(make_shuffled_view(X, Y, **what)).candidates
     name = "transport" if held == "sample" else "value"
     np.testing.assert_allclose(candidates[name], X, atol=1e-9)
 
@@ -82,7 +78,9 @@ def test_pruned_cosines_are_zero_or_expected():
     X = people(rng, 150)
     kept = np.array([3, 0, 1])
     sample = people(rng, 60)
-    view = make_view(X, cosines(X)[:, kept], known=KnownRows(X[:1], np.array([0])), sample=sample)
+    view = make_shuffled_view(
+        X, cosines(X)[:, kept], known=KnownRows(X[:1], np.array([0])), sample=sample
+    )
     candidates = attack(view).candidates
     assert set(candidates) == {"value", "value_filled", "transport", "transport_filled"}
     C = np.zeros((150, 6))
@@ -95,11 +93,13 @@ def test_pruned_cosines_are_zero_or_expected():
 def test_any_secret_order_of_original_columns_and_a_public_order_and_centre():
     rng = np.random.default_rng(4)
     X = people(rng, 120)
-    view = make_view(X, X[:, rng.permutation(6)], facts={}, known=KnownRows(X[:1], np.array([0])))
+    view = make_shuffled_view(
+        X, X[:, rng.permutation(6)], facts={}, known=KnownRows(X[:1], np.array([0]))
+    )
     np.testing.assert_allclose(attack(view).candidates["value"], X, atol=1e-12)
     order, centre = rng.permutation(6), np.full(6, 0.5)
     facts = {**DCT, "transform_order": " ".join(str(i + 1) for i in order)}
-    view = make_view(X, cosines((X - centre)[:, order])[:, rng.permutation(6)], facts)
+    view = make_shuffled_view(X, cosines((X - centre)[:, order])[:, rng.permutation(6)], facts)
     view = replace(view, records=X[:3], public=replace(view.public, centre=centre))
     np.testing.assert_allclose(attack(view).candidates["value"], X, atol=1e-9)
     transform = ColumnTransform.from_view(view)
@@ -136,7 +136,9 @@ def test_transport_is_the_wasserstein_distance():
 def test_independent_noise_tells_nothing(seed):
     rng = np.random.default_rng(seed)
     X = people(rng, 200)
-    view = make_view(X, rng.laplace(0.0, 1.0, (200, 5)), records=X[:10], sample=people(rng, 50))
+    view = make_shuffled_view(
+        X, rng.laplace(0.0, 1.0, (200, 5)), records=X[:10], sample=people(rng, 50)
+    )
     baseline = breached(X, np.tile(X.mean(axis=0), (200, 1)))
     for X_hat in attack(view).candidates.values():
         assert breached(X, X_hat) <= baseline + 0.05
@@ -146,7 +148,7 @@ def test_equal_values_constant_columns_and_few_rows_do_no_harm():
     X = np.array([[0.5, 0.5, 0.2], [0.5, 0.5, 0.9], [0.5, 0.5, 0.2]])
     for held in ({"known": KnownRows(X[:1], np.array([0]))}, {"records": X[:1]}, {"sample": X[:2]}):
         for Y in (X, X[:, 1:], X[:, :1]):
-            for X_hat in attack(make_view(X, Y, facts={}, **held)).candidates.values():
+            for X_hat in attack(make_shuffled_view(X, Y, facts={}, **held)).candidates.values():
                 assert X_hat.shape == X.shape
                 assert np.isfinite(X_hat).all()
 
@@ -154,7 +156,7 @@ def test_equal_values_constant_columns_and_few_rows_do_no_harm():
 def test_rows_may_stand_anywhere():
     rng = np.random.default_rng(8)
     X = people(rng, 80)
-    view = make_view(X, cosines(X)[:, [4, 1, 0, 5]], records=X[:5], sample=people(rng, 40))
+    view = make_shuffled_view(X, cosines(X)[:, [4, 1, 0, 5]], records=X[:5], sample=people(rng, 40))
     order = rng.permutation(80)
     one, two = attack(view).candidates, attack(replace(view, Y=view.Y[order])).candidates
     for name, X_hat in one.items():
@@ -173,7 +175,7 @@ def test_rows_may_stand_anywhere():
     ],
 )
 def test_where_it_does_not_apply_it_says_why(changed, why):
-    view = make_view(
+    view = make_shuffled_view(
         np.ones((3, 3)), np.ones((3, 3)), known=KnownRows(np.ones((1, 3)), np.array([0]))
     )
     with pytest.raises(NotApplicable, match=why):

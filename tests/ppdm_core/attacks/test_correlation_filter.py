@@ -14,23 +14,18 @@ from ppdm_core.attacks.correlation_filter import (
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Numeric, Schema
+from tests.support.views import make_view
 
 
-def make_view(Y, b, *, law="normal", loadings=None, bound=1.0, **facts) -> AttackerView:
+def make_noisy_view(Y, b, *, law="normal", loadings=None, bound=1.0, **facts) -> AttackerView:
     d = Y.shape[1] if loadings is None else len(loadings)
     space = "original" if loadings is None else "components"
-    scales = np.full(Y.shape[1], b)
     centre = None if loadings is None else np.full(d, 0.5)
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
-        public=PublicParameters(
-            "noise", space, (), centre, loadings, law=law, scales=scales, facts=facts
-        ),
-        schema=Schema(tuple(Numeric(f"x{i}", 1 - bound, bound) for i in range(d))),
-        epsilon=0.1,
+    scales = np.full(Y.shape[1], b)
+    public = PublicParameters(
+        "noise", space, (), centre, loadings, law=law, scales=scales, facts=facts
     )
+    return make_view(Y, d=d, bounds=(1 - bound, bound), public=public)
 
 
 def one_factor(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
@@ -38,7 +33,7 @@ def one_factor(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
     return 0.5 + np.outer(rng.uniform(-0.45, 0.45, n), np.where(np.arange(d) % 2, -1.0, 1.0))
 
 
-def attacked(view: AttackerView) -> dict[str, np.ndarray]:
+def run_attack(view: AttackerView) -> dict[str, np.ndarray]:
     return dict(CorrelationFilter().attack(view, np.random.default_rng(0)).candidates)
 
 
@@ -49,10 +44,10 @@ def breach(X, X_hat) -> float:
 
 def test_hand_worked_projection():
     # The rows spread along (1, 1) most: one component is their mean along it.
-    view = make_view(np.array([[1.0, 3.0], [3.0, 1.0], [-2.0, -2.0]]), 0.1, bound=9.0)
-    got = attacked(view)["keep_1"]
+    view = make_noisy_view(np.array([[1.0, 3.0], [3.0, 1.0], [-2.0, -2.0]]), 0.1, bound=9.0)
+    got = run_attack(view)["keep_1"]
     np.testing.assert_allclose(got, [[2.0, 2.0], [2.0, 2.0], [-2.0, -2.0]], atol=1e-12)
-    np.testing.assert_allclose(attacked(view)["keep_2"], view.Y, atol=1e-12)
+    np.testing.assert_allclose(run_attack(view)["keep_2"], view.Y, atol=1e-12)
 
 
 def test_counts_are_all_up_to_twenty_and_then_few():
@@ -103,11 +98,11 @@ def test_strong_correlation_lets_the_noise_be_filtered_out(law, seed):
     X, b = one_factor(150, 40, rng), 0.12
     if law == "student_t":
         noise = 0.05 * rng.standard_t(2, X.shape)
-        view = make_view(X + noise, 0.05, law=law, nu=2.0)
+        view = make_noisy_view(X + noise, 0.05, law=law, nu=2.0)
     else:
         noise = rng.normal(0, b, X.shape) if law == "normal" else rng.laplace(0, b / 2, X.shape)
-        view = make_view(X + noise, b if law == "normal" else b / 2, law=law)
-    got = attacked(view)
+        view = make_noisy_view(X + noise, b if law == "normal" else b / 2, law=law)
+    got = run_attack(view)
     plain = breach(X, np.clip(X + noise, 0, 1))
     assert plain < 0.5
     assert breach(X, got["keep_1"]) >= 0.9
@@ -123,9 +118,9 @@ def test_uneven_noise_is_seen_in_its_own_units():
     rng = np.random.default_rng(3)
     X = one_factor(2_000, 8, rng)
     b = np.array([1.0] + [0.1] * 7)
-    view = make_view(X + rng.normal(0, 1, X.shape) * b, 1.0, bound=9.0)
+    view = make_noisy_view(X + rng.normal(0, 1, X.shape) * b, 1.0, bound=9.0)
     view = replace(view, public=replace(view.public, scales=b))
-    got = attacked(view)
+    got = run_attack(view)
     error = {name: np.mean((X_hat[:, 1:] - X[:, 1:]) ** 2) for name, X_hat in got.items()}
     for name in ("keep_1", "marchenko_pastur", "shrunk"):
         assert error[name] < 0.3 * 0.1**2, name
@@ -136,7 +131,7 @@ def test_uneven_noise_is_seen_in_its_own_units():
 def test_independent_noise_gives_nothing():
     rng = np.random.default_rng(4)
     X = rng.random((300, 5))
-    got = attacked(make_view(0.5 + rng.normal(0, 1, X.shape), 1.0))
+    got = run_attack(make_noisy_view(0.5 + rng.normal(0, 1, X.shape), 1.0))
     plain = np.mean((X - X.mean(axis=0)) ** 2)
     for name, X_hat in got.items():
         assert np.mean((X - X_hat) ** 2) > 0.98 * plain, name
@@ -147,9 +142,9 @@ def test_both_spaces_tell_the_same():
     X = one_factor(100, 6, rng)
     L = np.linalg.qr(rng.normal(0, 1, (6, 6)))[0][:, :3]
     Z = (X - 0.5) @ L + rng.laplace(0, 0.1, (100, 3))
-    view = make_view(Z, 0.1, law="laplace", loadings=L)
+    view = make_noisy_view(Z, 0.1, law="laplace", loadings=L)
     back = replace(view, Y=0.5 + Z @ L.T, public=replace(view.public, space="original"))
-    one, two = attacked(view), attacked(back)
+    one, two = run_attack(view), run_attack(back)
     assert list(one) == ["keep_1", "keep_2", "keep_3", "marchenko_pastur", "shrunk"]
     for name in one:
         np.testing.assert_allclose(one[name], two[name], atol=1e-9)
@@ -157,22 +152,22 @@ def test_both_spaces_tell_the_same():
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_tiny_and_constant_releases(n):
-    for X_hat in attacked(make_view(np.full((n, 4), 0.25), 0.1)).values():
+    for X_hat in run_attack(make_noisy_view(np.full((n, 4), 0.25), 0.1)).values():
         np.testing.assert_allclose(X_hat, 0.25)
 
 
 def test_rows_in_another_order_give_the_same_answers():
     rng = np.random.default_rng(6)
-    view = make_view(one_factor(60, 5, rng) + rng.normal(0, 0.1, (60, 5)), 0.1)
+    view = make_noisy_view(one_factor(60, 5, rng) + rng.normal(0, 0.1, (60, 5)), 0.1)
     order = rng.permutation(60)
-    one, two = attacked(view), attacked(replace(view, Y=view.Y[order]))
+    one, two = run_attack(view), run_attack(replace(view, Y=view.Y[order]))
     for name in one:
         np.testing.assert_allclose(two[name], one[name][order], atol=1e-9)
 
 
 def test_without_noise_level_or_way_back_it_does_not_apply():
-    view = make_view(np.ones((3, 2)), 0.1)
+    view = make_noisy_view(np.ones((3, 2)), 0.1)
     with pytest.raises(NotApplicable, match="correlation_filter needs a published scale"):
-        attacked(replace(view, public=replace(view.public, scales=None)))
+        run_attack(replace(view, public=replace(view.public, scales=None)))
     with pytest.raises(NotApplicable, match="correlation_filter needs the original columns"):
-        attacked(replace(view, public=replace(view.public, space="rotated")))
+        run_attack(replace(view, public=replace(view.public, space="rotated")))

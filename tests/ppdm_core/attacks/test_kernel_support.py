@@ -14,16 +14,13 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.kernel_model import Kernel, KernelSetting
 from tests.contract.scene_source_record import drawn, people, picked, public, schema
 from tests.support.membership_views import kernel_scene as weak
+from tests.support.membership_views import make_target_view
+from tests.support.views import make_view
 
 NAMES = ["count", "weight", "likelihood"]
 
 
-def view_of(scene: dict) -> AttackerView:
-    names = ("Y", "label", "public", "schema", "targets")
-    return AttackerView(epsilon=0.1, **{name: scene[name] for name in names})
-
-
-def played(view: AttackerView) -> dict[str, np.ndarray]:
+def run_attack(view: AttackerView) -> dict[str, np.ndarray]:
     return dict(KernelSupport().attack(view, np.random.default_rng(0)).candidates)
 
 
@@ -47,7 +44,7 @@ def test_the_odds_by_hand():
 @pytest.mark.parametrize("seed", range(3))
 def test_many_rows_per_record_give_members_away(seed):
     scene = weak(np.random.default_rng(seed))
-    found = played(view_of(scene))
+    found = run_attack(make_target_view(scene))
     assert list(found) == NAMES
     assert TruePositiveRate().measure(found["likelihood"], scene["is_member"]) >= 0.9
 
@@ -56,8 +53,8 @@ def test_a_third_is_never_drawn_and_the_others_are_found():
     rng = np.random.default_rng(3)
     who = people(400, rng)
     Y, label, source = drawn(picked(who, np.arange(200)), 200, rng)
-    view = AttackerView(Y, label, public(), schema(), 0.1, targets=who)
-    found = played(view)
+    view = make_view(Y, label=label, public=public(), schema=schema(), targets=who)
+    found = run_attack(view)
     is_member = np.arange(400) < 200
     was_drawn = np.isin(np.arange(400), source)
     rate = TruePositiveRate().measure(found["likelihood"], is_member)
@@ -71,19 +68,21 @@ def test_a_third_is_never_drawn_and_the_others_are_found():
 def test_rows_of_other_people_tell_nothing(seed):
     rng = np.random.default_rng(seed)
     Y, label, _ = drawn(people(200, rng), 200, rng, corrected=True)
-    view = AttackerView(Y, label, public("corrected"), schema(), 0.1, targets=people(400, rng))
-    for score in played(view).values():
+    view = make_view(
+        Y, label=label, public=public("corrected"), schema=schema(), targets=people(400, rng)
+    )
+    for score in run_attack(view).values():
         assert abs(Auc().measure(score, np.arange(400) < 200) - 0.5) < 0.12
 
 
 def test_no_row_and_no_class():
     scene = weak(np.random.default_rng(4))
-    view = view_of(scene)
+    view = make_target_view(scene)
     X = view.targets.X.copy()
     X[0] = 0.0  # far from everybody
     label = view.targets.label.copy()
     label[1] = 7
-    found = played(replace(view, targets=replace(view.targets, X=X, label=label)))
+    found = run_attack(replace(view, targets=replace(view.targets, X=X, label=label)))
     assert found["count"][:2].tolist() == [0, 0]
     assert found["likelihood"][0] == found["likelihood"].min(initial=0, where=label < 7)
     assert found["likelihood"][1] == NO_ROW_LOG_ODDS
@@ -91,25 +90,25 @@ def test_no_row_and_no_class():
 
 
 def test_the_order_of_rows_does_not_matter():
-    view = view_of(weak(np.random.default_rng(5)))
+    view = make_target_view(weak(np.random.default_rng(5)))
     order = np.random.default_rng(6).permutation(len(view.Y))
-    moved = played(replace(view, Y=view.Y[order], label=view.label[order]))
-    for name, score in played(view).items():
+    moved = run_attack(replace(view, Y=view.Y[order], label=view.label[order]))
+    for name, score in run_attack(view).items():
         np.testing.assert_allclose(moved[name], score, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_tiny_tables(n):
     who = people(n, np.random.default_rng(7))
-    view = AttackerView(who.X + 0.0, who.label, public(), schema(), 0.1, targets=who)
-    for score in played(view).values():
+    view = make_view(who.X + 0.0, label=who.label, public=public(), schema=schema(), targets=who)
+    for score in run_attack(view).values():
         assert np.isfinite(score).all()
 
 
 def test_what_it_needs():
-    view = view_of(weak(np.random.default_rng(8)))
+    view = make_target_view(weak(np.random.default_rng(8)))
     with pytest.raises(NotApplicable, match="kernel_support needs full records"):
-        played(replace(view, targets=None))
+        run_attack(replace(view, targets=None))
     other = replace(view.public, method="pca_laplace", facts={})
     with pytest.raises(NotApplicable, match="kernel_support needs rows that were drawn"):
-        played(replace(view, public=other))
+        run_attack(replace(view, public=other))

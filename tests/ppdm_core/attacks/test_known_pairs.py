@@ -11,10 +11,9 @@ from ppdm_core.attacks.known_pairs import (
     find_rotation,
     random_orthogonal,
 )
-from ppdm_core.model.attacker import AttackerView, KnownRows
+from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Numeric, Schema
+from tests.support.views import make_known, make_public, make_view
 
 ESTIMATORS = ("uniform", "projection", "optimal")
 
@@ -24,17 +23,14 @@ def rotation(d: int, rng: np.random.Generator) -> np.ndarray:
     return Q * np.sign(np.diag(R))
 
 
-def make_view(X, Y, known, *, epsilon=0.1, centre=None) -> AttackerView:
-    d = X.shape[1]
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(X), dtype=np.int32),
-        public=PublicParameters(
-            "rotation", "rotated", tuple(f"y{i}" for i in range(Y.shape[1])), centre
-        ),
-        schema=Schema(tuple(Numeric(f"x{i}", -9.0, 9.0) for i in range(d))),
+def make_pairs_view(X, Y, known, *, epsilon=0.1, centre=None) -> AttackerView:
+    return make_view(
+        Y,
+        d=X.shape[1],
+        bounds=(-9.0, 9.0),
+        public=make_public(Y, centre=centre),
         epsilon=epsilon,
-        known=KnownRows(X[known], np.asarray(known)),
+        known=make_known(X, known),
     )
 
 
@@ -118,7 +114,7 @@ def test_enough_known_records_give_everything(translated):
     X = rng.normal(2.0, 1.0, (60, 5))
     Y = X @ rotation(5, rng).T + (np.arange(5.0) if translated else 0.0)
     known = np.arange(6 if translated else 5)
-    view = make_view(X, Y, known)
+    view = make_pairs_view(X, Y, known)
     estimate = KnownPairs().attack(view, rng)
     for name in ESTIMATORS:
         np.testing.assert_allclose(estimate.candidates[name], X, atol=1e-8)
@@ -130,7 +126,7 @@ def test_enough_known_records_give_everything(translated):
 def test_one_translated_pair_too_few_leaves_a_sign():
     rng = np.random.default_rng(2)
     X = rng.normal(2.0, 1.0, (60, 5))
-    view = make_view(X, X @ rotation(5, rng).T - 3.0, np.arange(5))
+    view = make_pairs_view(X, X @ rotation(5, rng).T - 3.0, np.arange(5))
     frame = find_rotation(view, view.known)
     assert frame.freedom == 1
     assert not frame.fixed_origin
@@ -142,7 +138,7 @@ def test_one_translated_pair_too_few_leaves_a_sign():
 def test_map_about_the_published_centre_is_found():
     rng = np.random.default_rng(3)
     X, centre = rng.uniform(0, 1, (40, 4)), np.full(4, 0.5)
-    view = make_view(X, (X - centre) @ rotation(4, rng).T, np.arange(4), centre=centre)
+    view = make_pairs_view(X, (X - centre) @ rotation(4, rng).T, np.arange(4), centre=centre)
     assert find_rotation(view, view.known).freedom == 0  # a translation would cost one pair
     np.testing.assert_allclose(KnownPairs().attack(view, rng).candidates["optimal"], X, atol=1e-8)
 
@@ -152,7 +148,7 @@ def test_dependent_known_records_count_by_their_rank():
     X = rng.normal(1.0, 1.0, (50, 6))
     X[3] = X[0] + X[1] - 2 * X[2]
     X[4] = 0.5 * X[0]
-    view = make_view(X, X @ rotation(6, rng).T, np.arange(5))
+    view = make_pairs_view(X, X @ rotation(6, rng).T, np.arange(5))
     assert find_rotation(view, view.known).freedom == 3
     claims = KnownPairs().attack(view, rng).claims["uniform"]
     span = np.linalg.svd(X[:3], full_matrices=False)[2]
@@ -166,7 +162,7 @@ def test_claims_agree_with_what_happens():
     X = rng.normal(0.5, 1.0, (200, 5))
     epsilon, surplus = 0.5, {name: [] for name in ESTIMATORS}
     for _ in range(80):
-        view = make_view(X, X @ rotation(5, rng).T, np.arange(2), epsilon=epsilon)
+        view = make_pairs_view(X, X @ rotation(5, rng).T, np.arange(2), epsilon=epsilon)
         estimate = KnownPairs().attack(view, rng)
         for name in ESTIMATORS:
             error = np.linalg.norm(estimate.candidates[name] - X, axis=1)
@@ -183,7 +179,7 @@ def test_release_narrower_than_the_records_is_padded():
     rng = np.random.default_rng(7)
     basis = rotation(4, rng)[:, :2]
     X = rng.normal(1.0, 1.0, (30, 2)) @ basis.T  # a plane in four dimensions
-    view = make_view(X, X @ basis, np.arange(2))
+    view = make_pairs_view(X, X @ basis, np.arange(2))
     np.testing.assert_allclose(KnownPairs().attack(view, rng).candidates["uniform"], X, atol=1e-8)
 
 
@@ -192,7 +188,7 @@ def test_noisy_release_fits_no_rotation_and_few_pairs_still_beat_the_mean():
     X = rng.normal(0.0, 1.0, (300, 2)) @ rng.normal(0.0, 1.0, (2, 10)) + 3.0
     X += rng.normal(0.0, 0.05, X.shape)
     Y = X @ rotation(10, rng).T + rng.normal(0.0, 0.1, X.shape)
-    view = make_view(X, Y, np.arange(8))  # k < s
+    view = make_pairs_view(X, Y, np.arange(8))  # k < s
     estimate = KnownPairs().attack(view, rng)
     assert set(estimate.candidates) == set(estimate.claims) == {"procrustes", "regression"}
     mean_error = np.linalg.norm(X[8:] - X[:8].mean(axis=0), axis=1).mean()
@@ -207,7 +203,7 @@ def test_learned_claims_are_calibrated_and_pick_good_victims(name):
         rng = np.random.default_rng(seed)
         X = rng.normal(0.0, 1.0, (400, 5)) * rng.uniform(0.3, 2.0, (400, 1)) + 1.0
         Y = X @ rotation(5, rng).T + rng.normal(0.0, 0.2, X.shape)
-        estimate = KnownPairs().attack(make_view(X, Y, np.arange(30), epsilon=0.15), rng)
+        estimate = KnownPairs().attack(make_pairs_view(X, Y, np.arange(30), epsilon=0.15), rng)
         error = np.linalg.norm(estimate.candidates[name] - X, axis=1)[30:]
         hit, claim = error <= 0.15 * np.linalg.norm(X[30:], axis=1), estimate.claims[name][30:]
         hits.append(hit.mean())
@@ -222,7 +218,7 @@ def test_one_pair_claims_nothing_of_what_it_taught():
     rng = np.random.default_rng(13)
     X = rng.normal(1.0, 1.0, (20, 3))
     Y = X + rng.normal(0.0, 1.0, X.shape)
-    claims = KnownPairs().attack(make_view(X, Y, np.array([4])), rng).claims
+    claims = KnownPairs().attack(make_pairs_view(X, Y, np.array([4])), rng).claims
     for claim in claims.values():
         np.testing.assert_array_equal(np.flatnonzero(claim), [4])
 
@@ -233,7 +229,7 @@ def test_known_rows_keep_their_known_values_and_the_view_is_not_written_to():
     Y = X @ rotation(4, rng).T
     known = np.array([7, 2])
     X.flags.writeable = Y.flags.writeable = False
-    estimate = KnownPairs().attack(make_view(X, Y, known), rng)
+    estimate = KnownPairs().attack(make_pairs_view(X, Y, known), rng)
     for X_hat in estimate.candidates.values():
         np.testing.assert_array_equal(X_hat[known], X[known])
     for claim in estimate.claims.values():
@@ -241,6 +237,6 @@ def test_known_rows_keep_their_known_values_and_the_view_is_not_written_to():
 
 
 def test_without_known_records_it_does_not_apply():
-    view = make_view(np.ones((3, 2)), np.ones((3, 2)), np.array([], dtype=np.int64))
+    view = make_pairs_view(np.ones((3, 2)), np.ones((3, 2)), np.array([], dtype=np.int64))
     with pytest.raises(NotApplicable, match="known_pairs needs known records"):
         KnownPairs().attack(view, np.random.default_rng(0))

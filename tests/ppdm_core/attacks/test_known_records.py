@@ -8,22 +8,15 @@ import pytest
 from ppdm_core.attacks.known_records import KnownRecords, find_rows
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
+from tests.support.views import make_public, make_view
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 
 
-def make_view(X, Y, records, **public) -> AttackerView:
-    columns = tuple(f"y{j}" for j in range(Y.shape[1]))
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
-        public=PublicParameters("rotation", "rotated", columns, **public),
-        schema=Schema(tuple(Numeric(f"x{j}", -9.0, 9.0) for j in range(X.shape[1]))),
-        epsilon=0.1,
-        records=records,
+def make_records_view(X, Y, records, **public) -> AttackerView:
+    return make_view(
+        Y, d=X.shape[1], bounds=(-9.0, 9.0), public=make_public(Y, **public), records=records
     )
 
 
@@ -38,7 +31,7 @@ def test_rotated_records_are_found_and_give_the_rest(seed, translation):
     rng = np.random.default_rng(seed)
     X = rng.normal(1.0, 1.0, (200, 5))
     Y = X @ random_orthogonal(5, rng) + translation
-    view = make_view(X, Y, X[50:58])
+    view = make_records_view(X, Y, X[50:58])
     estimate = KnownRecords().attack(view, rng)
     assert estimate.notes["matched"] == 1.0
     assert breached(X, estimate.candidates["orthogonal"]) == 1.0
@@ -49,7 +42,7 @@ def test_three_records_by_hand():
     # Sides 3, 4, 5: only rows 0, 2 and 3 are so far apart, and only in this order.
     Y = np.array([[10.0, 10.0], [0.0, 0.0], [10.0, 13.0], [14.0, 10.0], [2.0, 7.0]])
     records = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]])
-    rows, _ = find_rows(make_view(records, Y, records), records, np.random.default_rng(0))
+    rows, _ = find_rows(make_records_view(records, Y, records), records, np.random.default_rng(0))
     assert rows.tolist() == [0, 2, 3]
 
 
@@ -57,7 +50,7 @@ def test_records_that_are_not_in_the_release_are_left_out():
     rng = np.random.default_rng(4)
     X = rng.normal(1.0, 1.0, (150, 4))
     records = np.vstack([X[:8], rng.normal(1.0, 1.0, (2, 4))])
-    view = make_view(X, X @ random_orthogonal(4, rng), records)
+    view = make_records_view(X, X @ random_orthogonal(4, rng), records)
     rows, _ = find_rows(view, records, rng)
     assert rows.tolist() == [*range(8), -1, -1]
 
@@ -67,7 +60,7 @@ def test_nearly_kept_distances_are_enough(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(0.0, 1.0, (150, 4)) ** 3 / 3.0 + 1.0
     Y = 0.98 * X @ random_orthogonal(4, rng) + rng.normal(0.0, 0.03, X.shape)
-    estimate = KnownRecords().attack(make_view(X, Y, X[:20]), rng)
+    estimate = KnownRecords().attack(make_records_view(X, Y, X[:20]), rng)
     assert estimate.notes["matched"] > 0.8
     assert estimate.notes["residual"] < 0.3
     assert max(breached(X[20:], X_hat[20:]) for X_hat in estimate.candidates.values()) > 0.8
@@ -77,7 +70,7 @@ def test_nearly_kept_distances_are_enough(seed):
 def test_without_a_match_the_answer_is_the_mean_of_the_records(k):
     rng = np.random.default_rng(k)
     X = rng.normal(1.0, 1.0, (120, 4))
-    view = make_view(X, rng.laplace(0.0, 1.0, X.shape), X[:k])
+    view = make_records_view(X, rng.laplace(0.0, 1.0, X.shape), X[:k])
     estimate = KnownRecords().attack(view, rng)
     assert estimate.notes["matched"] == 0.0
     for name, X_hat in estimate.candidates.items():
@@ -89,7 +82,9 @@ def test_without_a_match_the_answer_is_the_mean_of_the_records(k):
 def test_lengths_find_one_or_two_records(k):
     rng = np.random.default_rng(9)
     X = rng.normal(1.0, 1.0, (60, 3))
-    view = make_view(X, X @ random_orthogonal(3, rng), X[7 : 7 + k], preserves_distances=True)
+    view = make_records_view(
+        X, X @ random_orthogonal(3, rng), X[7 : 7 + k], preserves_distances=True
+    )
     rows, _ = find_rows(view, view.records, rng)
     assert rows.tolist() == list(range(7, 7 + k))
 
@@ -105,7 +100,7 @@ def test_equal_records_constant_columns_and_whole_numbers_do_no_harm():
         X[:, :2],
         np.pad(X, ((0, 0), (0, 2))),
     ):
-        estimate = KnownRecords().attack(make_view(X, Y, X[:12]), rng)
+        estimate = KnownRecords().attack(make_records_view(X, Y, X[:12]), rng)
         for X_hat in estimate.candidates.values():
             assert np.isfinite(X_hat).all()
 
@@ -113,7 +108,7 @@ def test_equal_records_constant_columns_and_whole_numbers_do_no_harm():
 def test_tiny_release_repeats_and_follows_its_rows():
     rng = np.random.default_rng(6)
     X = rng.normal(1.0, 1.0, (3, 2))
-    view = make_view(X, X @ random_orthogonal(2, rng), X[[2, 0, 1]])
+    view = make_records_view(X, X @ random_orthogonal(2, rng), X[[2, 0, 1]])
     one, two = (KnownRecords().attack(view, np.random.default_rng(1)) for _ in range(2))
     order = np.array([1, 2, 0])
     moved = replace(view, Y=view.Y[order])
@@ -126,6 +121,6 @@ def test_tiny_release_repeats_and_follows_its_rows():
 
 @pytest.mark.parametrize("records", [None, np.zeros((0, 3))])
 def test_without_records_it_does_not_apply(records):
-    view = make_view(np.ones((3, 3)), np.ones((3, 3)), records)
+    view = make_records_view(np.ones((3, 3)), np.ones((3, 3)), records)
     with pytest.raises(NotApplicable, match=r"known_records needs .*\."):
         KnownRecords().attack(view, np.random.default_rng(0))

@@ -7,28 +7,17 @@ import pytest
 
 from ppdm_core.attacks._fast_ica import fit_independent_components, negentropy
 from ppdm_core.attacks.known_sample_ica import KnownSampleIca, match_components
-from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
+from tests.support.views import make_public, make_view
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 
 
-def make_view(Y, sample, *, keeps=True, space="rotated", facts=None):
-    columns = tuple(f"y{i}" for i in range(Y.shape[1]))
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
-        public=PublicParameters(
-            "any", space, columns, preserves_distances=keeps, facts=facts or {}
-        ),
-        schema=Schema(tuple(Numeric(f"x{i}", -99.0, 99.0) for i in range(sample.shape[1]))),
-        epsilon=0.1,
-        sample=sample,
-        effort="quick",
-    )
+def make_sample_view(Y, sample, *, keeps=True, space="rotated", facts=None):
+    public = make_public(Y, "any", space, preserves_distances=keeps, facts=facts or {})
+    fields = {"public": public, "sample": sample, "effort": "quick"}
+    return make_view(Y, d=sample.shape[1], bounds=(-99.0, 99.0), **fields)
 
 
 def parts(rng, n, d):
@@ -105,7 +94,7 @@ def test_a_rotation_of_independent_parts_is_undone(seed, translated):
     X, sample = population(rng, 1_500, 4), population(rng, 600, 4)
     Y = X @ random_orthogonal(4, rng) + (rng.normal(0, 9, 4) if translated else 0.0)
     facts = {"translation": "secret"} if translated else None
-    estimate = attack(make_view(Y, sample, facts=facts))
+    estimate = attack(make_sample_view(Y, sample, facts=facts))
     assert set(estimate.candidates) == {"matched", "affine", "orthogonal", "overlay"}
     for name, X_hat in estimate.candidates.items():
         assert breach(X, X_hat) >= 0.9, name
@@ -117,7 +106,7 @@ def test_a_rotation_of_independent_parts_is_undone(seed, translated):
 def test_a_map_that_keeps_no_distance_is_undone(seed):
     rng = np.random.default_rng(10 + seed)
     X, sample = population(rng, 1_500, 4), population(rng, 600, 4)
-    estimate = attack(make_view(X @ rng.normal(size=(4, 4)), sample, keeps=False))
+    estimate = attack(make_sample_view(X @ rng.normal(size=(4, 4)), sample, keeps=False))
     assert set(estimate.candidates) == {"matched", "affine"}
     for name, X_hat in estimate.candidates.items():
         assert breach(X, X_hat) >= 0.9, name
@@ -127,7 +116,7 @@ def test_two_of_three_columns_of_independent_parts():
     rng = np.random.default_rng(4)
     X, sample = 3.0 + parts(rng, 1_500, 4), 3.0 + parts(rng, 600, 4)
     Y = X[:, [3, 0]] @ rng.normal(size=(2, 2))
-    X_hat = attack(make_view(Y, sample, keeps=False)).candidates["matched"]
+    X_hat = attack(make_sample_view(Y, sample, keeps=False)).candidates["matched"]
     assert np.corrcoef(X_hat[:, 0], X[:, 0])[0, 1] > 0.95
     assert np.corrcoef(X_hat[:, 3], X[:, 3])[0, 1] > 0.95
     assert error(X, X_hat) < error(X, guess(X))
@@ -137,7 +126,7 @@ def test_two_of_three_columns_of_independent_parts():
 def test_other_people_tell_nothing(seed):
     rng = np.random.default_rng(20 + seed)
     X, sample = population(rng, 800, 4), population(rng, 300, 4)
-    estimate = attack(make_view(population(rng, 800, 4) @ random_orthogonal(4, rng), sample))
+    estimate = attack(make_sample_view(population(rng, 800, 4) @ random_orthogonal(4, rng), sample))
     for name, X_hat in estimate.candidates.items():
         assert breach(X, X_hat) <= breach(X, guess(X)) + 0.03, name
 
@@ -145,11 +134,12 @@ def test_other_people_tell_nothing(seed):
 def test_normal_parts_are_named_as_hopeless():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((1_000, 3))
-    notes = attack(make_view(X @ random_orthogonal(3, rng), X[:300])).notes
+    notes = attack(make_sample_view(X @ random_orthogonal(3, rng), X[:300])).notes
     assert notes["strength"] < 0.02
     other = parts(rng, 1_000, 3)
     assert (
-        attack(make_view(other @ random_orthogonal(3, rng), other[:300])).notes["strength"] > 0.05
+        attack(make_sample_view(other @ random_orthogonal(3, rng), other[:300])).notes["strength"]
+        > 0.05
     )
 
 
@@ -168,7 +158,7 @@ def test_normal_parts_are_named_as_hopeless():
 )
 @pytest.mark.parametrize("space", ["rotated", "embedded"])
 def test_small_and_odd_tables(Y, sample, space):
-    estimate = attack(make_view(Y, sample, space=space))
+    estimate = attack(make_sample_view(Y, sample, space=space))
     for X_hat in estimate.candidates.values():
         assert X_hat.shape == (len(Y), sample.shape[1])
         assert np.isfinite(X_hat).all()
@@ -176,7 +166,7 @@ def test_small_and_odd_tables(Y, sample, space):
 
 def test_where_it_does_not_apply():
     rng = np.random.default_rng(0)
-    view = make_view(rng.random((9, 2)), rng.random((5, 2)))
+    view = make_sample_view(rng.random((9, 2)), rng.random((5, 2)))
     for other in (
         replace(view, sample=None),
         replace(view, sample=np.ones((5, 2))),
@@ -190,7 +180,7 @@ def test_where_it_does_not_apply():
 def test_order_of_rows_and_state_of_the_generator():
     rng = np.random.default_rng(10)
     X, sample = population(rng, 300, 3), population(rng, 100, 3)
-    view = make_view(X @ random_orthogonal(3, rng), sample)
+    view = make_sample_view(X @ random_orthogonal(3, rng), sample)
     order = rng.permutation(300)
     one, again, other = attack(view, 1), attack(view, 1), attack(replace(view, Y=view.Y[order]), 1)
     for name, X_hat in one.candidates.items():

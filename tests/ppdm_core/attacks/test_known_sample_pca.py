@@ -27,31 +27,19 @@ from ppdm_core.attacks.known_sample_pca import (
     estimate_with_best_signs,
     match_axes,
 )
-from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
+from tests.support.views import make_public, make_view
 
 BY_SIGNS = ("coordinate", "moments", "hybrid", "exhaustive")
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 
 
-def make_view(Y, sample, *, effort="standard", space="rotated", keeps=True, facts=None):
-    columns = tuple(f"y{i}" for i in range(Y.shape[1]))
-    schema = Schema(tuple(Numeric(f"x{i}", -99.0, 99.0) for i in range(sample.shape[1])))
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
-        public=PublicParameters(
-            "any", space, columns, preserves_distances=keeps, facts=facts or {}
-        ),
-        schema=schema,
-        epsilon=0.1,
-        sample=sample,
-        effort=effort,
-    )
+def make_sample_view(Y, sample, *, effort="standard", space="rotated", keeps=True, facts=None):
+    public = make_public(Y, "any", space, preserves_distances=keeps, facts=facts or {})
+    fields = {"public": public, "sample": sample, "effort": effort}
+    return make_view(Y, d=sample.shape[1], bounds=(-99.0, 99.0), **fields)
 
 
 def skewed(rng, n, d, decay=0.7):
@@ -151,7 +139,7 @@ def test_four_records_and_a_quarter_turn():
     # Uncorrelated columns with variances 4 and 2 and a long tail to the right each.
     X = np.array([[3.0, 0.0], [-1.0, 2.0], [-1.0, -1.0], [-1.0, -1.0]])
     Y = np.column_stack([-X[:, 1], X[:, 0]])
-    estimate = attack(make_view(Y, X))
+    estimate = attack(make_sample_view(Y, X))
     for name in (*BY_SIGNS, "overlay"):
         np.testing.assert_allclose(estimate.candidates[name], X, atol=1e-6)
     assert estimate.notes["eigen_gap"] == pytest.approx(0.5)
@@ -164,7 +152,7 @@ def test_a_rotation_is_undone_with_people_of_the_same_population(seed, translate
     rng = np.random.default_rng(seed)
     X, sample = people(rng, 500, 5), people(rng, 120, 5)
     Y = X @ random_orthogonal(5, rng) + (rng.normal(0, 9, 5) if translated else 0.0)
-    view = make_view(Y, sample, facts={"translation": "secret"} if translated else None)
+    view = make_sample_view(Y, sample, facts={"translation": "secret"} if translated else None)
     estimate = attack(view)
     assert breach(X, estimate.candidates["overlay"]) >= 0.9
     guess = error(X, np.broadcast_to(X.mean(axis=0), X.shape))
@@ -177,7 +165,7 @@ def test_a_rotation_is_undone_with_people_of_the_same_population(seed, translate
 def test_a_sample_out_of_the_release_gives_it_away_exactly(seed):
     rng = np.random.default_rng(seed)
     X = people(rng, 800, 6)  # more rows than the overlay climbs on at first
-    view = make_view(X @ random_orthogonal(6, rng), X[rng.permutation(800)[:60]])
+    view = make_sample_view(X @ random_orthogonal(6, rng), X[rng.permutation(800)[:60]])
     np.testing.assert_allclose(attack(view).candidates["overlay"], X, atol=1e-6)
 
 
@@ -201,7 +189,7 @@ def test_equal_variances_defeat_the_axes_but_not_the_overlay():
     whitening = np.linalg.inv(np.linalg.cholesky(np.cov(X.T))).T
     X, sample = X @ whitening, sample @ whitening  # no direction varies more than another
     estimate = attack(
-        make_view(X @ random_orthogonal(2, rng), sample, facts={"translation": "secret"})
+        make_sample_view(X @ random_orthogonal(2, rng), sample, facts={"translation": "secret"})
     )
     *axes, overlay = (error(X, estimate.candidates[name]) for name in (*BY_SIGNS, "overlay"))
     assert overlay < 0.05
@@ -227,7 +215,7 @@ def test_independent_noise_tells_nothing(seed):
     rng = np.random.default_rng(seed)
     X, sample = skewed(rng, 400, 4), skewed(rng, 60, 4)
     Y = skewed(rng, 400, 4) @ random_orthogonal(4, rng)  # of other people
-    estimate = attack(make_view(Y, sample, effort="quick"))
+    estimate = attack(make_sample_view(Y, sample, effort="quick"))
     baseline = breach(X, np.broadcast_to(X.mean(axis=0), X.shape))
     for name, X_hat in estimate.candidates.items():
         assert breach(X, X_hat) <= baseline + 0.03, name
@@ -239,7 +227,7 @@ def test_signs_of_a_centred_normal_law_are_a_lottery_and_it_says_so():
         rng = np.random.default_rng(seed)
         scales = np.array([4.0, 2.0, 1.0])
         X, sample = rng.standard_normal((2, 300, 3)) * scales
-        view = make_view(X @ random_orthogonal(3, rng), sample, effort="quick")
+        view = make_sample_view(X @ random_orthogonal(3, rng), sample, effort="quick")
         axes = match_axes(view, sample)
         truth = choose_best_signs(axes, view.Y, X)
         evidence = compute_axis_evidence(axes)
@@ -258,12 +246,12 @@ def test_origin():
     rng = np.random.default_rng(7)
     X = skewed(rng, 200, 3)
     Y = X @ random_orthogonal(3, rng)
-    view = make_view(Y, X)
+    view = make_sample_view(Y, X)
     assert find_origin(view, X).tolist() == [0, 0, 0]
-    assert find_origin(make_view(Y, X, facts={"translation": "secret"}), X) is None
-    assert find_origin(make_view(Y, X, space="embedded"), X) is None
-    assert find_origin(make_view(Y, X, space="components"), X) is None
-    assert find_origin(make_view(Y + 20.0, X), X) is None  # says rotation, but is shifted
+    assert find_origin(make_sample_view(Y, X, facts={"translation": "secret"}), X) is None
+    assert find_origin(make_sample_view(Y, X, space="embedded"), X) is None
+    assert find_origin(make_sample_view(Y, X, space="components"), X) is None
+    assert find_origin(make_sample_view(Y + 20.0, X), X) is None  # says rotation, but is shifted
     public = replace(view.public, centre=np.full(3, 0.5))
     turned = replace(view, public=public, Y=(X - 0.5) @ random_orthogonal(3, rng))
     assert find_origin(turned, X).tolist() == [0.5, 0.5, 0.5]
@@ -274,7 +262,7 @@ def test_an_unknown_scale_is_fitted():
     rng = np.random.default_rng(8)
     X, sample = people(rng, 400, 4), people(rng, 80, 4)
     estimate = attack(
-        make_view(
+        make_sample_view(
             7.0 * X @ random_orthogonal(4, rng),
             sample,
             keeps=False,
@@ -290,7 +278,7 @@ def test_fewer_released_columns_give_the_leading_axes():
     X, sample = people(rng, 400, 5), people(rng, 80, 5)
     vectors = np.linalg.eigh(np.cov(X.T))[1][:, ::-1]
     Y = (X - X.mean(axis=0)) @ vectors[:, :3] @ random_orthogonal(3, rng)
-    estimate = attack(make_view(Y, sample, space="embedded", keeps=False, effort="quick"))
+    estimate = attack(make_sample_view(Y, sample, space="embedded", keeps=False, effort="quick"))
     limit = error(X, X.mean(axis=0) + (X - X.mean(axis=0)) @ vectors[:, :3] @ vectors[:, :3].T)
     assert error(X, estimate.candidates["overlay"]) < limit + 0.1
 
@@ -314,7 +302,7 @@ def test_fewer_released_columns_give_the_leading_axes():
 )
 @pytest.mark.parametrize("space", ["rotated", "embedded"])
 def test_small_and_odd_tables(Y, sample, space):
-    estimate = attack(make_view(Y, sample, space=space, keeps=space == "rotated"))
+    estimate = attack(make_sample_view(Y, sample, space=space, keeps=space == "rotated"))
     expected = {"coordinate", "moments", "hybrid", "cautious", "overlay"}
     assert set(estimate.candidates) == expected | ({"exhaustive"} if Y.shape[1] <= 20 else set())
     for X_hat in estimate.candidates.values():
@@ -325,13 +313,13 @@ def test_small_and_odd_tables(Y, sample, space):
 
 def test_a_quick_audit_does_not_try_all_signs():
     rng = np.random.default_rng(0)
-    view = make_view(rng.random((20, 3)), rng.random((9, 3)), effort="quick")
+    view = make_sample_view(rng.random((20, 3)), rng.random((9, 3)), effort="quick")
     assert "exhaustive" not in attack(view).candidates
 
 
 def test_where_it_does_not_apply():
     rng = np.random.default_rng(0)
-    view = make_view(rng.random((9, 2)), rng.random((5, 2)))
+    view = make_sample_view(rng.random((9, 2)), rng.random((5, 2)))
     for other in (
         replace(view, sample=None),
         replace(view, sample=np.ones((5, 2))),
@@ -346,7 +334,7 @@ def test_where_it_does_not_apply():
 def test_order_of_rows_and_state_of_the_generator():
     rng = np.random.default_rng(10)
     X, sample = people(rng, 700, 3), people(rng, 160, 3)  # both larger than the search's parts
-    view = make_view(X @ random_orthogonal(3, rng), sample, effort="quick")
+    view = make_sample_view(X @ random_orthogonal(3, rng), sample, effort="quick")
     order = rng.permutation(700)
     one, again, other = attack(view, 1), attack(view, 1), attack(replace(view, Y=view.Y[order]), 1)
     for name, X_hat in one.candidates.items():
@@ -366,7 +354,7 @@ def test_normal_records_of_the_paper_are_recovered_and_better_with_more_of_a_sam
             rng = np.random.default_rng(seed)
             law = ((-10.0, 10.0), ((1.0, 1.5), (1.5, 3.0)))
             X, sample = (rng.multivariate_normal(*law, n) for n in (1_000, int(1_000 * share)))
-            candidates = attack(make_view(X @ random_orthogonal(2, rng), sample)).candidates
+            candidates = attack(make_sample_view(X @ random_orthogonal(2, rng), sample)).candidates
             found.append([error(X, candidates[name]) for name in (*BY_SIGNS, "overlay")])
         means[share] = np.mean(found, axis=0)
     assert np.all(means[0.05] < 0.06)  # almost overlap
@@ -388,7 +376,7 @@ def test_adult_of_the_paper_is_recovered_and_better_with_more_of_a_sample(shared
             order = rng.permutation(len(X_all))
             cut = int(len(X_all) / (1 + share))
             X, sample = X_all[order[:cut]], X_all[order[cut:]]
-            candidates = attack(make_view(X @ random_orthogonal(3, rng), sample)).candidates
+            candidates = attack(make_sample_view(X @ random_orthogonal(3, rng), sample)).candidates
             found.append([error(X, candidates[name]) for name in ("hybrid", "overlay")])
         means[share] = np.mean(found, axis=0)
     assert np.all(means[0.05] < 0.1)
@@ -410,7 +398,7 @@ def test_the_hybrid_is_at_least_as_often_right_as_all_signs(law):
                 * 0.7 ** np.arange(d)
                 @ random_orthogonal(d, rng)
             )
-        view = make_view(X[p:] @ random_orthogonal(d, rng), X[:p])
+        view = make_sample_view(X[p:] @ random_orthogonal(d, rng), X[:p])
         axes = match_axes(view, X[:p])
         truth = choose_best_signs(axes, view.Y, X[p:])
         hybrid.append(choose_hybrid_signs(axes, compute_axis_evidence(axes), 8, rng) == truth)

@@ -10,23 +10,14 @@ from ppdm_core.attacks.linkability import Linkability
 from ppdm_core.model.attacker import AttackerView, SplitFiles
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Numeric, Schema
-
-COPY = PublicParameters("copy", "original", ())
+from tests.support.views import COPY, make_noise_public, make_view
 
 
-def make_view(Y, X, order, left, *, public=COPY, **more) -> AttackerView:
+def make_files_view(Y, X, order, left, **fields) -> AttackerView:
     """Line j of the right file is person ``order[j]``."""
     right = np.setdiff1d(np.arange(X.shape[1]), left)
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
-        public=public,
-        schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(X.shape[1]))),
-        epsilon=0.1,
-        split_files=SplitFiles(np.array(left), X[:, left], right, X[order][:, right]),
-        **more,
-    )
+    files = SplitFiles(np.array(left), X[:, left], right, X[order][:, right])
+    return make_view(Y, d=X.shape[1], split_files=files, **fields)
 
 
 def pairs(view: AttackerView) -> dict[str, np.ndarray]:
@@ -38,15 +29,11 @@ def rate(link: np.ndarray, order: np.ndarray, who: slice) -> float:
     return float(np.mean((found == np.arange(len(order)))[who]))
 
 
-def noisy(b: float, d: int, law: str = "laplace") -> PublicParameters:
-    return PublicParameters("noise", "original", (), np.full(d, 0.5), np.eye(d), law, np.full(d, b))
-
-
 def test_hand_worked_files():
     # Row 0 is near left line 0 and right line 1; row 1 near left line 1 and right line 0.
     Y = np.array([[0.1, 0.9], [0.8, 0.2]])
     files = SplitFiles(np.array([0]), np.array([[0.11], [0.79]]), np.array([1]), Y[::-1, 1:] + 0.01)
-    view = replace(make_view(Y, Y, np.arange(2), [0]), split_files=files)
+    view = replace(make_files_view(Y, Y, np.arange(2), [0]), split_files=files)
     got = pairs(view)
     assert set(got) == {"nearest:released", "one_to_one:released"}
     for link in got.values():
@@ -60,7 +47,9 @@ def test_members_of_a_weak_release_are_put_together_and_others_are_not(seed, b):
     X = rng.uniform(0, 1, (200, 8))  # the first half are in the release
     Y = X[:100] + (rng.laplace(0, b, (100, 8)) if b else 0.0)
     order = rng.permutation(200)
-    got = pairs(make_view(Y, X, order, [0, 2, 4, 6], public=noisy(b, 8) if b else COPY))
+    got = pairs(
+        make_files_view(Y, X, order, [0, 2, 4, 6], public=make_noise_public(b, 8) if b else COPY)
+    )
     for name, link in got.items():
         assert rate(link, order, slice(0, 100)) > 0.9, name
         assert rate(link, order, slice(100, 200)) < 0.1, name
@@ -71,17 +60,19 @@ def test_noise_that_drowns_everything_puts_nobody_together():
     rng = np.random.default_rng(3)
     X, order = rng.uniform(0, 1, (400, 6)), rng.permutation(400)
     Y = X[:200] + rng.laplace(0, 3.0, (200, 6))
-    for name, link in pairs(make_view(Y, X, order, [0, 1, 2], public=noisy(3.0, 6))).items():
+    for name, link in pairs(
+        make_files_view(Y, X, order, [0, 1, 2], public=make_noise_public(3.0, 6))
+    ).items():
         assert rate(link, order, slice(0, 200)) < 0.03, name
 
 
 def test_probabilities_against_brute_force():
     rng = np.random.default_rng(4)
     X = rng.uniform(0, 1, (30, 4))
-    public = noisy(0.2, 4, "normal")
+    public = make_noise_public(0.2, 4, "normal")
     Y = X[:20] + rng.normal(0, 0.2, (20, 4))
     order = rng.permutation(30)
-    view = make_view(Y, X, order, [0, 1], public=public)
+    view = make_files_view(Y, X, order, [0, 1], public=public)
     F = [
         np.exp(-np.sum((file[:, None] - Y[None][:, :, at]) ** 2, axis=2) / (2 * 0.2**2))
         for file, at in ((view.split_files.left, [0, 1]), (view.split_files.right, [2, 3]))
@@ -105,8 +96,10 @@ def test_the_order_of_rows_does_not_matter():
     rng = np.random.default_rng(5)
     X, order = rng.uniform(0, 1, (60, 4)), rng.permutation(60)
     Y = X[:30] + rng.laplace(0, 0.05, (30, 4))
-    one = pairs(make_view(Y, X, order, [0, 1], public=noisy(0.05, 4)))
-    two = pairs(make_view(Y[rng.permutation(30)], X, order, [0, 1], public=noisy(0.05, 4)))
+    one = pairs(make_files_view(Y, X, order, [0, 1], public=make_noise_public(0.05, 4)))
+    two = pairs(
+        make_files_view(Y[rng.permutation(30)], X, order, [0, 1], public=make_noise_public(0.05, 4))
+    )
     for name, link in one.items():
         np.testing.assert_array_equal(link, two[name])
 
@@ -120,7 +113,7 @@ def test_mixed_components_go_through_the_filter():
     )
     Z = (X - 0.5) @ L + rng.normal(0, 0.005, X.shape)
     tables = {"back": 0.5 + Z @ L.T}
-    got = pairs(make_view(Z, X, order, [0, 1, 2], public=public, reconstructions=tables))
+    got = pairs(make_files_view(Z, X, order, [0, 1, 2], public=public, reconstructions=tables))
     assert set(got) == {
         f"{way}:{name}" for way in ("nearest", "one_to_one") for name in ("filtered", "back")
     }
@@ -130,19 +123,19 @@ def test_mixed_components_go_through_the_filter():
 def test_long_files_are_not_assigned_one_to_one(monkeypatch):
     monkeypatch.setattr(linkability, "MAX_EXACT_ROWS", 3)
     X = np.random.default_rng(7).uniform(0, 1, (5, 2))
-    assert set(pairs(make_view(X, X, np.arange(5), [0]))) == {"nearest:released"}
+    assert set(pairs(make_files_view(X, X, np.arange(5), [0]))) == {"nearest:released"}
 
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_tiny_and_constant_releases(n):
     X = np.random.default_rng(8).uniform(0, 1, (4, 2))
-    for link in pairs(make_view(np.full((n, 2), 0.5), X, np.arange(4), [0])).values():
+    for link in pairs(make_files_view(np.full((n, 2), 0.5), X, np.arange(4), [0])).values():
         assert link.shape == (4,)
         assert ((link >= -1) & (link < 4)).all()
 
 
 def test_without_files_or_a_common_space_it_does_not_apply():
-    view = make_view(np.ones((3, 2)), np.ones((3, 2)), np.arange(3), [0])
+    view = make_files_view(np.ones((3, 2)), np.ones((3, 2)), np.arange(3), [0])
     with pytest.raises(NotApplicable, match="linkability needs two columns"):
         pairs(replace(view, split_files=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):

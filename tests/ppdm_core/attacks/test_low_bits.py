@@ -13,27 +13,24 @@ from ppdm_core.attacks.low_bits import (
     is_on_grid,
     is_reachable,
 )
-from ppdm_core.model.attacker import AttackerView, RecordSet
+from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers import make_sanitizer
 from tests.support.tables import fit, numbers, release, scaled, table
+from tests.support.views import make_records, make_view
 
 BITS = (53, 53)
 
 
-def make_view(X, Y, b, *, law="laplace", **public) -> AttackerView:
-    t, d = X.shape
+def make_noisy_view(X, Y, b, *, law="laplace", **public) -> AttackerView:
     public = {"space": "original", **public}
     scales = np.full(Y.shape[1], b) if b else None
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
+    return make_view(
+        Y,
+        d=X.shape[1],
         public=PublicParameters("noise", columns=(), law=law, scales=scales, **public),
-        schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d))),
-        epsilon=0.1,
-        targets=RecordSet(X, np.zeros((t, 0), dtype=np.int32), np.zeros(t, dtype=np.int32)),
+        targets=make_records(X),
     )
 
 
@@ -55,7 +52,7 @@ def test_wide_textbook_noise_gives_everybody_away(sampler, seed):
     X, b = rng.random((150, 12)), 2.0
     Y = textbook(X, b, rng) if sampler == "textbook" else X + rng.laplace(0, b, X.shape)
     order = rng.permutation(150)
-    found = rates(make_view(X[order], Y, b), order)
+    found = rates(make_noisy_view(X[order], Y, b), order)
     assert max(found["reachable"], found["reachable_numpy"]) >= 0.9, found
     near = np.abs(X[order][:, None] - Y[None]).sum(axis=2).argmin(axis=1)
     assert np.mean(near == order) < 0.3
@@ -113,7 +110,7 @@ def test_the_lattice_never_rules_out_the_truth_and_helps_a_little(law):
     Y = X + getattr(rng, law)(*((-1, 1) if law == "uniform" else (0, 0.5)), X.shape)
     assert compute_lattice_evidence(X, Y).min() >= 0.0
     order = rng.permutation(150)
-    assert rates(make_view(X[order], Y, 0.5, law=law), order)["lattice"] > 3 / 150
+    assert rates(make_noisy_view(X[order], Y, 0.5, law=law), order)["lattice"] > 3 / 150
 
 
 @pytest.mark.parametrize("method", ["additive_noise", "pca_laplace"])
@@ -127,7 +124,7 @@ def test_grid_noise_of_the_product_gives_nothing(method, scale):
     fitted = fit(sanitizer, rows)
     released = release(sanitizer, rows, fitted=fitted)
     X = numbers(scaled(rows, fitted))
-    view = replace(make_view(X, numbers(released.rows), 0.01), public=released.public)
+    view = replace(make_noisy_view(X, numbers(released.rows), 0.01), public=released.public)
     found = rates(view, np.arange(400))
     assert set(found) == {"lattice", "reachable", "reachable_numpy"}
     assert max(found.values()) <= 8 / 400  # 1/400 expected
@@ -142,8 +139,8 @@ def test_values_at_the_ends_of_clipped_columns_are_not_tested():
     X, b = rng.random((150, 24)), 2.0
     Y = np.clip(textbook(X, b, rng), -1.0, 3.0)
     assert np.mean((Y == -1.0) | (Y == 3.0)) > 0.2
-    assert rates(make_view(X, Y, b), np.arange(150))["reachable"] >= 0.9
-    zero = make_view(X, np.where(Y < 0, 0.0, Y), 0.001)  # far beyond what the scale allows
+    assert rates(make_noisy_view(X, Y, b), np.arange(150))["reachable"] >= 0.9
+    zero = make_noisy_view(X, np.where(Y < 0, 0.0, Y), 0.001)  # far beyond what the scale allows
     assert set(rates(zero, np.arange(150))) == {"lattice", "reachable", "reachable_numpy"}
 
 
@@ -151,14 +148,14 @@ def test_values_rounded_to_decimals_are_on_a_grid():
     rng = np.random.default_rng(12)
     X = rng.random((300, 6))
     Y = np.round(X + rng.laplace(0, 0.01, X.shape), 6)
-    assert max(rates(make_view(X, Y, 0.01), np.arange(300)).values()) <= 8 / 300
-    assert not is_on_grid(make_view(X, X, 0.01), X)
+    assert max(rates(make_noisy_view(X, Y, 0.01), np.arange(300)).values()) <= 8 / 300
+    assert not is_on_grid(make_noisy_view(X, X, 0.01), X)
 
 
 def test_independent_floats_give_nothing():
     rng = np.random.default_rng(7)
     X = rng.random((300, 6))
-    found = rates(make_view(X, 0.5 + rng.laplace(0, 1.0, X.shape), 1.0), np.arange(300))
+    found = rates(make_noisy_view(X, 0.5 + rng.laplace(0, 1.0, X.shape), 1.0), np.arange(300))
     assert max(found.values()) <= 8 / 300
 
 
@@ -167,7 +164,7 @@ def test_components_are_compared_where_the_noise_was_added():
     X, L = rng.random((100, 12)), np.linalg.qr(rng.normal(0, 1, (12, 12)))[0]
     centre = np.full(12, 0.5)
     Y = (X - centre) @ L + rng.laplace(0, 2.0, X.shape)
-    view = make_view(X, Y, 2.0, space="components", centre=centre, loadings=L)
+    view = make_noisy_view(X, Y, 2.0, space="components", centre=centre, loadings=L)
     assert max(rates(view, np.arange(100)).values()) >= 0.9
 
 
@@ -184,10 +181,10 @@ def test_duplicates_constants_and_tiny_tables():
     X = np.array([[0.5, 0.5]] * 3)
     rng = np.random.default_rng(10)
     Y = X + rng.laplace(0, 1.0, X.shape)
-    for name, link in LowBits().attack(make_view(X, Y, 1.0), rng).candidates.items():
+    for name, link in LowBits().attack(make_noisy_view(X, Y, 1.0), rng).candidates.items():
         assert link.shape == (3,), name
         assert len(set(link.tolist())) == 1  # the same record, the same answer
-    one = LowBits().attack(make_view(X[:1], Y[:1], 0.0, law=None), rng).candidates
+    one = LowBits().attack(make_noisy_view(X[:1], Y[:1], 0.0, law=None), rng).candidates
     assert one["lattice"].tolist() == [0]
     assert set(one) == {"lattice"}
 
@@ -195,7 +192,7 @@ def test_duplicates_constants_and_tiny_tables():
 def test_rows_in_another_order_give_the_same_answers():
     rng = np.random.default_rng(11)
     X = rng.random((60, 4))
-    view = make_view(X, X + rng.laplace(0, 1.0, X.shape), 1.0)
+    view = make_noisy_view(X, X + rng.laplace(0, 1.0, X.shape), 1.0)
     order = rng.permutation(60)
     one, two = (
         LowBits().attack(v, np.random.default_rng(0)).candidates
@@ -206,7 +203,7 @@ def test_rows_in_another_order_give_the_same_answers():
 
 
 def test_what_it_needs():
-    view = make_view(np.ones((2, 2)), np.ones((2, 2)), 1.0)
+    view = make_noisy_view(np.ones((2, 2)), np.ones((2, 2)), 1.0)
     with pytest.raises(NotApplicable, match="low_bits needs full records"):
         rates(replace(view, targets=None), 0)
     with pytest.raises(NotApplicable, match="low_bits needs values that noise was added to"):

@@ -18,16 +18,17 @@ from ppdm_core.attacks._shadow_releases import (
 from ppdm_core.attacks.membership import Membership
 from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
-from ppdm_core.model.attacker import AttackerView, RecordSet
+from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.distributions import find_distribution
 from ppdm_core.numerics.kernel_model import KernelSetting
-from ppdm_core.numerics.linear_map import has_map, invert
 from tests.contract.scene_source_record import people, public, schema
 from tests.support.membership_views import kernel_scene as weak_rows
+from tests.support.membership_views import make_member_view
 from tests.support.membership_views import member_scene as weak
+from tests.support.views import make_records, make_view
 
 LAWS = {
     "laplace": stats.laplace(),
@@ -43,15 +44,7 @@ def law_of(name: str):
     return find_distribution(name, 3.0 if name == "student_t" else None)
 
 
-def view_of(scene: dict) -> AttackerView:
-    names = ("Y", "label", "public", "schema", "targets", "reference")
-    view = AttackerView(epsilon=0.1, **{name: scene[name] for name in names})
-    if not has_map(view.public):
-        return view
-    return replace(view, reconstructions={"inverse": invert(view.public, view.Y)})
-
-
-def played(view: AttackerView, seed: int = 0) -> dict[str, np.ndarray]:
+def run_attack(view: AttackerView, seed: int = 0) -> dict[str, np.ndarray]:
     return dict(Membership().attack(view, np.random.default_rng(seed)).candidates)
 
 
@@ -129,14 +122,14 @@ def test_categories_help():
     everybody = rng.integers(0, 4, (300, 6)).astype(np.int32)
     reference = replace(scene["reference"], C=rng.integers(0, 4, (150, 6)).astype(np.int32))
     view = replace(
-        view_of(scene),
+        make_member_view(scene),
         C=randomize_responses(everybody[:150], responses, rng),
         public=replace(scene["public"], responses=responses),
         schema=replace(scene["schema"], categorical=columns[::-1]),
         targets=replace(scene["targets"], C=everybody[scene["order"]][:, ::-1]),
         reference=replace(reference, C=reference.C[:, ::-1]),
     )
-    found, plain = played(view), played(replace(view, C=None))
+    found, plain = run_attack(view), run_attack(replace(view, C=None))
     for name in ("likelihood", "shadow"):
         both = [Auc().measure(each[name], scene["is_member"]) for each in (found, plain)]
         assert both[0] > 0.8 and both[0] > both[1] + 0.1
@@ -175,7 +168,7 @@ def test_logistic_regression_finds_the_weights():
 @pytest.mark.parametrize("seed", range(3))
 def test_little_noise_gives_members_away(seed):
     scene = weak(np.random.default_rng(seed))
-    found = played(view_of(scene))
+    found = run_attack(make_member_view(scene))
     assert list(found) == [*PLAIN, "likelihood", "shadow", "found_again"]
     assert TruePositiveRate().measure(found["likelihood"], scene["is_member"]) >= 0.9
     assert TruePositiveRate().measure(found["shadow"], scene["is_member"]) >= 0.9
@@ -186,7 +179,7 @@ def test_little_noise_gives_members_away(seed):
 def test_rows_of_other_people_tell_nothing(seed):
     rng = np.random.default_rng(seed)
     scene = weak(rng) | {"targets": people(400, rng)}
-    for name, score in played(view_of(scene)).items():
+    for name, score in run_attack(make_member_view(scene)).items():
         assert abs(Auc().measure(score, np.arange(400) < 200) - 0.5) < 0.12, name
 
 
@@ -194,7 +187,7 @@ def test_the_likelihood_beats_the_distance_in_noise():
     both = []
     for seed in range(3):
         scene = weak(np.random.default_rng(seed), b=0.15)
-        found = played(view_of(scene))
+        found = run_attack(make_member_view(scene))
         both.append(
             [Auc().measure(found[n], scene["is_member"]) for n in ("likelihood", "closest")]
         )
@@ -204,7 +197,7 @@ def test_the_likelihood_beats_the_distance_in_noise():
 
 def test_resampled_rows_have_a_likelihood_too():
     scene = weak_rows(np.random.default_rng(5))
-    found = played(view_of(scene))
+    found = run_attack(make_member_view(scene))
     assert list(found) == [*PLAIN, "likelihood", "shadow", "found_again"]
     assert TruePositiveRate().measure(found["likelihood"], scene["is_member"]) >= 0.9
 
@@ -215,21 +208,21 @@ def test_without_a_map_reconstructions_are_taken_by_their_looks():
     rng = np.random.default_rng(7)
     good = scene["X"] + rng.normal(0, 0.01, scene["X"].shape)
     view = replace(
-        view_of(scene),
+        make_member_view(scene),
         public=hidden,
         reconstructions={"zero": good * 0.0, "bad": rng.normal(0, 3, good.shape), "good": good},
     )
-    found = played(view)
+    found = run_attack(view)
     assert list(found) == [f"{name}:{rank}" for rank in (1, 2, 3) for name in PLAIN]
     assert Auc().measure(found["closest:1"], scene["is_member"]) > 0.95
     with pytest.raises(NotApplicable, match="membership needs the original columns"):
-        played(replace(view, reconstructions={}))
+        run_attack(replace(view, reconstructions={}))
 
 
 def test_original_columns_without_a_map():
     scene = weak(np.random.default_rng(8))
     bare = PublicParameters("copy", "original", schema().names)
-    found = played(view_of(scene | {"public": bare, "Y": scene["X"]}))
+    found = run_attack(make_member_view(scene | {"public": bare, "Y": scene["X"]}))
     assert list(found) == [*(f"{name}:1" for name in PLAIN), "found_again"]
     assert TruePositiveRate().measure(found["closest:1"], scene["is_member"]) == 1.0
 
@@ -240,11 +233,11 @@ def test_a_class_without_rows_or_reference_people():
     label = targets.label.copy()
     label[:2] = 7
     only = np.zeros_like(reference.label)
-    view = view_of(
+    view = make_member_view(
         scene
         | {"targets": replace(targets, label=label), "reference": replace(reference, label=only)}
     )
-    found = played(view)
+    found = run_attack(view)
     assert all(np.isfinite(score).all() for score in found.values())
     for name in ("closest", "likelihood"):
         assert np.all(found[name][:2] <= found[name].min())
@@ -253,7 +246,7 @@ def test_a_class_without_rows_or_reference_people():
 def test_few_reference_people_imitate_nothing():
     scene = weak(np.random.default_rng(10))
     few = people(3, np.random.default_rng(11))
-    assert list(played(view_of(scene | {"reference": few}))) == [
+    assert list(run_attack(make_member_view(scene | {"reference": few}))) == [
         *PLAIN,
         "likelihood",
         "found_again",
@@ -261,20 +254,20 @@ def test_few_reference_people_imitate_nothing():
 
 
 def test_it_repeats_and_ignores_the_order_of_rows():
-    view = view_of(weak(np.random.default_rng(12)))
+    view = make_member_view(weak(np.random.default_rng(12)))
     order = np.random.default_rng(13).permutation(len(view.Y))
-    moved = played(replace(view, Y=view.Y[order], label=view.label[order]))
-    plain, again = played(view), played(view)
+    moved = run_attack(replace(view, Y=view.Y[order], label=view.label[order]))
+    plain, again = run_attack(view), run_attack(view)
     for name, score in plain.items():
         assert np.array_equal(score, again[name])
         np.testing.assert_allclose(moved[name], score, rtol=1e-6, atol=1e-6)
 
 
 def test_what_it_needs():
-    view = view_of(weak(np.random.default_rng(14)))
+    view = make_member_view(weak(np.random.default_rng(14)))
     for need in ("targets", "reference"):
         with pytest.raises(NotApplicable, match="The attack membership needs"):
-            played(replace(view, **{need: None}))
+            run_attack(replace(view, **{need: None}))
 
 
 def test_one_column_in_the_clear_tells_members():
@@ -283,15 +276,12 @@ def test_one_column_in_the_clear_tells_members():
     X = rng.uniform(0, 1, (300, 6))
     Y = rng.permuted(X[:100], axis=0)
     Y[:, 2] = X[:100, 2]
-    none = np.zeros((300, 0), dtype=np.int32), np.zeros(300, dtype=np.int32)
-    view = AttackerView(
-        Y=Y,
-        label=np.zeros(100, dtype=np.int32),
+    view = make_view(
+        Y,
         public=PublicParameters("other", "original", tuple("abcdef")),
         schema=Schema(tuple(Numeric(name, 0.0, 1.0) for name in "abcdef")),
-        epsilon=0.1,
-        targets=RecordSet(X[:200], none[0][:200], none[1][:200]),
-        reference=RecordSet(X[200:], none[0][200:], none[1][200:]),
+        targets=make_records(X[:200]),
+        reference=make_records(X[200:]),
     )
     score = Membership().attack(view, rng).candidates["found_again"]
     # The shuffled columns hold everybody's values too, so members are found in all six.

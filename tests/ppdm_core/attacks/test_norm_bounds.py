@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from ppdm_core.attacks.norm_bounds import NormBounds, norm_bound, product_deviation, value_bound
-from ppdm_core.model.attacker import AttackerView, KnownRows
+from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers.random_projection import compute_ratio_moments
+from tests.support.views import make_known, make_view
 
 
 def directions(d: int, k: int, rng: np.random.Generator) -> np.ndarray:
@@ -18,20 +18,18 @@ def directions(d: int, k: int, rng: np.random.Generator) -> np.ndarray:
     return R / np.linalg.norm(R, axis=0)
 
 
-def make_view(X, Y, factor, known=(), **fields) -> AttackerView:
+def make_projected_view(X, Y, factor, known=(), **fields) -> AttackerView:
     d, k = X.shape[1], Y.shape[1]
     facts = {
         "components": float(k),
         "squared_distance_ratio_mean": compute_ratio_moments(d, k, factor)[0],
     }
     known = np.array(known, dtype=np.int64)
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
+    return make_view(
+        Y,
+        d=d,
         public=PublicParameters("random_projection", "rotated", (), facts=facts),
-        schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d))),
-        epsilon=0.1,
-        known=KnownRows(X[known], known) if len(known) else None,
+        known=make_known(X, known) if len(known) else None,
         **fields,
     )
 
@@ -41,7 +39,7 @@ def hits(X, estimate, rows=slice(None)) -> float:
     return float(np.mean(np.abs(estimate[rows] - length) <= 0.1 * length))
 
 
-def attacked(view: AttackerView):
+def run_attack(view: AttackerView):
     return NormBounds().attack(view, np.random.default_rng(0))
 
 
@@ -82,7 +80,7 @@ def test_deviation_agrees_with_monte_carlo_over_projections():
 def test_hand_worked_lengths():
     # Two directions of four, unit columns: squared lengths halve on average.
     X, Y = np.eye(4), np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5], [0.0, 0.0]])
-    got = attacked(make_view(X, Y, 1.0, [0])).candidates
+    got = run_attack(make_projected_view(X, Y, 1.0, [0])).candidates
     np.testing.assert_allclose(got["direct"], [1.0, np.sqrt(2), 0.5 * np.sqrt(2), 0.0])
     np.testing.assert_allclose(got["calibrated"], [1.0, 1.0, 0.5, 0.0])  # the known one is exact
     assert (got["lower_bound"] >= 0).all()
@@ -96,7 +94,7 @@ def test_many_directions_tell_the_lengths(normalisation, seed):
     X = (rng.random(d) + 0.1 * rng.random((200, d))) * rng.uniform(0.1, 0.9, (200, 1))
     factor = np.sqrt(d / k) if normalisation == "unbiased" else 1.0
     Y = X @ directions(d, k, rng) * factor
-    got = attacked(make_view(X, Y, factor, range(20)))
+    got = run_attack(make_projected_view(X, Y, factor, range(20)))
     others = slice(20, None)
     mean = np.full(200, np.linalg.norm(X, axis=1).mean())
     assert hits(X, mean, others) < 0.3
@@ -113,10 +111,10 @@ def test_known_records_calibrate_the_matrix_that_was_used():
     shape = rng.random(10)
     X = np.outer(rng.uniform(0.2, 1.0, 100), shape) + rng.normal(0, 0.005, (100, 10))
     Y = X @ directions(10, 2, rng) * np.sqrt(5)
-    got = attacked(make_view(X, Y, np.sqrt(5), [0, 1])).candidates
+    got = run_attack(make_projected_view(X, Y, np.sqrt(5), [0, 1])).candidates
     assert hits(X, got["calibrated"]) > 0.95
     for fields in ({"records": X[:5]}, {"sample": X[5:60]}):
-        got = attacked(make_view(X, Y, np.sqrt(5), **fields)).candidates
+        got = run_attack(make_projected_view(X, Y, np.sqrt(5), **fields)).candidates
         assert set(got) == {"direct", "calibrated"}
     assert hits(X, got["calibrated"]) > 0.5
 
@@ -125,20 +123,20 @@ def test_a_rotation_tells_lengths_exactly_unless_it_moves():
     rng = np.random.default_rng(4)
     X, M = rng.random((30, 4)), np.linalg.qr(rng.normal(0, 1, (4, 4)))[0]
     public = PublicParameters("random_rotation", "rotated", (), preserves_distances=True)
-    view = replace(make_view(X, X @ M, 1.0, [0, 1]), public=public)
-    got = attacked(view)
+    view = replace(make_projected_view(X, X @ M, 1.0, [0, 1]), public=public)
+    got = run_attack(view)
     np.testing.assert_allclose(got.candidates["direct"], np.linalg.norm(X, axis=1))
     assert (got.candidates["lower_bound"] <= np.linalg.norm(X, axis=1) + 1e-12).all()
     moved = replace(view, public=replace(public, facts={"translation": "secret"}))
     with pytest.raises(NotApplicable, match="norm_bounds needs a release that preserves lengths"):
-        attacked(moved)
+        run_attack(moved)
 
 
 def test_independent_rows_give_nothing():
     rng = np.random.default_rng(5)
     X = rng.random((300, 6)) * rng.uniform(0.1, 1.0, (300, 1))
     Y = rng.permutation(X) @ directions(6, 6, rng)
-    got = attacked(make_view(X, Y, 1.0, range(10)))
+    got = run_attack(make_projected_view(X, Y, 1.0, range(10)))
     guesses = np.linspace(0.1, 2.0, 50)
     fixed = max(hits(X, np.full(300, guess), slice(10, None)) for guess in guesses)
     for name, estimate in got.candidates.items():
@@ -147,11 +145,11 @@ def test_independent_rows_give_nothing():
 
 def test_tiny_zero_and_duplicate_rows():
     X = np.zeros((3, 4))
-    got = attacked(make_view(X, np.zeros((3, 2)), 1.0, [0]))
+    got = run_attack(make_projected_view(X, np.zeros((3, 2)), 1.0, [0]))
     for estimate in got.candidates.values():
         np.testing.assert_allclose(estimate, 0.0, atol=1e-9)
     assert got.notes["positive_bounds"] == 0.0
-    everybody = attacked(make_view(X + 1.0, np.ones((3, 2)), 1.0, [0, 1, 2]))
+    everybody = run_attack(make_projected_view(X + 1.0, np.ones((3, 2)), 1.0, [0, 1, 2]))
     np.testing.assert_allclose(everybody.candidates["regression"], 2.0)
     assert everybody.notes == {}
 
@@ -162,7 +160,9 @@ def test_rows_in_another_order_give_the_same_answers():
     Y = X @ directions(5, 3, rng)
     order = rng.permutation(50)
     known = np.arange(8)
-    one = attacked(make_view(X, Y, 1.0, known)).candidates
-    two = attacked(make_view(X[order], Y[order], 1.0, np.argsort(order)[known])).candidates
+    one = run_attack(make_projected_view(X, Y, 1.0, known)).candidates
+    two = run_attack(
+        make_projected_view(X[order], Y[order], 1.0, np.argsort(order)[known])
+    ).candidates
     for name in one:
         np.testing.assert_allclose(two[name], one[name][order], atol=1e-9)

@@ -14,28 +14,13 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics import distances
+from tests.support.views import make_records, make_view
 
 RNG = np.random.default_rng(0)  # the attack draws nothing
 
 
-def people(X, C=None, label=None) -> RecordSet:
-    return RecordSet(
-        X,
-        np.zeros((len(X), 0), dtype=np.int32) if C is None else C,
-        np.zeros(len(X), dtype=np.int32) if label is None else label,
-    )
-
-
-def make_view(Y, targets, *, public=None, reconstructions=None) -> AttackerView:
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
-        public=public or PublicParameters("copy", "original", ()),
-        schema=Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(targets.shape[1]))),
-        epsilon=0.1,
-        targets=people(targets),
-        reconstructions=reconstructions or {},
-    )
+def make_linkage_view(Y, targets, **fields) -> AttackerView:
+    return make_view(Y, d=targets.shape[1], targets=make_records(targets), **fields)
 
 
 def links(view: AttackerView) -> dict[str, np.ndarray]:
@@ -46,7 +31,7 @@ def test_identity_links_everybody():
     rng = np.random.default_rng(1)
     X = rng.uniform(0, 1, (80, 3))
     shuffle = rng.permutation(80)
-    got = links(make_view(X[shuffle], X))
+    got = links(make_linkage_view(X[shuffle], X))
     assert set(got) == {"nearest:released", "one_to_one:released", "nearest:weighted"}
     for link in got.values():
         np.testing.assert_array_equal(shuffle[link], np.arange(80))
@@ -62,7 +47,7 @@ def test_constant_release_is_linked_at_one_in_n():
     rates: dict[str, list[float]] = {}
     for _ in range(300):
         shuffle = rng.permutation(n)  # row r belongs to record shuffle[r]
-        view = make_view(flat, X, public=public, reconstructions={"flat": flat})
+        view = make_linkage_view(flat, X, public=public, reconstructions={"flat": flat})
         for name, link in links(view).items():
             rates.setdefault(name, []).append(np.mean(shuffle[link] == np.arange(n)))
     assert len(rates) == 7
@@ -73,20 +58,20 @@ def test_constant_release_is_linked_at_one_in_n():
 
 def test_one_to_one_sees_through_a_shift_that_fools_nearest():
     targets = np.array([[0.0], [1.0], [2.0], [3.0]])
-    got = links(make_view(targets + 0.9, targets))
+    got = links(make_linkage_view(targets + 0.9, targets))
     assert got["nearest:released"].tolist() == [0, 0, 1, 2]
     assert got["one_to_one:released"].tolist() == [0, 1, 2, 3]
 
 
 def test_more_targets_than_rows_leave_some_without_answer():
-    got = links(make_view(np.array([[0.0], [5.0]]), np.array([[0.1], [9.0], [4.9]])))
+    got = links(make_linkage_view(np.array([[0.0], [5.0]]), np.array([[0.1], [9.0], [4.9]])))
     assert got["one_to_one:released"].tolist() == [0, -1, 1]
     assert got["nearest:released"].tolist() == [0, 1, 1]
 
 
 def test_every_reconstruction_is_tried_and_the_release_is_not_taken_for_one():
     X = np.random.default_rng(3).uniform(0, 1, (30, 2))
-    view = make_view(np.zeros((30, 5)), X, reconstructions={"good": X, "bad": 0 * X})
+    view = make_linkage_view(np.zeros((30, 5)), X, reconstructions={"good": X, "bad": 0 * X})
     view = replace(view, public=PublicParameters("rotation", "rotated", ()))
     got = links(view)
     assert set(got) == {
@@ -109,7 +94,7 @@ def test_likelihood_beats_nearest_under_laplace_noise(space):
         Z = (X - centre) @ loadings + rng.laplace(0.0, b, (n, 3))
         back = centre + Z @ np.linalg.pinv(loadings)
         Y = Z if space == "components" else back
-        got = links(make_view(Y, X, public=public, reconstructions={"back": back}))
+        got = links(make_linkage_view(Y, X, public=public, reconstructions={"back": back}))
         for name in hits:
             hits[name] += np.mean(got[name] == np.arange(n)) / 5
     assert hits["likelihood"] > 1.5 * hits["nearest:back"] > 3 / n
@@ -122,7 +107,7 @@ def test_likelihood_on_a_hand_worked_table():
         "pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.array([1, 0.1])
     )
     Y = np.array([[1.0, 0.0], [0.0, 0.5]])
-    got = links(make_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
+    got = links(make_linkage_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
     assert got["likelihood"].tolist() == [0]
     assert got["nearest:as_is"].tolist() == [1]
 
@@ -133,7 +118,7 @@ def test_likelihood_adds_absolute_differences():
         "pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.ones(2)
     )
     Y = np.array([[1.0, 1.0], [1.8, 0.0]])
-    got = links(make_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
+    got = links(make_linkage_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
     assert got["likelihood"].tolist() == got["likelihood_one_to_one"].tolist() == [1]
     assert got["nearest:as_is"].tolist() == [0]
 
@@ -142,10 +127,10 @@ def test_blocks_change_nothing_and_stay_small(monkeypatch):
     rng = np.random.default_rng(5)
     X, Y = rng.uniform(0, 1, (50, 3)), rng.uniform(0, 1, (40, 3))
     public = PublicParameters("pca", "original", (), np.zeros(3), np.eye(3), "laplace", np.ones(3))
-    whole = links(make_view(Y, X, public=public))
+    whole = links(make_linkage_view(Y, X, public=public))
     monkeypatch.setattr(distances, "BLOCK_BYTES", 7 * 40 * 8)
     assert max(len(D) for _, D in distances.squared_distances(X, Y)) == 7
-    cut = links(make_view(Y, X, public=public))
+    cut = links(make_linkage_view(Y, X, public=public))
     for name in whole:
         np.testing.assert_array_equal(whole[name], cut[name])
 
@@ -154,26 +139,26 @@ def test_large_tables_are_assigned_among_the_best_rows(monkeypatch):
     rng = np.random.default_rng(6)
     X = rng.uniform(0, 1, (300, 6))
     Y = X + rng.normal(0, 0.15, X.shape)
-    exact = links(make_view(Y, X))["one_to_one:released"]
+    exact = links(make_linkage_view(Y, X))["one_to_one:released"]
     monkeypatch.setattr(_linking, "MAX_EXACT_ROWS", 10)
-    sparse = links(make_view(Y, X))["one_to_one:released"]
+    sparse = links(make_linkage_view(Y, X))["one_to_one:released"]
     answered = sparse[sparse >= 0]
     assert len(np.unique(answered)) == len(answered) > 280
     assert np.mean(sparse == np.arange(300)) > np.mean(exact == np.arange(300)) - 0.05
     # Worked out by hand: two people want row 0, and the second one has no other row nearby.
     monkeypatch.setattr(_linking, "_CANDIDATES_PER_PERSON", 1)
     rows = np.vstack([[[0.0]], np.arange(50, 70)[:, None]])
-    got = links(make_view(rows, np.array([[0.1], [0.2]])))
+    got = links(make_linkage_view(rows, np.array([[0.1], [0.2]])))
     assert sorted(got["one_to_one:released"].tolist()) == [-1, 0]
     assert got["nearest:released"].tolist() == [0, 0]
 
 
 def test_rows_with_another_label_are_ruled_out():
-    view = make_view(np.array([[0.1], [0.5], [0.9]]), np.array([[0.1], [0.1], [0.1]]))
+    view = make_linkage_view(np.array([[0.1], [0.5], [0.9]]), np.array([[0.1], [0.1], [0.1]]))
     view = replace(
         view,
         label=np.array([0, 1, 1], dtype=np.int32),
-        targets=people(np.full((3, 1), 0.1), label=np.array([0, 1, 2], dtype=np.int32)),
+        targets=make_records(np.full((3, 1), 0.1), label=np.array([0, 1, 2], dtype=np.int32)),
     )
     assert links(view)["nearest:released"].tolist() == [0, 1, -1]  # nobody has label 2
 
@@ -195,7 +180,7 @@ def test_odds_are_the_posterior_by_brute_force(law):
         "laplace": stats.laplace(0, b),
     }[law]
     Y = X + frozen.rvs((n, 3), random_state=8) * (0.98 if law == "uniform" else 1.0)
-    found = links(make_view(Y, X[: n // 2], public=public))
+    found = links(make_linkage_view(Y, X[: n // 2], public=public))
     f = np.exp(frozen.logpdf(Y[None] - X[: n // 2, None]).sum(axis=2))  # (t, n)
     best = f[np.arange(n // 2), found["likelihood"]]
     np.testing.assert_allclose(best, f.max(axis=1), rtol=1e-6)
@@ -212,7 +197,7 @@ def test_odds_find_more_than_the_likelihood_when_few_are_looked_for(seed):
     public = PublicParameters(
         "noise", "original", (), np.zeros(8), np.eye(8), "laplace", np.full(8, 0.1)
     )
-    got = links(make_view(X + rng.laplace(0, 0.1, X.shape), X[:300], public=public))
+    got = links(make_linkage_view(X + rng.laplace(0, 0.1, X.shape), X[:300], public=public))
     rate = {name: np.mean(link == np.arange(300)) for name, link in got.items()}
     assert rate["odds"] > 1.2 * rate["likelihood"] > 10 / 600
 
@@ -223,7 +208,7 @@ def test_records_are_clamped_as_the_release_is():
     scales = np.array([0.1, 0.1])
     public = PublicParameters("noise", "components", (), np.zeros(2), np.eye(2), "normal", scales)
     Z = np.array([[0.2, 0.0], [0.19, 0.12], [0.0, 0.12]])
-    view = make_view(Z, np.array([[0.9, 0.12]]), public=public, reconstructions={"back": Z})
+    view = make_linkage_view(Z, np.array([[0.9, 0.12]]), public=public, reconstructions={"back": Z})
     assert links(view)["likelihood"].tolist() == [1]
     narrow = replace(view, public=replace(public, scales=np.array([0.01, 0.1])))
     assert links(narrow)["likelihood"].tolist() == [0]  # as if 0.01 more meant 14 scales squared
@@ -239,14 +224,12 @@ def answers_view(n: int, gamma: float, seed: int) -> tuple[AttackerView, np.ndar
     wrong = rng.random((n, 8)) > responses[0].keep_probability
     said = np.where(wrong, (C + rng.integers(1, 4, (n, 8))) % 4, C).astype(np.int32)
     order = rng.permutation(n)
-    view = AttackerView(
-        Y=np.zeros((n, 0)),
-        label=np.zeros(n, dtype=np.int32),
+    view = make_view(
+        np.zeros((n, 0)),
         public=PublicParameters("randomized_response", "original", (), responses=responses),
         schema=Schema((), columns),
-        epsilon=0.1,
         C=said[order],
-        targets=people(np.zeros((n, 0)), C),
+        targets=make_records(np.zeros((n, 0)), C),
     )
     return view, np.argsort(order)
 
@@ -264,14 +247,12 @@ def test_answers_count_by_their_own_gamma():
     # Row 0 differs in a column of gamma 100, row 1 in two of gamma 3: ln 100 > 2 ln 3.
     columns = tuple(Categorical(name, ("a", "b")) for name in "uvw")
     responses = tuple(map(Response, columns[::-1], (3.0, 3.0, 100.0)))  # in another order
-    view = AttackerView(
-        Y=np.zeros((2, 0)),
-        label=np.zeros(2, dtype=np.int32),
+    view = make_view(
+        np.zeros((2, 0)),
         public=PublicParameters("randomized_response", "original", (), responses=responses),
         schema=Schema((), columns),
-        epsilon=0.1,
         C=np.array([[0, 0, 1], [1, 1, 0]], dtype=np.int32),
-        targets=people(np.zeros((1, 0)), np.zeros((1, 3), dtype=np.int32)),
+        targets=make_records(np.zeros((1, 0)), np.zeros((1, 3), dtype=np.int32)),
     )
     assert links(view)["answers"].tolist() == [1]
 
@@ -305,7 +286,7 @@ def test_partial_records_use_their_columns_and_nothing_else():
     public = PublicParameters(
         "noise", "original", (), np.zeros(4), np.eye(4), "laplace", np.full(4, 0.01)
     )
-    view = make_view(X + rng.laplace(0, 0.01, X.shape), X, public=public)
+    view = make_linkage_view(X + rng.laplace(0, 0.01, X.shape), X, public=public)
     view = replace(view, partial_columns=np.array([1, 3]))
     got = RecordLinkage().attack(view, RNG).scenarios["partial"]
     ways = {"nearest:released", "one_to_one:released", "nearest:weighted"}
@@ -316,7 +297,7 @@ def test_partial_records_use_their_columns_and_nothing_else():
         assert np.mean(link == np.arange(100)) > 0.8, name
     garbled = X.copy()
     garbled[:, [0, 2]] = rng.uniform(0, 1, (100, 2))
-    other_label = people(garbled, label=np.ones(100, dtype=np.int32))
+    other_label = make_records(garbled, label=np.ones(100, dtype=np.int32))
     again = RecordLinkage().attack(replace(view, targets=other_label), RNG).scenarios["partial"]
     for name, link in got.items():
         np.testing.assert_array_equal(link, again[name])
@@ -329,7 +310,7 @@ def test_partial_records_meet_mixed_components_through_the_filter():
     scales = np.full(4, 0.01)
     public = PublicParameters("pca", "components", (), np.full(4, 0.5), loadings, "normal", scales)
     Z = (X - 0.5) @ loadings + rng.normal(0, 0.01, X.shape)
-    view = make_view(Z, X, public=public, reconstructions={"back": 0.5 + Z @ loadings.T})
+    view = make_linkage_view(Z, X, public=public, reconstructions={"back": 0.5 + Z @ loadings.T})
     got = RecordLinkage().attack(replace(view, partial_columns=np.array([0, 1])), RNG)
     partial = got.scenarios["partial"]
     assert "likelihood" not in partial  # every component mixes all columns
@@ -354,9 +335,9 @@ def test_the_search_in_groups_finds_the_nearest(monkeypatch, k):
 def test_without_targets_or_a_common_space_it_does_not_apply():
     X = np.ones((3, 2))
     with pytest.raises(NotApplicable, match="full records of persons to look for"):
-        links(replace(make_view(X, X), targets=None))
+        links(replace(make_linkage_view(X, X), targets=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
-        links(replace(make_view(X, X), public=PublicParameters("rotation", "rotated", ())))
+        links(replace(make_linkage_view(X, X), public=PublicParameters("rotation", "rotated", ())))
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
@@ -366,13 +347,11 @@ def test_one_column_in_the_clear_decides_alone(noise):
     X = rng.uniform(0, 1, (120, 8))
     Y = rng.permuted(X, axis=0)
     Y[:, 5] = X[:, 5] + rng.normal(0, noise, len(X)) if noise else X[:, 5]
-    view = AttackerView(
-        Y=Y,
-        label=np.zeros(120, dtype=np.int32),
+    view = make_view(
+        Y,
         public=PublicParameters("other", "original", tuple("abcdefgh")),
         schema=Schema(tuple(Numeric(name, 0.0, 1.0) for name in "abcdefgh")),
-        epsilon=0.1,
-        targets=RecordSet(X[20:], np.zeros((100, 0), np.int32), np.zeros(100, np.int32)),
+        targets=make_records(X[20:]),
         known=KnownRows(X[:20], np.arange(20)),
     )
     links = RecordLinkage().attack(view, np.random.default_rng(0)).candidates

@@ -12,8 +12,8 @@ from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.model.attacker import AttackerView, EarlierRows
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.distributions import find_distribution
+from tests.support.views import make_view
 
 LAWS = {
     "normal": stats.norm(),
@@ -46,16 +46,10 @@ def draws_of(U: np.ndarray, scale: float) -> RowDraws:
     return RowDraws(m, row[order], Z[order], ones, scale * ones, np.ones(v * m, dtype=np.bool_))
 
 
-def make_view(versions, what: PublicParameters, d: int) -> AttackerView:
+def make_versions_view(versions, what: PublicParameters, d: int) -> AttackerView:
     first, *rest = versions
-    return AttackerView(
-        Y=first,
-        label=np.zeros(len(first), dtype=np.int32),
-        public=what,
-        schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d))),
-        epsilon=0.1,
-        earlier_releases=tuple(dense(Y, what) for Y in rest),
-    )
+    earlier = tuple(dense(Y, what) for Y in rest)
+    return make_view(first, d=d, public=what, earlier_releases=earlier)
 
 
 def tables(view: AttackerView) -> dict[str, np.ndarray]:
@@ -67,24 +61,24 @@ def error(X_hat: np.ndarray, X: np.ndarray) -> float:
 
 
 def test_one_version_is_what_there_is():
-    got = tables(make_view([np.array([[0.1], [0.4]])], public("uniform", 0.1, 1), 1))
+    got = tables(make_versions_view([np.array([[0.1], [0.4]])], public("uniform", 0.1, 1), 1))
     for name in ("mean", "median", "likeliest"):
         np.testing.assert_allclose(got[name], [[0.1], [0.4]])
 
 
 def test_hand_worked_versions():
     versions = [np.array([[0.1], [0.4]]), np.array([[0.2], [np.nan]]), np.array([[0.6], [0.8]])]
-    got = tables(make_view(versions, public("laplace", 0.1, 1), 1))
+    got = tables(make_versions_view(versions, public("laplace", 0.1, 1), 1))
     np.testing.assert_allclose(got["mean"], [[0.3], [0.6]])
     np.testing.assert_allclose(got["median"], [[0.2], [0.6]])
     np.testing.assert_allclose(got["likeliest"], got["median"])
-    middle = tables(make_view(versions, public("uniform", 0.3, 1), 1))["likeliest"]
+    middle = tables(make_versions_view(versions, public("uniform", 0.3, 1), 1))["likeliest"]
     np.testing.assert_allclose(middle, [[0.35], [0.6]])
 
 
 def test_the_same_draw_twice_counts_once():
     one, two = np.array([[0.1, 0.3]]), np.array([[0.5, 0.3]])
-    got = tables(make_view([one, one, one.copy(), two], public("normal", 0.1, 2), 2))
+    got = tables(make_versions_view([one, one, one.copy(), two], public("normal", 0.1, 2), 2))
     np.testing.assert_allclose(got["mean"], [[0.3, 0.3]])
 
 
@@ -118,7 +112,7 @@ def test_sixteen_versions_give_the_records_away(law, seed):
     rng = np.random.default_rng(seed)
     X, b = rng.uniform(0.2, 0.8, (150, 4)), 0.1
     noise = LAWS[law].rvs((16, 150, 4), random_state=rng) * b
-    got = tables(make_view(list(X + noise), public(law, b, 4), 4))
+    got = tables(make_versions_view(list(X + noise), public(law, b, 4), 4))
     assert {"mean", "median", "likeliest", "shrunk", "shrinkage/joint"} <= set(got)
     single = error(X + noise[0], X)
     assert error(got["mean"], X) < 0.35 * single
@@ -134,7 +128,7 @@ def test_the_law_beats_the_mean_where_it_should():
     X = rng.uniform(0.3, 0.7, (400, 3))
     for law in ("laplace", "uniform"):
         noise = LAWS[law].rvs((15, 400, 3), random_state=rng) * 0.05
-        got = tables(make_view(list(X + noise), public(law, 0.05, 3), 3))
+        got = tables(make_versions_view(list(X + noise), public(law, 0.05, 3), 3))
         assert error(got["likeliest"], X) < 0.9 * error(got["mean"], X), law
 
 
@@ -153,7 +147,7 @@ def test_components_are_averaged_and_mapped_back(space):
     X = rng.uniform(0.3, 0.7, (100, 5))
     Z = (X - 0.5) @ L + rng.laplace(0, 0.05, (9, 100, 5))
     Y = Z if space == "components" else 0.5 + Z @ L.T
-    got = tables(make_view(list(Y), public("laplace", 0.05, 5, L, space), 5))
+    got = tables(make_versions_view(list(Y), public("laplace", 0.05, 5, L, space), 5))
     expected = 0.5 + (np.median(Z, axis=0)) @ L.T
     np.testing.assert_allclose(got["likeliest"], np.clip(expected, 0, 1), atol=1e-6)
 
@@ -163,7 +157,7 @@ def test_no_versions_of_anybody_else_help():
     X = rng.uniform(0, 1, (200, 3))
     versions = [rng.permutation(X) + rng.laplace(0, 0.01, X.shape) for _ in range(5)]
     base = error(np.tile(X.mean(axis=0), (200, 1)), X)
-    for name, X_hat in tables(make_view(versions, public("laplace", 0.01, 3), 3)).items():
+    for name, X_hat in tables(make_versions_view(versions, public("laplace", 0.01, 3), 3)).items():
         assert error(X_hat, X) > 0.95 * base, name
 
 
@@ -172,7 +166,7 @@ def test_a_law_without_a_variance_is_not_filtered():
     X = rng.uniform(0.3, 0.7, (100, 2))
     what = replace(public("student_t", 0.05, 2), facts={"nu": 1.0})
     versions = list(X + 0.05 * rng.standard_cauchy((9, 100, 2)))
-    got = tables(make_view(versions, what, 2))
+    got = tables(make_versions_view(versions, what, 2))
     assert set(got) == {"mean", "median", "likeliest"}
     assert error(got["likeliest"], X) < 0.5 * error(got["mean"], X)
 
@@ -185,8 +179,8 @@ def test_rows_permuted_give_answers_permuted_and_nothing_is_written():
     for version in versions:
         version.flags.writeable = False
     what = public("logistic", 0.1, 3)
-    one = tables(make_view(versions, what, 3))
-    two = tables(make_view([version[order] for version in versions], what, 3))
+    one = tables(make_versions_view(versions, what, 3))
+    two = tables(make_versions_view([version[order] for version in versions], what, 3))
     for name, X_hat in one.items():
         np.testing.assert_allclose(X_hat[order], two[name], atol=1e-12)
 
@@ -194,13 +188,13 @@ def test_rows_permuted_give_answers_permuted_and_nothing_is_written():
 @pytest.mark.parametrize("n", [1, 3])
 def test_tiny_tables_and_constant_columns(n):
     versions = [np.full((n, 2), 0.5), np.full((n, 2), 0.6)]
-    for X_hat in tables(make_view(versions, public("normal", 0.1, 2), 2)).values():
+    for X_hat in tables(make_versions_view(versions, public("normal", 0.1, 2), 2)).values():
         np.testing.assert_allclose(X_hat, 0.55, atol=1e-9)
 
 
 def test_without_noise_only_mean_and_median_in_the_original_columns():
     versions = [np.array([[0.1]]), np.array([[0.3]])]
-    got = tables(make_view(versions, PublicParameters("other", "original", ()), 1))
+    got = tables(make_versions_view(versions, PublicParameters("other", "original", ()), 1))
     assert {name: X_hat.item() for name, X_hat in got.items()} == {
         "mean": pytest.approx(0.2),
         "median": pytest.approx(0.2),
@@ -208,7 +202,7 @@ def test_without_noise_only_mean_and_median_in_the_original_columns():
 
 
 def test_without_peoples_rows_or_a_map_it_does_not_apply():
-    view = make_view([np.ones((3, 2))], public("normal", 0.1, 2), 2)
+    view = make_versions_view([np.ones((3, 2))], public("normal", 0.1, 2), 2)
     with pytest.raises(NotApplicable, match="release_averaging needs releases whose rows"):
         tables(replace(view, earlier_releases=None))
     secret = replace(
@@ -223,7 +217,7 @@ def test_without_peoples_rows_or_a_map_it_does_not_apply():
 def with_versions(
     now: PublicParameters, Y: float, *earlier: tuple[float, PublicParameters]
 ) -> AttackerView:
-    view = make_view([np.array([[Y]])], now, 1)
+    view = make_versions_view([np.array([[Y]])], now, 1)
     return replace(
         view, earlier_releases=tuple(dense(np.array([[y]]), what) for y, what in earlier)
     )
@@ -263,7 +257,9 @@ def test_several_versions_give_more_away_than_the_strongest_attack_on_one():
     X = rng.uniform(0, 1, (8, 6))[rng.integers(0, 8, 400)]
     versions = list(X + rng.laplace(0, 0.5, (5, *X.shape)))
     what = public("laplace", 0.5, 6)
-    alone = Shrinkage().attack(make_view(versions[:1], what, 6), np.random.default_rng(0))
+    alone = Shrinkage().attack(make_versions_view(versions[:1], what, 6), np.random.default_rng(0))
     single = min(error(X_hat, X) for X_hat in alone.candidates.values())
-    together = min(error(X_hat, X) for X_hat in tables(make_view(versions, what, 6)).values())
+    together = min(
+        error(X_hat, X) for X_hat in tables(make_versions_view(versions, what, 6)).values()
+    )
     assert together < 0.8 * single

@@ -11,12 +11,13 @@ from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.attacks.release_differencing import ReleaseDifferencing
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.self_test.leaks import noisy_columns, unit_box
-from ppdm_core.model.attacker import AttackerView, Batches
+from ppdm_core.audit.self_test.leaks import describe_noisy_columns, unit_box
+from ppdm_core.model.attacker import Batches
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.score import Score
+from tests.support.views import make_records, make_view
 
 N, D = 120, 3
 POLICY = Policy(
@@ -59,7 +60,7 @@ def test_who_comes_with_others_is_one_of_them(size: int):
 def test_values_help_within_a_batch():
     Y = X + np.random.default_rng(3).laplace(0.0, 0.3, X.shape)
     alone, together = (
-        rate(scores(Y, noisy_columns(D, 0.3), since))
+        rate(scores(Y, describe_noisy_columns(D, 0.3), since))
         for since in (np.arange(N) // 4, np.zeros(N, dtype=np.int64))
     )
     assert together + 0.2 < alone < 1.0
@@ -68,7 +69,10 @@ def test_values_help_within_a_batch():
 def test_a_first_release_is_one_batch_and_linked_as_any_other():
     Y = X + 0.1 * np.random.default_rng(3).standard_normal((N, D))
     at_once = EarlierReleases((), np.full_like(Y, np.nan), np.zeros(N, dtype=np.int64))
-    truth, draw = OriginalTable(X, LABEL, unit_box(D)), ReleaseDraw(Y, noisy_columns(D, 0.1))
+    truth, draw = (
+        OriginalTable(X, LABEL, unit_box(D)),
+        ReleaseDraw(Y, describe_noisy_columns(D, 0.1)),
+    )
     auditor = Auditor(truth, [draw], POLICY, b"seed", past=at_once)
     (plain,), (compared,) = auditor.play(RecordLinkage()), auditor.play(ReleaseDifferencing())
     for name, answer in plain.candidates.items():
@@ -77,7 +81,7 @@ def test_a_first_release_is_one_batch_and_linked_as_any_other():
 
 
 def test_ties_do_not_link_beyond_chance():
-    found = scores(np.zeros((N, D)), noisy_columns(D, 0.1), np.arange(N) // 4)
+    found = scores(np.zeros((N, D)), describe_noisy_columns(D, 0.1), np.arange(N) // 4)
     # Four in a batch; the luckiest of several candidates is told.
     assert 0.2 < rate(found) < 0.45
 
@@ -92,20 +96,17 @@ def test_who_left_is_among_the_rows_that_are_gone(gone: int, expected: float):
 
 
 def test_nobody_left():
-    found = scores(X, noisy_columns(D, 0.1), np.zeros(N, dtype=np.int64), 0)
+    found = scores(X, describe_noisy_columns(D, 0.1), np.zeros(N, dtype=np.int64), 0)
     assert not any(".left." in name for name in found)
 
 
 def test_labels_rule_out_rows_of_the_batch():
-    view = AttackerView(
-        Y=np.zeros((4, D)),
+    view = make_view(
+        np.zeros((4, D)),
         label=np.array([0, 1, 0, 1], dtype=np.int32),
         public=SECRET,
         schema=unit_box(D),
-        epsilon=0.1,
-        targets=OriginalTable(X[:3], np.array([0, 1, 1], dtype=np.int32), unit_box(D)).people(
-            np.arange(3)
-        ),
+        targets=make_records(X[:3], label=np.array([0, 1, 1], dtype=np.int32)),
         arrival_batches=Batches(np.array([1, 1, 2, 2]), np.array([2, 1, 3])),
     )
     found = ReleaseDifferencing().attack(view, np.random.default_rng(0))

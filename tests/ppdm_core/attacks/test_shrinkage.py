@@ -21,21 +21,16 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
+from tests.support.views import make_view
 
 WIDE = 1e6  # bounds that clip nothing
 
 
-def make_view(Z, centre, loadings, scales, *, sample=None, bound=WIDE) -> AttackerView:
-    return AttackerView(
-        Y=Z,
-        label=np.zeros(len(Z), dtype=np.int32),
-        public=PublicParameters(
-            "pca", "components", (), centre, loadings, law="laplace", scales=scales
-        ),
-        schema=Schema(tuple(Numeric(f"x{i}", -bound, bound) for i in range(len(centre)))),
-        epsilon=0.1,
-        sample=sample,
+def make_noisy_view(Z, centre, loadings, scales, *, sample=None, bound=WIDE) -> AttackerView:
+    public = PublicParameters(
+        "pca", "components", (), centre, loadings, law="laplace", scales=scales
     )
+    return make_view(Z, d=len(centre), bounds=(-bound, bound), public=public, sample=sample)
 
 
 def exact_sample(mean, S, p: int, rng: np.random.Generator) -> np.ndarray:
@@ -64,7 +59,7 @@ def error(X, X_hat) -> float:
 
 def test_hand_worked_factor():
     # Var(z) = 4, noise 2 b^2 = 2: half of every deviation from the mean 1 is kept.
-    view = make_view(
+    view = make_noisy_view(
         np.array([[-1.0], [1.0], [3.0]]), np.array([5.0, 0.0]), np.array([[1.0], [0.0]]), np.ones(1)
     )
     got = Shrinkage().attack(view, np.random.default_rng(0)).candidates
@@ -116,7 +111,7 @@ def test_beats_the_plain_inverse_and_the_sample_helps_with_what_was_dropped():
     rng = np.random.default_rng(3)
     X, Z, centre, loadings = noisy_pca(400, 8, 4, 0.5, rng)
     sample = X[:100]
-    view = make_view(Z, centre, loadings, np.full(4, 0.5), sample=sample)
+    view = make_noisy_view(Z, centre, loadings, np.full(4, 0.5), sample=sample)
     plain = TransformInverse().attack(view, rng).candidates["inverse"]
     got = Shrinkage().attack(view, rng).candidates
     assert set(got) == {
@@ -130,7 +125,7 @@ def test_beats_the_plain_inverse_and_the_sample_helps_with_what_was_dropped():
 def test_sample_smaller_than_the_columns_is_regularised():
     rng = np.random.default_rng(4)
     X, Z, centre, loadings = noisy_pca(300, 10, 6, 0.2, rng)
-    view = make_view(Z, centre, loadings, np.full(6, 0.2), sample=X[:5])
+    view = make_noisy_view(Z, centre, loadings, np.full(6, 0.2), sample=X[:5])
     got = Shrinkage().attack(view, rng).candidates["sample_prior"]
     rows = slice(5, None)
     S = np.cov(X[:5].T)
@@ -144,7 +139,7 @@ def test_sample_smaller_than_the_columns_is_regularised():
 def test_estimates_stay_inside_the_declared_bounds():
     rng = np.random.default_rng(5)
     _, Z, centre, loadings = noisy_pca(100, 5, 3, 0.5, rng)
-    view = make_view(Z, centre, loadings, np.full(3, 0.5), bound=1.0)
+    view = make_noisy_view(Z, centre, loadings, np.full(3, 0.5), bound=1.0)
     for X_hat in Shrinkage().attack(view, rng).candidates.values():
         assert np.abs(X_hat).max() == 1.0
 
@@ -152,7 +147,7 @@ def test_estimates_stay_inside_the_declared_bounds():
 def test_published_in_original_space_it_is_the_same_attack():
     rng = np.random.default_rng(6)
     _, Z, centre, loadings = noisy_pca(50, 5, 3, 0.5, rng)
-    view = make_view(Z, centre, loadings, np.full(3, 0.5))
+    view = make_noisy_view(Z, centre, loadings, np.full(3, 0.5))
     back = replace(
         view,
         Y=centre + Z @ np.linalg.pinv(loadings),
@@ -164,7 +159,7 @@ def test_published_in_original_space_it_is_the_same_attack():
 
 
 def test_without_scale_or_known_law_it_does_not_apply():
-    view = make_view(np.ones((3, 1)), np.zeros(2), np.ones((2, 1)), None)
+    view = make_noisy_view(np.ones((3, 1)), np.zeros(2), np.ones((2, 1)), None)
     with pytest.raises(NotApplicable, match="shrinkage needs a published scale of the noise"):
         Shrinkage().attack(view, np.random.default_rng(0))
     other = replace(view, public=replace(view.public, scales=np.ones(1), law="secret"))
@@ -205,7 +200,9 @@ def test_what_lies_in_groups_is_recovered_though_the_noise_is_wide(law, seed):
     X, b = clusters(400, rng), 0.1
     noise = rng.laplace(0, b, X.shape) if law == "laplace" else b * rng.standard_t(2, X.shape)
     d = X.shape[1]
-    view = make_view(X + noise, np.full(d, 0.5), np.eye(d), np.full(d, b), sample=clusters(90, rng))
+    view = make_noisy_view(
+        X + noise, np.full(d, 0.5), np.eye(d), np.full(d, b), sample=clusters(90, rng)
+    )
     facts = {"nu": 2.0} if law == "student_t" else {}
     public = replace(view.public, law=law, space="original", facts=facts)
     got = Shrinkage().attack(replace(view, public=public), rng).candidates
@@ -225,7 +222,7 @@ def test_what_lies_in_groups_is_recovered_though_the_noise_is_wide(law, seed):
 def test_pure_noise_gives_nothing(law):
     rng = np.random.default_rng(15)
     X = rng.random((200, 4))
-    view = make_view(rng.normal(0, 3, X.shape), np.full(4, 0.5), np.eye(4), np.full(4, 3.0))
+    view = make_noisy_view(rng.normal(0, 3, X.shape), np.full(4, 0.5), np.eye(4), np.full(4, 3.0))
     facts = {"nu": 3.0} if law == "student_t" else {}
     schema = Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(4)))
     view = replace(view, public=replace(view.public, law=law, facts=facts), schema=schema)
@@ -236,7 +233,7 @@ def test_pure_noise_gives_nothing(law):
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_tiny_and_constant_releases(n):
-    view = make_view(np.ones((n, 2)), np.zeros(3), np.eye(3)[:, :2], np.array([0.0, 0.1]))
+    view = make_noisy_view(np.ones((n, 2)), np.zeros(3), np.eye(3)[:, :2], np.array([0.0, 0.1]))
     got = Shrinkage().attack(view, np.random.default_rng(0)).candidates
     for name, X_hat in got.items():
         assert X_hat.shape == (n, 3)
@@ -246,7 +243,7 @@ def test_tiny_and_constant_releases(n):
 def test_rows_in_another_order_give_the_same_answers():
     rng = np.random.default_rng(16)
     X, Z, centre, loadings = noisy_pca(120, 5, 3, 0.5, rng)
-    view = make_view(Z, centre, loadings, np.full(3, 0.5), sample=X[:30])
+    view = make_noisy_view(Z, centre, loadings, np.full(3, 0.5), sample=X[:30])
     order = rng.permutation(120)
     one, two = (
         Shrinkage().attack(v, np.random.default_rng(0)).candidates
@@ -259,7 +256,7 @@ def test_rows_in_another_order_give_the_same_answers():
 def test_the_box_of_scores_holds_every_corner():
     rng = np.random.default_rng(17)
     loadings = rng.normal(0, 1, (3, 2))
-    view = make_view(np.zeros((1, 2)), np.full(3, 0.2), loadings, np.ones(2), bound=1.0)
+    view = make_noisy_view(np.zeros((1, 2)), np.full(3, 0.2), loadings, np.ones(2), bound=1.0)
     corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
     scores = (corners - 0.2) @ loadings
     np.testing.assert_allclose(

@@ -10,20 +10,8 @@ from ppdm_core.metrics.singling_rate import SinglingRate
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters, Response
-from ppdm_core.model.schema import Categorical, Numeric, Schema
-
-COPY = PublicParameters("copy", "original", ())
-
-
-def make_view(Y, *, label=None, public=COPY, **more) -> AttackerView:
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32) if label is None else label,
-        public=public,
-        schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(Y.shape[1]))),
-        epsilon=0.1,
-        **more,
-    )
+from ppdm_core.model.schema import Categorical, Schema
+from tests.support.views import COPY, make_view
 
 
 def statements(view: AttackerView, seed: int = 0) -> dict[str, np.ndarray]:
@@ -99,12 +87,11 @@ def test_noise_that_drowns_everything_singles_out_no_more_members():
 def test_rare_words_single_out_on_their_own():
     columns = (Categorical("c", ("a", "b", "c")),)
     public = PublicParameters("rr", "original", (), responses=(Response(columns[0], 99.0),))
-    view = AttackerView(
-        Y=np.zeros((4, 0)),
+    view = make_view(
+        np.zeros((4, 0)),
         label=np.array([0, 0, 0, 1], dtype=np.int32),
         public=public,
         schema=Schema((), columns),
-        epsilon=0.1,
         C=np.array([[0], [0], [2], [0]], dtype=np.int32),
     )
     got = statements(view)

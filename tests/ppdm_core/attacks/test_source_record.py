@@ -13,18 +13,15 @@ from ppdm_core.model.rows import ArrayRows
 from ppdm_core.numerics.kernel_model import Kernel, KernelSetting
 from ppdm_core.sanitizers.kde_resample import KdeResample
 from tests.contract.scene_source_record import people, picked, public, schema
+from tests.support.membership_views import make_target_view
 from tests.support.membership_views import source_scene as weak
 from tests.support.tables import fit, release, scaled, table
+from tests.support.views import make_view
 
 NAMES = {"released", "known", "fitted"}
 
 
-def view_of(scene: dict) -> AttackerView:
-    names = ("Y", "label", "public", "schema", "targets")
-    return AttackerView(epsilon=0.1, **{name: scene[name] for name in names})
-
-
-def played(view: AttackerView, seed: int = 0):
+def run_attack(view: AttackerView, seed: int = 0):
     return SourceRecord().attack(view, np.random.default_rng(seed))
 
 
@@ -66,7 +63,7 @@ def test_the_posterior_is_that_of_brute_force():
 @pytest.mark.parametrize("seed", range(3))
 def test_narrow_kernels_give_the_source_away(seed):
     scene = weak(np.random.default_rng(seed))
-    estimate = played(view_of(scene))
+    estimate = run_attack(make_target_view(scene))
     assert set(estimate.candidates) == set(estimate.claims) == NAMES
     for name, who in estimate.candidates.items():
         assert np.mean(who[:, 0] == scene["source"]) >= 0.9
@@ -78,7 +75,7 @@ def test_rows_of_other_people_are_not_claimed():
     """The attacker's own probabilities stay honest when nobody known is behind a row."""
     rng = np.random.default_rng(2)
     scene = weak(rng)
-    estimate = played(replace(view_of(scene), targets=people(150, rng)))
+    estimate = run_attack(replace(make_target_view(scene), targets=people(150, rng)))
     for claimed in estimate.claims.values():
         assert claimed[:, 0].mean() < 0.1
 
@@ -86,8 +83,8 @@ def test_rows_of_other_people_are_not_claimed():
 def test_noise_finds_nobody():
     rng = np.random.default_rng(3)
     scene = weak(rng)
-    view = replace(view_of(scene), Y=rng.random(scene["Y"].shape))
-    for who in played(view).candidates.values():
+    view = replace(make_target_view(scene), Y=rng.random(scene["Y"].shape))
+    for who in run_attack(view).candidates.values():
         assert np.mean(who[:, 0] == scene["source"]) < 0.05
 
 
@@ -112,10 +109,14 @@ def test_the_true_source_is_hardly_ever_excluded(given):
         for name in ("X", "label", "record")
     )
     whole = next(inner.blocks())
-    view = AttackerView(
-        Y, label, out.public, inner.schema, 0.1, targets=RecordSet(whole.X, whole.C, whole.label)
+    view = make_view(
+        Y,
+        label=label,
+        public=out.public,
+        schema=inner.schema,
+        targets=RecordSet(whole.X, whole.C, whole.label),
     )
-    estimate = played(view)
+    estimate = run_attack(view)
     right = np.mean(estimate.candidates["fitted"] == source[:, None], axis=1) > 0
     own = {
         name: np.where(who == source[:, None], estimate.claims[name], 0).sum(axis=1)
@@ -144,9 +145,11 @@ def test_the_only_record_of_a_class_is_behind_its_rows(copies):
     block, out = next(inner.blocks()), release(method, rows, fitted=fitted)
     released = next(out.rows.blocks())
     who = RecordSet(block.X, block.C, block.label)
-    view = AttackerView(released.X, released.label, out.public, inner.schema, 0.1, targets=who)
+    view = make_view(
+        released.X, label=released.label, public=out.public, schema=inner.schema, targets=who
+    )
     theirs = released.label == 1
-    claims = played(view).claims
+    claims = run_attack(view).claims
     for name in NAMES if copies == 1 else ("known", "fitted"):
         assert theirs.any()
         # Several equal records are only not excluded: the claims stay low, because rows say
@@ -156,8 +159,8 @@ def test_the_only_record_of_a_class_is_behind_its_rows(copies):
 
 def test_labels_exclude():
     scene = weak(np.random.default_rng(4))
-    view = view_of(scene)
-    for who in played(view).candidates.values():
+    view = make_target_view(scene)
+    for who in run_attack(view).candidates.values():
         rows, places = np.nonzero(who >= 0)
         assert np.array_equal(view.targets.label[who[rows, places]], view.label[rows])
 
@@ -165,7 +168,7 @@ def test_labels_exclude():
 def test_equal_records_share_their_chance():
     scene = weak(np.random.default_rng(5))
     twice = picked(scene["targets"], np.repeat(np.arange(150), 2))
-    estimate = played(replace(view_of(scene), targets=twice))
+    estimate = run_attack(replace(make_target_view(scene), targets=twice))
     who, claimed = estimate.candidates["known"], estimate.claims["known"]
     found = claimed[:, 0] > 0
     assert np.all(who[found, 0] // 2 == who[found, 1] // 2)
@@ -173,10 +176,10 @@ def test_equal_records_share_their_chance():
 
 
 def test_rows_permuted_give_answers_permuted():
-    view = view_of(weak(np.random.default_rng(6)))
+    view = make_target_view(weak(np.random.default_rng(6)))
     order = np.random.default_rng(7).permutation(len(view.Y))
     moved = replace(view, Y=view.Y[order], label=view.label[order])
-    plain, other = played(view), played(moved)
+    plain, other = run_attack(view), run_attack(moved)
     for name in NAMES:
         assert np.array_equal(other.candidates[name][:, 0], plain.candidates[name][order, 0])
         np.testing.assert_allclose(other.claims[name], plain.claims[name][order], atol=1e-9)
@@ -189,15 +192,15 @@ def test_tiny_tables_and_constant_columns(n):
     X = who.X.copy()
     X[:, 0] = 0.5
     who = RecordSet(X, who.C, who.label)
-    view = AttackerView(X + 0.0, who.label, public(), schema(), 0.1, targets=who)
-    for claimed in played(view).claims.values():
+    view = make_view(X + 0.0, label=who.label, public=public(), schema=schema(), targets=who)
+    for claimed in run_attack(view).claims.values():
         assert np.isfinite(claimed).all() and claimed[:, 0].min() > 0
 
 
 def test_other_methods_and_no_targets_do_not_apply():
-    view = view_of(weak(np.random.default_rng(9)))
+    view = make_target_view(weak(np.random.default_rng(9)))
     with pytest.raises(NotApplicable, match="source_record needs full records"):
-        played(replace(view, targets=None))
+        run_attack(replace(view, targets=None))
     other = replace(view.public, method="additive_noise", facts={})
     with pytest.raises(NotApplicable, match="source_record needs rows that were drawn"):
-        played(replace(view, public=other))
+        run_attack(replace(view, public=other))

@@ -10,17 +10,13 @@ from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
+from tests.support.views import make_view
 
 
-def make_view(Y, *, centre, loadings, space="components", low=0.0, high=1.0) -> AttackerView:
+def make_map_view(Y, *, centre, loadings, space="components", low=0.0, high=1.0) -> AttackerView:
     d = 2 if loadings is None else loadings.shape[0]
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
-        public=PublicParameters("pca", space, (), centre, loadings),
-        schema=Schema(tuple(Numeric(f"x{i}", low, high) for i in range(d))),
-        epsilon=0.1,
-    )
+    public = PublicParameters("pca", space, (), centre, loadings)
+    return make_view(Y, d=d, bounds=(low, high), public=public)
 
 
 def rounded_basis(d: int, s: int, rng: np.random.Generator) -> np.ndarray:
@@ -30,7 +26,7 @@ def rounded_basis(d: int, s: int, rng: np.random.Generator) -> np.ndarray:
 
 def test_hand_worked_rows():
     # One component along (0.6, 0.8): z = 1 lies at centre + (0.6, 0.8).
-    view = make_view(
+    view = make_map_view(
         np.array([[0.0], [1.0], [-0.5]]),
         centre=np.array([0.5, 0.5]),
         loadings=np.array([[0.6], [0.8]]),
@@ -43,7 +39,7 @@ def test_hand_worked_rows():
 def test_all_components_without_noise_give_everything_in_spite_of_rounded_loadings():
     rng = np.random.default_rng(1)
     X, centre, loadings = rng.uniform(0, 1, (40, 5)), np.full(5, 0.5), rounded_basis(5, 5, rng)
-    view = make_view((X - centre) @ loadings, centre=centre, loadings=loadings)
+    view = make_map_view((X - centre) @ loadings, centre=centre, loadings=loadings)
     got = TransformInverse().attack(view, rng).candidates["inverse"]
     np.testing.assert_allclose(got, X, atol=1e-12)  # a transpose would be off by 1e-6
 
@@ -53,8 +49,8 @@ def test_both_spaces_tell_the_same():
     centre, loadings = np.full(5, 0.5), rounded_basis(5, 2, rng)
     Z = rng.normal(0.0, 0.5, (30, 2))
     mapped_back = centre + Z @ np.linalg.pinv(loadings)
-    one = make_view(Z, centre=centre, loadings=loadings)
-    two = make_view(mapped_back, centre=centre, loadings=loadings, space="original")
+    one = make_map_view(Z, centre=centre, loadings=loadings)
+    two = make_map_view(mapped_back, centre=centre, loadings=loadings, space="original")
     for name in ("inverse", "clipped"):
         np.testing.assert_allclose(
             TransformInverse().attack(one, rng).candidates[name],
@@ -67,7 +63,7 @@ def test_clipping_never_hurts():
     rng = np.random.default_rng(3)
     X, centre, loadings = rng.uniform(0, 1, (200, 4)), np.full(4, 0.5), rounded_basis(4, 3, rng)
     Z = (X - centre) @ loadings + rng.laplace(0.0, 0.5, (200, 3))
-    view = make_view(Z, centre=centre, loadings=loadings)
+    view = make_map_view(Z, centre=centre, loadings=loadings)
     got = TransformInverse().attack(view, rng).candidates
     plain, clipped = (np.linalg.norm(got[name] - X, axis=1) for name in ("inverse", "clipped"))
     assert (clipped <= plain + 1e-12).all()
@@ -78,11 +74,11 @@ def test_clipping_never_hurts():
 def test_without_a_whole_map_it_does_not_apply(missing):
     parts = {"centre": np.zeros(2), "loadings": np.eye(2)} | {missing: None}
     with pytest.raises(NotApplicable, match="transform_inverse needs a published linear map, or"):
-        TransformInverse().attack(make_view(np.ones((3, 2)), **parts), np.random.default_rng(0))
+        TransformInverse().attack(make_map_view(np.ones((3, 2)), **parts), np.random.default_rng(0))
 
 
 def leaked_view(Y, loadings, *, centre, sample=None) -> AttackerView:
-    view = make_view(Y, centre=None, loadings=None, space="rotated")
+    view = make_map_view(Y, centre=None, loadings=None, space="rotated")
     columns = tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(len(loadings)))
     leak = replace(view.public, centre=centre, loadings=loadings)
     return replace(view, leaked_map=leak, schema=Schema(columns), sample=sample)
@@ -127,7 +123,9 @@ def test_a_sample_fills_what_a_leaked_projection_dropped(seed):
 
 
 def test_a_published_map_and_a_leak_stand_beside_each_other():
-    view = make_view(np.array([[0.25]]), centre=np.full(2, 0.5), loadings=np.array([[1.0], [0.0]]))
+    view = make_map_view(
+        np.array([[0.25]]), centre=np.full(2, 0.5), loadings=np.array([[1.0], [0.0]])
+    )
     leak = replace(view.public, loadings=np.array([[0.0], [1.0]]))
     got = TransformInverse().attack(replace(view, leaked_map=leak), np.random.default_rng(0))
     np.testing.assert_allclose(got.candidates["inverse"], [[0.75, 0.5]])

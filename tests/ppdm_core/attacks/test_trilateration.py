@@ -15,21 +15,19 @@ from ppdm_core.attacks.trilateration import (
 )
 from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
+from tests.support.views import make_known, make_public, make_view
 
 
-def make_view(X, Y, known, **changed) -> AttackerView:
-    columns = tuple(f"y{j}" for j in range(Y.shape[1]))
-    return AttackerView(
-        Y=Y,
-        label=np.zeros(len(Y), dtype=np.int32),
-        public=PublicParameters("rotation", "rotated", columns),
-        schema=Schema(tuple(Numeric(f"x{j}", -20.0, 20.0) for j in range(X.shape[1]))),
-        epsilon=0.1,
-        known=KnownRows(X[known], np.asarray(known)),
-        **changed,
+def make_anchors_view(X, Y, known, **fields) -> AttackerView:
+    return make_view(
+        Y,
+        d=X.shape[1],
+        bounds=(-20.0, 20.0),
+        public=make_public(Y),
+        known=make_known(X, known),
+        **fields,
     )
 
 
@@ -52,7 +50,7 @@ def test_rotated_and_scaled_rows_are_located(seed, scale):
     rng = np.random.default_rng(seed)
     X = rng.normal(1.0, 1.0, (150, 4))
     Y = scale * X @ random_orthogonal(4, rng) + 3.0
-    estimate = Trilateration().attack(make_view(X, Y, np.arange(12)), rng)
+    estimate = Trilateration().attack(make_anchors_view(X, Y, np.arange(12)), rng)
     for name in ("metric", "ordinal"):
         assert breached(X[12:], estimate.candidates[name][12:]) > 0.9
         assert estimate.claims[name][12:].mean() > 0.8
@@ -66,7 +64,7 @@ def test_order_is_enough_where_the_metric_is_bent(seed):
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 4)
     values, vectors = np.linalg.eigh(K)
     Y = vectors * np.sqrt(np.maximum(values, 0.0))
-    candidates = Trilateration().attack(make_view(X, Y, np.arange(25)), rng).candidates
+    candidates = Trilateration().attack(make_anchors_view(X, Y, np.arange(25)), rng).candidates
     error = {
         name: np.median(np.linalg.norm(X_hat - X, axis=1)[25:])
         for name, X_hat in candidates.items()
@@ -118,9 +116,9 @@ def test_a_fixed_origin_is_one_more_known_record():
     X = rng.normal(2.0, 1.0, (40, 4))
     fixed, moved = X @ random_orthogonal(4, rng), X @ random_orthogonal(4, rng) + 5.0
     for Y, count in ((fixed, 5), (moved, 4)):
-        view = make_view(X, Y, np.arange(4))
+        view = make_anchors_view(X, Y, np.arange(4))
         assert len(add_fixed_point(view, X[:4], Y[:4])[0]) == count
-    estimate = Trilateration().attack(make_view(X, fixed, np.arange(4)), rng)
+    estimate = Trilateration().attack(make_anchors_view(X, fixed, np.arange(4)), rng)
     assert breached(X, estimate.candidates["metric"]) > 0.9
 
 
@@ -128,7 +126,7 @@ def test_a_fixed_origin_is_one_more_known_record():
 def test_independent_noise_tells_nothing(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(1.0, 1.0, (200, 4))
-    view = make_view(X, rng.laplace(0.0, 1.0, X.shape), np.arange(20))
+    view = make_anchors_view(X, rng.laplace(0.0, 1.0, X.shape), np.arange(20))
     estimate = Trilateration().attack(view, rng)
     baseline = breached(X[20:], np.tile(X.mean(axis=0), (180, 1)))
     for name, X_hat in estimate.candidates.items():
@@ -144,7 +142,7 @@ def test_few_anchors_constant_columns_equal_rows_and_any_width(k, s):
     X[:, 1] = 0.5
     X[4] = X[3]
     Y = np.pad(X @ rng.normal(size=(3, min(s, 3))), ((0, 0), (0, max(0, s - 3))))
-    estimate = Trilateration().attack(make_view(X, Y, np.arange(k)), rng)
+    estimate = Trilateration().attack(make_anchors_view(X, Y, np.arange(k)), rng)
     for name, X_hat in estimate.candidates.items():
         assert np.isfinite(X_hat).all()
         np.testing.assert_array_equal(X_hat[:k], X[:k])
@@ -155,7 +153,7 @@ def test_rows_may_stand_anywhere_and_answers_stay_in_bounds():
     rng = np.random.default_rng(7)
     X = rng.random((50, 3))
     Y = X @ random_orthogonal(3, rng) + rng.normal(0.0, 0.3, X.shape)
-    view = make_view(X, Y, np.arange(10))
+    view = make_anchors_view(X, Y, np.arange(10))
     view = replace(view, schema=Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(3))))
     order = rng.permutation(50)
     rows = np.argsort(order)[np.arange(10)]
@@ -168,6 +166,6 @@ def test_rows_may_stand_anywhere_and_answers_stay_in_bounds():
 
 
 def test_without_known_records_it_does_not_apply():
-    view = make_view(np.ones((3, 2)), np.ones((3, 2)), np.array([], dtype=np.int64))
+    view = make_anchors_view(np.ones((3, 2)), np.ones((3, 2)), np.array([], dtype=np.int64))
     with pytest.raises(NotApplicable, match="trilateration needs known records"):
         Trilateration().attack(view, np.random.default_rng(0))
