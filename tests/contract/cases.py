@@ -185,7 +185,7 @@ GATES: dict[str, tuple[str, ...]] = {
         "noise taken for a leak",
         "no noise was tried",
         "an attack failed on a leak",
-        "the door's scan sees nothing",
+        "the leak scan sees nothing",
         "policy not tried",
         "policy tried on nothing",
         "policy tried on nobody",

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import bdtrc
 
-from ppdm_core.audit.evaluators import OUTSIDERS_NEEDED, SCORERS
-from ppdm_core.audit.self_test.trial import HEADLINE
-from ppdm_core.metrics import METRICS
+from ppdm_core.audit.evaluators import EVALUATORS, GOALS_WITH_OUTSIDERS
+from ppdm_core.audit.self_test.trial import find_headline_metric
 from ppdm_core.model.attacker import Attack, Estimate
 from ppdm_core.model.errors import NotApplicable
 from tests.contract.scenes import (
@@ -34,9 +33,9 @@ def played(attack: Attack, setting: Scene, seed: int = 0) -> Estimate:
 
 def hits(attack: Attack, setting: Scene) -> tuple[float, float, int]:
     """Success of the best candidate, of somebody who ignores the release, and of how many."""
-    one = setting.stage.played(attack.goal, played(attack, setting))
-    scorer = SCORERS[attack.goal](setting.stage.truth, [one], EPSILON, "")
-    metric = METRICS[HEADLINE[attack.goal]]
+    one = setting.stage.make_outcome(attack.goal, played(attack, setting))
+    scorer = EVALUATORS[attack.goal](setting.stage.truth, [one], EPSILON, "")
+    metric = find_headline_metric(attack.goal)
     found = {name: scorer.values(metric, name)[0] for name in scorer.names}
     best = max(found, key=found.__getitem__)
     return found[best], scorer.baseline(metric, best), scorer.n(best)
@@ -66,7 +65,7 @@ def check_gets_nothing_from_noise(attack: Attack, weak: str) -> None:
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         noise = independent_noise(rng)
-        if attack.goal in OUTSIDERS_NEEDED:
+        if attack.goal in GOALS_WITH_OUTSIDERS:
             noise = half(noise, rng)
         try:
             success, baseline, n = hits(attack, staged(noise, seed))
@@ -161,7 +160,8 @@ def check_row_order_tells_nothing(attack: Attack, weak: str) -> None:
     stage = replace(setting.stage, shuffle=setting.stage.shuffle[order])
     moved = replace(setting, stage=stage)
     plain, shuffled = (
-        one.stage.played(attack.goal, played(attack, one)).candidates for one in (setting, moved)
+        one.stage.make_outcome(attack.goal, played(attack, one)).candidates
+        for one in (setting, moved)
     )
     for name, answer in plain.items():
         if attack.goal in ("link", "pair", "source"):
@@ -187,7 +187,7 @@ def check_repeats(attack: Attack, weak: str) -> None:
 
 
 def check_tells_its_story(attack: Attack) -> None:
-    assert attack.goal in SCORERS, f"unknown goal {attack.goal}"
+    assert attack.goal in EVALUATORS, f"unknown goal {attack.goal}"
     assert attack.story.endswith("."), "its story is no sentence"
     assert attack.story.format(k=40), "its story has a hole that nobody fills"
     assert type(attack).__doc__, "it has no docstring"

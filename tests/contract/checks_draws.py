@@ -61,7 +61,7 @@ def named(sanitizer: Sanitizer, rows: ArrayRows, fitted: dict[str, Any]) -> np.n
     (block,) = X.blocks()
     parts = sanitizer.parts(X.schema, fitted)
     noise = Noise(KEY)
-    columns = [noise.draw_names(block.key, p.consumed(block), p.fingerprint) for p in parts]
+    columns = [noise.name_draws(block.key, p.consumed(block), p.fingerprint) for p in parts]
     return np.stack([column.copy().view("S16")[:, 0] for column in columns], axis=1)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from ppdm_core.gates import Evidence
+from ppdm_core.gates import GateInput
 from ppdm_core.gates._gate import Gate
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.score import Score
@@ -29,11 +29,11 @@ quietly = settings(
 OUTCOMES = ("PASS", "REVIEW", "FAIL")  # the worse, the later
 
 
-def rank(gate: Gate, evidence: Evidence) -> int:
+def rank(gate: Gate, evidence: GateInput) -> int:
     return OUTCOMES.index(worst(tuple(gate.check(evidence))))
 
 
-def passes(gate: Gate, evidence: Evidence) -> bool:
+def passes(gate: Gate, evidence: GateInput) -> bool:
     return worst(tuple(gate.check(evidence))) == "PASS"
 
 
@@ -77,7 +77,7 @@ def check_worse_score_never_helps(gate: Gate) -> None:
         drawn = limit(line, absolute=absolute, review=review)
         worse = value + (shift if better == "down" else -shift)
 
-        def evidence(value: float, width: float) -> Evidence:
+        def evidence(value: float, width: float) -> GateInput:
             return having(score(name, value, width, baseline=baseline, better=better), drawn)
 
         before = rank(gate, evidence(value, width))
@@ -88,7 +88,7 @@ def check_worse_score_never_helps(gate: Gate) -> None:
     holds()
 
 
-def having(one: Score, line: Limit) -> Evidence:
+def having(one: Score, line: Limit) -> GateInput:
     """Good evidence with this score, and no limit but this one."""
     evidence = good()
     scores = tuple(one if s.name == one.name else s for s in evidence.report.scores)
@@ -112,7 +112,7 @@ def check_weaker_promise_never_helps(gate: Gate) -> None:
     holds()
 
 
-def promising(kind: str, ln_record: float, line: float) -> Evidence:
+def promising(kind: str, ln_record: float, line: float) -> GateInput:
     evidence = good()
     return replace(
         evidence,
@@ -126,7 +126,7 @@ def promising(kind: str, ln_record: float, line: float) -> Evidence:
 def check_fails_closed(decide: Callable[..., Verdict]) -> None:
     """Over all gates together: good evidence passes, anything broken or lost does not."""
 
-    def outcome(evidence: Evidence) -> str:
+    def outcome(evidence: GateInput) -> str:
         return decide(evidence, data_digest="d", code_version="c").outcome
 
     assert outcome(good()) == "PASS", "good evidence is refused"

@@ -6,13 +6,14 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ppdm_core.audit.self_test.must_catch import plants_for, relied_on
-from ppdm_core.gates import Evidence
-from ppdm_core.model.ledger import Account
+from ppdm_core.audit.self_test.matrix import LEAK_SCAN, find_leaks, list_relied_on
+from ppdm_core.gates import GateInput
+from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import Limit, Policy
+from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import AuditReport, Score
-from ppdm_core.model.self_test import NOISE, Coverage, Covered, Proof, SelfTestResult
+from ppdm_core.model.self_test import NOISE, LeakTest, PolicyCheck, ReleaseTest, SelfTestResult
 
 NAN, INF = math.nan, math.inf
 BREACH, LINK, USE = "known_pairs.breach_rate", "record_linkage.rate", "knn_accuracy"
@@ -40,31 +41,34 @@ def limit(value: float, **changed: Any) -> Limit:
     return Limit(value, set_by="DPO", reason="for the test", **changed)
 
 
-ACCOUNT = Account(spent=6.0, asked=3.0, after=9.0, records=500, draws_spent=1, draws_after=2)
+ACCOUNT = LedgerBalance(spent=6.0, asked=3.0, after=9.0, records=500, draws_spent=1, draws_after=2)
 
 
-def with_proofs(evidence: Evidence) -> Evidence:
+def with_proofs(evidence: GateInput) -> GateInput:
     """The same with a self-test that could not be better."""
-    names = relied_on(evidence.policy)
-    found = [Proof(name, plant, 20, 20) for name in names for plant in plants_for(name)]
-    found += [Proof(name, NOISE, 0, 20) for name in names]
-    bad = (Covered("identity", ("known_pairs",)), Covered("slight noise", ("record_linkage",)))
+    names = list_relied_on(evidence.policy)
+    found = [LeakTest(name, leak, 20, 20) for name in names for leak in find_leaks(name)]
+    found += [LeakTest(name, NOISE, 0, 20) for name in names]
+    bad = (
+        ReleaseTest("identity", ("known_pairs",)),
+        ReleaseTest("slight noise", ("record_linkage",)),
+    )
     result = SelfTestResult(
         code_version="c",
         policy_digest=evidence.policy.digest,
-        proofs=tuple(found),
-        coverage=Coverage(500, bad, Covered(NOISE, ())),
+        leak_tests=tuple(found),
+        policy_check=PolicyCheck(500, bad, ReleaseTest(NOISE, ())),
     )
     report = replace(evidence.report, self_test=result)
     return replace(evidence, report=report, code_version="c")
 
 
-def good() -> Evidence:
+def good() -> GateInput:
     return with_proofs(untested())
 
 
-def untested() -> Evidence:
-    return Evidence(
+def untested() -> GateInput:
+    return GateInput(
         report=AuditReport(
             scores=(
                 score(BREACH, 0.02),
@@ -92,97 +96,99 @@ def untested() -> Evidence:
     )
 
 
-def with_score(name: str, **changed: Any) -> Evidence:
+def with_score(name: str, **changed: Any) -> GateInput:
     scores = tuple(replace(s, **changed) if s.name == name else s for s in good().report.scores)
     return with_report(scores=scores)
 
 
-def with_report(**changed: Any) -> Evidence:
+def with_report(**changed: Any) -> GateInput:
     evidence = good()
     return replace(evidence, report=replace(evidence.report, **changed))
 
 
-def with_limit(name: str, value: float) -> Evidence:
+def with_limit(name: str, value: float) -> GateInput:
     evidence = good()
     limits = {**evidence.policy.limits, name: limit(value)}
     return replace(evidence, policy=replace(evidence.policy, limits=limits))
 
 
-def with_limits(value: float) -> Evidence:
+def with_limits(value: float) -> GateInput:
     evidence = good()
     limits = {name: replace(old, value=value) for name, old in evidence.policy.limits.items()}
     return replace(evidence, policy=replace(evidence.policy, limits=limits))
 
 
-def only(*names: str) -> Evidence:
+def only(*names: str) -> GateInput:
     evidence = with_report(scores=tuple(s for s in good().report.scores if s.name in names))
     return replace(evidence, policy=replace(evidence.policy, required=()))
 
 
-def with_promise(kind: str, ln_record: float) -> Evidence:
+def with_promise(kind: str, ln_record: float) -> GateInput:
     return replace(good(), guarantee=Guarantee(kind, 1.0, 2.0, ln_record))  # type: ignore[arg-type]
 
 
-def with_account(**changed: Any) -> Evidence:
+def with_account(**changed: Any) -> GateInput:
     return replace(good(), account=replace(ACCOUNT, **changed))
 
 
-def with_self_test(**changed: Any) -> Evidence:
+def with_self_test(**changed: Any) -> GateInput:
     result = good().report.self_test
     assert result is not None
     return with_report(self_test=replace(result, **changed))
 
 
-def with_proof(attack: str, plant: str, *changed: Proof) -> Evidence:
+def with_proof(attack: str, leak: str, *changed: LeakTest) -> GateInput:
     """With these in place of the one proof."""
     result = good().report.self_test
     assert result is not None
-    rest = [each for each in result.proofs if (each.attack, each.plant) != (attack, plant)]
-    return with_self_test(proofs=(*rest, *changed))
+    rest = [each for each in result.leak_tests if (each.attack, each.leak) != (attack, leak)]
+    return with_self_test(leak_tests=(*rest, *changed))
 
 
-def with_coverage(**changed: Any) -> Evidence:
+def with_policy_check(**changed: Any) -> GateInput:
     result = good().report.self_test
     assert result is not None
-    assert result.coverage is not None
-    return with_self_test(coverage=replace(result.coverage, **changed))
+    assert result.policy_check is not None
+    return with_self_test(policy_check=replace(result.policy_check, **changed))
 
 
-BROKEN: dict[str, Evidence] = {
+BROKEN: dict[str, GateInput] = {
     "no self-test": with_report(self_test=None),
     "self-test of other code": with_self_test(code_version="d"),
     "self-test of no code": replace(with_self_test(code_version=""), code_version=""),
     "self-test of another policy": with_self_test(policy_digest="0"),
-    "self-test without a proof": with_self_test(proofs=()),
+    "self-test without a proof": with_self_test(leak_tests=()),
     "a leak that was not planted": with_proof("known_pairs", "rotation"),
     "a leak that was not noticed": with_proof(
-        "known_pairs", "rotation", Proof("known_pairs", "rotation", 16, 20)
+        "known_pairs", "rotation", LeakTest("known_pairs", "rotation", 16, 20)
     ),
     "a leak noticed more than ever tried": with_proof(
-        "known_pairs", "rotation", Proof("known_pairs", "rotation", 25, 20)
+        "known_pairs", "rotation", LeakTest("known_pairs", "rotation", 25, 20)
     ),
     "a leak noticed in few trials": with_proof(
-        "known_pairs", "rotation", Proof("known_pairs", "rotation", 17, 17)
+        "known_pairs", "rotation", LeakTest("known_pairs", "rotation", 17, 17)
     ),
     "a leak proved twice": with_proof(
-        "known_pairs", "rotation", *[Proof("known_pairs", "rotation", 20, 20)] * 2
+        "known_pairs", "rotation", *[LeakTest("known_pairs", "rotation", 20, 20)] * 2
     ),
     "noise taken for a leak": with_proof(
-        "record_linkage", NOISE, Proof("record_linkage", NOISE, 4, 20)
+        "record_linkage", NOISE, LeakTest("record_linkage", NOISE, 4, 20)
     ),
     "no noise was tried": with_proof("record_linkage", NOISE),
     "an attack failed on a leak": with_self_test(failed={"record_linkage": "ValueError"}),
-    "the door's scan sees nothing": with_proof(
-        "door_scan", "verbatim rows", Proof("door_scan", "verbatim rows", 0, 20)
+    "the leak scan sees nothing": with_proof(
+        LEAK_SCAN, "verbatim rows", LeakTest(LEAK_SCAN, "verbatim rows", 0, 20)
     ),
-    "policy not tried": with_self_test(coverage=None, failed={"coverage": "TimeLimit"}),
-    "policy tried on nothing": with_coverage(bad=()),
-    "policy tried on nobody": with_coverage(records=0),
-    "policy lets a copy pass": with_coverage(bad=(Covered("identity", ()),)),
-    "policy refuses noise": with_coverage(noise=Covered(NOISE, ("record_linkage",))),
+    "policy not tried": with_self_test(policy_check=None, failed={"coverage": "TimeLimit"}),
+    "policy tried on nothing": with_policy_check(bad=()),
+    "policy tried on nobody": with_policy_check(records=0),
+    "policy lets a copy pass": with_policy_check(bad=(ReleaseTest("identity", ()),)),
+    "policy refuses noise": with_policy_check(noise=ReleaseTest(NOISE, ("record_linkage",))),
     "empty report": with_report(scores=()),
     "required audit failed": with_report(failed={"known_pairs": "ValueError"}),
-    "required audit skipped": with_report(skipped={"known_pairs": "It has no pairs."}),
+    "required audit skipped": with_report(
+        skipped={"known_pairs": Skip(Reason.MISSING_KNOWLEDGE, "It has no pairs.")}
+    ),
     "required audit missing": with_report(scores=good().report.scores[1:]),
     "nobody tried to link": only(BREACH, MEMBER, USE, OTHER),
     "nobody tried to reconstruct": only(LINK, MEMBER, USE),

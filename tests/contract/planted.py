@@ -14,7 +14,7 @@ from ppdm_core.attacks.transform_inverse import TransformInverse
 from ppdm_core.gates import GateInput
 from ppdm_core.gates.amplification import Amplification
 from ppdm_core.gates.score_limits import ScoreLimits
-from ppdm_core.metrics import ReleaseComparison, Measurement
+from ppdm_core.metrics import Measurement, ReleaseComparison
 from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.metrics.distance_loss import DistanceLoss
 from ppdm_core.metrics.rate import Rate

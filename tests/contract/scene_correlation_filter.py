@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 
 N, D, SCALE = 150, 8, 0.04
 
 
 def weak(rng: np.random.Generator) -> dict[str, Any]:
     X = 0.5 + np.outer(rng.uniform(-0.45, 0.45, N), np.where(np.arange(D) % 2, -1.0, 1.0))
-    public = Public(
+    public = PublicParameters(
         method="additive_noise",
         space="original",
         columns=tuple(f"x{j}" for j in range(D)),

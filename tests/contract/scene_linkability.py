@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from tests.contract.scene_source_record import D, people, schema
 
 
@@ -17,7 +17,7 @@ def weak(rng: np.random.Generator, b: float = 0.003) -> dict[str, Any]:
         "X": who.X,
         "Y": who.X[members] + rng.laplace(0.0, b, (150, D)),
         "label": who.label,
-        "public": Public(
+        "public": PublicParameters(
             method="additive_noise",
             space="original",
             columns=schema().names,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from tests.contract.scene_source_record import D, people, schema
 
 
@@ -18,7 +18,7 @@ def weak(rng: np.random.Generator, b: float = 0.02) -> dict[str, Any]:
         "X": who.X,
         "Y": (who.X[members] - 0.5) @ L + rng.laplace(0.0, b, (150, D)),
         "label": who.label,
-        "public": Public(
+        "public": PublicParameters(
             method="pca_laplace",
             space="components",
             columns=tuple(f"component_{i}" for i in range(D)),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 
 N, D, GROUPS, SCALE = 150, 8, 5, 0.08
 
@@ -19,7 +19,7 @@ def weak(rng: np.random.Generator) -> dict[str, Any]:
         return np.clip(spread, 0.0, 1.0)
 
     X = people(N)
-    public = Public(
+    public = PublicParameters(
         method="additive_noise",
         space="original",
         columns=tuple(f"x{j}" for j in range(D)),

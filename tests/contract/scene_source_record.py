@@ -9,7 +9,7 @@ import numpy as np
 
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import RecordSet
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.sanitizers.kde_resample import kernel_correction, normal_reference
 
@@ -21,8 +21,8 @@ def schema(d: int = D) -> Schema:
     return Schema(numeric, label=Categorical("label", ("a", "b")))
 
 
-def public(bandwidth: str = "paper", d: int = D, **more: Any) -> Public:
-    plain = Public(
+def public(bandwidth: str = "paper", d: int = D, **more: Any) -> PublicParameters:
+    plain = PublicParameters(
         method="kde_resample",
         space="original",
         columns=schema(d).names,

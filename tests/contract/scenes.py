@@ -8,19 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.audit.self_test.known_answers import suited
-from ppdm_core.audit.self_test.must_catch import plants_for
-from ppdm_core.audit.simulation import (
-    AttackTrial,
-    OriginalTable,
-    ReleaseDraw,
-    choose_participants,
-    choose_half_participants,
-)
+from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
+from ppdm_core.audit.self_test.known_answers import plant_leak_for
+from ppdm_core.audit.self_test.matrix import find_leaks
+from ppdm_core.audit.simulation import AttackTrial, choose_half_participants, choose_participants
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView, Batches, EarlierRows
 from ppdm_core.model.policy import Attacker
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.linear_map import has_map, invert
 from tests.contract import (
@@ -48,7 +43,7 @@ class Weak:
 
     X: Floats  # (n, d)
     Y: Floats  # (m, s)
-    public: Public
+    public: PublicParameters
     source: Ints | None = None
     members: Ints | None = None
     label: np.ndarray | None = None
@@ -58,7 +53,7 @@ class Weak:
     sample: Floats | None = None
     earlier: tuple[Floats, ...] = ()
     since: Ints | None = None
-    leak: Public | None = None
+    leak: PublicParameters | None = None
     known: int = KNOWN
 
 
@@ -71,7 +66,7 @@ class Scene:
 
     @property
     def view(self) -> AttackerView:
-        weak, view = self.weak, self.stage.view(EPSILON, "standard")
+        weak, view = self.weak, self.stage.build_view(EPSILON, "standard")
         copies = {"inverse": invert(view.public, view.Y)} if has_map(view.public) else {}
         if view.public.space == "original":
             copies = {"as_is": view.Y.copy()}
@@ -79,7 +74,7 @@ class Scene:
             view,
             sample=weak.sample,
             earlier_releases=tuple(
-                EarlierRows(self.stage.back, Y, weak.public) for Y in weak.earlier
+                EarlierRows(self.stage.inverse_shuffle, Y, weak.public) for Y in weak.earlier
             ),
             arrival_batches=self.arrival_batches,
             reconstructions=copies,
@@ -108,8 +103,8 @@ def unit_box(d: int) -> Schema:
     return Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d)))
 
 
-def laplace_public(L: Floats, b: float) -> Public:
-    return Public(
+def laplace_public(L: Floats, b: float) -> PublicParameters:
+    return PublicParameters(
         method="pca_laplace",
         space="components",
         columns=tuple(f"component_{i}" for i in range(L.shape[1])),
@@ -123,7 +118,7 @@ def laplace_public(L: Floats, b: float) -> Public:
 def rotation(rng: np.random.Generator) -> Weak:
     X = people(rng, N)
     columns = tuple(f"rotated_{i}" for i in range(D))
-    public = Public("random_rotation", "rotated", columns, preserves_distances=True)
+    public = PublicParameters("random_rotation", "rotated", columns, preserves_distances=True)
     return Weak(X, X @ orthogonal(rng).T, public, sample=people(rng, SAMPLE))
 
 
@@ -187,7 +182,7 @@ for _attack in (
 
 
 def planted_for(attack: str, rng: np.random.Generator) -> Weak:
-    plant = suited(attack, plants_for(attack)[0], rng)
+    plant = plant_leak_for(attack, next(iter(find_leaks(attack))), rng)
     same = {field.name: getattr(plant, field.name) for field in fields(plant)}
     return Weak(**same)
 
@@ -208,7 +203,7 @@ def staged(weak: Weak, seed: int) -> Scene:
         if weak.members is None
         else choose_half_participants(n, d, weak.members, attacker, rng)
     )
-    return Scene(AttackTrial.set(truth, draw, participants, rng), weak)
+    return Scene(AttackTrial.create(truth, draw, participants, rng), weak)
 
 
 def without(view: AttackerView, need: str) -> AttackerView:

@@ -7,18 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdm_core.audit.runner import Auditor, audit_names
-from ppdm_core.audit.simulation import Draw, Truth
-from ppdm_core.model.attacker import AttackerView, Estimate
+from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
+from ppdm_core.audit.runner import Auditor, choose_audits
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Limit, Policy
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.model.score import Score
 
 N, D = 80, 4
 FEW = ("transform_inverse", "shrinkage", "known_pairs", "record_linkage")
-COPY = Public("copy", "original", tuple(f"x{j}" for j in range(D)))
+COPY = PublicParameters("copy", "original", tuple(f"x{j}" for j in range(D)))
 LAPLACE = replace(
     COPY,
     space="components",
@@ -29,10 +29,10 @@ LAPLACE = replace(
 )
 
 
-def truth(n: int = N) -> Truth:
+def truth(n: int = N) -> OriginalTable:
     rng = np.random.default_rng(1)
     X = rng.random((n, D))
-    return Truth(
+    return OriginalTable(
         X,
         (X[:, 0] > 0.5).astype(np.int32),
         Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(D))),
@@ -45,8 +45,10 @@ def policy(limits: int = 1, **attacker: Any) -> Policy:
     return Policy(required=FEW, limits=lines, attacker=Attacker(**known), effort="quick")
 
 
-def auditor(*Y: np.ndarray, public: Public = COPY, seed: bytes = b"s", **changed: Any) -> Auditor:
-    draws = tuple(Draw(y, public) for y in Y)
+def auditor(
+    *Y: np.ndarray, public: PublicParameters = COPY, seed: bytes = b"s", **changed: Any
+) -> Auditor:
+    draws = tuple(ReleaseDraw(y, public) for y in Y)
     return Auditor(truth(len(Y[0])), draws, changed.pop("policy", policy(**changed)), seed)
 
 
@@ -56,7 +58,7 @@ def noisy(seed: int, b: float = 0.05, n: int = N) -> np.ndarray:
 
 def scores(one: Auditor) -> dict[str, Score]:
     found = {}
-    for name in audit_names(one.policy):
+    for name in choose_audits(one.policy):
         try:
             found.update({score.name: score for score in one.run(name)})
         except NotApplicable:
@@ -65,7 +67,7 @@ def scores(one: Auditor) -> dict[str, Score]:
 
 
 @dataclass(frozen=True)
-class Spy:
+class Spy(Attack):
     """Remembers what it was shown, and answers with fixed tables."""
 
     candidates: dict[str, np.ndarray] = field(default_factory=dict)
@@ -87,7 +89,7 @@ def shown(*Y: np.ndarray, goal: str = "reconstruct", **changed: Any) -> list[Att
     spy = Spy(goal=goal)
     if goal == "link":
         spy.candidates["none"] = np.full(N - 28, -1)
-    auditor(*Y, **changed).play(spy)
+    auditor(*Y, **changed).run_trials(spy)
     return spy.seen
 
 

@@ -13,8 +13,10 @@ KIND, _, NAME = os.environ.get("PPDM_TESTS_MUTANT", "").partition(" ")
 class Mutant:
     def __init__(self, attack: Any) -> None:
         self.attacker = attack
-        self.name, self.story = attack.name, attack.story
-        self.goal, self.needs = attack.goal, attack.needs
+        self.name, self.story, self.file_story = attack.name, attack.story, attack.file_story
+        self.goal, self.needs, self.reads = attack.goal, attack.needs, attack.reads
+        self.must_notice, self.leak_variant = attack.must_notice, attack.leak_variant
+        self.in_every_audit = attack.in_every_audit
 
     def attack(self, view: Any, rng: Any) -> Any:
         if KIND == "raising":

@@ -22,12 +22,12 @@ class InEveryHome(dict[Any, Any]):
 
 @cache
 def proven() -> dict[tuple[str, str, str], tuple[object, ...]]:
-    from ppdm_core.audit.self_test.known_answers import prove
+    from ppdm_core.audit.self_test.known_answers import run_leak_tests
     from tasks.audit import self_test
-    from tasks.audit.leak_scan_check import DOOR_SCAN, scan_proofs
-    from tasks.context import code_version
+    from tasks.audit.leak_scan_check import LEAK_SCAN, test_leak_scan
+    from tasks.code_version import compute_code_version
 
-    version = self_test.version_of(code_version())
-    found = {name: tuple(prove(name)) for name in ATTACKS}
-    found[DOOR_SCAN] = scan_proofs()
+    version = self_test.name_version(compute_code_version())
+    found = {name: tuple(run_leak_tests(name)) for name in ATTACKS}
+    found[LEAK_SCAN] = test_leak_scan()
     return {(EVERY_HOME, version, name): proofs for name, proofs in found.items()}

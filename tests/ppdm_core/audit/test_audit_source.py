@@ -7,23 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_core.audit.evaluators import people_behind
+from ppdm_core.audit.draws import ReleaseDraw
+from ppdm_core.audit.evaluators import count_effective
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.simulation import Draw
-from ppdm_core.metrics import METRICS, Compared
+from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.model.errors import NotApplicable
 from tests.support.audit_cases import COPY, D, N, policy, scores, truth
 
 AS_IS = replace(COPY, centre=np.zeros(D), loadings=np.eye(D))
 
 
-def drawn(seed: int, noise: float = 0.0, rows: int = N, public=AS_IS) -> Draw:
+def drawn(seed: int, noise: float = 0.0, rows: int = N, public=AS_IS) -> ReleaseDraw:
     rng = np.random.default_rng(seed)
     source = rng.integers(0, N, rows)
-    return Draw(truth().X[source] + rng.normal(0.0, 1.0, (rows, D)) * noise, public, source)
+    return ReleaseDraw(truth().X[source] + rng.normal(0.0, 1.0, (rows, D)) * noise, public, source)
 
 
-def auditor(*draws: Draw) -> Auditor:
+def auditor(*draws: ReleaseDraw) -> Auditor:
     return Auditor(truth(), draws, policy(), b"s")
 
 
@@ -32,9 +32,9 @@ def test_copies_are_found_and_those_who_were_never_drawn_are_not_looked_for():
     found = scores(one)
     assert found["record_linkage.rate"].value == 1.0
     assert found["transform_inverse.breach_rate"].value == 1.0
-    targets = one.stages[0].cast.targets
+    targets = one.trials[0].participants.targets
     present = np.concatenate([targets[np.isin(targets, draw.records)] for draw in one.draws])
-    assert found["record_linkage.rate"].n == people_behind(present) < len(targets)
+    assert found["record_linkage.rate"].n == count_effective(present) < len(targets)
 
 
 def test_pure_noise_gives_the_baseline():
@@ -47,8 +47,8 @@ def test_pure_noise_gives_the_baseline():
 def test_the_order_of_the_rows_does_not_matter():
     Y = truth().X + np.random.default_rng(3).normal(0.0, 0.1, (N, D))
     order = np.random.default_rng(4).permutation(N)
-    aligned = scores(auditor(Draw(Y, AS_IS)))
-    moved = scores(auditor(Draw(Y[order], AS_IS, order)))
+    aligned = scores(auditor(ReleaseDraw(Y, AS_IS)))
+    moved = scores(auditor(ReleaseDraw(Y[order], AS_IS, order)))
     assert set(moved) == {
         *(f"transform_inverse.{m}" for m in ("interval_privacy", "relative_error", "breach_rate")),
         *("record_linkage.rate", "record_linkage.partial.rate"),
@@ -76,19 +76,19 @@ def test_a_record_is_not_classified_by_its_own_copies():
     """Labels by chance: whoever votes with copies of the asked record is always right."""
     label = np.random.default_rng(5).integers(0, 2, N).astype(np.int32)
     source = np.repeat(np.arange(N), 5)
-    compared = Compared(truth().X, label, truth().X[source], AS_IS, source=source)
+    compared = ReleaseComparison(truth().X, label, truth().X[source], AS_IS, source=source)
     assert METRICS["knn_accuracy"].measure(compared).value < 0.75
 
 
 def test_rows_of_one_fold_only_classify_nobody_there():
     source = np.zeros(10, dtype=np.int64)  # all rows are of one record
     label = (np.arange(N) % 2).astype(np.int32)
-    compared = Compared(truth().X, label, truth().X[source], AS_IS, source=source)
-    correct = METRICS["knn_accuracy"].answered(compared).correct
+    compared = ReleaseComparison(truth().X, label, truth().X[source], AS_IS, source=source)
+    correct = METRICS["knn_accuracy"].cross_validate(compared).correct
     assert 0 < correct.sum() <= np.count_nonzero(label == 0)
 
 
 def test_copies_are_no_further_evidence():
-    assert people_behind(np.arange(7)) == 7
-    assert people_behind(np.repeat(np.arange(7), 3)) == 7
-    assert people_behind(np.array([0] * 9 + [1])) == 1  # (10 * 10) / (81 + 1)
+    assert count_effective(np.arange(7)) == 7
+    assert count_effective(np.repeat(np.arange(7), 3)) == 7
+    assert count_effective(np.array([0] * 9 + [1])) == 1  # (10 * 10) / (81 + 1)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.simulation import Draw
-from ppdm_core.model.release import Public
-from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import policy, truth
 
-ROTATED = Public(
+ROTATED = PublicParameters(
     "random_rotation", "rotated", tuple(f"r{j}" for j in range(4)), preserves_distances=True
 )
 
 
 def rotations(n: int = 80) -> Auditor:
     people, rng = truth(n), np.random.default_rng(5)
-    maps = [haar(4, rng) for _ in range(3)]
+    maps = [random_orthogonal(4, rng) for _ in range(3)]
     halves = [np.sort(rng.permutation(n)[: n // 2]) for _ in maps[1:]]
     splits = [
-        Draw(people.X[half] @ M.T, ROTATED, source=half, members=half)
+        ReleaseDraw(people.X[half] @ M.T, ROTATED, source=half, members=half)
         for half, M in zip(halves, maps[1:], strict=True)
     ]
-    whole = Draw(people.X @ maps[0].T, ROTATED)
+    whole = ReleaseDraw(people.X @ maps[0].T, ROTATED)
     return Auditor(people, [whole], policy(known_records=20, sample_share=0.2), b"s", splits)
 
 
@@ -34,5 +34,5 @@ def test_a_sample_that_is_not_in_a_half_misleads_nobody(monkeypatch):
     misled = [("known_sample_pca", "overlay"), ("known_sample_ica", "matched"), best]
     monkeypatch.setattr(auditor, "_best_reconstructions", misled)
     (score,) = auditor.run("singling_out")
-    assert auditor._best_on_splits[0] == best
+    assert auditor._best_on_halves[0] == best
     assert score.value > 0.9

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_core.audit.certifiable import smallest_limits
+from ppdm_core.audit.certifiable import compute_smallest_limits
+from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.simulation import Draw
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.numerics.intervals import wilson
@@ -22,26 +22,28 @@ def policy(*names: str, known: int = 10) -> Policy:
 
 
 def test_nobody_of_a_hundred_and_fifty_is_still_up_to_two_and_a_half_percent():
-    found = smallest_limits(policy("record_linkage.rate", known=0), 167)  # a tenth is the sample
+    found = compute_smallest_limits(
+        policy("record_linkage.rate", known=0), 167
+    )  # a tenth is the sample
     assert found == {"record_linkage.rate": pytest.approx(0.025, abs=0.0005)}
 
 
 def test_more_limits_and_fewer_people_certify_less():
-    one = smallest_limits(policy("record_linkage.rate"), 1000)["record_linkage.rate"]
-    both = smallest_limits(policy("record_linkage.rate", "known_pairs.breach_rate"), 1000)
+    one = compute_smallest_limits(policy("record_linkage.rate"), 1000)["record_linkage.rate"]
+    both = compute_smallest_limits(policy("record_linkage.rate", "known_pairs.breach_rate"), 1000)
     assert both["record_linkage.rate"] > one
-    fewer = smallest_limits(policy("record_linkage.rate"), 300)["record_linkage.rate"]
+    fewer = compute_smallest_limits(policy("record_linkage.rate"), 300)["record_linkage.rate"]
     assert fewer > one
 
 
 def test_it_is_what_the_audit_makes_of_a_failed_attack():
     names = ("record_linkage.rate", "transform_inverse.breach_rate")
     plan, people = policy(*names), truth(400)
-    found = smallest_limits(plan, 400)
-    auditor = Auditor(people, [Draw(people.X, COPY)], plan, b"s")
+    found = compute_smallest_limits(plan, 400)
+    auditor = Auditor(people, [ReleaseDraw(people.X, COPY)], plan, b"s")
     for name in names:
         attack = name.split(".")[0]
-        counted = len(auditor.stages[0].cast.unknown)
+        counted = len(auditor.trials[0].participants.unknown)
         assert found[name] == wilson(0.0, counted, auditor.level)[1], attack
 
 
@@ -49,9 +51,9 @@ TOLD = "membership.true_positive_rate"
 
 
 def test_members_are_told_apart_by_chance_in_few_records():
-    found = [smallest_limits(policy(TOLD), n)[TOLD] for n in (100, 300, 1000, 10_000)]
+    found = [compute_smallest_limits(policy(TOLD), n)[TOLD] for n in (100, 300, 1000, 10_000)]
     assert found == sorted(found, reverse=True) and found[0] > 0.15 and found[-1] < 0.02
-    assert smallest_limits(policy(TOLD, known=60), 50) == {TOLD: 1.0}
+    assert compute_smallest_limits(policy(TOLD, known=60), 50) == {TOLD: 1.0}
 
 
 def test_an_absolute_limit_bears_the_baseline_too():
@@ -59,7 +61,7 @@ def test_an_absolute_limit_bears_the_baseline_too():
     absolute = replace(plan, limits={TOLD: replace(LIMIT, absolute=True)})
     metric = METRICS["true_positive_rate"]
     baseline = metric.baseline(np.repeat([True, False], 100))  # type: ignore[arg-type]
-    found = [smallest_limits(each, 300)[TOLD] for each in (absolute, plan)]
+    found = [compute_smallest_limits(each, 300)[TOLD] for each in (absolute, plan)]
     assert baseline > 0 and found[0] - found[1] == pytest.approx(baseline)
 
 
@@ -69,14 +71,19 @@ def test_it_is_what_the_audit_makes_of_rows_that_tell_nothing():
     for _ in range(plan.splits):
         members = np.sort(rng.permutation(400)[:200])
         noise = rng.random((200, people.X.shape[1]))
-        splits.append(Draw(noise, COPY, members, members=members))
-    auditor = Auditor(people, [Draw(people.X, COPY)], plan, b"s", splits)
+        splits.append(ReleaseDraw(noise, COPY, members, members=members))
+    auditor = Auditor(people, [ReleaseDraw(people.X, COPY)], plan, b"s", splits)
     (score,) = (one for one in auditor.run("membership") if one.name == TOLD)
-    assert score.high - score.baseline == pytest.approx(smallest_limits(plan, 400)[TOLD], rel=0.7)
+    assert score.high - score.baseline == pytest.approx(
+        compute_smallest_limits(plan, 400)[TOLD], rel=0.7
+    )
 
 
 def test_what_is_no_rate_or_has_nobody_left():
-    assert smallest_limits(policy("known_pairs.relative_error", "amplification.record"), 50) == {}
-    assert smallest_limits(policy("record_linkage.rate", known=60), 50) == {
+    assert (
+        compute_smallest_limits(policy("known_pairs.relative_error", "amplification.record"), 50)
+        == {}
+    )
+    assert compute_smallest_limits(policy("record_linkage.rate", known=60), 50) == {
         "record_linkage.rate": 1.0
     }

@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_core.audit.disclosure_rounding import at_least, at_most, banded, banded_report, observed
-from ppdm_core.metrics import METRICS, Told
+from ppdm_core.audit.disclosure_rounding import (
+    format_bound,
+    round_down,
+    round_report,
+    round_score,
+    round_up,
+)
+from ppdm_core.metrics import METRICS, SentenceValues
 from ppdm_core.model.score import AuditReport, Score
 
 ENDS = [0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
@@ -51,36 +57,36 @@ ENDS += [
     ],
 )
 def test_both_ends_of_a_band(value: float, least: float, most: float) -> None:
-    assert at_least(value) == pytest.approx(least, abs=1e-12)
-    assert at_most(value) == pytest.approx(most, abs=1e-12)
+    assert round_down(value) == pytest.approx(least, abs=1e-12)
+    assert round_up(value) == pytest.approx(most, abs=1e-12)
 
 
 @pytest.mark.parametrize("value", [-0.005, -1e-300])
 def test_there_is_no_minus_zero(value: float) -> None:
-    assert f"{at_most(value):g}" == "0"
+    assert f"{round_up(value):g}" == "0"
 
 
 @given(st.floats(-1e6, 1e6))
 def test_a_value_lies_in_its_band(value: float) -> None:
-    assert at_least(value) <= value <= at_most(value)
+    assert round_down(value) <= value <= round_up(value)
 
 
 @given(st.floats(0, 1000), st.floats(0, 1000))
 def test_rounding_keeps_the_order(one: float, other: float) -> None:
     low, high = sorted((one, other))
-    assert at_least(low) <= at_least(high)
-    assert at_most(low) <= at_most(high)
+    assert round_down(low) <= round_down(high)
+    assert round_up(low) <= round_up(high)
 
 
 @given(st.floats(0, 1000))
 def test_only_the_ends_leave(value: float) -> None:
-    for rounded in (at_least(value), at_most(value)):
+    for rounded in (round_down(value), round_up(value)):
         assert min(abs(rounded - end) for end in ENDS) < 1e-9
 
 
 def test_what_is_no_number_stays_none() -> None:
-    assert math.isnan(at_most(math.nan)) and math.isnan(at_least(math.nan))
-    assert at_most(math.inf) == math.inf
+    assert math.isnan(round_up(math.nan)) and math.isnan(round_down(math.nan))
+    assert round_up(math.inf) == math.inf
 
 
 EXACT = {"value": 0.3137, "baseline": 0.1331, "original": 0.7771}
@@ -89,7 +95,8 @@ EXACT = {"value": 0.3137, "baseline": 0.1331, "original": 0.7771}
 def score_of(name: str, story: str = "Somebody knows 40 records.") -> Score:
     metric = METRICS[name]
     is_attack = metric.goal not in ("release", "change")
-    told = Told(**EXACT, story=story if is_attack else "", epsilon=0.1)
+    story = story if is_attack else ""
+    values = SentenceValues(**EXACT, story=story, epsilon=0.1)
     first = {"change": "knn_accuracy.", "release": ""}.get(metric.goal, "an_attack.")
     return Score(
         name=f"{first}{name}",
@@ -108,32 +115,33 @@ def score_of(name: str, story: str = "Somebody knows 40 records.") -> Score:
         expected=0.2887,
         victims=0.6163,
         notes={"residual": 0.1597},
-        sentence=metric.sentence(told),
+        story=story,
+        sentence=metric.sentence(values),
     )
 
 
 def test_a_risk_is_rounded_up_and_what_it_is_compared_with_down() -> None:
-    found = banded(score_of("rate"), 0.1)
+    found = round_score(score_of("rate"), 0.1)
     assert (found.value, found.low, found.high, found.baseline) == (0.35, 0.25, 0.35, 0.1)
     assert (found.worst, found.worst_decile, found.worst_group) == (0.35, 0.45, 0.55)
     assert (found.expected, found.victims, found.notes) == (0.3, 0.65, {"residual": 0.2})
     assert found.sentence == (
-        "Somebody knows 40 records. That finds 35.0 % of them; picking rows blindly finds 10.0 %."
+        "Somebody knows 40 records. That finds 35.0 % of them; picking rows at random finds 10.0 %."
     )
-    assert observed(found) == "at most 0.35"
+    assert format_bound(found) == "at most 0.35"
 
 
 def test_what_recipients_get_is_rounded_down() -> None:
-    found = banded(score_of("knn_accuracy"), 0.1)
+    found = round_score(score_of("knn_accuracy"), 0.1)
     assert (found.value, found.baseline, found.original) == (0.3, 0.15, 0.8)
-    assert observed(found) == "at least 0.3"
+    assert format_bound(found) == "at least 0.3"
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_no_exact_figure_of_any_metric_is_left(name: str) -> None:
     """And every one has its sentence still."""
     score = score_of(name)
-    (found,) = banded_report(AuditReport(scores=(score,)), 0.1).scores
+    (found,) = round_report(AuditReport(scores=(score,)), 0.1).scores
     text = repr(found)
     for figure in re.findall(r"0\.\d{4}", repr(score)):
         exact = float(figure)
@@ -143,10 +151,12 @@ def test_no_exact_figure_of_any_metric_is_left(name: str) -> None:
     assert found.sentence.startswith("Somebody knows 40 records.") == ("attack" in score.name)
 
 
-def test_a_sentence_that_cannot_be_told_anew_is_left_out() -> None:
+def test_round_score_other_sentence_or_metric_no_exact_figure() -> None:
+    """The sentence is made anew from the story and the rounded figures."""
     score = score_of("rate")
-    assert banded(score, 0.1).sentence
+    expected = round_score(score, 0.1).sentence
+    assert expected
     altered = Score(**{**vars(score), "sentence": score.sentence + " In 31.4 % of the cases."})
-    assert banded(altered, 0.1).sentence == ""
+    assert round_score(altered, 0.1).sentence == expected
     unknown = Score(**{**vars(score), "name": "an_attack.unheard_of"})
-    assert banded(unknown, 0.1).sentence == ""
+    assert round_score(unknown, 0.1).sentence == ""

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from ppdm_core import audit_tables, judge_tables
-from ppdm_core.audit.certifiable import smallest_limits
+from ppdm_core.audit.certifiable import compute_smallest_limits
+from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.simulation import Draw, Truth, cast_split
+from ppdm_core.audit.simulation import choose_half_participants
 from ppdm_core.gates import decide
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Limit, Policy
+from ppdm_core.model.reasons import Reason
 from tests.contract import evidence
 from tests.support.audit_cases import COPY, D, policy, truth
 
@@ -29,8 +31,8 @@ def test_a_group_of_zeros_takes_no_score_away():
     X = people.X.copy()
     X[:25] = 0.0
     is_zero = np.arange(100) < 25
-    grouped = Truth(X, people.label, people.schema, groups={"status = inactive": is_zero})
-    one = Auditor(grouped, [Draw(X, replace(COPY, centre=np.zeros(D), loadings=np.eye(D)))],
+    grouped = OriginalTable(X, people.label, people.schema, groups={"status = inactive": is_zero})
+    one = Auditor(grouped, [ReleaseDraw(X, replace(COPY, centre=np.zeros(D), loadings=np.eye(D)))],
                   policy(), b"s")  # fmt: skip
     found = {score.name: score for score in one.run("transform_inverse")}
     assert found["transform_inverse.breach_rate"].value == 1.0
@@ -42,9 +44,11 @@ def test_a_group_of_zeros_takes_no_score_away():
 def test_nobody_outside_is_taken_for_a_member(members):
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        cast = cast_split(6, 2, np.array(members), Attacker(known_records=40), rng)
-        assert np.array_equal(cast.is_member, np.isin(cast.targets, members))
-        assert not set(cast.reference) & set(members)
+        participants = choose_half_participants(
+            6, 2, np.array(members), Attacker(known_records=40), rng
+        )
+        assert np.array_equal(participants.is_member, np.isin(participants.targets, members))
+        assert not set(participants.reference) & set(members)
 
 
 def test_a_small_control_does_not_hide_who_is_singled_out():
@@ -54,7 +58,7 @@ def test_a_small_control_does_not_hide_who_is_singled_out():
     (score,) = (s for s in full.scores if s.name == "singling_out.singling_rate")
     assert score.value > 0.95
     few = audit_tables(X, X, control=C[:60], aligned=False, policy=only("singling_out"))
-    assert "as many people outside" in few.skipped["singling_out"]
+    assert few.skipped["singling_out"].reason is Reason.NO_CONTROL
 
 
 def test_a_control_with_members_in_it_is_cleaned():
@@ -72,9 +76,9 @@ def test_tiny_halves_are_measured_or_do_not_apply():
         people = truth(n)
         half = np.sort(rng.permutation(n)[: n // 2])
         public = replace(COPY, centre=np.zeros(D), loadings=np.eye(D))
-        splits = [Draw(people.X[half], public, half, members=half)]
+        splits = [ReleaseDraw(people.X[half], public, half, members=half)]
         report = {}
-        auditor = Auditor(people, [Draw(people.X, public)], policy(), b"s", splits)
+        auditor = Auditor(people, [ReleaseDraw(people.X, public)], policy(), b"s", splits)
         for name in ("membership", "attribute_inference", "linkability", "singling_out"):
             try:
                 report[name] = auditor.run(name)
@@ -113,7 +117,7 @@ def test_a_limit_on_a_scenario_judges_nothing_else():
 
 def test_statements_certify_no_more_than_there_are():
     judged = Policy(required=(), limits={"singling_out.singling_rate": LIMIT})
-    assert smallest_limits(judged, 5_000)["singling_out.singling_rate"] > 0.0075
+    assert compute_smallest_limits(judged, 5_000)["singling_out.singling_rate"] > 0.0075
 
 
 def test_a_column_that_nobody_reads_is_told_and_one_that_names_people_fails():
@@ -135,7 +139,9 @@ def test_a_column_that_nobody_reads_is_told_and_one_that_names_people_fails():
 def test_what_lies_above_the_baseline_protects_nobody():
     wild = truth().X + np.random.default_rng(6).normal(0.0, 9.0, (80, D))
     public = replace(COPY, centre=np.zeros(D), loadings=np.eye(D))
-    one = Auditor(truth(), [Draw(wild, public)], policy(known_records=0, sample_share=0.0), b"s")
+    one = Auditor(
+        truth(), [ReleaseDraw(wild, public)], policy(known_records=0, sample_share=0.0), b"s"
+    )
     found = {score.name: score for score in one.run("transform_inverse")}
     score = found["transform_inverse.relative_error"]
     assert score.value > score.baseline == score.notes["capped"]

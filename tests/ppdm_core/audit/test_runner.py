@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.runner import Auditor, audit_names, every_audit
+from ppdm_core.audit.runner import Auditor, choose_audits, list_audits
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.attacker import Estimate
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.policy import Limit
-from ppdm_core.model.release import Public
-from ppdm_core.numerics.random_orthogonal import haar
+from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import FEW, LAPLACE, D, N, Spy, auditor, noisy, policy, scores, truth
 
 
@@ -95,7 +95,7 @@ def test_reruns_give_identical_scores():
 def test_scores_do_not_depend_on_the_order_of_audits():
     draws = noisy(1), noisy(2)
     one, two = (auditor(*draws, public=LAPLACE) for _ in range(2))
-    names = audit_names(one.policy)
+    names = choose_audits(one.policy)
     forth = [one.run(name) for name in names]
     back = [two.run(name) for name in reversed(names)][::-1]
     assert forth == back
@@ -149,7 +149,7 @@ def test_candidates_that_only_some_draws_have_are_a_defect():
             return Estimate({"a": zero} if len(self.seen) == 1 else {"a": zero, "b": zero})
 
     with pytest.raises(Defect, match="spy offers other candidates"):
-        auditor(truth().X, truth().X).play(Moody())
+        auditor(truth().X, truth().X).run_trials(Moody())
 
 
 def test_what_has_nothing_to_work_on_does_not_apply():
@@ -169,7 +169,7 @@ def test_tiny_tables_give_a_score_or_do_not_apply(n):
 
 
 def test_audits_run_attacks_before_what_builds_on_them():
-    names = every_audit()
+    names = list_audits()
     assert names[: len(ATTACKS)] == tuple(ATTACKS)
     of_release = {name for name, metric in METRICS.items() if metric.goal == "release"}
     assert set(names[len(ATTACKS) :]) == of_release >= {"knn_accuracy", "distance_loss"}
@@ -185,18 +185,18 @@ def uses_others(attack):
 
 def test_a_quick_audit_runs_what_somebody_asked_for():
     quick = policy()
-    assert set(audit_names(quick)) == {*FEW, "knn_accuracy", "distance_loss"}
+    assert set(choose_audits(quick)) == {*FEW, "knn_accuracy", "distance_loss"}
     limited = replace(quick, limits={"linkability.pair_rate": Limit(0.1, "DPO", "why")})
-    assert set(audit_names(limited)) == {*audit_names(quick), "linkability"}
-    assert audit_names(replace(quick, effort="standard")) == every_audit()
+    assert set(choose_audits(limited)) == {*choose_audits(quick), "linkability"}
+    assert choose_audits(replace(quick, effort="standard")) == list_audits()
 
 
 @pytest.mark.parametrize("known", [2, 3])
 def test_the_attacker_computes_its_own_success(known):
     """With fewer known records than columns the exact probability agrees with what it got."""
     X = truth(600).X
-    rotated = [X @ haar(D, np.random.default_rng(seed)).T for seed in range(30)]
-    public = Public("rotation", "rotated", tuple("abcd"), preserves_distances=True)
+    rotated = [X @ random_orthogonal(D, np.random.default_rng(seed)).T for seed in range(30)]
+    public = PublicParameters("rotation", "rotated", tuple("abcd"), preserves_distances=True)
     one = auditor(*rotated, public=public, known_records=known, sample_share=0.0, epsilon=0.3)
     score = {each.name: each for each in one.run("known_pairs")}["known_pairs.breach_rate"]
     assert 0.02 < score.value < 0.98

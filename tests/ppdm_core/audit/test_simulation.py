@@ -39,11 +39,11 @@ def test_the_view_cannot_be_written_to_and_shares_nothing_with_the_truth():
     draws = noisy(1)
     one = auditor(draws, public=LAPLACE)
     spy = Spy()
-    one.play(spy)
+    one.run_trials(spy)
     held = arrays(spy.seen[0])
     assert set(held) >= {
-        *("Y", "label", "known.X", "known.rows", "records", "sample", "partial"),
-        *("targets.X", "targets.C", "targets.label", "files.left", "files.right"),
+        *("Y", "label", "known.X", "known.rows", "records", "sample", "partial_columns"),
+        *("targets.X", "targets.C", "targets.label", "split_files.left", "split_files.right"),
         *("public.centre", "public.loadings", "public.scales"),
     }
     for name, array in held.items():
@@ -67,8 +67,8 @@ def test_linkers_get_the_reconstructions_in_the_order_of_the_view():
 
 
 def test_targets_are_capped_but_the_table_is_not(monkeypatch):
-    monkeypatch.setattr(simulation, "MOST_TARGETS", 10)
+    monkeypatch.setattr(simulation, "MAX_TARGETS", 10)
     spy = Spy(goal="link", candidates={"none": np.full(10, -1)})
-    auditor(truth().X).play(spy)
+    auditor(truth().X).run_trials(spy)
     assert spy.seen[0].targets.n == 10
     assert len(spy.seen[0].Y) == N

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ppdm_core.gates import GATES, decide
+from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.verdict import Finding, Review, Verdict, worst
 from tests.contract.evidence import (
@@ -87,7 +88,7 @@ def test_a_limit_may_leave_a_band_to_people(name, value, line, band, outcome):
     finding = judged(score(name, value), limit(line, absolute=True, review=band))
     assert finding.outcome == outcome
     if value in (0.07, 0.80):
-        assert "people decide from" in finding.why and "too few" not in finding.why
+        assert "on a reviewer decides" in finding.why and "too few" not in finding.why
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_amplification_may_be_left_to_people_too(gamma, outcome):
     )
     (finding,) = GATES["amplification"].check(evidence)
     assert finding.outcome == outcome
-    assert ("People decide from 500" in finding.why) == (outcome == "REVIEW")
+    assert ("A reviewer decides from 500 on." in finding.why) == (outcome == "REVIEW")
 
 
 @pytest.mark.parametrize(
@@ -216,15 +217,18 @@ def without_membership(**report):
 
 
 def test_a_kind_of_attack_that_does_not_apply_is_left_to_people():
-    skipped = {name: f"{name} has no number." for name in ("membership", "kernel_support")}
+    names = ("membership", "kernel_support")
+    skipped = {name: Skip(Reason.NO_NUMERIC_COLUMN, f"{name} has no number.") for name in names}
     verdict = decide(without_membership(skipped=skipped), data_digest="d", code_version="c")
     (finding,) = verdict.failures
     assert (verdict.outcome, finding.check) == ("REVIEW", "covered.membership")
-    assert all(why in finding.why for why in skipped.values())
+    assert all(skip.sentence in finding.why for skip in skipped.values())
 
 
 def test_a_kind_of_attack_that_might_apply_is_refused():
-    one = without_membership(skipped={"kernel_support": "No."}, not_run=("membership",))
+    skipped = {"kernel_support": Skip(Reason.METHOD_UNKNOWN)}
+    not_run = {"membership": Skip(Reason.NOT_REQUESTED)}
+    one = without_membership(skipped=skipped, not_run=not_run)
     verdict = decide(one, data_digest="d", code_version="c")
     (finding,) = verdict.failures
     assert (verdict.outcome, finding.check) == ("FAIL", "covered.membership")

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from ppdm_core.gates import GATES, Evidence
-from ppdm_core.model.ledger import Account
+from ppdm_core.gates import GATES, GateInput
+from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.verdict import Finding
 from tests.contract.evidence import good, limit
 
 LN_1000 = math.log(1000.0)
 
 
-def judged(account: Account, waiver: str = "", **lines: Any) -> dict[str, Finding]:
+def judged(account: LedgerBalance, waiver: str = "", **lines: Any) -> dict[str, Finding]:
     limits = {f"ledger.{name}": line for name, line in lines.items()}
     policy = replace(good().policy, limits=limits, collusion_waiver=waiver)
-    evidence: Evidence = replace(good(), policy=policy, account=account)
+    evidence: GateInput = replace(good(), policy=policy, account=account)
     return {finding.check: finding for finding in GATES["ledger"].check(evidence)}
 
 
@@ -34,12 +34,12 @@ def judged(account: Account, waiver: str = "", **lines: Any) -> dict[str, Findin
 )
 def test_gammas_multiply(times: int, line: float, review: float | None, outcome: str) -> None:
     spent = sum([LN_1000] * (times - 1))
-    account = Account(spent=spent, asked=LN_1000, after=spent + LN_1000, records=9)
+    account = LedgerBalance(spent=spent, asked=LN_1000, after=spent + LN_1000, records=9)
     assert judged(account, record=limit(line, review=review))["ledger.record"].outcome == outcome
 
 
 def test_a_pass_tells_how_many_more_fit() -> None:
-    account = Account(spent=LN_1000, asked=LN_1000, after=2 * LN_1000, records=9)
+    account = LedgerBalance(spent=LN_1000, asked=LN_1000, after=2 * LN_1000, records=9)
     why = judged(account, record=limit(1e12))["ledger.record"].why
     for words in (
         "by up to 1,000, ",
@@ -54,29 +54,33 @@ def test_a_pass_tells_how_many_more_fit() -> None:
 
 def test_a_repeat_of_what_was_spent_before_is_still_judged() -> None:
     """A limit that was lowered holds for what is there."""
-    account = Account(spent=2 * LN_1000, asked=0.0, after=2 * LN_1000, records=0, over=3)
+    account = LedgerBalance(spent=2 * LN_1000, asked=0.0, after=2 * LN_1000, records=0, over=3)
     finding = judged(account, record=limit(1000.0))["ledger.record"]
     assert finding.outcome == "FAIL"
-    assert "draws nobody anew" in finding.why and "3 records have no room" in finding.why
+    assert "redraws no record" in finding.why and "3 records have no room" in finding.why
 
 
 def test_without_a_limit_it_is_told_and_passes() -> None:
-    finding = judged(Account(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",)))
+    finding = judged(LedgerBalance(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",)))
     assert list(finding) == ["ledger.record"]
     assert finding["ledger.record"].outcome == "PASS"
-    assert "Nobody set a limit." in finding["ledger.record"].why
+    assert "No limit is set." in finding["ledger.record"].why
 
 
 def test_no_bound_fails_whatever_the_limit() -> None:
-    account = Account(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",))
+    account = LedgerBalance(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",))
     finding = judged(account, record=limit(1e300))["ledger.record"]
     assert finding.outcome == "FAIL" and "Name random_rotation in 'waive'" in finding.why
 
 
 REFUSED = {
-    "over the line": Account(LN_1000, LN_1000, 2 * LN_1000, 9, over=2),
-    "no bound now": Account(LN_1000, math.inf, math.inf, 9, over=9, unbounded=("kde_resample",)),
-    "no bound before": Account(math.inf, LN_1000, math.inf, 9, over=1, unbounded=("kde_resample",)),
+    "over the line": LedgerBalance(LN_1000, LN_1000, 2 * LN_1000, 9, over=2),
+    "no bound now": LedgerBalance(
+        LN_1000, math.inf, math.inf, 9, over=9, unbounded=("kde_resample",)
+    ),
+    "no bound before": LedgerBalance(
+        math.inf, LN_1000, math.inf, 9, over=1, unbounded=("kde_resample",)
+    ),
 }
 
 
@@ -93,18 +97,18 @@ def test_a_refusal_tells_what_was_spent_asked_and_allowed_and_that_no_more_fit(n
         f"about a record by {spent}, ",
         f"asks for {asked} for 9 records",
         "Limit: 5,000 (DPO: for the test).",
-        "counted apart: DPO, by contract.",
-        "no room for it; nobody was charged.",
+        "counted separately: DPO, by contract.",
+        "no room for it; no record was charged.",
         "has room for 0 more such releases.",
     ):
         assert words in finding.why
 
 
 def test_refused_draws_tell_that_no_more_fit() -> None:
-    account = Account(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=4, draws_over=1)
+    account = LedgerBalance(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=4, draws_over=1)
     why = judged(account, draws=limit(3))["ledger.draws"].why
     assert why.endswith(
-        "nobody was charged. A record that changes every time has room for 0 more such releases."
+        "no record was charged. A record that changes every time has room for 0 more such releases."
     )
 
 
@@ -112,13 +116,13 @@ def test_refused_draws_tell_that_no_more_fit() -> None:
     ("after", "review", "outcome"), [(3, None, "PASS"), (4, None, "FAIL"), (3, 2, "REVIEW")]
 )
 def test_draws_are_counted(after: int, review: float | None, outcome: str) -> None:
-    account = Account(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=after, draws_over=1)
+    account = LedgerBalance(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=after, draws_over=1)
     finding = judged(account, draws=limit(3, review=review))["ledger.draws"]
     assert finding.outcome == outcome
     assert "up to 2 rows" in finding.why and f"up to {after}." in finding.why
 
 
 def test_who_counts_audiences_apart_is_told() -> None:
-    account = Account(0.0, LN_1000, LN_1000, 9)
+    account = LedgerBalance(0.0, LN_1000, LN_1000, 9)
     why = judged(account, waiver="DPO, by contract", record=limit(1e12))["ledger.record"].why
-    assert "Audiences are counted apart: DPO, by contract." in why
+    assert "Each audience is counted separately: DPO, by contract." in why

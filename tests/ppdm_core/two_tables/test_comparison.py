@@ -8,9 +8,9 @@ import pytest
 
 from ppdm_core import audit_tables
 from ppdm_core.model.policy import Attacker, Policy
-from ppdm_core.two_tables.column_alignment import agreement
-from ppdm_core.two_tables.comparison import NOTHING_IN_COMMON, Case, make_case
-from ppdm_core.two_tables.runner import TablesAuditor
+from ppdm_core.two_tables.column_alignment import measure_agreement
+from ppdm_core.two_tables.comparison import NO_COMMON_GROUND, TableComparison, compare_tables
+from ppdm_core.two_tables.runner import TableAuditor
 from ppdm_core.two_tables.tables import as_table
 
 N, D = 80, 4
@@ -25,9 +25,11 @@ def frame(values: np.ndarray, prefix: str = "c") -> pd.DataFrame:
     return pd.DataFrame({f"{prefix}{j}": column for j, column in enumerate(values.T)})
 
 
-def case_of(released: pd.DataFrame, original: pd.DataFrame | None = None, **given: bool) -> Case:
+def case_of(
+    released: pd.DataFrame, original: pd.DataFrame | None = None, **given: bool
+) -> TableComparison:
     original = frame(X) if original is None else original
-    return make_case(as_table("a", original), as_table("b", released), **given)
+    return compare_tables(as_table("a", original), as_table("b", released), **given)
 
 
 @pytest.mark.parametrize("aligned", [True, False])
@@ -35,28 +37,28 @@ def test_values_give_renamed_columns_away(aligned: bool):
     order = [2, 0, 3, 1]
     rows = np.arange(N) if aligned else RNG.permutation(N)
     case = case_of(frame(X[rows][:, order], "z"), aligned=aligned)
-    assert case.taken == {"z0": "c2", "z1": "c0", "z2": "c3", "z3": "c1"}
+    assert case.matched == {"z0": "c2", "z1": "c0", "z2": "c3", "z3": "c1"}
     assert case.is_common and not case.unread and not case.doubts
     assert np.allclose(case.draw.Y, case.truth.X[rows])
 
 
 def test_a_part_of_the_rows_is_enough():
     case = case_of(frame(X[RNG.permutation(N)[:30]], "z"), aligned=False)
-    assert case.taken == {f"z{j}": f"c{j}" for j in range(D)}
+    assert case.matched == {f"z{j}": f"c{j}" for j in range(D)}
 
 
 def test_some_values_in_the_clear_are_enough():
     """Half of the cells are other people's."""
     mixed = np.where(RNG.random((N, D)) < 0.5, OTHERS, X)
-    assert case_of(frame(mixed, "z")).taken == {f"z{j}": f"c{j}" for j in range(D)}
+    assert case_of(frame(mixed, "z")).matched == {f"z{j}": f"c{j}" for j in range(D)}
 
 
 def test_agreement_is_beyond_chance():
     """3 of 4 cells are equal, and of unrelated columns 1/2 * 3/4 + 1/2 * 1/4 = 1/2 would be."""
     x, y = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0, 0.0])
-    assert agreement(x, y) == pytest.approx(0.5)
-    assert agreement(x, x) == 1.0
-    assert agreement(np.zeros(4), np.zeros(4)) == 0.0
+    assert measure_agreement(x, y) == pytest.approx(0.5)
+    assert measure_agreement(x, x) == 1.0
+    assert measure_agreement(np.zeros(4), np.zeros(4)) == 0.0
 
 
 def test_flags_are_told_apart_row_by_row_only():
@@ -64,13 +66,15 @@ def test_flags_are_told_apart_row_by_row_only():
     both = np.column_stack([RNG.permutation(flags), RNG.permutation(flags)])
     original = frame(X).assign(sick=both[:, 0], old=both[:, 1])
     released = frame(X).assign(one=both[:, 1], two=both[:, 0])
-    assert case_of(released, original).taken == {"one": "old", "two": "sick"}
+    assert case_of(released, original).matched == {"one": "old", "two": "sick"}
     shuffled = case_of(released.iloc[RNG.permutation(N)], original, aligned=False)
-    assert shuffled.taken == {} and set(shuffled.unread) == {"one", "two"}
+    assert shuffled.matched == {} and set(shuffled.unread) == {"one", "two"}
 
 
 def test_further_people_are_told_by_how_columns_are_spread():
-    assert case_of(frame(OTHERS, "z"), aligned=False).taken == {f"z{j}": f"c{j}" for j in range(D)}
+    assert case_of(frame(OTHERS, "z"), aligned=False).matched == {
+        f"z{j}": f"c{j}" for j in range(D)
+    }
 
 
 def test_one_column_that_is_spread_alike_makes_no_common_space():
@@ -85,7 +89,7 @@ def test_columns_that_are_spread_alike_among_themselves_are_not_guessed():
     normal, turned = RNG.normal(size=(N, D)), RNG.normal(size=(N, D))
     case = case_of(frame(turned, "z"), frame(normal), aligned=False)
     assert not case.is_common
-    assert case.doubts == (NOTHING_IN_COMMON,)
+    assert case.doubts == (NO_COMMON_GROUND,)
 
 
 def test_a_few_shared_names_are_common():
@@ -105,7 +109,7 @@ def test_a_turned_table_is_found_out_under_some_old_names():
 
 def test_the_same_names_are_common_whatever_is_in_them():
     case = case_of(frame(X[:, ::-1] ** 2))
-    assert case.is_common and case.taken == {}
+    assert case.is_common and case.matched == {}
 
 
 def test_an_empty_cell_of_a_further_column_is_nobodys_business():
@@ -145,7 +149,7 @@ def test_one_answer_for_everybody_else_is_nothing_to_build_on(released: np.ndarr
     """The people whom the attacker knew before stand out in it, and nobody else does."""
     case = case_of(frame(released), frame(X - X.min(axis=0)), aligned=aligned)
     policy = Policy(required=("known_pairs",), limits={}, attacker=Attacker(10), effort="quick")
-    assert TablesAuditor(case, policy, b"seed")._best_reconstructions == []
+    assert TableAuditor(case, policy, b"seed")._best_reconstructions == []
 
 
 def test_a_copy_in_a_tiny_unit_is_a_copy():
@@ -159,6 +163,6 @@ def test_a_copy_in_a_tiny_unit_is_a_copy():
 
 def test_people_of_the_control_who_are_in_the_original_are_counted():
     control = as_table("c", frame(np.vstack([OTHERS, X[:7]])))
-    case = make_case(as_table("a", frame(X)), as_table("b", frame(X)), control=control)
-    assert case.insiders == 7
-    assert case.everybody is not None and len(case.everybody.X) == 2 * N
+    case = compare_tables(as_table("a", frame(X)), as_table("b", frame(X)), control=control)
+    assert case.control_overlap == 7
+    assert case.all_persons is not None and len(case.all_persons.X) == 2 * N

@@ -11,24 +11,18 @@ import pytest
 
 from ppdm_core import audit_tables, judge_tables
 from ppdm_core.model.policy import Attacker, Limit, Policy
+from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.model.verdict import Finding, Outcome, worst
-from ppdm_core.two_tables.runner import (
-    IN_THE_OPEN,
-    NO_ALIGNMENT,
-    NO_CONTROL,
-    NOT_ASKED,
-    NOTHING_TO_PLAY,
-    OTHER_COLUMNS,
-)
+from ppdm_core.two_tables.judge import COMPLEMENTARY
 
 N = 60
 RNG = np.random.default_rng(8)
 X = RNG.gamma(2.0, 1.0, (N, 4)) * [1.0, 10.0, 100.0, 0.1]
 LINK, BREACH, MEMBER = "record_linkage.rate", "known_pairs.breach_rate", "membership.auc"
 INFER, PAIR = "attribute_inference.inference_rate", "linkability.pair_rate"
-ALONE = {"membership": NO_CONTROL}
-UNALIGNED = {"record_linkage": NO_ALIGNMENT}
+ALONE = {"membership": Skip(Reason.NO_CONTROL)}
+UNALIGNED = {"record_linkage": Skip(Reason.NO_ALIGNMENT)}
 
 
 def score(value: float, low: float, high: float, name: str = LINK) -> Score:
@@ -53,9 +47,9 @@ JUDGED: list[tuple[AuditReport, Outcome]] = [
     (AuditReport((score(0.02, 0.01, 0.05),)), "PASS"),
     (AuditReport((score(0.02, 0.01, 0.07),)), "REVIEW"),
     (AuditReport((score(0.20, 0.07, 0.30),)), "FAIL"),
-    (AuditReport((), reasons={"record_linkage": NO_ALIGNMENT}), "REVIEW"),
+    (AuditReport((), not_run=UNALIGNED), "REVIEW"),
     (AuditReport((), failed={"record_linkage": "TimeLimit"}), "FAIL"),
-    (AuditReport((), skipped={"record_linkage": "It does not apply."}), "REVIEW"),
+    (AuditReport((), skipped={"record_linkage": Skip(Reason.NOT_MEASURABLE)}), "REVIEW"),
     (AuditReport((score(0.02, 0.01, 0.05),), failed={"membership": "ValueError"}), "FAIL"),
     (AuditReport((score(0.02, 0.01, float("nan")),)), "FAIL"),
 ]
@@ -63,28 +57,31 @@ JUDGED: list[tuple[AuditReport, Outcome]] = [
 
 @pytest.mark.parametrize(("report", "outcome"), JUDGED)
 def test_verdicts(report: AuditReport, outcome: Outcome):
-    report = replace(report, reasons={**ALONE, **report.reasons})
+    report = replace(report, not_run={**ALONE, **report.not_run})
     found, findings = judge_tables(report, limited(LINK, required=("record_linkage",)))
     assert found == outcome
     assert any(finding.outcome == outcome for finding in findings)
 
 
 def test_a_limit_that_was_not_measured_lets_nothing_pass_and_says_why():
-    report = AuditReport(kept(LINK), skipped={"known_pairs": "It knows nobody."}, reasons=ALONE)
+    skipped = {"known_pairs": Skip(Reason.MISSING_KNOWLEDGE, "It knows nobody.")}
+    report = AuditReport(kept(LINK), skipped=skipped, not_run=ALONE)
     assert judge_tables(report, limited(LINK))[0] == "PASS"
     outcome, findings = judge_tables(report, limited(LINK, BREACH))
     assert outcome == "REVIEW"
     (open_one,) = [finding for finding in findings if finding.outcome != "PASS"]
     assert open_one.check == BREACH
     assert open_one.why == f"{BREACH} has a limit but was not measured. It knows nobody."
-    not_run = replace(report, skipped={}, reasons={**ALONE, "known_pairs": NOT_ASKED})
+    not_run = replace(
+        report, skipped={}, not_run={**ALONE, "known_pairs": Skip(Reason.NOT_REQUESTED)}
+    )
     assert reviews(not_run, limited(LINK, BREACH)) == [BREACH]
 
 
-@pytest.mark.parametrize("why", sorted(NOTHING_TO_PLAY))
-def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: str):
+@pytest.mark.parametrize("why", COMPLEMENTARY)
+def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: Reason):
     policy = limited(LINK, "known_sample_pca.breach_rate")
-    report = AuditReport(kept(LINK), skipped={"known_sample_pca": why}, reasons=ALONE)
+    report = AuditReport(kept(LINK), skipped={"known_sample_pca": Skip(why)}, not_run=ALONE)
     assert judge_tables(report, policy)[0] == "PASS"
     required = replace(policy, required=("known_sample_pca",))
     assert reviews(report, required) == ["required.known_sample_pca"]
@@ -96,7 +93,7 @@ def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: str):
 
 
 @pytest.mark.parametrize(
-    ("reasons", "names", "missing"),
+    ("not_run", "names", "missing"),
     [
         (ALONE, (LINK,), ()),
         (ALONE, (BREACH,), ()),
@@ -113,9 +110,9 @@ def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: str):
     ],
 )
 def test_each_kind_of_risk_needs_a_measured_limit(
-    reasons: dict[str, str], names: tuple[str, ...], missing: tuple[str, ...]
+    not_run: dict[str, Skip], names: tuple[str, ...], missing: tuple[str, ...]
 ):
-    report, policy = AuditReport(kept(*names), reasons=reasons), limited(*names)
+    report, policy = AuditReport(kept(*names), not_run=not_run), limited(*names)
     if not missing:
         assert judge_tables(report, policy)[0] == "PASS"
     else:
@@ -123,7 +120,7 @@ def test_each_kind_of_risk_needs_a_measured_limit(
 
 
 def test_doubts_let_nothing_pass():
-    report = AuditReport(kept(LINK), reasons=ALONE, doubts=("Who knows.",))
+    report = AuditReport(kept(LINK), not_run=ALONE, doubts=("Who knows.",))
     assert reviews(report, limited(LINK)) == ["columns"]
 
 
@@ -157,13 +154,14 @@ def test_a_release_that_nobody_could_attack_does_not_pass():
 
 def test_two_files_are_told_in_their_own_words():
     common, _ = audited(named(X**2, "c"), ("known_sample_pca.breach_rate", LINK))
-    assert common.skipped["known_sample_pca"] == IN_THE_OPEN
+    assert common.skipped["known_sample_pca"] == Skip(Reason.COLUMNS_RELEASED)
     everything = Policy(required=(), limits={}, attacker=Attacker(0, 0.0))
     strange = audit_tables(named(X, "c"), named(np.sqrt(X[:, :3]), "z"), policy=everything)
-    assert strange.skipped["transform_inverse"] == OTHER_COLUMNS
+    assert strange.skipped["transform_inverse"] == Skip(Reason.NO_COMMON_COLUMN)
     plain = audit_tables(named(X, "c"), named(X + 50.0 * X**2, "c"), policy=everything)
     for report in (strange, plain):
-        told = " ".join([*report.skipped.values(), *(score.sentence for score in report.scores)])
+        parts = [*report.skipped.values(), *report.scores]
+        told = " ".join(part.sentence for part in parts)
         for word in ("[dataset]", "linear map", "public map", "published", "does not apply"):
             assert word not in told
     assert "takes the released values as they stand" in " ".join(s.sentence for s in plain.scores)

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.self_test.broken_releases import bad_releases, pure_noise
-from ppdm_core.audit.self_test.policy_check import MOST_RECORDS, bounded, cover
-from ppdm_core.audit.simulation import Draw, Truth
+from ppdm_core.audit.self_test.broken_releases import make_broken_releases, make_noise
+from ppdm_core.audit.self_test.policy_check import MAX_RECORDS, check_policy, limit_effort
 from ppdm_core.gates.required_audits import RequiredAudits
 from ppdm_core.gates.self_test import SelfTest
 from ppdm_core.model.policy import Attacker, Limit, Policy
-from ppdm_core.model.release import Public, Response
+from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
-from ppdm_core.model.self_test import NOISE, Coverage
-from tests.contract.evidence import with_coverage
+from ppdm_core.model.self_test import NOISE, PolicyCheck
+from tests.contract.evidence import with_policy_check
 
 N, D = 120, 4
 LINK, BREACH = "record_linkage.rate", "known_pairs.breach_rate"
 COLUMNS = tuple(f"x{j}" for j in range(D))
-NOISY = Public(
+NOISY = PublicParameters(
     "additive_noise",
     "original",
     COLUMNS,
@@ -32,14 +32,14 @@ NOISY = Public(
     law="laplace",
     scales=np.full(D, 0.3),
 )
-SECRET = Public("random_rotation", "rotated", COLUMNS, preserves_distances=True)
-NARROW = Public("random_projection", "rotated", COLUMNS[:2])
+SECRET = PublicParameters("random_rotation", "rotated", COLUMNS, preserves_distances=True)
+NARROW = PublicParameters("random_projection", "rotated", COLUMNS[:2])
 
 
-def table(n: int = N) -> Truth:
+def table(n: int = N) -> OriginalTable:
     X = np.random.default_rng(3).random((n, D))
     schema = Schema(tuple(Numeric(name, 0.0, 1.0) for name in COLUMNS))
-    return Truth(X, np.zeros(n, dtype=np.int32), schema)
+    return OriginalTable(X, np.zeros(n, dtype=np.int32), schema)
 
 
 def policy(known: int = 20, **limits: float) -> Policy:
@@ -52,34 +52,36 @@ def policy(known: int = 20, **limits: float) -> Policy:
 STRICT = policy(record_linkage__rate=0.2, known_pairs__breach_rate=0.2)
 
 
-def covered(policy: Policy, public: Public = NOISY, n: int = N, **draw: Any) -> Coverage:
+def run_check(
+    policy: Policy, public: PublicParameters = NOISY, n: int = N, **draw: Any
+) -> PolicyCheck:
     truth = table(n)
     Y = np.random.default_rng(4).laplace(0.0, 0.3, (n, len(public.columns)))
-    return cover(Auditor(truth, [Draw(Y, public, **draw)], policy, b"seed"))
+    return check_policy(Auditor(truth, [ReleaseDraw(Y, public, **draw)], policy, b"seed"))
 
 
-def refused(coverage: Coverage) -> dict[str, tuple[str, ...]]:
-    return {each.plant: each.refused_by for each in coverage.bad}
+def refused(check: PolicyCheck) -> dict[str, tuple[str, ...]]:
+    return {each.name: each.refused_by for each in check.bad}
 
 
 def test_a_strict_policy_refuses_all_that_is_bad_and_no_noise():
-    coverage = covered(STRICT)
-    assert set(refused(coverage)) == {"identity", "slight noise"}
-    assert refused(coverage)["identity"] == ("known_pairs", "record_linkage")
-    assert refused(coverage)["slight noise"]
-    assert coverage.noise.plant == NOISE
-    assert coverage.noise.refused_by == ()
-    assert coverage.powerless == {}
-    assert coverage.records == N
+    check = run_check(STRICT)
+    assert set(refused(check)) == {"identity", "slight noise"}
+    assert refused(check)["identity"] == ("known_pairs", "record_linkage")
+    assert refused(check)["slight noise"]
+    assert check.noise.name == NOISE
+    assert check.noise.refused_by == ()
+    assert check.powerless == {}
+    assert check.records == N
 
 
 def test_a_policy_that_lets_a_copy_pass_is_named():
     """All limits are the most that a rate can be, so that nothing breaks them."""
     loose = policy(record_linkage__rate=1.0, known_pairs__breach_rate=1.0)
-    coverage = covered(loose)
-    assert refused(coverage) == {"identity": (), "slight noise": ()}
-    assert set(coverage.powerless) == {"known_pairs", "record_linkage"}
-    finding = list(SelfTest().check(with_coverage(bad=coverage.bad)))[-1]
+    check = run_check(loose)
+    assert refused(check) == {"identity": (), "slight noise": ()}
+    assert set(check.powerless) == {"known_pairs", "record_linkage"}
+    finding = list(SelfTest().check(with_policy_check(bad=check.bad)))[-1]
     assert finding.outcome == "FAIL"
     assert "the records as they are" in finding.why
     assert "a thousandth of the range" in finding.why
@@ -88,42 +90,44 @@ def test_a_policy_that_lets_a_copy_pass_is_named():
 
 def test_required_attacks_without_a_limit_refuse_nothing():
     without = replace(STRICT, limits={})
-    assert refused(covered(without)) == {"identity": (), "slight noise": ()}
+    assert refused(run_check(without)) == {"identity": (), "slight noise": ()}
 
 
 def test_a_limit_that_noise_breaks_is_named():
     impossible = Limit(1e-9, "DPO", "nobody at all", absolute=True)
     strict = replace(STRICT, limits={LINK: impossible})
     truth = table()
-    draw = Draw(np.zeros((N, D)), NOISY)  # one row for everybody: somebody is found by chance
-    coverage = cover(Auditor(truth, [draw], strict, b"seed"))
-    assert coverage.noise.refused_by == ("record_linkage",)
+    draw = ReleaseDraw(
+        np.zeros((N, D)), NOISY
+    )  # one row for everybody: somebody is found by chance
+    check = check_policy(Auditor(truth, [draw], strict, b"seed"))
+    assert check.noise.refused_by == ("record_linkage",)
 
 
 def test_the_sample_is_bounded():
     one = policy(known_pairs__breach_rate=0.2)
-    assert covered(one, n=510).records == MOST_RECORDS == 500
-    assert covered(one, n=90).records == 90
+    assert run_check(one, n=510).records == MAX_RECORDS == 500
+    assert run_check(one, n=90).records == 90
 
 
 def test_an_attacker_of_a_sample_knows_a_share_at_most():
-    assert bounded(policy(known=9_000), 500).attacker.known_records == 125
-    assert bounded(policy(known=20), 500).attacker.known_records == 20
+    assert limit_effort(policy(known=9_000), 500).attacker.known_records == 125
+    assert limit_effort(policy(known=20), 500).attacker.known_records == 20
 
 
 def test_secret_maps_are_tried_with_a_rotation():
-    assert set(refused(covered(STRICT, SECRET))) == {"identity", "slight noise", "rotation"}
-    assert refused(covered(STRICT, SECRET))["rotation"] == ("known_pairs",)
+    assert set(refused(run_check(STRICT, SECRET))) == {"identity", "slight noise", "rotation"}
+    assert refused(run_check(STRICT, SECRET))["rotation"] == ("known_pairs",)
     nobody_known = policy(known=0, record_linkage__rate=0.2, known_pairs__breach_rate=0.2)
-    blind = covered(nobody_known, SECRET)
+    blind = run_check(nobody_known, SECRET)
     assert refused(blind)["rotation"] == ()
     assert "needs known records" in blind.powerless["known_pairs"]
 
 
 def test_fewer_columns_than_there_were_are_tried_as_they_are():
     truth, rng = table(), np.random.default_rng(0)
-    draw = Draw(np.zeros((N, 2)), NARROW)
-    ((name, bad),) = bad_releases(truth, draw, rng)
+    draw = ReleaseDraw(np.zeros((N, 2)), NARROW)
+    ((name, bad),) = make_broken_releases(truth, draw, rng)
     assert name == "clear columns"
     assert all(any(np.array_equal(y, x) for x in truth.X.T) for y in bad.Y.T)
 
@@ -132,7 +136,9 @@ def test_components_are_tried_without_their_noise():
     L = np.linalg.qr(np.random.default_rng(1).normal(size=(D, 2)))[0]
     public = replace(NOISY, space="components", columns=COLUMNS[:2], loadings=L)
     truth = table()
-    bad = dict(bad_releases(truth, Draw(np.zeros((N, 2)), public), np.random.default_rng(0)))
+    bad = dict(
+        make_broken_releases(truth, ReleaseDraw(np.zeros((N, 2)), public), np.random.default_rng(0))
+    )
     assert np.allclose(bad["identity"].Y, (truth.X - 0.5) @ L)
     off = np.abs(bad["slight noise"].Y - bad["identity"].Y)
     assert 0 < off.max() < 0.02 * np.ptp(bad["identity"].Y)
@@ -141,12 +147,12 @@ def test_components_are_tried_without_their_noise():
 def test_rows_of_nobody_in_particular_are_redrawn():
     """Known pairs need rows of their own, so that linkage alone can refuse."""
     source = np.random.default_rng(5).integers(0, N, N)
-    coverage = covered(STRICT, source=source)
-    assert refused(coverage) == {
+    check = run_check(STRICT, source=source)
+    assert refused(check) == {
         "identity": ("record_linkage",),
         "slight noise": ("record_linkage",),
     }
-    assert "released row of its own" in coverage.powerless["known_pairs"]
+    assert "released row of its own" in check.powerless["known_pairs"]
 
 
 def test_words_are_tried_as_they_are_and_as_noise():
@@ -155,19 +161,21 @@ def test_words_are_tried_as_they_are_and_as_noise():
     truth = replace(
         table(), X=np.zeros((N, 0)), schema=Schema((), (column,)), C=rng.integers(0, 8, (N, 1))
     )
-    public = Public("randomized_response", "original", (), responses=(Response(column, 3.0),))
-    draw = Draw(np.zeros((N, 0)), public, C=np.zeros((N, 1), dtype=np.int32))
-    ((name, bad),) = bad_releases(truth, draw, rng)
+    public = PublicParameters(
+        "randomized_response", "original", (), responses=(Response(column, 3.0),)
+    )
+    draw = ReleaseDraw(np.zeros((N, 0)), public, C=np.zeros((N, 1), dtype=np.int32))
+    ((name, bad),) = make_broken_releases(truth, draw, rng)
     assert name == "identity"
     assert np.array_equal(bad.C, truth.codes)
-    noise = pure_noise(truth, draw, rng).C
+    noise = make_noise(truth, draw, rng).C
     assert noise.shape == (N, 1)
     assert set(np.unique(noise)) == set(range(8))
     assert (noise == truth.codes).mean() < 0.3
 
 
 def test_an_attack_without_power_supports_no_pass():
-    evidence = with_coverage(powerless={"record_linkage": "It keeps its limit even on a copy."})
+    evidence = with_policy_check(powerless={"record_linkage": "It keeps its limit even on a copy."})
     findings = {each.check: each for each in RequiredAudits().check(evidence)}
     assert findings["covered.linkage"].outcome == "REVIEW"
     assert "record_linkage" in findings["covered.linkage"].why
@@ -178,5 +186,5 @@ def test_an_attack_without_power_supports_no_pass():
 
 @pytest.mark.parametrize("known", [0, 20])
 def test_the_same_audit_gives_the_same_answer(known: int):
-    one, two = (covered(replace(STRICT, attacker=Attacker(known))) for _ in range(2))
+    one, two = (run_check(replace(STRICT, attacker=Attacker(known))) for _ in range(2))
     assert one == two
