@@ -1,4 +1,4 @@
-"""Prints the table of mining.md about clusters.
+"""Print the table of mining.md about clusters.
 
 python -m studies.cluster_table      # from the root of the project, about a minute
 """
@@ -16,32 +16,42 @@ from ppdm_core.miners import MINERS
 from ppdm_core.model.arrays import Floats
 
 DRAWS = 10
-Make = Callable[[np.random.Generator], Floats]
+TableMaker = Callable[[np.random.Generator], Floats]
 
 
-def blobs(centres: list[list[float]], deviation: float, share: list[float] | None = None) -> Make:
-    middle = np.array(centres)
+def build_blob_maker(
+    centres: list[list[float]], deviation: float, share: list[float] | None = None
+) -> TableMaker:
+    """Return a function that draws 2,000 records around centres."""
+    centre_array = np.array(centres)
 
     def make(rng: np.random.Generator) -> Floats:
-        part = rng.choice(len(middle), 2000, p=share)
-        return np.asarray(middle[part] + rng.normal(0.0, deviation, (2000, middle.shape[1])))
+        part = rng.choice(len(centre_array), 2000, p=share)
+        return np.asarray(
+            centre_array[part] + rng.normal(0.0, deviation, (2000, centre_array.shape[1]))
+        )
 
     return make
 
 
-def skewed(rng: np.random.Generator) -> Floats:
+def draw_skewed(rng: np.random.Generator) -> Floats:
+    """Return two skewed clusters at opposite corners of a cube."""
     corner = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])[rng.integers(0, 2, 2000)]
     return np.asarray(corner + rng.exponential(0.25, (2000, 3)) * [1, -1, 1])
 
 
-def ring(rng: np.random.Generator) -> Floats:
+def draw_ring(rng: np.random.Generator) -> Floats:
+    """Return records on a circle, with a little noise."""
     angle = rng.random(2000) * 2 * np.pi
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return np.asarray(circle + rng.normal(0.0, 0.05, (2000, 2)))
 
 
-def components(load: Callable[[], object], s: int) -> Make:
-    """The first principal components of columns scaled to 0 to 1; the records stay the same."""
+def build_component_maker(load: Callable[[], object], s: int) -> TableMaker:
+    """Return a function that gives the first ``s`` principal components of columns in [0, 1].
+
+    The records are the same in every draw.
+    """
     X = load().data  # type: ignore[attr-defined]
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     X = X - X.mean(axis=0)
@@ -49,25 +59,26 @@ def components(load: Callable[[], object], s: int) -> Make:
     return lambda rng: T
 
 
-SCENES: dict[str, tuple[Make, int, float]] = {
-    "three that touch": (blobs([[0, 0], [1, 0], [0.5, 1]], 0.25), 3, 0.28),
-    "two on a line": (blobs([[0], [1]], 0.15), 2, 0.32),
-    "one of 85 %, one of 15 %": (blobs([[0, 0], [1, 0.5]], 0.15, [0.85, 0.15]), 2, 0.25),
-    "two that are skewed": (skewed, 2, 0.30),
-    "a ring, cut in three": (ring, 3, 0.35),
-    "Iris, 150 records": (components(load_iris, 2), 3, 0.15),
-    "Wine, 178 records": (components(load_wine, 6), 3, 0.20),
-    "WDBC, 569 records": (components(load_breast_cancer, 3), 2, 0.20),
+TABLES: dict[str, tuple[TableMaker, int, float]] = {
+    "three overlapping blobs": (build_blob_maker([[0, 0], [1, 0], [0.5, 1]], 0.25), 3, 0.28),
+    "two blobs, one column": (build_blob_maker([[0], [1]], 0.15), 2, 0.32),
+    "two blobs, 85 % and 15 %": (build_blob_maker([[0, 0], [1, 0.5]], 0.15, [0.85, 0.15]), 2, 0.25),
+    "two skewed clusters": (draw_skewed, 2, 0.30),
+    "a ring as three clusters": (draw_ring, 3, 0.35),
+    "Iris, 150 records": (build_component_maker(load_iris, 2), 3, 0.15),
+    "Wine, 178 records": (build_component_maker(load_wine, 6), 3, 0.20),
+    "WDBC, 569 records": (build_component_maker(load_breast_cancer, 3), 2, 0.20),
 }
 
 
-def gap(found: Floats, clean: Floats) -> float:
-    """Root mean squared distance of the centres, in the best order."""
+def compute_centre_error(found: Floats, clean: Floats) -> float:
+    """Return the root mean squared distance of the centres in the best order."""
     D = ((found[:, None] - clean) ** 2).sum(axis=2)
     return math.sqrt(D[linear_sum_assignment(D)].mean())
 
 
-def figures(make: Make, k: int, b: float, seed: int) -> list[float]:
+def measure_draw(make: TableMaker, k: int, b: float, seed: int) -> list[float]:
+    """Return the centre errors and relative inertias of one noisy draw."""
     KMeans, rng = MINERS["kmeans"], np.random.default_rng(seed)
     X = make(rng)
     Y = X + rng.laplace(0.0, b, X.shape)
@@ -75,18 +86,21 @@ def figures(make: Make, k: int, b: float, seed: int) -> list[float]:
     ours = KMeans(k, law="laplace", scales=b, random_state=0).fit(Y)
     added = (len(X) - k) * X.shape[1] * 2 * b**2
     inertias = plain.inertia_, plain.inertia_ - added, ours.inertia_
-    gaps = [gap(each.cluster_centers_, clean.cluster_centers_) for each in (plain, ours)]
-    return [*gaps, *(inertia / clean.inertia_ for inertia in inertias)]
+    centre_errors = [
+        compute_centre_error(each.cluster_centers_, clean.cluster_centers_)
+        for each in (plain, ours)
+    ]
+    return [*centre_errors, *(inertia / clean.inertia_ for inertia in inertias)]
 
 
 def main() -> None:
-    for name, (make, k, b) in SCENES.items():
-        all_draws = np.array([figures(make, k, b, 100 + seed) for seed in range(DRAWS)])
-        won = all_draws[:, 0] - all_draws[:, 1]
+    for name, (make, k, b) in TABLES.items():
+        all_draws = np.array([measure_draw(make, k, b, 100 + seed) for seed in range(DRAWS)])
+        gains = all_draws[:, 0] - all_draws[:, 1]
         plain, ours, rows, less, corrected = all_draws.mean(axis=0)
-        error, spread = (each.std(ddof=1) / math.sqrt(DRAWS) for each in (won, all_draws[:, 4]))
+        error, spread = (each.std(ddof=1) / math.sqrt(DRAWS) for each in (gains, all_draws[:, 4]))
         print(
-            f"| {name} | {b:.2f} | {plain:.3f} | {ours:.3f} | {won.mean():+.3f} ± {error:.3f} "
+            f"| {name} | {b:.2f} | {plain:.3f} | {ours:.3f} | {gains.mean():+.3f} ± {error:.3f} "
             f"| {rows:.2f} | {less:.2f} | {corrected:.2f} ± {spread:.2f} |",
             flush=True,
         )

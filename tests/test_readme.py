@@ -1,4 +1,4 @@
-"""What the README says of files and commands is true."""
+"""Files and commands that README, CONTRIBUTING and docs name exist."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_to_a_file(page: Path) -> None:
+def test_page_local_links_exist(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
     local = [link for link in links if not link.startswith("http")]
     missing = [link for link in local if not (page.parent / link).exists()]
     assert missing == []
 
 
-def test_every_command_exists() -> None:
+def test_pages_named_commands_exist() -> None:
     pages = "\n".join(page.read_text() for page in PAGES)
     named = set(re.findall(r"(?:^|`)ppdm ([a-z-]+)", pages, re.MULTILINE))
     help_text = subprocess.run(
@@ -36,7 +36,7 @@ def test_every_command_exists() -> None:
     assert named <= known
 
 
-def test_every_make_target_exists() -> None:
+def test_pages_named_make_targets_exist() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
         named = set(re.findall(r"`?\bmake (\w+)`?", page.read_text()))

@@ -12,17 +12,17 @@ from ppdm.cli.methods import split_docstring
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.model.score import Score
 from ppdm_core.sanitizers import SANITIZERS
-from studies.attack_table import WEAK, is_broken, key_of, tables_for
-from studies.public_table_audit import Release, audited
+from studies.attack_table import WEAK_SETTINGS, choose_tables, get_score_name, is_broken
+from studies.public_table_audit import Release, audit_release
 
 
-def named(method: str) -> list[str]:
+def list_named_attacks(method: str) -> list[str]:
     return re.findall(r"``(\w+)``", split_docstring(SANITIZERS[method])["Broken by"])
 
 
-def breaks(attack: str, scores: dict[str, Score]) -> bool:
+def is_breaking(attack: str, scores: dict[str, Score]) -> bool:
     """With what it is assumed to know, or in one of its scenarios."""
-    metric = key_of(attack).removeprefix(attack)
+    metric = get_score_name(attack).removeprefix(attack)
     found = [
         score
         for name, score in scores.items()
@@ -32,26 +32,27 @@ def breaks(attack: str, scores: dict[str, Score]) -> bool:
 
 
 @pytest.mark.parametrize("method", SANITIZERS)
-def test_every_attack_that_is_named_exists(method: str):
-    attacks = named(method)
+def test_broken_by_section_names_registered_attacks(method: str):
+    attacks = list_named_attacks(method)
     assert attacks and set(attacks) <= set(ATTACKS)
-    assert method in WEAK and len(set(tables_for(method))) >= 3
+    assert method in WEAK_SETTINGS and len(set(choose_tables(method))) >= 3
 
 
-def test_a_score_near_its_baseline_breaks_nothing():
+def test_is_broken_score_near_baseline_false():
     score = Score("known_pairs.breach_rate", "privacy", "down", 0.5, 0.4, 0.6, 100, 0.3, 0.5)
-    assert breaks("known_pairs", {score.name: score})
-    assert not breaks("known_pairs", {score.name: replace(score, baseline=0.395)})
-    assert not breaks("known_records", {score.name: score})
-    assert breaks("known_pairs", {"known_pairs.leaked.breach_rate": score})
+    assert is_breaking("known_pairs", {score.name: score})
+    assert not is_breaking("known_pairs", {score.name: replace(score, baseline=0.395)})
+    assert not is_breaking("known_records", {score.name: score})
+    assert is_breaking("known_pairs", {"known_pairs.leaked.breach_rate": score})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("method", "table"), [(method, table) for method in WEAK for table in tables_for(method)]
+    ("method", "table"),
+    [(method, table) for method in WEAK_SETTINGS for table in choose_tables(method)],
 )
-def test_what_a_method_is_broken_by_breaks_it(shared_data: Path, method: str, table: str):
-    attacks = list(dict.fromkeys(named(method)))
-    release = Release(method, WEAK[method], table, draws=1, splits=2, effort="quick")
-    found = audited(release, attacks, shared_data)
-    assert [attack for attack in attacks if not breaks(attack, found.scores)] == []
+def test_broken_by_section_named_attack_breaks_method(shared_data: Path, method: str, table: str):
+    attacks = list(dict.fromkeys(list_named_attacks(method)))
+    release = Release(method, WEAK_SETTINGS[method], table, draws=1, splits=2, effort="quick")
+    scores = audit_release(release, attacks, shared_data)
+    assert [attack for attack in attacks if not is_breaking(attack, scores)] == []

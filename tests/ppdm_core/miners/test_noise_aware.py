@@ -176,8 +176,8 @@ def test_noise_aware_unbalanced_tables_better_than_radius_knn(shared_data: Path)
         "svmguide1_train",
         "magic",
     ):
-        figures = mining.unbalanced_contest(name, 0.3, 10, shared_data)
+        figures = mining.measure_unbalanced_table(name, 0.3, 10, shared_data)
         for other in ("radius", "consistent"):
             for key in ("accuracy", "balanced"):
-                mean, error = mining.gain(figures, "noise-aware", other, key)
+                mean, error = mining.compute_gain(figures, "noise-aware", other, key)
                 assert mean > 2 * error, (name, other, key)

@@ -1,4 +1,4 @@
-"""Which settings of each method the pictures of attacks.md go through, and what is measured."""
+"""The settings of each method that the pictures of attacks.md vary, and the scores they show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ppdm_core.model.score import Score
-from studies.risk import ATTACKER, Release, audit_release
+from studies.public_table_audit import ATTACKER, Release, audit_release
 
 ACCURACY = "knn_accuracy"
 Point = tuple[float, float, float, float]  # value, low, high, baseline
@@ -15,24 +15,26 @@ Point = tuple[float, float, float, float]  # value, low, high, baseline
 
 @dataclass(frozen=True)
 class Sweep:
-    """One method over one of its settings."""
+    """One method over a range of one of its settings."""
 
-    at: Callable[[float], Release]
+    make_release: Callable[[float], Release]
     values: tuple[float, ...]
     axis: str
     scores: tuple[str, ...]  # the strongest attacks on this method, by the name of a score
     is_log: bool = True
 
-    def figures(self) -> dict[str, list[Point | None]]:
-        """For each score its points, None where the attack does not apply."""
+    def measure(self) -> dict[str, list[Point | None]]:
+        """Return the points of each score, None where the attack does not apply."""
         attacks = [*dict.fromkeys(name.split(".")[0] for name in self.scores), ACCURACY]
-        found = [audit_release(self.at(value), attacks) for value in self.values]
+        found = [audit_release(self.make_release(value), attacks) for value in self.values]
         return {
-            name: [told(scores.get(name)) for scores in found] for name in (*self.scores, ACCURACY)
+            name: [make_point(scores.get(name)) for scores in found]
+            for name in (*self.scores, ACCURACY)
         }
 
 
-def told(score: Score | None) -> Point | None:
+def make_point(score: Score | None) -> Point | None:
+    """Return the rounded figures of a score, less the baseline if only the excess is a breach."""
     if score is None:
         return None
     offset = score.baseline if is_excess(score.name) else 0.0
@@ -41,31 +43,36 @@ def told(score: Score | None) -> Point | None:
 
 
 def is_excess(name: str) -> bool:
-    """What also holds for people outside the release is no breach of it."""
+    """Return whether only the excess over the baseline is a breach.
+
+    What an attacker infers equally well about persons outside the release is no breach of it.
+    """
     return name.endswith(".inference_rate")
 
 
-def with_b(method: str, table: str, **fixed: Any) -> Callable[[float], Release]:
+def vary_noise(method: str, table: str, **fixed: Any) -> Callable[[float], Release]:
+    """Return a function from the noise scale ``b`` to a release."""
     return lambda b: Release(method, {**fixed, "b": b}, table)
 
 
-def rotated(people: float) -> Release:
-    """The same number of people as known records and as a sample."""
-    attacker = replace(ATTACKER, known_records=int(people), sample_share=people / 569)
+def make_rotation(known: float) -> Release:
+    """Return a rotated release; the attacker has as many known records as sampled ones."""
+    attacker = replace(ATTACKER, known_records=int(known), sample_share=known / 569)
     return Release("random_rotation", {}, "wdbc", attacker)
 
 
-def mixed(b: float) -> Release:
-    answers = {"method": "randomized_response", "gamma": {"attribute": 3}}
-    parts = {"numeric": {"method": "additive_noise", "b": b}, "categorical": answers}
+def make_pipeline(b: float) -> Release:
+    """Return a release of numbers and categories; ``b`` is the noise on the numbers."""
+    responses = {"method": "randomized_response", "gamma": {"attribute": 3}}
+    parts = {"numeric": {"method": "additive_noise", "b": b}, "categorical": responses}
     return Release("pipeline", parts, "adult")
 
 
-LEVELS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # below 1/60 outputs are clamped to a narrow range
+NOISE_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # below 1/60 outputs are clamped to a narrow range
 SWEEPS: dict[str, Sweep] = {
     "pca_laplace": Sweep(
-        with_b("pca_laplace", "pima", components=6, noise_shape="per_component"),
-        LEVELS,
+        vary_noise("pca_laplace", "pima", components=6, noise_shape="per_component"),
+        NOISE_LEVELS,
         "noise b, as a share of each component's range",
         (
             "record_linkage.rate",
@@ -75,8 +82,8 @@ SWEEPS: dict[str, Sweep] = {
         ),
     ),
     "additive_noise": Sweep(
-        with_b("additive_noise", "pima"),
-        LEVELS,
+        vary_noise("additive_noise", "pima"),
+        NOISE_LEVELS,
         "noise b, as a share of each column's range",
         (
             "record_linkage.rate",
@@ -86,9 +93,9 @@ SWEEPS: dict[str, Sweep] = {
         ),
     ),
     "random_rotation": Sweep(
-        rotated,
+        make_rotation,
         (2, 5, 10, 15, 20, 30, 40),
-        "people whom the attacker knows",
+        "records that the attacker knows",
         (
             "known_pairs.breach_rate",
             "known_records.breach_rate",
@@ -101,7 +108,7 @@ SWEEPS: dict[str, Sweep] = {
     "random_projection": Sweep(
         lambda components: Release("random_projection", {"components": int(components)}, "pima"),
         (1, 2, 3, 4, 5, 6, 7, 8),
-        "directions that are kept",
+        "number of components",
         (
             "record_linkage.rate",
             "known_pairs.breach_rate",
@@ -111,7 +118,7 @@ SWEEPS: dict[str, Sweep] = {
         is_log=False,
     ),
     "dct_fuzzy": Sweep(
-        with_b("dct_fuzzy", "wdbc", p=0.05),
+        vary_noise("dct_fuzzy", "wdbc", p=0.05),
         (0.05, 0.1, 0.2, 0.3, 0.5, 0.7),
         "share b of a record's energy that may be lost",
         (
@@ -137,7 +144,7 @@ SWEEPS: dict[str, Sweep] = {
     "nonmetric_mds": Sweep(
         lambda s: Release("nonmetric_mds", {"dimensions": int(s), "landmarks": 300}, "pima"),
         (1, 2, 3, 4, 5, 6, 7),
-        "dimensions that are kept",
+        "number of dimensions",
         (
             "record_linkage.rate",
             "known_pairs.breach_rate",
@@ -150,12 +157,12 @@ SWEEPS: dict[str, Sweep] = {
     "randomized_response": Sweep(
         lambda gamma: Release("randomized_response", {"gamma": {"attribute": gamma}}, "adult"),
         (1.5, 3.0, 10.0, 30.0, 100.0, 1000.0),
-        "gamma of each category (more: less noise)",
+        "gamma of each column (larger: less noise)",
         ("record_linkage.rate", "attribute_inference.inference_rate"),
     ),
     "pipeline": Sweep(
-        mixed,
-        LEVELS,
+        make_pipeline,
+        NOISE_LEVELS,
         "noise b on the numbers",
         (
             "record_linkage.rate",

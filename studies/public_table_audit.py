@@ -1,7 +1,7 @@
 """Audits of releases of public tables, without a release file or a warehouse.
 
-The tables are not part of the project: a folder with ``wdbc.csv``, ``pima.csv`` and so on, the
-label last, is named in PPDM_DATA.
+The tables are not part of the project. The environment variable PPDM_DATA names a folder with
+``wdbc.csv``, ``pima.csv`` and so on; the label is the last column.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ppdm_core.sanitizers import Sanitizer, make_sanitizer
 
 STUDY_KEY = bytes(32)  # public tables need no secret
 ATTACKER = Attacker(known_records=40, sample_share=0.1, epsilon=0.1)
-MOST_ROWS = 700
-MOST_WORDS = 45  # Adult's countries
-QUARTERS = ("low", "below the middle", "above the middle", "high")
-ADULT_WORDS = [
+MAX_ROWS = 700
+MAX_CATEGORIES = 45  # the number of countries in Adult
+QUARTILE_NAMES = ("low", "below the middle", "above the middle", "high")
+ADULT_CATEGORICAL = [
     "workclass",
     "education",
     "marital_status",
@@ -42,16 +42,17 @@ ADULT_WORDS = [
     "sex",
     "native_country",
 ]
-LEFT_OUT = ("fnlwgt",)  # a weight of the survey, nothing about the person
+EXCLUDED_COLUMNS = ("fnlwgt",)  # a survey weight, not an attribute of the person
 
 
-def data_folder() -> Path:
+def get_data_folder() -> Path:
+    """Return the folder with the public tables."""
     return Path(os.environ.get("PPDM_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 
 
 @dataclass(frozen=True)
 class Release:
-    """A method with its parameters on a table, and who attacks it."""
+    """A method with its parameters on a table, and the attacker."""
 
     method: str
     parameters: Mapping[str, Any]
@@ -59,7 +60,7 @@ class Release:
     attacker: Attacker = ATTACKER
     draws: int = 2
     splits: int = 3
-    effort: Effort = "standard"  # "quick": what is asked for also builds on nothing else
+    effort: Effort = "standard"  # "quick": run only the named attacks, without others to build on
 
     @property
     def sanitizer(self) -> Sanitizer:
@@ -70,7 +71,7 @@ def audit_release(
     release: Release, names: Sequence[str], folder: Path | None = None
 ) -> dict[str, Score]:
     """Run some audits on draws of a release, and return the scores by name."""
-    auditor = make_auditor(release, folder or data_folder(), names)
+    auditor = make_auditor(release, folder or get_data_folder(), names)
     report = run_audit(auditor.run_one, names)
     return {score.name: score for score in report.scores}
 
@@ -78,14 +79,17 @@ def audit_release(
 def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> Auditor:
     """Draw a release of a public table as the pipeline does, and return its auditor."""
     sanitizer = release.sanitizer
-    rows = load(folder, release.table, sanitizer.accepts)
-    # A release draws these with the key; here every fifth record will do.
-    is_aside = np.arange(rows.n) % 5 == 2 if sanitizer.set_aside else np.zeros(rows.n, dtype=bool)
-    aside, kept = only(rows, np.flatnonzero(is_aside)), only(rows, np.flatnonzero(~is_aside))
-    learned = aside if aside.n else kept
-    scaling = fit_scaling(learned, sanitizer.scale)
-    scaled = in_memory(scaling.apply(kept))
-    fitted = {**sanitizer.fit(scaling.apply(learned)), "scaling": scaling.as_dict()}
+    rows = load_table(folder, release.table, sanitizer.accepts)
+    # The pipeline chooses these records with the key; a study takes every fifth.
+    in_basis = np.arange(rows.n) % 5 == 2 if sanitizer.set_aside else np.zeros(rows.n, dtype=bool)
+    basis_rows, released = (
+        select_records(rows, np.flatnonzero(in_basis)),
+        select_records(rows, np.flatnonzero(~in_basis)),
+    )
+    fit_rows = basis_rows if basis_rows.n else released
+    scaling = fit_scaling(fit_rows, sanitizer.scale)
+    scaled = load_into_memory(scaling.apply(released))
+    fitted = {**sanitizer.fit(scaling.apply(fit_rows)), "scaling": scaling.as_dict()}
     policy = Policy(
         tuple(names),
         {},
@@ -101,35 +105,39 @@ def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> A
         fitted,
         policy,
         scope=("study",),
-        refit_halves=aside.n == 0,
+        refit_halves=basis_rows.n == 0,
     )
     inputs = collect_inputs(scaled, draws, row_aligned=sanitizer.row_aligned)
     return Auditor(inputs.original, inputs.draws, policy, b"risk", inputs.halves)
 
 
-def in_memory(rows: Rows) -> ArrayRows:
+def load_into_memory(rows: Rows) -> ArrayRows:
+    """Return all blocks of a table as arrays."""
     whole = concatenate_blocks(list(rows.blocks()), 0)
     return ArrayRows(rows.schema, whole.X, whole.label, whole.key, whole.C, whole.record)
 
 
-def only(rows: ArrayRows, keep: Ints, record: Ints | None = None) -> ArrayRows:
+def select_records(rows: ArrayRows, keep: Ints, record: Ints | None = None) -> ArrayRows:
+    """Return the records with the numbers ``keep``."""
     whole = rows.whole
-    kept = (whole.X[keep], whole.label[keep], whole.key[keep], whole.C[keep])
-    return ArrayRows(rows.schema, *kept, record=record)
+    released = (whole.X[keep], whole.label[keep], whole.key[keep], whole.C[keep])
+    return ArrayRows(rows.schema, *released, record=record)
 
 
-def load(folder: Path, name: str, kinds: frozenset[str]) -> ArrayRows:
-    """At most 700 records, drawn at random, with the kinds of columns that a method takes."""
-    columns = read(folder, name)
+def load_table(folder: Path, name: str, kinds: frozenset[str]) -> ArrayRows:
+    """Return at most MAX_ROWS random records with the kinds of columns that a method accepts."""
+    columns = read_columns(folder, name)
     n = len(columns["label"])
-    some = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
+    some = np.sort(np.random.default_rng(0).permutation(n)[:MAX_ROWS])
     columns = {head: cells[some] for head, cells in columns.items()}
     label = columns.pop("label")
     columns = {head: cells for head, cells in columns.items() if len(set(cells.tolist())) > 1}
-    words = words_of(name, list(columns), kinds)
-    numbers = [head for head in columns if head not in words and "numeric" in kinds]
-    numeric, X = as_numbers({head: columns[head] for head in numbers}, len(some))
-    coded = [as_words(head, columns[head]) for head in words if "categorical" in kinds]
+    categorical = choose_categorical(name, list(columns), kinds)
+    numbers = [head for head in columns if head not in categorical and "numeric" in kinds]
+    numeric, X = parse_numbers({head: columns[head] for head in numbers}, len(some))
+    coded = [
+        encode_categories(head, columns[head]) for head in categorical if "categorical" in kinds
+    ]
     classes, codes = np.unique(label, return_inverse=True)
     schema = Schema(
         numeric,
@@ -141,25 +149,30 @@ def load(folder: Path, name: str, kinds: frozenset[str]) -> ArrayRows:
     return ArrayRows(schema, X, codes.astype(np.int32), key, C)
 
 
-def read(folder: Path, name: str) -> dict[str, Any]:
+def read_columns(folder: Path, name: str) -> dict[str, Any]:
+    """Return the cells of each column of a CSV file as text."""
     path, zipped = folder / f"{name}.csv", folder / f"{name}.csv.gz"
     text = path.read_text() if path.exists() else gzip.decompress(zipped.read_bytes()).decode()
     header, *lines = csv.reader(text.splitlines())
     columns = dict(zip(header, np.array(lines).T, strict=True))
-    return {head: cells for head, cells in columns.items() if head not in LEFT_OUT}
+    return {head: cells for head, cells in columns.items() if head not in EXCLUDED_COLUMNS}
 
 
-def words_of(name: str, heads: list[str], kinds: frozenset[str]) -> list[str]:
-    """Of a table of numbers all columns are read as categories, or every other one."""
+def choose_categorical(name: str, heads: list[str], kinds: frozenset[str]) -> list[str]:
+    """Return the columns to read as categories.
+
+    In a table of numbers these are all columns, or every second one if the method also takes
+    numbers.
+    """
     if name == "adult":
-        return ADULT_WORDS
+        return ADULT_CATEGORICAL
     if "categorical" not in kinds:
         return []
     return heads[::2] if "numeric" in kinds else heads
 
 
-def as_numbers(columns: Mapping[str, Any], n: int) -> tuple[tuple[Numeric, ...], Floats]:
-    """An empty cell becomes the median."""
+def parse_numbers(columns: Mapping[str, Any], n: int) -> tuple[tuple[Numeric, ...], Floats]:
+    """Return columns with their observed ranges, and their values; empty cells get the median."""
     found, X = [], np.zeros((n, len(columns)))
     for j, (head, cells) in enumerate(columns.items()):
         value = np.array([float(cell) if cell else np.nan for cell in cells.tolist()])
@@ -168,13 +181,16 @@ def as_numbers(columns: Mapping[str, Any], n: int) -> tuple[tuple[Numeric, ...],
     return tuple(found), X
 
 
-def as_words(head: str, cells: Any) -> tuple[Categorical, Codes]:
-    """The words of a column; of many different numbers, the quarter that a value lies in."""
-    words = sorted(set(cells.tolist()) - {""})
-    if len(words) > MOST_WORDS:
+def encode_categories(head: str, cells: Any) -> tuple[Categorical, Codes]:
+    """Return a column's categories and codes.
+
+    A column with more than MAX_CATEGORIES different numbers is coded by quartile.
+    """
+    categorical = sorted(set(cells.tolist()) - {""})
+    if len(categorical) > MAX_CATEGORIES:
         value = cells.astype(np.float64)
         edges = np.quantile(value, [0.25, 0.5, 0.75])
-        return Categorical(head, QUARTERS), np.searchsorted(edges, value).astype(np.int32)
-    place = {word: code for code, word in enumerate(words)}
+        return Categorical(head, QUARTILE_NAMES), np.searchsorted(edges, value).astype(np.int32)
+    place = {word: code for code, word in enumerate(categorical)}
     codes = np.array([place.get(cell, -1) for cell in cells.tolist()], dtype=np.int32)
-    return Categorical(head, tuple(words), missing=bool((codes < 0).any())), codes
+    return Categorical(head, tuple(categorical), missing=bool((codes < 0).any())), codes

@@ -1,9 +1,9 @@
-"""Draws the pictures of attacks.md: what attacks get as the noise of a method grows.
+"""Draw the pictures of attacks.md: scores of attacks over a setting of each method.
 
-    python -m studies.draw_risk [METHOD ...]      # from the root of the project
+    python -m studies.draw_attack_sweeps [METHOD ...]      # from the root of the project
 
-The releases are real ones of public tables (see studies/risk.py), audited as any other. Each file
-also carries the figures that it shows, as text. All of them take about ten minutes.
+The releases are made from public tables (see studies/public_table_audit.py) and audited as in the
+pipeline. Each picture stores its figures as text. All pictures take about ten minutes.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from studies.risk_sweeps import ACCURACY, SWEEPS, Point, Sweep
+from studies.attack_sweeps import ACCURACY, SWEEPS, Point, Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "risk"
-# Told apart by colour-blind people; an attack looks the same in all pictures.
+PICTURE_FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "risk"
+# Distinguishable with colour blindness; an attack has the same style in all pictures.
 RED, BLUE, GREEN, PINK, AMBER = (
     ("#D55E00", "o"),
     ("#0072B2", "s"),
@@ -31,7 +31,7 @@ RED, BLUE, GREEN, PINK, AMBER = (
     ("#CC79A7", "D"),
     ("#E69F00", "v"),
 )
-LOOKS = {
+STYLES = {
     "record_linkage": RED,
     "known_pairs": BLUE,
     "shrinkage": BLUE,
@@ -45,17 +45,18 @@ LOOKS = {
     "known_sample_pca": AMBER,
 }
 GREY, DARK = "#8C8C8C", "#404040"
-GAP = 0.062  # between two labels, as a share of the axis
-WORDS = {
+MIN_LABEL_GAP = 0.062  # between two labels, as a share of the axis height
+METRIC_LABELS = {
     "breach_rate": "recovered",
     "rate": "found",
-    "true_positive_rate": "members told",
-    "inference_rate": "inferred beyond others",
-    "source_rate": "source named",
+    "true_positive_rate": "members identified",
+    "inference_rate": "inferred above baseline",
+    "source_rate": "source identified",
 }
 
 
-def draw(sweep: Sweep, figures: Mapping[str, Sequence[Point | None]]) -> Figure:
+def draw_figure(sweep: Sweep, figures: Mapping[str, Sequence[Point | None]]) -> Figure:
+    """Return the figure of one sweep."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 3.3), layout="constrained")
@@ -70,15 +71,15 @@ def draw(sweep: Sweep, figures: Mapping[str, Sequence[Point | None]]) -> Figure:
     axes.minorticks_off()
     ends: dict[str, tuple[float, str]] = {}
     for name in sweep.scores:
-        points, look = figures[name], LOOKS[name.split(".")[0]]
+        points, style = figures[name], STYLES[name.split(".")[0]]
         if any(points):
-            draw_attack(axes, sweep.values, points, *look)
-            ends[in_words(name)] = (last(points), look[0])
+            draw_attack(axes, sweep.values, points, *style)
+            ends[format_label(name)] = (get_last_value(points), style[0])
     if any(figures[ACCURACY]):
-        x, Y = present(sweep.values, figures[ACCURACY])
+        x, Y = select_present(sweep.values, figures[ACCURACY])
         axes.plot(x, Y[:, 0], color="black", linewidth=0.9, zorder=1)
         axes.plot(x, Y[:, 3], color="black", linewidth=0.9, linestyle=":", zorder=1)
-        ends["classified by 5 neighbours"] = (last(figures[ACCURACY]), "black")
+        ends["classified by 5 neighbours"] = (get_last_value(figures[ACCURACY]), "black")
     draw_labels(axes, ends)
     return figure
 
@@ -86,59 +87,66 @@ def draw(sweep: Sweep, figures: Mapping[str, Sequence[Point | None]]) -> Figure:
 def draw_attack(
     axes: Axes, values: Sequence[float], points: Sequence[Point | None], colour: str, shape: str
 ) -> None:
-    x, Y = present(values, points)
+    """Draw the values of a score, its interval and its baseline."""
+    x, Y = select_present(values, points)
     axes.fill_between(x, Y[:, 1], Y[:, 2], color=colour, alpha=0.16, lw=0)
     axes.plot(x, Y[:, 0], color=colour, marker=shape, markersize=4, linewidth=1.6)
     axes.plot(x, Y[:, 3], color=colour, linewidth=1.0, linestyle=":")
 
 
 def draw_labels(axes: Axes, ends: Mapping[str, tuple[float, str]]) -> None:
-    """Beside the ends of the lines."""
+    """Draw labels next to the ends of the lines."""
     names = sorted(ends, key=lambda name: ends[name][0])
-    places = apart([ends[name][0] for name in names])
+    places = spread_labels([ends[name][0] for name in names])
     for name, place in zip(names, places, strict=True):
         at, colour = (1.02, (place + 0.02) / 1.04), ends[name][1]  # the axis goes beyond 0 and 1
         style: dict[str, Any] = {"va": "center", "fontsize": 8, "color": colour}
         axes.annotate(name, at, xycoords="axes fraction", **style)
 
 
-def apart(heights: Sequence[float]) -> list[float]:
-    """Rising heights, pushed up where labels would overlap, and down again from the top."""
+def spread_labels(heights: Sequence[float]) -> list[float]:
+    """Return the rising heights moved up where labels would overlap, then down to stay below 1."""
     places: list[float] = []
     for height in heights:
-        places.append(max(height, places[-1] + GAP) if places else height)
+        places.append(max(height, places[-1] + MIN_LABEL_GAP) if places else height)
     highest = 1.0
     for i in reversed(range(len(places))):
         places[i] = min(places[i], highest)
-        highest = places[i] - GAP
+        highest = places[i] - MIN_LABEL_GAP
     return places
 
 
-def present(values: Sequence[float], points: Sequence[Point | None]) -> tuple[Any, Any]:
+def select_present(values: Sequence[float], points: Sequence[Point | None]) -> tuple[Any, Any]:
+    """Return the values and points where the attack applied."""
     pairs = [(x, point) for x, point in zip(values, points, strict=True) if point is not None]
     return np.array([x for x, _ in pairs]), np.array([point for _, point in pairs])
 
 
-def last(points: Sequence[Point | None]) -> float:
+def get_last_value(points: Sequence[Point | None]) -> float:
+    """Return the value of the last point that exists."""
     return [point for point in points if point is not None][-1][0]
 
 
-def in_words(name: str) -> str:
+def format_label(name: str) -> str:
+    """Return the label of a score in a picture."""
     attack, metric = name.split(".", 1)
-    return f"{attack}: {WORDS[metric]}"
+    return f"{attack}: {METRIC_LABELS[metric]}"
 
 
-def save(method: str, figures: Mapping[str, Sequence[Point | None]], folder: Path = FOLDER) -> Path:
+def save_figure(
+    method: str, figures: Mapping[str, Sequence[Point | None]], folder: Path = PICTURE_FOLDER
+) -> Path:
+    """Write the picture of a method with its figures as metadata, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{method}.png"
     text = {"Software": None, "Figures": json.dumps(figures)}
-    draw(SWEEPS[method], figures).savefig(path, dpi=110, metadata=text)
+    draw_figure(SWEEPS[method], figures).savefig(path, dpi=110, metadata=text)
     return path
 
 
 def main(methods: Sequence[str]) -> None:
     for method in methods or SWEEPS:
-        print(save(method, SWEEPS[method].figures()), flush=True)
+        print(save_figure(method, SWEEPS[method].measure()), flush=True)
 
 
 if __name__ == "__main__":
