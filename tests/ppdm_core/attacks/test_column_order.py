@@ -22,8 +22,8 @@ from tests.support.views import make_public, make_view
 DCT = {"transform": "orthonormal DCT-II"}
 
 
-def people(rng: np.random.Generator, n: int, d: int = 6) -> np.ndarray:
-    """Columns of different laws, correlated, in [0, 1]."""
+def draw_correlated_records(rng: np.random.Generator, n: int, d: int = 6) -> np.ndarray:
+    """Return correlated columns of different distributions in [0, 1]."""
     common = rng.random((n, 1))
     own = rng.random((n, d)) ** np.linspace(0.5, 3.0, d)
     return np.linspace(1.0, 0.3, d) * (0.6 * own + 0.4 * common)
@@ -34,79 +34,81 @@ def make_shuffled_view(X, Y, facts=DCT, **held) -> AttackerView:
     return make_view(Y, d=X.shape[1], public=public, **held)
 
 
-def cosines(X: np.ndarray) -> np.ndarray:
+def transform_columns(X: np.ndarray) -> np.ndarray:
     return dct(X, type=2, norm="ortho", axis=1)
 
 
-def breached(X: np.ndarray, X_hat: np.ndarray) -> float:
+def breach_rate(X: np.ndarray, X_hat: np.ndarray) -> float:
     error = np.linalg.norm(X - X_hat, axis=1)
     return float(np.mean(error <= 0.1 * np.linalg.norm(X, axis=1)))
 
 
-def attack(view: AttackerView, seed: int = 0):
+def run_attack(view: AttackerView, seed: int = 0):
     return ColumnOrder().attack(view, np.random.default_rng(seed))
 
 
-def test_one_record_by_hand():
+def test_column_order_one_hand_worked_record_finds_order():
     # (3, 1) has the cosines 4 / sqrt(2) and 2 / sqrt(2); the release shows them the other way.
     Y = np.array([[2.0, 4.0], [0.0, 2.0]]) / np.sqrt(2)
     view = make_shuffled_view(
         np.zeros((2, 2)), Y, known=KnownRows(np.array([[3.0, 1.0]]), np.array([0]))
     )
     view = replace(view, schema=Schema((Numeric("a", 0.0, 9.0), Numeric("b", 0.0, 9.0))))
-    np.testing.assert_allclose(attack(view).candidates["value"], [[3.0, 1.0], [1.0, 1.0]])
+    np.testing.assert_allclose(run_attack(view).candidates["value"], [[3.0, 1.0], [1.0, 1.0]])
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("held", ["known", "records", "sample"])
-def test_secret_order_of_all_cosines_is_found(held, seed):
+def test_column_order_all_cosines_released_finds_order(held, seed):
     rng = np.random.default_rng(seed)
-    X = people(rng, 150)
-    Y = cosines(X)[:, rng.permutation(6)]
+    X = draw_correlated_records(rng, 150)
+    Y = transform_columns(X)[:, rng.permutation(6)]
     what = {
         "known": {"known": KnownRows(X[9:10], np.array([9]))},
         "records": {"records": X[:4]},
-        "sample": {"sample": people(rng, 200)},
+        "sample": {"sample": draw_correlated_records(rng, 200)},
     }[held]
-    candidates = attack(make_shuffled_view(X, Y, **what)).candidates
+    candidates = run_attack(make_shuffled_view(X, Y, **what)).candidates
     name = "transport" if held == "sample" else "value"
     np.testing.assert_allclose(candidates[name], X, atol=1e-9)
 
 
-def test_pruned_cosines_are_zero_or_expected():
+def test_column_order_pruned_cosines_zero_or_predicted():
     rng = np.random.default_rng(3)
-    X = people(rng, 150)
+    X = draw_correlated_records(rng, 150)
     kept = np.array([3, 0, 1])
-    sample = people(rng, 60)
+    sample = draw_correlated_records(rng, 60)
     view = make_shuffled_view(
-        X, cosines(X)[:, kept], known=KnownRows(X[:1], np.array([0])), sample=sample
+        X, transform_columns(X)[:, kept], known=KnownRows(X[:1], np.array([0])), sample=sample
     )
-    candidates = attack(view).candidates
+    candidates = run_attack(view).candidates
     assert set(candidates) == {"value", "value_filled", "transport", "transport_filled"}
     C = np.zeros((150, 6))
-    C[:, kept] = cosines(X)[:, kept]
+    C[:, kept] = transform_columns(X)[:, kept]
     zero = np.clip(dct(C, type=3, norm="ortho", axis=1), 0.0, 1.0)
     np.testing.assert_allclose(candidates["value"], zero, atol=1e-12)
-    assert breached(X, candidates["value_filled"]) > breached(X, zero)
+    assert breach_rate(X, candidates["value_filled"]) > breach_rate(X, zero)
 
 
-def test_any_secret_order_of_original_columns_and_a_public_order_and_centre():
+def test_column_order_public_order_and_centre_finds_order():
     rng = np.random.default_rng(4)
-    X = people(rng, 120)
+    X = draw_correlated_records(rng, 120)
     view = make_shuffled_view(
         X, X[:, rng.permutation(6)], facts={}, known=KnownRows(X[:1], np.array([0]))
     )
-    np.testing.assert_allclose(attack(view).candidates["value"], X, atol=1e-12)
+    np.testing.assert_allclose(run_attack(view).candidates["value"], X, atol=1e-12)
     order, centre = rng.permutation(6), np.full(6, 0.5)
     facts = {**DCT, "transform_order": " ".join(str(i + 1) for i in order)}
-    view = make_shuffled_view(X, cosines((X - centre)[:, order])[:, rng.permutation(6)], facts)
+    view = make_shuffled_view(
+        X, transform_columns((X - centre)[:, order])[:, rng.permutation(6)], facts
+    )
     view = replace(view, records=X[:3], public=replace(view.public, centre=centre))
-    np.testing.assert_allclose(attack(view).candidates["value"], X, atol=1e-9)
+    np.testing.assert_allclose(run_attack(view).candidates["value"], X, atol=1e-9)
     transform = ColumnTransform.from_view(view)
     np.testing.assert_allclose(transform.invert(transform.transform(X)), X, atol=1e-12)
 
 
-def test_moves_find_what_brute_force_finds():
+def test_match_by_distribution_small_table_matches_brute_force():
     rng = np.random.default_rng(5)
     X = rng.multivariate_normal(
         np.zeros(4), np.eye(4) * 0.2 + 0.8 * np.outer(*[[1, 1, -1, 0]] * 2), 300
@@ -126,39 +128,44 @@ def test_moves_find_what_brute_force_finds():
     np.testing.assert_allclose(total(tuple(found)), total(best))
 
 
-def test_transport_is_the_wasserstein_distance():
+def test_transport_costs_random_columns_match_wasserstein_distance():
     F, Y = np.array([[0.0], [2.0]]), np.array([[3.0], [1.0]])  # moved by 1 each, spread 1 each
     A = np.quantile([0.0, 2.0], (np.arange(256) + 0.5) / 256)
     np.testing.assert_allclose(transport_costs(F, Y), np.log1p(1.0 / A.var()), rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_independent_noise_tells_nothing(seed):
+def test_column_order_independent_noise_no_breach(seed):
     rng = np.random.default_rng(seed)
-    X = people(rng, 200)
+    X = draw_correlated_records(rng, 200)
     view = make_shuffled_view(
-        X, rng.laplace(0.0, 1.0, (200, 5)), records=X[:10], sample=people(rng, 50)
+        X, rng.laplace(0.0, 1.0, (200, 5)), records=X[:10], sample=draw_correlated_records(rng, 50)
     )
-    baseline = breached(X, np.tile(X.mean(axis=0), (200, 1)))
-    for X_hat in attack(view).candidates.values():
-        assert breached(X, X_hat) <= baseline + 0.05
+    baseline = breach_rate(X, np.tile(X.mean(axis=0), (200, 1)))
+    for X_hat in run_attack(view).candidates.values():
+        assert breach_rate(X, X_hat) <= baseline + 0.05
 
 
-def test_equal_values_constant_columns_and_few_rows_do_no_harm():
+def test_column_order_degenerate_tables_finite_values():
     X = np.array([[0.5, 0.5, 0.2], [0.5, 0.5, 0.9], [0.5, 0.5, 0.2]])
     for held in ({"known": KnownRows(X[:1], np.array([0]))}, {"records": X[:1]}, {"sample": X[:2]}):
         for Y in (X, X[:, 1:], X[:, :1]):
-            for X_hat in attack(make_shuffled_view(X, Y, facts={}, **held)).candidates.values():
+            for X_hat in run_attack(make_shuffled_view(X, Y, facts={}, **held)).candidates.values():
                 assert X_hat.shape == X.shape
                 assert np.isfinite(X_hat).all()
 
 
-def test_rows_may_stand_anywhere():
+def test_column_order_shuffled_rows_same_estimates():
     rng = np.random.default_rng(8)
-    X = people(rng, 80)
-    view = make_shuffled_view(X, cosines(X)[:, [4, 1, 0, 5]], records=X[:5], sample=people(rng, 40))
+    X = draw_correlated_records(rng, 80)
+    view = make_shuffled_view(
+        X,
+        transform_columns(X)[:, [4, 1, 0, 5]],
+        records=X[:5],
+        sample=draw_correlated_records(rng, 40),
+    )
     order = rng.permutation(80)
-    one, two = attack(view).candidates, attack(replace(view, Y=view.Y[order])).candidates
+    one, two = run_attack(view).candidates, run_attack(replace(view, Y=view.Y[order])).candidates
     for name, X_hat in one.items():
         np.testing.assert_allclose(two[name], X_hat[order], atol=1e-9)
 
@@ -174,9 +181,9 @@ def test_rows_may_stand_anywhere():
         ),
     ],
 )
-def test_where_it_does_not_apply_it_says_why(changed, why):
+def test_column_order_unsuitable_view_not_applicable_with_reason(changed, why):
     view = make_shuffled_view(
         np.ones((3, 3)), np.ones((3, 3)), known=KnownRows(np.ones((1, 3)), np.array([0]))
     )
     with pytest.raises(NotApplicable, match=why):
-        attack(replace(view, **changed))
+        run_attack(replace(view, **changed))

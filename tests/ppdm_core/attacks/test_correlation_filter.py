@@ -28,7 +28,7 @@ def make_noisy_view(Y, b, *, law="normal", loadings=None, bound=1.0, **facts) ->
     return make_view(Y, d=d, bounds=(1 - bound, bound), public=public)
 
 
-def one_factor(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+def draw_one_factor(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
     """All columns follow one number per record."""
     return 0.5 + np.outer(rng.uniform(-0.45, 0.45, n), np.where(np.arange(d) % 2, -1.0, 1.0))
 
@@ -37,12 +37,12 @@ def run_attack(view: AttackerView) -> dict[str, np.ndarray]:
     return dict(CorrelationFilter().attack(view, np.random.default_rng(0)).candidates)
 
 
-def breach(X, X_hat) -> float:
+def breach_rate(X, X_hat) -> float:
     error = np.linalg.norm(X - X_hat, axis=1)
     return float(np.mean(error <= 0.1 * np.linalg.norm(X, axis=1)))
 
 
-def test_hand_worked_projection():
+def test_correlation_filter_hand_worked_rows_expected_projection():
     # The rows spread along (1, 1) most: one component is their mean along it.
     view = make_noisy_view(np.array([[1.0, 3.0], [3.0, 1.0], [-2.0, -2.0]]), 0.1, bound=9.0)
     got = run_attack(view)["keep_1"]
@@ -50,7 +50,7 @@ def test_hand_worked_projection():
     np.testing.assert_allclose(run_attack(view)["keep_2"], view.Y, atol=1e-12)
 
 
-def test_counts_are_all_up_to_twenty_and_then_few():
+def test_choose_counts_large_rank_all_to_twenty_then_series():
     assert choose_counts(3, 99) == [1, 2, 3]
     assert choose_counts(20, 99) == list(range(1, 21))
     many = choose_counts(216, 99)
@@ -61,13 +61,13 @@ def test_counts_are_all_up_to_twenty_and_then_few():
     assert choose_counts(216, 4) == [1, 6, 36, 216]
 
 
-def test_factors_by_hand():
+def test_spectral_factors_hand_worked_values_expected_factors():
     # Ratio 1/4: the edge of noise is 2.25; at v = 5, sqrt(3.75^2 - 1) / 5.
     got = spectral_factors(np.array([2.0, 2.25, 5.0]), 13)
     np.testing.assert_allclose(got, [0.0, 0.0, np.sqrt(3.75**2 - 1) / 5])
 
 
-def test_factors_are_the_best_that_a_filter_of_singular_values_can_do():
+def test_spectral_factors_random_tables_least_error():
     """Against the truth, by trying many factors for the one strong direction."""
     rng = np.random.default_rng(1)
     n, d = 200, 100
@@ -84,7 +84,7 @@ def test_factors_are_the_best_that_a_filter_of_singular_values_can_do():
     assert loss(factors[0]) < 0.8 * loss(1.0)
 
 
-def test_noise_of_lower_rank_has_as_many_directions():
+def test_find_noise_directions_low_rank_noise_as_many_directions():
     M = np.random.default_rng(2).normal(0, 1, (5, 3))
     Q, deviation = find_noise_directions(M @ M.T)
     np.testing.assert_allclose((Q * deviation**2) @ Q.T, M @ M.T, atol=1e-9)
@@ -93,9 +93,9 @@ def test_noise_of_lower_rank_has_as_many_directions():
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("law", ["normal", "laplace", "student_t"])
-def test_strong_correlation_lets_the_noise_be_filtered_out(law, seed):
+def test_correlation_filter_strong_correlation_removes_noise(law, seed):
     rng = np.random.default_rng(seed)
-    X, b = one_factor(150, 40, rng), 0.12
+    X, b = draw_one_factor(150, 40, rng), 0.12
     if law == "student_t":
         noise = 0.05 * rng.standard_t(2, X.shape)
         view = make_noisy_view(X + noise, 0.05, law=law, nu=2.0)
@@ -103,20 +103,20 @@ def test_strong_correlation_lets_the_noise_be_filtered_out(law, seed):
         noise = rng.normal(0, b, X.shape) if law == "normal" else rng.laplace(0, b / 2, X.shape)
         view = make_noisy_view(X + noise, b if law == "normal" else b / 2, law=law)
     got = run_attack(view)
-    plain = breach(X, np.clip(X + noise, 0, 1))
+    plain = breach_rate(X, np.clip(X + noise, 0, 1))
     assert plain < 0.5
-    assert breach(X, got["keep_1"]) >= 0.9
+    assert breach_rate(X, got["keep_1"]) >= 0.9
     if law == "student_t":
         assert "shrunk" not in got
     else:
-        assert breach(X, got["marchenko_pastur"]) >= 0.9
-        assert breach(X, got["shrunk"]) >= 0.9
+        assert breach_rate(X, got["marchenko_pastur"]) >= 0.9
+        assert breach_rate(X, got["shrunk"]) >= 0.9
 
 
-def test_uneven_noise_is_seen_in_its_own_units():
+def test_correlation_filter_uneven_noise_measured_in_its_own_units():
     """A loud column carries the largest variance; only the corrected covariance sees past it."""
     rng = np.random.default_rng(3)
-    X = one_factor(2_000, 8, rng)
+    X = draw_one_factor(2_000, 8, rng)
     b = np.array([1.0] + [0.1] * 7)
     view = make_noisy_view(X + rng.normal(0, 1, X.shape) * b, 1.0, bound=9.0)
     view = replace(view, public=replace(view.public, scales=b))
@@ -128,7 +128,7 @@ def test_uneven_noise_is_seen_in_its_own_units():
     assert abs(naive[0]) > 0.9  # the loud column
 
 
-def test_independent_noise_gives_nothing():
+def test_correlation_filter_independent_columns_no_gain():
     rng = np.random.default_rng(4)
     X = rng.random((300, 5))
     got = run_attack(make_noisy_view(0.5 + rng.normal(0, 1, X.shape), 1.0))
@@ -137,9 +137,9 @@ def test_independent_noise_gives_nothing():
         assert np.mean((X - X_hat) ** 2) > 0.98 * plain, name
 
 
-def test_both_spaces_tell_the_same():
+def test_correlation_filter_components_and_original_space_same_estimates():
     rng = np.random.default_rng(5)
-    X = one_factor(100, 6, rng)
+    X = draw_one_factor(100, 6, rng)
     L = np.linalg.qr(rng.normal(0, 1, (6, 6)))[0][:, :3]
     Z = (X - 0.5) @ L + rng.laplace(0, 0.1, (100, 3))
     view = make_noisy_view(Z, 0.1, law="laplace", loadings=L)
@@ -151,21 +151,21 @@ def test_both_spaces_tell_the_same():
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_tiny_and_constant_releases(n):
+def test_correlation_filter_tiny_and_constant_releases_finite_values(n):
     for X_hat in run_attack(make_noisy_view(np.full((n, 4), 0.25), 0.1)).values():
         np.testing.assert_allclose(X_hat, 0.25)
 
 
-def test_rows_in_another_order_give_the_same_answers():
+def test_correlation_filter_shuffled_rows_same_estimates():
     rng = np.random.default_rng(6)
-    view = make_noisy_view(one_factor(60, 5, rng) + rng.normal(0, 0.1, (60, 5)), 0.1)
+    view = make_noisy_view(draw_one_factor(60, 5, rng) + rng.normal(0, 0.1, (60, 5)), 0.1)
     order = rng.permutation(60)
     one, two = run_attack(view), run_attack(replace(view, Y=view.Y[order]))
     for name in one:
         np.testing.assert_allclose(two[name], one[name][order], atol=1e-9)
 
 
-def test_without_noise_level_or_way_back_it_does_not_apply():
+def test_correlation_filter_without_noise_scale_or_map_not_applicable():
     view = make_noisy_view(np.ones((3, 2)), 0.1)
     with pytest.raises(NotApplicable, match="correlation_filter needs a published scale"):
         run_attack(replace(view, public=replace(view.public, scales=None)))

@@ -7,13 +7,14 @@ import pytest
 
 from ppdm_core.attacks._label_groups import LabelGroup
 from ppdm_core.attacks.kernel_support import NO_ROW_LOG_ODDS, KernelSupport, compute_support
+from ppdm_core.audit.self_test.leaks import unit_box
 from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.kernel_model import Kernel, KernelSetting
-from tests.contract.scene_source_record import drawn, people, picked, public, schema
-from tests.support.membership_views import kernel_scene as weak
+from tests.support.leaks import describe_kernels, draw_kernel_rows, draw_persons, select_records
+from tests.support.membership_views import make_kernel_case as weak
 from tests.support.membership_views import make_target_view
 from tests.support.views import make_view
 
@@ -24,9 +25,9 @@ def run_attack(view: AttackerView) -> dict[str, np.ndarray]:
     return dict(KernelSupport().attack(view, np.random.default_rng(0)).candidates)
 
 
-def test_the_odds_by_hand():
+def test_compute_support_hand_worked_rows_expected_odds():
     Y, X = np.array([[0.5], [0.1], [0.9]]), np.array([[0.4], [0.7]])
-    around = KernelSetting.from_public(public(d=1), schema(1), Y)
+    around = KernelSetting.from_public(describe_kernels(d=1), unit_box(1), Y)
     one = LabelGroup(np.arange(3), np.arange(2), Y, X, Y, around)
     kernel = Kernel(*(np.array([v]) for v in (0.25, 0.0, 0.0, 0.0, 1.0)))
     count, weight, odds = compute_support(one, kernel, 3.0)
@@ -42,18 +43,18 @@ def test_the_odds_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_many_rows_per_record_give_members_away(seed):
+def test_kernel_support_many_rows_per_record_finds_members(seed):
     scene = weak(np.random.default_rng(seed))
     found = run_attack(make_target_view(scene))
     assert list(found) == NAMES
     assert TruePositiveRate().measure(found["likelihood"], scene["is_member"]) >= 0.9
 
 
-def test_a_third_is_never_drawn_and_the_others_are_found():
+def test_kernel_support_as_many_rows_as_records_finds_drawn_members():
     rng = np.random.default_rng(3)
-    who = people(400, rng)
-    Y, label, source = drawn(picked(who, np.arange(200)), 200, rng)
-    view = make_view(Y, label=label, public=public(), schema=schema(), targets=who)
+    who = draw_persons(400, rng)
+    Y, label, source = draw_kernel_rows(select_records(who, np.arange(200)), 200, rng)
+    view = make_view(Y, label=label, public=describe_kernels(), schema=unit_box(), targets=who)
     found = run_attack(view)
     is_member = np.arange(400) < 200
     was_drawn = np.isin(np.arange(400), source)
@@ -65,21 +66,21 @@ def test_a_third_is_never_drawn_and_the_others_are_found():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rows_of_other_people_tell_nothing(seed):
+def test_kernel_support_rows_of_other_persons_auc_near_half(seed):
     rng = np.random.default_rng(seed)
-    Y, label, _ = drawn(people(200, rng), 200, rng, corrected=True)
+    Y, label, _ = draw_kernel_rows(draw_persons(200, rng), 200, rng, corrected=True)
     view = make_view(
-        Y, label=label, public=public("corrected"), schema=schema(), targets=people(400, rng)
+        Y, label=label, public=describe_kernels("corrected"), schema=unit_box(), targets=draw_persons(400, rng)
     )
     for score in run_attack(view).values():
         assert abs(Auc().measure(score, np.arange(400) < 200) - 0.5) < 0.12
 
 
-def test_no_row_and_no_class():
+def test_kernel_support_target_without_rows_or_class_lowest_score():
     scene = weak(np.random.default_rng(4))
     view = make_target_view(scene)
     X = view.targets.X.copy()
-    X[0] = 0.0  # far from everybody
+    X[0] = 0.0  # far from all rows
     label = view.targets.label.copy()
     label[1] = 7
     found = run_attack(replace(view, targets=replace(view.targets, X=X, label=label)))
@@ -89,7 +90,7 @@ def test_no_row_and_no_class():
     assert all(np.isfinite(score).all() for score in found.values())
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_kernel_support_shuffled_rows_same_scores():
     view = make_target_view(weak(np.random.default_rng(5)))
     order = np.random.default_rng(6).permutation(len(view.Y))
     moved = run_attack(replace(view, Y=view.Y[order], label=view.label[order]))
@@ -98,14 +99,14 @@ def test_the_order_of_rows_does_not_matter():
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_tiny_tables(n):
-    who = people(n, np.random.default_rng(7))
-    view = make_view(who.X + 0.0, label=who.label, public=public(), schema=schema(), targets=who)
+def test_kernel_support_tiny_tables_finite_scores(n):
+    who = draw_persons(n, np.random.default_rng(7))
+    view = make_view(who.X + 0.0, label=who.label, public=describe_kernels(), schema=unit_box(), targets=who)
     for score in run_attack(view).values():
         assert np.isfinite(score).all()
 
 
-def test_what_it_needs():
+def test_kernel_support_missing_needs_not_applicable():
     view = make_target_view(weak(np.random.default_rng(8)))
     with pytest.raises(NotApplicable, match="kernel_support needs full records"):
         run_attack(replace(view, targets=None))

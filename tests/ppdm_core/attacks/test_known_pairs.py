@@ -18,7 +18,7 @@ from tests.support.views import make_known, make_public, make_view
 ESTIMATORS = ("uniform", "projection", "optimal")
 
 
-def rotation(d: int, rng: np.random.Generator) -> np.ndarray:
+def draw_rotation(d: int, rng: np.random.Generator) -> np.ndarray:
     Q, R = np.linalg.qr(rng.standard_normal((d, d)))
     return Q * np.sign(np.diag(R))
 
@@ -36,7 +36,7 @@ def make_pairs_view(X, Y, known, *, epsilon=0.1, centre=None) -> AttackerView:
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("D", range(1, 9))
-def test_probability_agrees_with_monte_carlo_over_haar_matrices(D, estimator):
+def test_breach_probability_haar_matrices_match_monte_carlo(D, estimator):
     rng = np.random.default_rng(100 * D + len(estimator))
     draws, distance = 4_000, 1.7
     Q, R = np.linalg.qr(rng.standard_normal((draws, D, D)))
@@ -56,7 +56,7 @@ def test_probability_agrees_with_monte_carlo_over_haar_matrices(D, estimator):
         assert abs(np.mean(error <= radius) - p) <= slack, (share, p)
 
 
-def test_probability_is_the_papers_at_two_and_q_at_three_dimensions():
+def test_breach_probability_two_and_three_dimensions_match_paper():
     c = np.array([0.1, 0.5, 1.0, 1.9])
     np.testing.assert_allclose(breach_probability(1.0, c, 2), 2 / np.pi * np.arcsin(c / 2))
     np.testing.assert_allclose(breach_probability(1.0, c, 3), (c / 2) ** 2)
@@ -68,14 +68,16 @@ def test_probability_is_the_papers_at_two_and_q_at_three_dimensions():
         (1.0, 0.1, 0, 1.0, 1.0, 1.0),  # nothing is left free
         (0.0, 0.0, 4, 1.0, 1.0, 1.0),  # in the span
         (1.0, 0.0, 1, 0.5, 0.0, 0.5),  # a sign
-        (1.0, 2.0, 5, 1.0, 1.0, 1.0),  # the ball holds the whole sphere
+        (1.0, 2.0, 5, 1.0, 1.0, 1.0),  # the ball holds the complete sphere
         (1.0, 1.0, 2, 1 / 3, 1.0, 1.0),  # arcsin(1/2) = pi/6
         (1.0, 1.0, 3, 0.25, 1.0, 1.0),
         (1.0, 0.6, 3, 0.09, 0.0, 0.1),  # cap of height 1 - 0.8: (1 - cos) / 2
         (1.0, 0.5, 2, 2 / np.pi * np.arcsin(0.25), 0.0, 1 / 6),  # arcsin(1/2) / pi
     ],
 )
-def test_probability_table(distance, radius, freedom, uniform, projection, optimal):
+def test_breach_probability_hand_worked_table_expected_values(
+    distance, radius, freedom, uniform, projection, optimal
+):
     got = [float(breach_probability(distance, radius, freedom, e)) for e in ESTIMATORS]
     np.testing.assert_allclose(got, [uniform, projection, optimal], atol=1e-12)
 
@@ -87,9 +89,7 @@ def test_probability_table(distance, radius, freedom, uniform, projection, optim
     more=st.floats(0, 5),
     D=st.integers(0, 40),
 )
-def test_optimal_attacker_is_never_worse_and_a_larger_ball_never_holds_less(
-    distance, radius, more, D
-):
+def test_breach_probability_optimal_never_below_others(distance, radius, more, D):
     p = {e: float(breach_probability(distance, radius, D, e)) for e in ESTIMATORS}
     wider = {e: float(breach_probability(distance, radius + more, D, e)) for e in ESTIMATORS}
     for e in ESTIMATORS:
@@ -97,7 +97,7 @@ def test_optimal_attacker_is_never_worse_and_a_larger_ball_never_holds_less(
         assert p["optimal"] >= p[e] - 1e-12
 
 
-def test_haar_has_no_preferred_direction():
+def test_random_orthogonal_many_draws_no_preferred_direction():
     rng = np.random.default_rng(5)
     Q = np.array([random_orthogonal(3, rng) for _ in range(2_000)])
     np.testing.assert_allclose(
@@ -109,10 +109,10 @@ def test_haar_has_no_preferred_direction():
 
 
 @pytest.mark.parametrize("translated", [False, True])
-def test_enough_known_records_give_everything(translated):
+def test_known_pairs_enough_known_records_recovers_all(translated):
     rng = np.random.default_rng(1)
     X = rng.normal(2.0, 1.0, (60, 5))
-    Y = X @ rotation(5, rng).T + (np.arange(5.0) if translated else 0.0)
+    Y = X @ draw_rotation(5, rng).T + (np.arange(5.0) if translated else 0.0)
     known = np.arange(6 if translated else 5)
     view = make_pairs_view(X, Y, known)
     estimate = KnownPairs().attack(view, rng)
@@ -123,10 +123,10 @@ def test_enough_known_records_give_everything(translated):
         np.testing.assert_allclose(estimate.candidates["procrustes"], X, atol=1e-6)
 
 
-def test_one_translated_pair_too_few_leaves_a_sign():
+def test_known_pairs_one_translated_pair_too_few_sign_unknown():
     rng = np.random.default_rng(2)
     X = rng.normal(2.0, 1.0, (60, 5))
-    view = make_pairs_view(X, X @ rotation(5, rng).T - 3.0, np.arange(5))
+    view = make_pairs_view(X, X @ draw_rotation(5, rng).T - 3.0, np.arange(5))
     frame = find_rotation(view, view.known)
     assert frame.freedom == 1
     assert not frame.fixed_origin
@@ -135,20 +135,20 @@ def test_one_translated_pair_too_few_leaves_a_sign():
     assert 0.5 in claims
 
 
-def test_map_about_the_published_centre_is_found():
+def test_known_pairs_map_about_published_centre_found():
     rng = np.random.default_rng(3)
     X, centre = rng.uniform(0, 1, (40, 4)), np.full(4, 0.5)
-    view = make_pairs_view(X, (X - centre) @ rotation(4, rng).T, np.arange(4), centre=centre)
+    view = make_pairs_view(X, (X - centre) @ draw_rotation(4, rng).T, np.arange(4), centre=centre)
     assert find_rotation(view, view.known).freedom == 0  # a translation would cost one pair
     np.testing.assert_allclose(KnownPairs().attack(view, rng).candidates["optimal"], X, atol=1e-8)
 
 
-def test_dependent_known_records_count_by_their_rank():
+def test_known_pairs_dependent_known_records_count_by_rank():
     rng = np.random.default_rng(4)
     X = rng.normal(1.0, 1.0, (50, 6))
     X[3] = X[0] + X[1] - 2 * X[2]
     X[4] = 0.5 * X[0]
-    view = make_pairs_view(X, X @ rotation(6, rng).T, np.arange(5))
+    view = make_pairs_view(X, X @ draw_rotation(6, rng).T, np.arange(5))
     assert find_rotation(view, view.known).freedom == 3
     claims = KnownPairs().attack(view, rng).claims["uniform"]
     span = np.linalg.svd(X[:3], full_matrices=False)[2]
@@ -157,12 +157,12 @@ def test_dependent_known_records_count_by_their_rank():
     np.testing.assert_allclose(claims[5:], expected[5:], rtol=1e-6)
 
 
-def test_claims_agree_with_what_happens():
+def test_known_pairs_rotation_claims_match_breach_rate():
     rng = np.random.default_rng(6)
     X = rng.normal(0.5, 1.0, (200, 5))
     epsilon, surplus = 0.5, {name: [] for name in ESTIMATORS}
     for _ in range(80):
-        view = make_pairs_view(X, X @ rotation(5, rng).T, np.arange(2), epsilon=epsilon)
+        view = make_pairs_view(X, X @ draw_rotation(5, rng).T, np.arange(2), epsilon=epsilon)
         estimate = KnownPairs().attack(view, rng)
         for name in ESTIMATORS:
             error = np.linalg.norm(estimate.candidates[name] - X, axis=1)
@@ -175,19 +175,19 @@ def test_claims_agree_with_what_happens():
     assert 0.05 < estimate.claims["uniform"][2:].mean() < estimate.claims["optimal"][2:].mean()
 
 
-def test_release_narrower_than_the_records_is_padded():
+def test_known_pairs_fewer_released_columns_padded():
     rng = np.random.default_rng(7)
-    basis = rotation(4, rng)[:, :2]
+    basis = draw_rotation(4, rng)[:, :2]
     X = rng.normal(1.0, 1.0, (30, 2)) @ basis.T  # a plane in four dimensions
     view = make_pairs_view(X, X @ basis, np.arange(2))
     np.testing.assert_allclose(KnownPairs().attack(view, rng).candidates["uniform"], X, atol=1e-8)
 
 
-def test_noisy_release_fits_no_rotation_and_few_pairs_still_beat_the_mean():
+def test_known_pairs_noisy_release_no_rotation_but_beats_mean():
     rng = np.random.default_rng(8)
     X = rng.normal(0.0, 1.0, (300, 2)) @ rng.normal(0.0, 1.0, (2, 10)) + 3.0
     X += rng.normal(0.0, 0.05, X.shape)
-    Y = X @ rotation(10, rng).T + rng.normal(0.0, 0.1, X.shape)
+    Y = X @ draw_rotation(10, rng).T + rng.normal(0.0, 0.1, X.shape)
     view = make_pairs_view(X, Y, np.arange(8))  # k < s
     estimate = KnownPairs().attack(view, rng)
     assert set(estimate.candidates) == set(estimate.claims) == {"procrustes", "regression"}
@@ -197,12 +197,12 @@ def test_noisy_release_fits_no_rotation_and_few_pairs_still_beat_the_mean():
 
 
 @pytest.mark.parametrize("name", ["procrustes", "regression"])
-def test_learned_claims_are_calibrated_and_pick_good_victims(name):
+def test_known_pairs_learned_claims_calibrated_and_rank_records(name):
     hits, claimed, best = [], [], []
     for seed in range(12):
         rng = np.random.default_rng(seed)
         X = rng.normal(0.0, 1.0, (400, 5)) * rng.uniform(0.3, 2.0, (400, 1)) + 1.0
-        Y = X @ rotation(5, rng).T + rng.normal(0.0, 0.2, X.shape)
+        Y = X @ draw_rotation(5, rng).T + rng.normal(0.0, 0.2, X.shape)
         estimate = KnownPairs().attack(make_pairs_view(X, Y, np.arange(30), epsilon=0.15), rng)
         error = np.linalg.norm(estimate.candidates[name] - X, axis=1)[30:]
         hit, claim = error <= 0.15 * np.linalg.norm(X[30:], axis=1), estimate.claims[name][30:]
@@ -214,7 +214,7 @@ def test_learned_claims_are_calibrated_and_pick_good_victims(name):
     assert np.mean(best) > np.mean(hits) + 0.15
 
 
-def test_one_pair_claims_nothing_of_what_it_taught():
+def test_known_pairs_one_pair_learned_claims_zero():
     rng = np.random.default_rng(13)
     X = rng.normal(1.0, 1.0, (20, 3))
     Y = X + rng.normal(0.0, 1.0, X.shape)
@@ -223,10 +223,10 @@ def test_one_pair_claims_nothing_of_what_it_taught():
         np.testing.assert_array_equal(np.flatnonzero(claim), [4])
 
 
-def test_known_rows_keep_their_known_values_and_the_view_is_not_written_to():
+def test_known_pairs_known_rows_exact_and_view_unchanged():
     rng = np.random.default_rng(11)
     X = rng.normal(1.0, 1.0, (20, 4))
-    Y = X @ rotation(4, rng).T
+    Y = X @ draw_rotation(4, rng).T
     known = np.array([7, 2])
     X.flags.writeable = Y.flags.writeable = False
     estimate = KnownPairs().attack(make_pairs_view(X, Y, known), rng)
@@ -236,7 +236,7 @@ def test_known_rows_keep_their_known_values_and_the_view_is_not_written_to():
         assert (claim[known] == 1.0).all()
 
 
-def test_without_known_records_it_does_not_apply():
+def test_known_pairs_without_known_records_not_applicable():
     view = make_pairs_view(np.ones((3, 2)), np.ones((3, 2)), np.array([], dtype=np.int64))
     with pytest.raises(NotApplicable, match="known_pairs needs known records"):
         KnownPairs().attack(view, np.random.default_rng(0))

@@ -20,21 +20,21 @@ def make_files_view(Y, X, order, left, **fields) -> AttackerView:
     return make_view(Y, d=X.shape[1], split_files=files, **fields)
 
 
-def pairs(view: AttackerView) -> dict[str, np.ndarray]:
+def run_attack(view: AttackerView) -> dict[str, np.ndarray]:
     return dict(Linkability().attack(view, np.random.default_rng(0)).candidates)
 
 
-def rate(link: np.ndarray, order: np.ndarray, who: slice) -> float:
+def pair_rate(link: np.ndarray, order: np.ndarray, who: slice) -> float:
     found = np.where(link >= 0, order[link], -1)
     return float(np.mean((found == np.arange(len(order)))[who]))
 
 
-def test_hand_worked_files():
+def test_linkability_hand_worked_files_expected_pairs():
     # Row 0 is near left line 0 and right line 1; row 1 near left line 1 and right line 0.
     Y = np.array([[0.1, 0.9], [0.8, 0.2]])
     files = SplitFiles(np.array([0]), np.array([[0.11], [0.79]]), np.array([1]), Y[::-1, 1:] + 0.01)
     view = replace(make_files_view(Y, Y, np.arange(2), [0]), split_files=files)
-    got = pairs(view)
+    got = run_attack(view)
     assert set(got) == {"nearest:released", "one_to_one:released"}
     for link in got.values():
         assert link.tolist() == [1, 0]
@@ -42,31 +42,31 @@ def test_hand_worked_files():
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("b", [0.0, 0.005])
-def test_members_of_a_weak_release_are_put_together_and_others_are_not(seed, b):
+def test_linkability_weak_release_pairs_members_only(seed, b):
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 1, (200, 8))  # the first half are in the release
     Y = X[:100] + (rng.laplace(0, b, (100, 8)) if b else 0.0)
     order = rng.permutation(200)
-    got = pairs(
+    got = run_attack(
         make_files_view(Y, X, order, [0, 2, 4, 6], public=make_noise_public(b, 8) if b else COPY)
     )
     for name, link in got.items():
-        assert rate(link, order, slice(0, 100)) > 0.9, name
-        assert rate(link, order, slice(100, 200)) < 0.1, name
+        assert pair_rate(link, order, slice(0, 100)) > 0.9, name
+        assert pair_rate(link, order, slice(100, 200)) < 0.1, name
     assert ("nearest:odds" in got) == (b > 0)
 
 
-def test_noise_that_drowns_everything_puts_nobody_together():
+def test_linkability_overwhelming_noise_no_pairs():
     rng = np.random.default_rng(3)
     X, order = rng.uniform(0, 1, (400, 6)), rng.permutation(400)
     Y = X[:200] + rng.laplace(0, 3.0, (200, 6))
-    for name, link in pairs(
+    for name, link in run_attack(
         make_files_view(Y, X, order, [0, 1, 2], public=make_noise_public(3.0, 6))
     ).items():
-        assert rate(link, order, slice(0, 200)) < 0.03, name
+        assert pair_rate(link, order, slice(0, 200)) < 0.03, name
 
 
-def test_probabilities_against_brute_force():
+def test_pair_lines_small_files_match_brute_force():
     rng = np.random.default_rng(4)
     X = rng.uniform(0, 1, (30, 4))
     public = make_noise_public(0.2, 4, "normal")
@@ -89,22 +89,22 @@ def test_probabilities_against_brute_force():
 
     L, R = odds(F[0], [0, 1]), odds(F[1], [2, 3])
     chance = (L / L.sum(axis=1, keepdims=True)) @ (R / R.sum(axis=0)).T
-    np.testing.assert_array_equal(pairs(view)["nearest:odds"], chance.argmax(axis=1))
+    np.testing.assert_array_equal(run_attack(view)["nearest:odds"], chance.argmax(axis=1))
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_linkability_shuffled_rows_same_pairs():
     rng = np.random.default_rng(5)
     X, order = rng.uniform(0, 1, (60, 4)), rng.permutation(60)
     Y = X[:30] + rng.laplace(0, 0.05, (30, 4))
-    one = pairs(make_files_view(Y, X, order, [0, 1], public=make_noise_public(0.05, 4)))
-    two = pairs(
+    one = run_attack(make_files_view(Y, X, order, [0, 1], public=make_noise_public(0.05, 4)))
+    two = run_attack(
         make_files_view(Y[rng.permutation(30)], X, order, [0, 1], public=make_noise_public(0.05, 4))
     )
     for name, link in one.items():
         np.testing.assert_array_equal(link, two[name])
 
 
-def test_mixed_components_go_through_the_filter():
+def test_linkability_mixed_components_filtered_pairs():
     rng = np.random.default_rng(6)
     X, order = rng.uniform(0, 1, (100, 6)), rng.permutation(100)
     L = np.linalg.qr(rng.standard_normal((6, 6)))[0]
@@ -113,30 +113,30 @@ def test_mixed_components_go_through_the_filter():
     )
     Z = (X - 0.5) @ L + rng.normal(0, 0.005, X.shape)
     tables = {"back": 0.5 + Z @ L.T}
-    got = pairs(make_files_view(Z, X, order, [0, 1, 2], public=public, reconstructions=tables))
+    got = run_attack(make_files_view(Z, X, order, [0, 1, 2], public=public, reconstructions=tables))
     assert set(got) == {
         f"{way}:{name}" for way in ("nearest", "one_to_one") for name in ("filtered", "back")
     }
-    assert rate(got["nearest:filtered"], order, slice(None)) > 0.9
+    assert pair_rate(got["nearest:filtered"], order, slice(None)) > 0.9
 
 
-def test_long_files_are_not_assigned_one_to_one(monkeypatch):
+def test_linkability_long_files_no_one_to_one(monkeypatch):
     monkeypatch.setattr(linkability, "MAX_EXACT_ROWS", 3)
     X = np.random.default_rng(7).uniform(0, 1, (5, 2))
-    assert set(pairs(make_files_view(X, X, np.arange(5), [0]))) == {"nearest:released"}
+    assert set(run_attack(make_files_view(X, X, np.arange(5), [0]))) == {"nearest:released"}
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_tiny_and_constant_releases(n):
+def test_linkability_tiny_and_constant_releases_valid_pairs(n):
     X = np.random.default_rng(8).uniform(0, 1, (4, 2))
-    for link in pairs(make_files_view(np.full((n, 2), 0.5), X, np.arange(4), [0])).values():
+    for link in run_attack(make_files_view(np.full((n, 2), 0.5), X, np.arange(4), [0])).values():
         assert link.shape == (4,)
         assert ((link >= -1) & (link < 4)).all()
 
 
-def test_without_files_or_a_common_space_it_does_not_apply():
+def test_linkability_without_files_or_original_columns_not_applicable():
     view = make_files_view(np.ones((3, 2)), np.ones((3, 2)), np.arange(3), [0])
     with pytest.raises(NotApplicable, match="linkability needs two columns"):
-        pairs(replace(view, split_files=None))
+        run_attack(replace(view, split_files=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
-        pairs(replace(view, public=PublicParameters("rotation", "rotated", ())))
+        run_attack(replace(view, public=PublicParameters("rotation", "rotated", ())))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ppdm_core.attacks._map_fitting import _leave_one_out_errors, procrustes, ridge
 
 
-def test_procrustes_undoes_rotation_scale_and_translation_into_more_columns():
+def test_procrustes_rotation_scale_translation_recovered():
     rng = np.random.default_rng(9)
     basis = np.linalg.qr(rng.standard_normal((5, 3)))[0]
     Y = rng.normal(0.0, 1.0, (20, 3))
@@ -16,7 +16,7 @@ def test_procrustes_undoes_rotation_scale_and_translation_into_more_columns():
     np.testing.assert_allclose(procrustes(Y[:4], X[:4], Y), X, atol=1e-8)
 
 
-def test_regression_undoes_any_linear_map_from_a_few_more_pairs_than_columns():
+def test_ridge_linear_map_recovered_from_few_pairs():
     rng = np.random.default_rng(12)
     X = rng.normal(0.0, 1.0, (40, 3))
     Y = X @ rng.normal(0.0, 1.0, (3, 4)) + 5.0
@@ -25,7 +25,7 @@ def test_regression_undoes_any_linear_map_from_a_few_more_pairs_than_columns():
 
 @pytest.mark.parametrize("learn", [procrustes, ridge])
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
-def test_the_unit_of_a_release_does_not_matter(learn, unit):
+def test_map_fitting_any_unit_same_estimates(learn, unit):
     rng = np.random.default_rng(13)
     X = rng.normal(0.0, 1.0, (40, 3))
     Y = X @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
@@ -39,7 +39,7 @@ def test_the_unit_of_a_release_does_not_matter(learn, unit):
     penalty=st.sampled_from([1e-4, 1e-2, 1.0, 30.0]),
     seed=st.integers(0, 1_000),
 )
-def test_closed_form_leave_one_out_is_the_brute_force_one(k, s, penalty, seed):
+def test_leave_one_out_errors_random_pairs_match_brute_force(k, s, penalty, seed):
     rng = np.random.default_rng(seed)
     Y, X = rng.normal(size=(k, s)), rng.normal(size=(k, 2))
     U, S, _ = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)
@@ -58,7 +58,7 @@ def test_closed_form_leave_one_out_is_the_brute_force_one(k, s, penalty, seed):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_regression_from_hardly_any_pairs_is_finite_and_near_the_known_records(k):
+def test_ridge_few_pairs_finite_and_near_known_records(k):
     rng = np.random.default_rng(10)
     X, Y = rng.uniform(0, 1, (30, 4)), rng.uniform(0, 1, (30, 6))
     X_hat = ridge(Y[:k], X[:k], Y)

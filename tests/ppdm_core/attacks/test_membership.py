@@ -16,6 +16,7 @@ from ppdm_core.attacks._shadow_releases import (
     randomize_responses,
 )
 from ppdm_core.attacks.membership import Membership
+from ppdm_core.audit.self_test.leaks import unit_box
 from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
 from ppdm_core.model.attacker import AttackerView
@@ -24,10 +25,10 @@ from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.distributions import find_distribution
 from ppdm_core.numerics.kernel_model import KernelSetting
-from tests.contract.scene_source_record import people, public, schema
-from tests.support.membership_views import kernel_scene as weak_rows
+from tests.support.leaks import describe_kernels, draw_persons
+from tests.support.membership_views import make_kernel_case as weak_rows
+from tests.support.membership_views import make_member_case as weak
 from tests.support.membership_views import make_member_view
-from tests.support.membership_views import member_scene as weak
 from tests.support.views import make_records, make_view
 
 LAWS = {
@@ -40,7 +41,7 @@ LAWS = {
 PLAIN = ["closest", "closest_ratio", "density_ratio"]
 
 
-def law_of(name: str):
+def find_law(name: str):
     return find_distribution(name, 3.0 if name == "student_t" else None)
 
 
@@ -49,27 +50,29 @@ def run_attack(view: AttackerView, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_densities_are_those_of_the_laws(name):
+def test_pairwise_log_density_each_distribution_matches_scipy(name):
     rng = np.random.default_rng(1)
     A, B = rng.normal(0, 0.3, (5, 70)), rng.normal(0, 0.3, (4, 70))  # more than one product
     B[0] = A[0] + 0.9
     A[1, 3] += 7
     expected = LAWS[name].logpdf(A[:, None] - B[None]).sum(axis=2)
-    np.testing.assert_allclose(pairwise_log_density(law_of(name), A, B), expected, rtol=1e-5)
+    np.testing.assert_allclose(pairwise_log_density(find_law(name), A, B), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_imitated_noise_has_its_law(name):
+def test_make_noise_imitator_each_distribution_matches_scipy(name):
     rng = np.random.default_rng(2)
-    Z, source = make_noise_imitator(law_of(name))(np.full((20_000, 1), 5.0), np.zeros(20_000), rng)
+    Z, source = make_noise_imitator(find_law(name))(
+        np.full((20_000, 1), 5.0), np.zeros(20_000), rng
+    )
     assert stats.kstest(Z[:, 0] - 5.0, LAWS[name].cdf).pvalue > 1e-6
     assert np.array_equal(source, np.arange(20_000))
 
 
-def test_imitated_rows_have_the_spread_of_the_rule():
+def test_make_resampling_imitator_two_classes_spread_of_rule():
     rng = np.random.default_rng(3)
-    who = people(3000, rng, d=2)
-    around = KernelSetting.from_public(public("corrected", d=2), schema(2), who.X)
+    who = draw_persons(3000, rng, d=2)
+    around = KernelSetting.from_public(describe_kernels("corrected", d=2), unit_box(2), who.X)
     wide = replace(around, low=around.low - 9, high=around.high + 9)
     Y, source = make_resampling_imitator(wide)(who.X, who.label, rng)
     for code in (0, 1):
@@ -80,31 +83,33 @@ def test_imitated_rows_have_the_spread_of_the_rule():
         assert np.all(who.label[source[here]] == code)
 
 
-def test_the_odds_by_hand():
+def test_compute_noise_odds_hand_worked_rows_expected_odds():
     """One person, one other and two rows: the mean of f / g, with g of the other and a normal."""
     Z, T, R = np.array([[0.0], [3.0]]), np.array([[0.5]]), np.array([[2.0]])
     f, other = 0.5 * np.exp([-0.5, -2.5]), 0.5 * np.exp([-2.0, -1.0])
     g = 0.9 * other + 0.1 * np.exp(log_normal(Z))
-    assert compute_noise_odds(law_of("laplace"), Z, T, R) == pytest.approx([np.log(np.mean(f / g))])
+    assert compute_noise_odds(find_law("laplace"), Z, T, R) == pytest.approx(
+        [np.log(np.mean(f / g))]
+    )
 
 
 COLOUR = Response(Categorical("colour", ("red", "green", "blue")), gamma=8.0)  # 8 of 10 are kept
 PLACE = Response(Categorical("place", ("here",), missing=True), gamma=3.0)
 
 
-def test_released_categories_count_by_their_chances():
+def test_compute_noise_odds_categories_count_by_probability():
     """The same by hand, with categories: 0.8 and 0.1 of three, 0.75 and 0.25 of two."""
     Z, T, R = np.array([[0.0], [3.0]]), np.array([[0.5]]), np.array([[2.0]])
     said, own, others = ([[0, -1], [2, 0]], [[0, 0]], [[2, -1]])
     cells = tuple(np.array(codes, dtype=np.int32) for codes in (said, own, others))
     f = 0.5 * np.exp([-0.5, -2.5]) * np.array([0.8 * 0.25, 0.1 * 0.75])
     other = 0.5 * np.exp([-2.0, -1.0]) * np.array([0.1 * 0.75, 0.8 * 0.25])
-    g = 0.9 * other + 0.1 * np.exp(log_normal(Z)) * 0.5 * 0.5  # each answer is one half of all
-    found = compute_noise_odds(law_of("laplace"), Z, T, R, cells, (COLOUR, PLACE))
+    g = 0.9 * other + 0.1 * np.exp(log_normal(Z)) * 0.5 * 0.5  # each response is one half of all
+    found = compute_noise_odds(find_law("laplace"), Z, T, R, cells, (COLOUR, PLACE))
     assert found == pytest.approx([np.log(np.mean(f / g))])
 
 
-def test_imitated_answers_have_their_chances():
+def test_randomize_responses_many_rows_expected_shares():
     cells = np.tile(np.array([[1, -1]], dtype=np.int32), (20_000, 1))
     given = randomize_responses(cells, (COLOUR, PLACE), np.random.default_rng(0))
     shares = [np.mean(given[:, 0] == code) for code in range(3)]
@@ -113,8 +118,8 @@ def test_imitated_answers_have_their_chances():
     assert set(given[:, 1].tolist()) == {-1, 0}
 
 
-def test_categories_help():
-    """Numbers alone tell little here; six answers that are mostly true tell more."""
+def test_membership_released_categories_raise_auc():
+    """Numbers alone say little here; six responses that are mostly true say more."""
     rng = np.random.default_rng(1)
     scene = weak(rng, b=0.4)
     columns = tuple(Categorical(f"c{j}", ("a", "b", "c", "d")) for j in range(6))
@@ -135,7 +140,7 @@ def test_categories_help():
         assert both[0] > 0.8 and both[0] > both[1] + 0.1
 
 
-def test_distances_by_hand():
+def test_compute_features_hand_worked_tables_expected_distances():
     ones, none = np.zeros(3, dtype=np.int32), np.zeros((3, 0), dtype=np.int32)
     world = MembershipTables(
         Z=np.array([[0.0], [4.0], [9.0]]),
@@ -155,7 +160,7 @@ def test_distances_by_hand():
     assert found["density_ratio"] == pytest.approx(np.log([2 / 8, 3 / 6]))  # the farthest of three
 
 
-def test_logistic_regression_finds_the_weights():
+def test_fit_logistic_known_weights_recovered():
     rng = np.random.default_rng(4)
     A = np.column_stack([rng.standard_normal((20_000, 2)), np.ones(20_000)])
     truth = np.array([1.5, -0.5, 0.25])
@@ -166,7 +171,7 @@ def test_logistic_regression_finds_the_weights():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_little_noise_gives_members_away(seed):
+def test_membership_little_noise_finds_members(seed):
     scene = weak(np.random.default_rng(seed))
     found = run_attack(make_member_view(scene))
     assert list(found) == [*PLAIN, "likelihood", "shadow", "found_again"]
@@ -176,14 +181,14 @@ def test_little_noise_gives_members_away(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rows_of_other_people_tell_nothing(seed):
+def test_membership_rows_of_other_persons_auc_near_half(seed):
     rng = np.random.default_rng(seed)
-    scene = weak(rng) | {"targets": people(400, rng)}
+    scene = weak(rng) | {"targets": draw_persons(400, rng)}
     for name, score in run_attack(make_member_view(scene)).items():
         assert abs(Auc().measure(score, np.arange(400) < 200) - 0.5) < 0.12, name
 
 
-def test_the_likelihood_beats_the_distance_in_noise():
+def test_membership_noise_likelihood_beats_distance():
     both = []
     for seed in range(3):
         scene = weak(np.random.default_rng(seed), b=0.15)
@@ -195,14 +200,14 @@ def test_the_likelihood_beats_the_distance_in_noise():
     assert likelihood > closest + 0.05 and likelihood > 0.65
 
 
-def test_resampled_rows_have_a_likelihood_too():
+def test_membership_resampled_rows_has_likelihood():
     scene = weak_rows(np.random.default_rng(5))
     found = run_attack(make_member_view(scene))
     assert list(found) == [*PLAIN, "likelihood", "shadow", "found_again"]
     assert TruePositiveRate().measure(found["likelihood"], scene["is_member"]) >= 0.9
 
 
-def test_without_a_map_reconstructions_are_taken_by_their_looks():
+def test_membership_without_map_ranks_reconstructions():
     scene = weak(np.random.default_rng(6))
     hidden = PublicParameters("random_rotation", "rotated", scene["public"].columns)
     rng = np.random.default_rng(7)
@@ -219,15 +224,15 @@ def test_without_a_map_reconstructions_are_taken_by_their_looks():
         run_attack(replace(view, reconstructions={}))
 
 
-def test_original_columns_without_a_map():
+def test_membership_original_columns_without_map_compares_rows():
     scene = weak(np.random.default_rng(8))
-    bare = PublicParameters("copy", "original", schema().names)
+    bare = PublicParameters("copy", "original", unit_box().names)
     found = run_attack(make_member_view(scene | {"public": bare, "Y": scene["X"]}))
     assert list(found) == [*(f"{name}:1" for name in PLAIN), "found_again"]
     assert TruePositiveRate().measure(found["closest:1"], scene["is_member"]) == 1.0
 
 
-def test_a_class_without_rows_or_reference_people():
+def test_membership_class_without_rows_or_reference_lowest_scores():
     scene = weak(np.random.default_rng(9))
     targets, reference = scene["targets"], scene["reference"]
     label = targets.label.copy()
@@ -243,9 +248,9 @@ def test_a_class_without_rows_or_reference_people():
         assert np.all(found[name][:2] <= found[name].min())
 
 
-def test_few_reference_people_imitate_nothing():
+def test_membership_few_reference_records_no_shadow():
     scene = weak(np.random.default_rng(10))
-    few = people(3, np.random.default_rng(11))
+    few = draw_persons(3, np.random.default_rng(11))
     assert list(run_attack(make_member_view(scene | {"reference": few}))) == [
         *PLAIN,
         "likelihood",
@@ -253,7 +258,7 @@ def test_few_reference_people_imitate_nothing():
     ]
 
 
-def test_it_repeats_and_ignores_the_order_of_rows():
+def test_membership_shuffled_rows_and_same_seed_same_scores():
     view = make_member_view(weak(np.random.default_rng(12)))
     order = np.random.default_rng(13).permutation(len(view.Y))
     moved = run_attack(replace(view, Y=view.Y[order], label=view.label[order]))
@@ -263,14 +268,14 @@ def test_it_repeats_and_ignores_the_order_of_rows():
         np.testing.assert_allclose(moved[name], score, rtol=1e-6, atol=1e-6)
 
 
-def test_what_it_needs():
+def test_membership_missing_needs_not_applicable():
     view = make_member_view(weak(np.random.default_rng(14)))
     for need in ("targets", "reference"):
         with pytest.raises(NotApplicable, match="The attack membership needs"):
             run_attack(replace(view, **{need: None}))
 
 
-def test_one_column_in_the_clear_tells_members():
+def test_membership_one_unperturbed_column_finds_members():
     """All others are shuffled; whose value stands there is in the release."""
     rng = np.random.default_rng(5)
     X = rng.uniform(0, 1, (300, 6))
@@ -284,7 +289,7 @@ def test_one_column_in_the_clear_tells_members():
         reference=make_records(X[200:]),
     )
     score = Membership().attack(view, rng).candidates["found_again"]
-    # The shuffled columns hold everybody's values too, so members are found in all six.
+    # The shuffled columns hold all values, too, so members are found in all six.
     np.testing.assert_array_equal(score, np.repeat([6.0, 0.0], 100))
     Y[:, [0, 1, 3, 4, 5]] += 0.001
     score = Membership().attack(replace(view, Y=Y), rng).candidates["found_again"]

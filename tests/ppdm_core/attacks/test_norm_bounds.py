@@ -13,7 +13,7 @@ from ppdm_core.sanitizers.random_projection import compute_ratio_moments
 from tests.support.views import make_known, make_view
 
 
-def directions(d: int, k: int, rng: np.random.Generator) -> np.ndarray:
+def draw_directions(d: int, k: int, rng: np.random.Generator) -> np.ndarray:
     R = rng.standard_normal((d, k))
     return R / np.linalg.norm(R, axis=0)
 
@@ -34,7 +34,7 @@ def make_projected_view(X, Y, factor, known=(), **fields) -> AttackerView:
     )
 
 
-def hits(X, estimate, rows=slice(None)) -> float:
+def hit_rate(X, estimate, rows=slice(None)) -> float:
     length = np.linalg.norm(X, axis=1)[rows]
     return float(np.mean(np.abs(estimate[rows] - length) <= 0.1 * length))
 
@@ -43,7 +43,7 @@ def run_attack(view: AttackerView):
     return NormBounds().attack(view, np.random.default_rng(0))
 
 
-def test_lemmas_by_hand():
+def test_norm_and_value_bound_hand_worked_values_expected():
     assert norm_bound(6.0, 2.0) == 3.0
     assert norm_bound(6.0, 2.0, 2.0) == 2.0
     assert norm_bound(-6.0, 2.0) == -3.0  # says nothing, but is true
@@ -54,7 +54,7 @@ def test_lemmas_by_hand():
     np.testing.assert_allclose(value_bound([5.0, 1.0], [[4.0], [0.0]]), [3.0, 1.0])
 
 
-def test_without_error_the_bounds_always_hold():
+def test_norm_and_value_bound_exact_products_hold():
     rng = np.random.default_rng(1)
     X = rng.normal(0, 1, (50, 6))
     bounds = norm_bound(X @ X.T, np.linalg.norm(X, axis=1))
@@ -64,7 +64,7 @@ def test_without_error_the_bounds_always_hold():
     assert (column <= np.abs(X[:, 0]) + 1e-6).all()
 
 
-def test_deviation_agrees_with_monte_carlo_over_projections():
+def test_product_deviation_random_projections_match_monte_carlo():
     rng = np.random.default_rng(2)
     d, k = 6, 3
     a, c = rng.random(d), rng.random(d)
@@ -77,7 +77,7 @@ def test_deviation_agrees_with_monte_carlo_over_projections():
     assert products.std() == pytest.approx(float(got), rel=0.02)
 
 
-def test_hand_worked_lengths():
+def test_norm_bounds_hand_worked_rows_expected_lengths():
     # Two directions of four, unit columns: squared lengths halve on average.
     X, Y = np.eye(4), np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5], [0.0, 0.0]])
     got = run_attack(make_projected_view(X, Y, 1.0, [0])).candidates
@@ -88,38 +88,38 @@ def test_hand_worked_lengths():
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("normalisation", ["unbiased", "unit_columns"])
-def test_many_directions_tell_the_lengths(normalisation, seed):
+def test_norm_bounds_many_directions_estimates_lengths(normalisation, seed):
     rng = np.random.default_rng(seed)
     d, k = 40, 36
     X = (rng.random(d) + 0.1 * rng.random((200, d))) * rng.uniform(0.1, 0.9, (200, 1))
     factor = np.sqrt(d / k) if normalisation == "unbiased" else 1.0
-    Y = X @ directions(d, k, rng) * factor
+    Y = X @ draw_directions(d, k, rng) * factor
     got = run_attack(make_projected_view(X, Y, factor, range(20)))
     others = slice(20, None)
     mean = np.full(200, np.linalg.norm(X, axis=1).mean())
-    assert hits(X, mean, others) < 0.3
-    best = max(hits(X, estimate, others) for estimate in got.candidates.values())
+    assert hit_rate(X, mean, others) < 0.3
+    best = max(hit_rate(X, estimate, others) for estimate in got.candidates.values())
     assert best >= 0.9
     assert got.notes["positive_bounds"] > 0.5
     held = got.candidates["lower_bound"][others] <= np.linalg.norm(X, axis=1)[others]
     assert held.mean() > 0.95
 
 
-def test_known_records_calibrate_the_matrix_that_was_used():
+def test_norm_bounds_known_records_calibrate_matrix():
     """Few directions: the published factor is off for all alike, and the pairs see by how much."""
     rng = np.random.default_rng(3)
     shape = rng.random(10)
     X = np.outer(rng.uniform(0.2, 1.0, 100), shape) + rng.normal(0, 0.005, (100, 10))
-    Y = X @ directions(10, 2, rng) * np.sqrt(5)
+    Y = X @ draw_directions(10, 2, rng) * np.sqrt(5)
     got = run_attack(make_projected_view(X, Y, np.sqrt(5), [0, 1])).candidates
-    assert hits(X, got["calibrated"]) > 0.95
+    assert hit_rate(X, got["calibrated"]) > 0.95
     for fields in ({"records": X[:5]}, {"sample": X[5:60]}):
         got = run_attack(make_projected_view(X, Y, np.sqrt(5), **fields)).candidates
         assert set(got) == {"direct", "calibrated"}
-    assert hits(X, got["calibrated"]) > 0.5
+    assert hit_rate(X, got["calibrated"]) > 0.5
 
 
-def test_a_rotation_tells_lengths_exactly_unless_it_moves():
+def test_norm_bounds_rotation_exact_unless_translated():
     rng = np.random.default_rng(4)
     X, M = rng.random((30, 4)), np.linalg.qr(rng.normal(0, 1, (4, 4)))[0]
     public = PublicParameters("random_rotation", "rotated", (), preserves_distances=True)
@@ -132,18 +132,18 @@ def test_a_rotation_tells_lengths_exactly_unless_it_moves():
         run_attack(moved)
 
 
-def test_independent_rows_give_nothing():
+def test_norm_bounds_independent_rows_no_gain():
     rng = np.random.default_rng(5)
     X = rng.random((300, 6)) * rng.uniform(0.1, 1.0, (300, 1))
-    Y = rng.permutation(X) @ directions(6, 6, rng)
+    Y = rng.permutation(X) @ draw_directions(6, 6, rng)
     got = run_attack(make_projected_view(X, Y, 1.0, range(10)))
     guesses = np.linspace(0.1, 2.0, 50)
-    fixed = max(hits(X, np.full(300, guess), slice(10, None)) for guess in guesses)
+    fixed = max(hit_rate(X, np.full(300, guess), slice(10, None)) for guess in guesses)
     for name, estimate in got.candidates.items():
-        assert hits(X, estimate, slice(10, None)) <= fixed + 0.06, name
+        assert hit_rate(X, estimate, slice(10, None)) <= fixed + 0.06, name
 
 
-def test_tiny_zero_and_duplicate_rows():
+def test_norm_bounds_degenerate_tables_finite_lengths():
     X = np.zeros((3, 4))
     got = run_attack(make_projected_view(X, np.zeros((3, 2)), 1.0, [0]))
     for estimate in got.candidates.values():
@@ -154,10 +154,10 @@ def test_tiny_zero_and_duplicate_rows():
     assert everybody.notes == {}
 
 
-def test_rows_in_another_order_give_the_same_answers():
+def test_norm_bounds_shuffled_rows_same_lengths():
     rng = np.random.default_rng(6)
     X = rng.random((50, 5))
-    Y = X @ directions(5, 3, rng)
+    Y = X @ draw_directions(5, 3, rng)
     order = rng.permutation(50)
     known = np.arange(8)
     one = run_attack(make_projected_view(X, Y, 1.0, known)).candidates

@@ -23,21 +23,21 @@ def make_linkage_view(Y, targets, **fields) -> AttackerView:
     return make_view(Y, d=targets.shape[1], targets=make_records(targets), **fields)
 
 
-def links(view: AttackerView) -> dict[str, np.ndarray]:
+def run_attack(view: AttackerView) -> dict[str, np.ndarray]:
     return dict(RecordLinkage().attack(view, RNG).candidates)
 
 
-def test_identity_links_everybody():
+def test_record_linkage_identity_release_links_all():
     rng = np.random.default_rng(1)
     X = rng.uniform(0, 1, (80, 3))
     shuffle = rng.permutation(80)
-    got = links(make_linkage_view(X[shuffle], X))
+    got = run_attack(make_linkage_view(X[shuffle], X))
     assert set(got) == {"nearest:released", "one_to_one:released", "nearest:weighted"}
     for link in got.values():
         np.testing.assert_array_equal(shuffle[link], np.arange(80))
 
 
-def test_constant_release_is_linked_at_one_in_n():
+def test_record_linkage_constant_release_links_at_chance():
     rng = np.random.default_rng(2)
     n, X = 20, rng.uniform(0, 1, (20, 2))
     public = PublicParameters(
@@ -48,7 +48,7 @@ def test_constant_release_is_linked_at_one_in_n():
     for _ in range(300):
         shuffle = rng.permutation(n)  # row r belongs to record shuffle[r]
         view = make_linkage_view(flat, X, public=public, reconstructions={"flat": flat})
-        for name, link in links(view).items():
+        for name, link in run_attack(view).items():
             rates.setdefault(name, []).append(np.mean(shuffle[link] == np.arange(n)))
     assert len(rates) == 7
     for name, values in rates.items():
@@ -56,24 +56,24 @@ def test_constant_release_is_linked_at_one_in_n():
         assert abs(np.mean(values) - 1 / n) < 4 * spread, name
 
 
-def test_one_to_one_sees_through_a_shift_that_fools_nearest():
+def test_record_linkage_shifted_release_one_to_one_beats_nearest():
     targets = np.array([[0.0], [1.0], [2.0], [3.0]])
-    got = links(make_linkage_view(targets + 0.9, targets))
+    got = run_attack(make_linkage_view(targets + 0.9, targets))
     assert got["nearest:released"].tolist() == [0, 0, 1, 2]
     assert got["one_to_one:released"].tolist() == [0, 1, 2, 3]
 
 
-def test_more_targets_than_rows_leave_some_without_answer():
-    got = links(make_linkage_view(np.array([[0.0], [5.0]]), np.array([[0.1], [9.0], [4.9]])))
+def test_record_linkage_more_targets_than_rows_some_unlinked():
+    got = run_attack(make_linkage_view(np.array([[0.0], [5.0]]), np.array([[0.1], [9.0], [4.9]])))
     assert got["one_to_one:released"].tolist() == [0, -1, 1]
     assert got["nearest:released"].tolist() == [0, 1, 1]
 
 
-def test_every_reconstruction_is_tried_and_the_release_is_not_taken_for_one():
+def test_record_linkage_several_reconstructions_one_candidate_each():
     X = np.random.default_rng(3).uniform(0, 1, (30, 2))
     view = make_linkage_view(np.zeros((30, 5)), X, reconstructions={"good": X, "bad": 0 * X})
     view = replace(view, public=PublicParameters("rotation", "rotated", ()))
-    got = links(view)
+    got = run_attack(view)
     assert set(got) == {
         f"{way}:{name}" for way in ("nearest", "one_to_one") for name in view.reconstructions
     }
@@ -82,7 +82,7 @@ def test_every_reconstruction_is_tried_and_the_release_is_not_taken_for_one():
 
 
 @pytest.mark.parametrize("space", ["components", "original"])
-def test_likelihood_beats_nearest_under_laplace_noise(space):
+def test_record_linkage_laplace_noise_likelihood_beats_nearest(space):
     rng = np.random.default_rng(4)
     n, b = 200, np.array([0.02, 0.3, 0.3])
     loadings = np.linalg.qr(rng.standard_normal((4, 4)))[0][:, :3]
@@ -94,77 +94,81 @@ def test_likelihood_beats_nearest_under_laplace_noise(space):
         Z = (X - centre) @ loadings + rng.laplace(0.0, b, (n, 3))
         back = centre + Z @ np.linalg.pinv(loadings)
         Y = Z if space == "components" else back
-        got = links(make_linkage_view(Y, X, public=public, reconstructions={"back": back}))
+        got = run_attack(make_linkage_view(Y, X, public=public, reconstructions={"back": back}))
         for name in hits:
             hits[name] += np.mean(got[name] == np.arange(n)) / 5
     assert hits["likelihood"] > 1.5 * hits["nearest:back"] > 3 / n
     assert hits["likelihood_one_to_one"] > hits["likelihood"]
 
 
-def test_likelihood_on_a_hand_worked_table():
+def test_record_linkage_hand_worked_table_expected_likelihood_links():
     # Costs |t - z| / b: target (0, 0) is 1/1 + 0 = 1 from row 0 and 0 + 0.5/0.1 = 5 from row 1.
     public = PublicParameters(
         "pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.array([1, 0.1])
     )
     Y = np.array([[1.0, 0.0], [0.0, 0.5]])
-    got = links(make_linkage_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
+    got = run_attack(
+        make_linkage_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y})
+    )
     assert got["likelihood"].tolist() == [0]
     assert got["nearest:as_is"].tolist() == [1]
 
 
-def test_likelihood_adds_absolute_differences():
+def test_record_linkage_laplace_likelihood_adds_absolute_differences():
     # From the origin, (1, 1) is at 2 and (1.8, 0) at 1.8; Euclid says 1.4 and 1.8.
     public = PublicParameters(
         "pca", "components", (), np.zeros(2), np.eye(2), "laplace", np.ones(2)
     )
     Y = np.array([[1.0, 1.0], [1.8, 0.0]])
-    got = links(make_linkage_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y}))
+    got = run_attack(
+        make_linkage_view(Y, np.zeros((1, 2)), public=public, reconstructions={"as_is": Y})
+    )
     assert got["likelihood"].tolist() == got["likelihood_one_to_one"].tolist() == [1]
     assert got["nearest:as_is"].tolist() == [0]
 
 
-def test_blocks_change_nothing_and_stay_small(monkeypatch):
+def test_record_linkage_small_blocks_same_links(monkeypatch):
     rng = np.random.default_rng(5)
     X, Y = rng.uniform(0, 1, (50, 3)), rng.uniform(0, 1, (40, 3))
     public = PublicParameters("pca", "original", (), np.zeros(3), np.eye(3), "laplace", np.ones(3))
-    whole = links(make_linkage_view(Y, X, public=public))
+    whole = run_attack(make_linkage_view(Y, X, public=public))
     monkeypatch.setattr(distances, "BLOCK_BYTES", 7 * 40 * 8)
     assert max(len(D) for _, D in distances.squared_distances(X, Y)) == 7
-    cut = links(make_linkage_view(Y, X, public=public))
+    cut = run_attack(make_linkage_view(Y, X, public=public))
     for name in whole:
         np.testing.assert_array_equal(whole[name], cut[name])
 
 
-def test_large_tables_are_assigned_among_the_best_rows(monkeypatch):
+def test_record_linkage_large_tables_assigned_among_best_rows(monkeypatch):
     rng = np.random.default_rng(6)
     X = rng.uniform(0, 1, (300, 6))
     Y = X + rng.normal(0, 0.15, X.shape)
-    exact = links(make_linkage_view(Y, X))["one_to_one:released"]
+    exact = run_attack(make_linkage_view(Y, X))["one_to_one:released"]
     monkeypatch.setattr(_linking, "MAX_EXACT_ROWS", 10)
-    sparse = links(make_linkage_view(Y, X))["one_to_one:released"]
+    sparse = run_attack(make_linkage_view(Y, X))["one_to_one:released"]
     answered = sparse[sparse >= 0]
     assert len(np.unique(answered)) == len(answered) > 280
     assert np.mean(sparse == np.arange(300)) > np.mean(exact == np.arange(300)) - 0.05
-    # Worked out by hand: two people want row 0, and the second one has no other row nearby.
+    # Worked out by hand: row 0 is nearest to two persons, and the second has no other row nearby.
     monkeypatch.setattr(_linking, "_CANDIDATES_PER_PERSON", 1)
     rows = np.vstack([[[0.0]], np.arange(50, 70)[:, None]])
-    got = links(make_linkage_view(rows, np.array([[0.1], [0.2]])))
+    got = run_attack(make_linkage_view(rows, np.array([[0.1], [0.2]])))
     assert sorted(got["one_to_one:released"].tolist()) == [-1, 0]
     assert got["nearest:released"].tolist() == [0, 0]
 
 
-def test_rows_with_another_label_are_ruled_out():
+def test_record_linkage_rows_of_other_label_ruled_out():
     view = make_linkage_view(np.array([[0.1], [0.5], [0.9]]), np.array([[0.1], [0.1], [0.1]]))
     view = replace(
         view,
         label=np.array([0, 1, 1], dtype=np.int32),
         targets=make_records(np.full((3, 1), 0.1), label=np.array([0, 1, 2], dtype=np.int32)),
     )
-    assert links(view)["nearest:released"].tolist() == [0, 1, -1]  # nobody has label 2
+    assert run_attack(view)["nearest:released"].tolist() == [0, 1, -1]  # no row has label 2
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform", "student_t", "logistic", "laplace"])
-def test_odds_are_the_posterior_by_brute_force(law):
+def test_record_linkage_odds_match_brute_force_posterior(law):
     from scipy import stats
 
     rng = np.random.default_rng(7)
@@ -180,43 +184,45 @@ def test_odds_are_the_posterior_by_brute_force(law):
         "laplace": stats.laplace(0, b),
     }[law]
     Y = X + frozen.rvs((n, 3), random_state=8) * (0.98 if law == "uniform" else 1.0)
-    found = links(make_linkage_view(Y, X[: n // 2], public=public))
+    found = run_attack(make_linkage_view(Y, X[: n // 2], public=public))
     f = np.exp(frozen.logpdf(Y[None] - X[: n // 2, None]).sum(axis=2))  # (t, n)
     best = f[np.arange(n // 2), found["likelihood"]]
     np.testing.assert_allclose(best, f.max(axis=1), rtol=1e-6)
     plain = stats.multivariate_normal(Y.mean(axis=0), np.cov(Y.T, bias=True)).pdf(Y)
     odds = f / (0.9 * f.mean(axis=0) + 0.1 * plain)
     chosen = odds[np.arange(n // 2), found["odds"]]
-    assert np.mean(chosen >= 0.99 * odds.max(axis=1)) > 0.95  # the plain law leans a little
+    assert np.mean(chosen >= 0.99 * odds.max(axis=1)) > 0.95  # the background shifts it a little
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_odds_find_more_than_the_likelihood_when_few_are_looked_for(seed):
+def test_record_linkage_few_targets_odds_beat_likelihood(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(0.5, 0.1, (600, 8))
     public = PublicParameters(
         "noise", "original", (), np.zeros(8), np.eye(8), "laplace", np.full(8, 0.1)
     )
-    got = links(make_linkage_view(X + rng.laplace(0, 0.1, X.shape), X[:300], public=public))
+    got = run_attack(make_linkage_view(X + rng.laplace(0, 0.1, X.shape), X[:300], public=public))
     rate = {name: np.mean(link == np.arange(300)) for name, link in got.items()}
     assert rate["odds"] > 1.2 * rate["likelihood"] > 10 / 600
 
 
-def test_records_are_clamped_as_the_release_is():
+def test_record_linkage_clamped_release_clamps_records():
     # The component of 0.9 comes out as 0.2 at most, and so does the second row, which is its own.
     ranges = np.array([[-0.2, 0.2], [-2.0, 2.0]])
     scales = np.array([0.1, 0.1])
     public = PublicParameters("noise", "components", (), np.zeros(2), np.eye(2), "normal", scales)
     Z = np.array([[0.2, 0.0], [0.19, 0.12], [0.0, 0.12]])
     view = make_linkage_view(Z, np.array([[0.9, 0.12]]), public=public, reconstructions={"back": Z})
-    assert links(view)["likelihood"].tolist() == [1]
+    assert run_attack(view)["likelihood"].tolist() == [1]
     narrow = replace(view, public=replace(public, scales=np.array([0.01, 0.1])))
-    assert links(narrow)["likelihood"].tolist() == [0]  # as if 0.01 more meant 14 scales squared
+    assert run_attack(narrow)["likelihood"].tolist() == [
+        0
+    ]  # as if 0.01 more meant 14 scales squared
     narrow = replace(narrow, public=replace(narrow.public, ranges=ranges))
-    assert links(narrow)["likelihood"].tolist() == [1]
+    assert run_attack(narrow)["likelihood"].tolist() == [1]
 
 
-def answers_view(n: int, gamma: float, seed: int) -> tuple[AttackerView, np.ndarray]:
+def make_responses_view(n: int, gamma: float, seed: int) -> tuple[AttackerView, np.ndarray]:
     rng = np.random.default_rng(seed)
     columns = tuple(Categorical(f"c{j}", ("a", "b", "c", "d")) for j in range(8))
     responses = tuple(Response(column, gamma) for column in columns)
@@ -234,16 +240,16 @@ def answers_view(n: int, gamma: float, seed: int) -> tuple[AttackerView, np.ndar
     return view, np.argsort(order)
 
 
-def test_categories_alone_are_linked_by_their_answers():
-    view, truth = answers_view(200, gamma=200.0, seed=1)
-    got = links(view)
+def test_record_linkage_categories_alone_links_by_responses():
+    view, truth = make_responses_view(200, gamma=200.0, seed=1)
+    got = run_attack(view)
     assert set(got) == {"answers", "answers_one_to_one", "odds", "odds_one_to_one"}
     for link in got.values():
         assert np.mean(link == truth) > 0.9
-    assert np.mean(links(answers_view(200, 1.001, 2)[0])["odds"] == truth) < 0.05
+    assert np.mean(run_attack(make_responses_view(200, 1.001, 2)[0])["odds"] == truth) < 0.05
 
 
-def test_answers_count_by_their_own_gamma():
+def test_record_linkage_responses_count_by_their_gamma():
     # Row 0 differs in a column of gamma 100, row 1 in two of gamma 3: ln 100 > 2 ln 3.
     columns = tuple(Categorical(name, ("a", "b")) for name in "uvw")
     responses = tuple(map(Response, columns[::-1], (3.0, 3.0, 100.0)))  # in another order
@@ -254,11 +260,11 @@ def test_answers_count_by_their_own_gamma():
         C=np.array([[0, 0, 1], [1, 1, 0]], dtype=np.int32),
         targets=make_records(np.zeros((1, 0)), np.zeros((1, 3), dtype=np.int32)),
     )
-    assert links(view)["answers"].tolist() == [1]
+    assert run_attack(view)["answers"].tolist() == [1]
 
 
-def test_answers_help_where_numbers_do_not_decide():
-    view, truth = answers_view(200, gamma=50.0, seed=3)
+def test_record_linkage_responses_and_numbers_beat_numbers_alone():
+    view, truth = make_responses_view(200, gamma=50.0, seed=3)
     rng = np.random.default_rng(4)
     X = rng.uniform(0, 1, (200, 2))
     Y = np.empty_like(X)
@@ -276,11 +282,11 @@ def test_answers_help_where_numbers_do_not_decide():
     )
     alone = replace(both, C=None, public=replace(public, responses=()))
     for name in ("nearest:released", "odds"):
-        rates = [np.mean(links(one)[name] == truth) for one in (both, alone)]
+        rates = [np.mean(run_attack(one)[name] == truth) for one in (both, alone)]
         assert rates[0] > 2 * rates[1], name
 
 
-def test_partial_records_use_their_columns_and_nothing_else():
+def test_record_linkage_partial_records_use_their_columns_only():
     rng = np.random.default_rng(9)
     X = rng.uniform(0, 1, (100, 4))
     public = PublicParameters(
@@ -303,7 +309,7 @@ def test_partial_records_use_their_columns_and_nothing_else():
         np.testing.assert_array_equal(link, again[name])
 
 
-def test_partial_records_meet_mixed_components_through_the_filter():
+def test_record_linkage_partial_records_mixed_components_filtered():
     rng = np.random.default_rng(10)
     X = 0.5 + 0.1 * rng.standard_normal((150, 4)) @ rng.standard_normal((4, 4))
     loadings = np.linalg.qr(rng.standard_normal((4, 4)))[0]
@@ -318,7 +324,7 @@ def test_partial_records_meet_mixed_components_through_the_filter():
 
 
 @pytest.mark.parametrize("k", [1, 5])
-def test_the_search_in_groups_finds_the_nearest(monkeypatch, k):
+def test_find_nearest_rows_in_groups_first_exact(monkeypatch, k):
     rng = np.random.default_rng(11)
     A, B = rng.uniform(0, 1, (40, 4)), rng.uniform(0, 1, (2_001, 4))
     D = np.sum((A[:, None] - B[None]) ** 2, axis=2)
@@ -332,17 +338,19 @@ def test_the_search_in_groups_finds_the_nearest(monkeypatch, k):
         assert np.mean([np.isin(a, b).mean() for a, b in zip(order, found, strict=True)]) > 0.9
 
 
-def test_without_targets_or_a_common_space_it_does_not_apply():
+def test_record_linkage_without_targets_or_original_columns_not_applicable():
     X = np.ones((3, 2))
     with pytest.raises(NotApplicable, match="full records of persons to look for"):
-        links(replace(make_linkage_view(X, X), targets=None))
+        run_attack(replace(make_linkage_view(X, X), targets=None))
     with pytest.raises(NotApplicable, match="the original columns or a reconstruction"):
-        links(replace(make_linkage_view(X, X), public=PublicParameters("rotation", "rotated", ())))
+        run_attack(
+            replace(make_linkage_view(X, X), public=PublicParameters("rotation", "rotated", ()))
+        )
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
-def test_one_column_in_the_clear_decides_alone(noise):
-    """All others tell nothing; known pairs tell which one is good, or its values being there."""
+def test_record_linkage_one_unperturbed_column_links_all(noise):
+    """The other columns say nothing; known pairs, or verbatim values, show which one is good."""
     rng = np.random.default_rng(21)
     X = rng.uniform(0, 1, (120, 8))
     Y = rng.permuted(X, axis=0)

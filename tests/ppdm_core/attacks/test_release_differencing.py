@@ -31,76 +31,75 @@ LABEL = np.zeros(N, dtype=np.int32)
 SECRET = PublicParameters("random_rotation", "rotated", ("a", "b", "c"))
 
 
-def scores(
+def measure_scores(
     Y: np.ndarray, public: PublicParameters, since: np.ndarray, gone: int = 0
 ) -> dict[str, Score]:
-    past = EarlierReleases((), np.full_like(Y, np.nan), since, gone)
+    earlier = EarlierReleases((), np.full_like(Y, np.nan), since, gone)
     truth = OriginalTable(X, LABEL, unit_box(D))
-    auditor = Auditor(truth, [ReleaseDraw(Y, public)], POLICY, b"seed", past=past)
+    auditor = Auditor(truth, [ReleaseDraw(Y, public)], POLICY, b"seed", earlier=earlier)
     return {score.name: score for score in auditor.run("release_differencing")}
 
 
-def rate(found: dict[str, Score], scenario: str = "") -> float:
+def read_rate(found: dict[str, Score], scenario: str = "") -> float:
     return found[".".join(filter(None, ("release_differencing", scenario, "rate")))].value
 
 
-def test_who_comes_alone_is_found_without_a_look_at_the_values():
+def test_release_differencing_single_arrival_found_blindly():
     noise = np.random.default_rng(2).standard_normal((N, D))
-    assert rate(scores(noise, SECRET, np.arange(N))) == 1.0
+    assert read_rate(measure_scores(noise, SECRET, np.arange(N))) == 1.0
 
 
 @pytest.mark.parametrize("size", [2, 5, 20])
-def test_who_comes_with_others_is_one_of_them(size: int):
+def test_release_differencing_batch_of_arrivals_found_at_chance_of_batch(size: int):
     noise = np.random.default_rng(2).standard_normal((N, D))
-    score = scores(noise, SECRET, np.arange(N) // size)["release_differencing.rate"]
+    score = measure_scores(noise, SECRET, np.arange(N) // size)["release_differencing.rate"]
     assert score.low <= 1 / size <= score.high
     assert score.baseline == pytest.approx(1 / N)
 
 
-def test_values_help_within_a_batch():
+def test_release_differencing_values_within_batch_beat_blind_guess():
     Y = X + np.random.default_rng(3).laplace(0.0, 0.3, X.shape)
     alone, together = (
-        rate(scores(Y, describe_noisy_columns(D, 0.3), since))
+        read_rate(measure_scores(Y, describe_noisy_columns(D, 0.3), since))
         for since in (np.arange(N) // 4, np.zeros(N, dtype=np.int64))
     )
     assert together + 0.2 < alone < 1.0
 
 
-def test_a_first_release_is_one_batch_and_linked_as_any_other():
+def test_release_differencing_first_release_same_as_record_linkage():
     Y = X + 0.1 * np.random.default_rng(3).standard_normal((N, D))
     at_once = EarlierReleases((), np.full_like(Y, np.nan), np.zeros(N, dtype=np.int64))
-    truth, draw = (
-        OriginalTable(X, LABEL, unit_box(D)),
-        ReleaseDraw(Y, describe_noisy_columns(D, 0.1)),
-    )
-    auditor = Auditor(truth, [draw], POLICY, b"seed", past=at_once)
-    (plain,), (compared,) = auditor.play(RecordLinkage()), auditor.play(ReleaseDifferencing())
+    truth = OriginalTable(X, LABEL, unit_box(D))
+    draw = ReleaseDraw(Y, describe_noisy_columns(D, 0.1))
+    auditor = Auditor(truth, [draw], POLICY, b"seed", earlier=at_once)
+    (plain,) = auditor.run_trials(RecordLinkage())
+    (compared,) = auditor.run_trials(ReleaseDifferencing())
     for name, answer in plain.candidates.items():
         np.testing.assert_array_equal(compared.candidates[name], answer)
     assert "left" not in compared.scenarios
 
 
-def test_ties_do_not_link_beyond_chance():
-    found = scores(np.zeros((N, D)), describe_noisy_columns(D, 0.1), np.arange(N) // 4)
-    # Four in a batch; the luckiest of several candidates is told.
-    assert 0.2 < rate(found) < 0.45
+def test_release_differencing_tied_rows_no_link_beyond_chance():
+    found = measure_scores(np.zeros((N, D)), describe_noisy_columns(D, 0.1), np.arange(N) // 4)
+    # Four in a batch; the luckiest of several candidates is reported.
+    assert 0.2 < read_rate(found) < 0.45
 
 
 @pytest.mark.parametrize(("gone", "expected"), [(1, 1.0), (4, 0.25), (500, 1 / N)])
-def test_who_left_is_among_the_rows_that_are_gone(gone: int, expected: float):
+def test_release_differencing_departures_found_among_removed_rows(gone: int, expected: float):
     noise = np.random.default_rng(2).standard_normal((N, D))
-    found = scores(noise, SECRET, np.zeros(N, dtype=np.int64), gone)
+    found = measure_scores(noise, SECRET, np.zeros(N, dtype=np.int64), gone)
     score = found["release_differencing.left.rate"]
     assert score.low - 1e-9 <= expected <= score.high
     assert "who left" in score.sentence
 
 
-def test_nobody_left():
-    found = scores(X, describe_noisy_columns(D, 0.1), np.zeros(N, dtype=np.int64), 0)
+def test_release_differencing_no_departures_no_left_scenario():
+    found = measure_scores(X, describe_noisy_columns(D, 0.1), np.zeros(N, dtype=np.int64), 0)
     assert not any(".left." in name for name in found)
 
 
-def test_labels_rule_out_rows_of_the_batch():
+def test_release_differencing_rows_of_other_label_ruled_out():
     view = make_view(
         np.zeros((4, D)),
         label=np.array([0, 1, 0, 1], dtype=np.int32),

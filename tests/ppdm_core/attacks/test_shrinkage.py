@@ -33,7 +33,7 @@ def make_noisy_view(Z, centre, loadings, scales, *, sample=None, bound=WIDE) -> 
     return make_view(Z, d=len(centre), bounds=(-bound, bound), public=public, sample=sample)
 
 
-def exact_sample(mean, S, p: int, rng: np.random.Generator) -> np.ndarray:
+def draw_exact_sample(mean, S, p: int, rng: np.random.Generator) -> np.ndarray:
     """p records whose sample mean and covariance are exactly these."""
     G = rng.standard_normal((p, len(mean)))
     G -= G.mean(axis=0)
@@ -41,7 +41,7 @@ def exact_sample(mean, S, p: int, rng: np.random.Generator) -> np.ndarray:
     return mean + G @ np.linalg.cholesky(S).T
 
 
-def noisy_pca(n: int, d: int, s: int, b: float, rng: np.random.Generator):
+def draw_noisy_pca(n: int, d: int, s: int, b: float, rng: np.random.Generator):
     X = (
         rng.normal(0.0, 1.0, (n, d))
         * np.geomspace(2.0, 0.1, d)
@@ -53,11 +53,11 @@ def noisy_pca(n: int, d: int, s: int, b: float, rng: np.random.Generator):
     return X, (X - centre) @ loadings + rng.laplace(0.0, b, (n, s)), centre, loadings
 
 
-def error(X, X_hat) -> float:
+def mean_square_error(X, X_hat) -> float:
     return float(np.mean(np.sum((X - X_hat) ** 2, axis=1)))
 
 
-def test_hand_worked_factor():
+def test_shrink_components_hand_worked_table_expected_factor():
     # Var(z) = 4, noise 2 b^2 = 2: half of every deviation from the mean 1 is kept.
     view = make_noisy_view(
         np.array([[-1.0], [1.0], [3.0]]), np.array([5.0, 0.0]), np.array([[1.0], [0.0]]), np.ones(1)
@@ -69,7 +69,7 @@ def test_hand_worked_factor():
     assert "sample_prior" not in got
 
 
-def test_component_drowned_in_noise_is_answered_by_its_mean():
+def test_shrink_components_overwhelming_noise_returns_mean():
     Z = np.array([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]])  # variances 4 and 0
     for filtered in (
         shrink_components(Z, np.array([9.0, 9.0])),
@@ -78,17 +78,17 @@ def test_component_drowned_in_noise_is_answered_by_its_mean():
         np.testing.assert_allclose(filtered, np.tile([2.0, 0.0], (3, 1)), atol=1e-12)
 
 
-def test_joint_filter_is_the_wiener_filter_of_the_released_covariance():
+def test_filter_jointly_random_table_matches_wiener_filter():
     rng = np.random.default_rng(1)
     S = np.array([[3.0, 1.2], [1.2, 2.0]])
     noise = np.array([0.5, 0.8])
     mean = np.array([1.0, -1.0])
-    Z = exact_sample(mean, S + np.diag(noise), 50, rng)
+    Z = draw_exact_sample(mean, S + np.diag(noise), 50, rng)
     expected = mean + (S @ np.linalg.inv(S + np.diag(noise)) @ (Z - mean).T).T
     np.testing.assert_allclose(filter_jointly(Z, noise), expected, atol=1e-10)
 
 
-def test_sample_prior_is_the_conditional_mean_of_a_gaussian():
+def test_filter_with_sample_exact_moments_match_conditional_mean():
     rng = np.random.default_rng(2)
     d, s, p = 4, 2, 60
     M = rng.standard_normal((d, d))
@@ -96,7 +96,7 @@ def test_sample_prior_is_the_conditional_mean_of_a_gaussian():
     A, noise = np.linalg.qr(rng.standard_normal((d, d)))[0][:, :s], np.array([0.5, 2.0])
     X = rng.multivariate_normal(mean, S, 20_000)
     Z = (X - centre) @ A + rng.normal(0.0, np.sqrt(noise), (20_000, s))
-    got = filter_with_sample(Z, noise, centre, A, exact_sample(mean, S, p, rng))
+    got = filter_with_sample(Z, noise, centre, A, draw_exact_sample(mean, S, p, rng))
     # The same by partitioning the precision of (x, z): -K_xx^-1 K_xz (z - E z).
     together = np.block([[S, S @ A], [A.T @ S, A.T @ S @ A + np.diag(noise)]])
     K = np.linalg.inv(together)
@@ -104,12 +104,12 @@ def test_sample_prior_is_the_conditional_mean_of_a_gaussian():
     expected = mean + (Z - (mean - centre) @ A) @ gain.T
     np.testing.assert_allclose(got, expected, atol=1e-8)
     left_over = np.trace(np.linalg.inv(K[:d, :d]))  # posterior variance
-    assert error(X, got) == pytest.approx(left_over, rel=0.03)
+    assert mean_square_error(X, got) == pytest.approx(left_over, rel=0.03)
 
 
-def test_beats_the_plain_inverse_and_the_sample_helps_with_what_was_dropped():
+def test_shrinkage_noisy_pca_beats_inverse_and_sample_helps():
     rng = np.random.default_rng(3)
-    X, Z, centre, loadings = noisy_pca(400, 8, 4, 0.5, rng)
+    X, Z, centre, loadings = draw_noisy_pca(400, 8, 4, 0.5, rng)
     sample = X[:100]
     view = make_noisy_view(Z, centre, loadings, np.full(4, 0.5), sample=sample)
     plain = TransformInverse().attack(view, rng).candidates["inverse"]
@@ -119,12 +119,14 @@ def test_beats_the_plain_inverse_and_the_sample_helps_with_what_was_dropped():
         *("grid_prior", "own_prior", "sample_support"),
     }
     for name in got:
-        assert error(X[100:], got[name][100:]) < 0.9 * error(X[100:], plain[100:]), name
+        assert mean_square_error(X[100:], got[name][100:]) < 0.9 * mean_square_error(
+            X[100:], plain[100:]
+        ), name
 
 
-def test_sample_smaller_than_the_columns_is_regularised():
+def test_shrinkage_small_sample_regularised():
     rng = np.random.default_rng(4)
-    X, Z, centre, loadings = noisy_pca(300, 10, 6, 0.2, rng)
+    X, Z, centre, loadings = draw_noisy_pca(300, 10, 6, 0.2, rng)
     view = make_noisy_view(Z, centre, loadings, np.full(6, 0.2), sample=X[:5])
     got = Shrinkage().attack(view, rng).candidates["sample_prior"]
     rows = slice(5, None)
@@ -132,21 +134,23 @@ def test_sample_smaller_than_the_columns_is_regularised():
     singular = X[:5].mean(axis=0) + (
         Z - (X[:5].mean(axis=0) - centre) @ loadings
     ) @ np.linalg.solve(loadings.T @ S @ loadings + 2 * 0.2**2 * np.eye(6), loadings.T @ S)
-    assert error(X[rows], got[rows]) < 0.9 * error(X[rows], singular[rows])
-    assert error(X[rows], got[rows]) < 0.5 * error(X[rows], np.tile(X[:5].mean(axis=0), (295, 1)))
+    assert mean_square_error(X[rows], got[rows]) < 0.9 * mean_square_error(X[rows], singular[rows])
+    assert mean_square_error(X[rows], got[rows]) < 0.5 * mean_square_error(
+        X[rows], np.tile(X[:5].mean(axis=0), (295, 1))
+    )
 
 
-def test_estimates_stay_inside_the_declared_bounds():
+def test_shrinkage_narrow_bounds_estimates_inside():
     rng = np.random.default_rng(5)
-    _, Z, centre, loadings = noisy_pca(100, 5, 3, 0.5, rng)
+    _, Z, centre, loadings = draw_noisy_pca(100, 5, 3, 0.5, rng)
     view = make_noisy_view(Z, centre, loadings, np.full(3, 0.5), bound=1.0)
     for X_hat in Shrinkage().attack(view, rng).candidates.values():
         assert np.abs(X_hat).max() == 1.0
 
 
-def test_published_in_original_space_it_is_the_same_attack():
+def test_shrinkage_original_space_same_estimates():
     rng = np.random.default_rng(6)
-    _, Z, centre, loadings = noisy_pca(50, 5, 3, 0.5, rng)
+    _, Z, centre, loadings = draw_noisy_pca(50, 5, 3, 0.5, rng)
     view = make_noisy_view(Z, centre, loadings, np.full(3, 0.5))
     back = replace(
         view,
@@ -158,7 +162,7 @@ def test_published_in_original_space_it_is_the_same_attack():
         np.testing.assert_allclose(one[name], two[name], atol=1e-9)
 
 
-def test_without_scale_or_known_law_it_does_not_apply():
+def test_shrinkage_without_scale_or_known_distribution_not_applicable():
     view = make_noisy_view(np.ones((3, 1)), np.zeros(2), np.ones((2, 1)), None)
     with pytest.raises(NotApplicable, match="shrinkage needs a published scale of the noise"):
         Shrinkage().attack(view, np.random.default_rng(0))
@@ -167,18 +171,18 @@ def test_without_scale_or_known_law_it_does_not_apply():
         Shrinkage().attack(other, np.random.default_rng(0))
 
 
-def test_stretched_rows_have_the_covariance_of_the_signal():
+def test_stretch_to_covariance_filtered_rows_covariance_of_signal():
     rng = np.random.default_rng(13)
     S, noise = np.array([[3.0, 1.2], [1.2, 2.0]]), np.array([0.5, 0.8])
-    Z = exact_sample(np.ones(2), S + np.diag(noise), 60, rng)
+    Z = draw_exact_sample(np.ones(2), S + np.diag(noise), 60, rng)
     np.testing.assert_allclose(
         np.cov(stretch_to_covariance(filter_jointly(Z, noise), Z, noise).T), S, atol=1e-9
     )
 
 
-def test_full_bandwidth_is_nearly_the_linear_estimate_under_normal_noise():
+def test_kernel_prior_full_bandwidth_near_linear_estimate():
     rng = np.random.default_rng(12)
-    X, noise = exact_sample(np.zeros(2), np.eye(2), 40, rng), np.full(2, 0.5)
+    X, noise = draw_exact_sample(np.zeros(2), np.eye(2), 40, rng), np.full(2, 0.5)
     Z = rng.normal(0, 1, (9, 2))
     prior = KernelPrior(
         X, X, KnownNoise(find_distribution("normal"), np.sqrt(noise)), bandwidth=0.9999
@@ -187,7 +191,7 @@ def test_full_bandwidth_is_nearly_the_linear_estimate_under_normal_noise():
     np.testing.assert_allclose(prior.posterior_mean(Z), linear, atol=0.02)
 
 
-def clusters(n: int, rng: np.random.Generator):
+def draw_clusters(n: int, rng: np.random.Generator):
     """Records in a few narrow groups, in twelve columns of [0, 1]."""
     centres = np.random.default_rng(99).uniform(0.1, 0.9, (12, 12))
     return centres[rng.integers(0, 12, n)] + rng.normal(0, 0.02, (n, 12))
@@ -195,13 +199,13 @@ def clusters(n: int, rng: np.random.Generator):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("law", ["laplace", "student_t"])
-def test_what_lies_in_groups_is_recovered_though_the_noise_is_wide(law, seed):
+def test_shrinkage_grouped_records_wide_noise_recovered(law, seed):
     rng = np.random.default_rng(seed)
-    X, b = clusters(400, rng), 0.1
+    X, b = draw_clusters(400, rng), 0.1
     noise = rng.laplace(0, b, X.shape) if law == "laplace" else b * rng.standard_t(2, X.shape)
     d = X.shape[1]
     view = make_noisy_view(
-        X + noise, np.full(d, 0.5), np.eye(d), np.full(d, b), sample=clusters(90, rng)
+        X + noise, np.full(d, 0.5), np.eye(d), np.full(d, b), sample=draw_clusters(90, rng)
     )
     facts = {"nu": 2.0} if law == "student_t" else {}
     public = replace(view.public, law=law, space="original", facts=facts)
@@ -219,20 +223,20 @@ def test_what_lies_in_groups_is_recovered_though_the_noise_is_wide(law, seed):
 
 
 @pytest.mark.parametrize("law", SAMPLED_DISTRIBUTIONS)
-def test_pure_noise_gives_nothing(law):
+def test_shrinkage_pure_noise_no_gain(law):
     rng = np.random.default_rng(15)
     X = rng.random((200, 4))
     view = make_noisy_view(rng.normal(0, 3, X.shape), np.full(4, 0.5), np.eye(4), np.full(4, 3.0))
     facts = {"nu": 3.0} if law == "student_t" else {}
     schema = Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(4)))
     view = replace(view, public=replace(view.public, law=law, facts=facts), schema=schema)
-    plain = error(X, np.tile(X.mean(axis=0), (200, 1)))
+    plain = mean_square_error(X, np.tile(X.mean(axis=0), (200, 1)))
     for name, X_hat in Shrinkage().attack(view, rng).candidates.items():
-        assert error(X, X_hat) > 0.97 * plain, name
+        assert mean_square_error(X, X_hat) > 0.97 * plain, name
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_tiny_and_constant_releases(n):
+def test_shrinkage_tiny_and_constant_releases_finite_values(n):
     view = make_noisy_view(np.ones((n, 2)), np.zeros(3), np.eye(3)[:, :2], np.array([0.0, 0.1]))
     got = Shrinkage().attack(view, np.random.default_rng(0)).candidates
     for name, X_hat in got.items():
@@ -240,9 +244,9 @@ def test_tiny_and_constant_releases(n):
         np.testing.assert_allclose(X_hat[:, :2], 1.0, atol=1e-6, err_msg=name)
 
 
-def test_rows_in_another_order_give_the_same_answers():
+def test_shrinkage_shuffled_rows_same_estimates():
     rng = np.random.default_rng(16)
-    X, Z, centre, loadings = noisy_pca(120, 5, 3, 0.5, rng)
+    X, Z, centre, loadings = draw_noisy_pca(120, 5, 3, 0.5, rng)
     view = make_noisy_view(Z, centre, loadings, np.full(3, 0.5), sample=X[:30])
     order = rng.permutation(120)
     one, two = (
@@ -253,7 +257,7 @@ def test_rows_in_another_order_give_the_same_answers():
         np.testing.assert_allclose(two[name], one[name][order], atol=1e-8, err_msg=name)
 
 
-def test_the_box_of_scores_holds_every_corner():
+def test_find_score_ranges_any_loadings_hold_every_corner():
     rng = np.random.default_rng(17)
     loadings = rng.normal(0, 1, (3, 2))
     view = make_noisy_view(np.zeros((1, 2)), np.full(3, 0.2), loadings, np.ones(2), bound=1.0)

@@ -1,4 +1,4 @@
-"""Whether a statement holds for exactly one depends on how many people it is tried on."""
+"""A statement holds for exactly one person, depending on how many persons it is tried on."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ POLICY = Policy(
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_chance_alone_gives_the_baseline(n):
-    """Whoever is in by chance: over all ways to be in, members and baseline give the same."""
+def test_singling_rate_chance_alone_equals_baseline(n):
+    """Over all choices of members, the rate of members and the baseline are equal."""
     values, baselines = [], []
     for members in combinations(range(7), n):
         inside, outside = PEOPLE[list(members)], np.delete(PEOPLE, members, axis=0)
@@ -33,22 +33,22 @@ def test_chance_alone_gives_the_baseline(n):
     assert 0.1 < np.mean(values) == pytest.approx(np.mean(baselines))
 
 
-def test_more_people_outside_by_hand():
+def test_singling_baseline_more_persons_outside_expected():
     # Of 3 others two are chosen: 0.1 alone is met by 2 of the 3 choices, one of 0.6, 0.7 by 2.
     others = np.array([[0.1], [0.6], [0.7]])
     found = [METRIC.baseline(one[None], PEOPLE[:2], others) for one in STATEMENTS]
     assert found == pytest.approx([2 / 3, 2 / 3, 2 / 3, 0.0, 0.0])
 
 
-def test_fewer_people_outside_by_hand():
+def test_singling_baseline_fewer_persons_outside_expected():
     # Three members, two others. A member fills the third place: 0.3, 0.55 or 0.9.
     members, others = PEOPLE[[2, 3, 6]], PEOPLE[[0, 4]]
     found = [METRIC.baseline(one[None], members, others) for one in STATEMENTS]
-    # 0.1 is the one for all three; 0.6 unless 0.55 is there. Two places tell of three.
+    # 0.1 is the one for all three; 0.6 unless 0.55 is there. Two places stand for three.
     assert found == pytest.approx([1.0, 1.0, 2 / 3 * 3 / 2, 0.0, 0.0])
 
 
-def test_as_many_people_outside_are_simply_tried():
+def test_singling_baseline_equal_groups_measured_directly():
     rng = np.random.default_rng(0)
     edges = np.sort(rng.random((40, 2, 2)), axis=2)
     members, others = rng.random((6, 2)), rng.random((6, 2))
@@ -57,26 +57,26 @@ def test_as_many_people_outside_are_simply_tried():
     assert 0.1 < expected == pytest.approx(METRIC.baseline(edges, members, others))
 
 
-def score(X: np.ndarray, Y: np.ndarray, control: np.ndarray, seed: int = 0):
+def measure_score(X: np.ndarray, Y: np.ndarray, control: np.ndarray, seed: int = 0):
     report = audit_tables(X, Y, control=control, policy=POLICY, seed=bytes([seed + 1]))
     (found,) = (s for s in report.scores if s.name == "singling_out.singling_rate")
     return found
 
 
-def test_noise_does_not_single_out_where_few_people_are_outside():
-    """Tried on 110 people in place of 200, 6 of these 12 intervals were above the baseline."""
+def test_audit_tables_noise_small_control_no_singling_out():
+    """Tried on 110 persons in place of 200, 6 of these 12 intervals were above the baseline."""
     above = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
         people, Y = rng.normal(size=(310, 3)), rng.normal(size=(200, 3))
-        found = score(people[:200], Y, people[200:], seed)
+        found = measure_score(people[:200], Y, people[200:], seed)
         above += found.low > found.baseline
     assert above <= 1
 
 
-def test_few_people_outside_hide_no_copy():
+def test_audit_tables_copy_small_control_singled_out():
     rng = np.random.default_rng(1)
     people = rng.random((310, 4))
-    found = score(people[:200], people[:200], people[200:])
+    found = measure_score(people[:200], people[:200], people[200:])
     assert found.value > 0.95
     assert found.low - found.baseline > 0.7

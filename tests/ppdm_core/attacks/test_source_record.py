@@ -7,14 +7,15 @@ import pytest
 
 from ppdm_core.attacks._label_groups import LabelGroup
 from ppdm_core.attacks.source_record import SourceRecord, compute_posterior
+from ppdm_core.audit.self_test.leaks import unit_box
 from ppdm_core.model.attacker import AttackerView, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.numerics.kernel_model import Kernel, KernelSetting
 from ppdm_core.sanitizers.kde_resample import KdeResample
-from tests.contract.scene_source_record import people, picked, public, schema
+from tests.support.leaks import describe_kernels, draw_persons, select_records
+from tests.support.membership_views import make_source_case as weak
 from tests.support.membership_views import make_target_view
-from tests.support.membership_views import source_scene as weak
 from tests.support.tables import fit, release, scaled, table
 from tests.support.views import make_view
 
@@ -25,11 +26,11 @@ def run_attack(view: AttackerView, seed: int = 0):
     return SourceRecord().attack(view, np.random.default_rng(seed))
 
 
-def test_the_posterior_by_hand():
-    """Two people on both sides of a row; one more is unknown, and a third is out of reach."""
+def test_compute_posterior_hand_worked_rows_expected():
+    """Two persons are near a row, one more is unknown, and a third is out of reach."""
     Y = np.array([[0.5], [0.1], [0.9]])
     X = np.array([[0.4], [0.55], [0.95]])
-    around = KernelSetting.from_public(public(d=1), schema(1), Y)
+    around = KernelSetting.from_public(describe_kernels(d=1), unit_box(1), Y)
     one = LabelGroup(np.arange(3), np.arange(3), Y, X, Y, around)
     kernel = Kernel(*(np.array([v]) for v in (0.2, 0.0, 0.0, 0.0, 1.0)))
     near, nearer = 0.75 * (1 - 0.25) / 0.2, 0.75 * (1 - 0.0625) / 0.2
@@ -42,10 +43,10 @@ def test_the_posterior_by_hand():
     assert who[2, 0] == 2 and not chance[1].any()
 
 
-def test_the_posterior_is_that_of_brute_force():
+def test_compute_posterior_random_rows_match_brute_force():
     rng = np.random.default_rng(1)
     Y, X = rng.random((60, 2)), rng.random((40, 2))
-    around = KernelSetting.from_public(public(d=2), schema(2), Y)
+    around = KernelSetting.from_public(describe_kernels(d=2), unit_box(2), Y)
     one = LabelGroup(np.arange(60), np.arange(40), Y, X, Y, around)
     kernel = Kernel(*(np.full(2, v) for v in (0.3, 0.0, 0.0, 0.0, 1.0)))
     u = (Y[:, None] - X[None]) / 0.3
@@ -61,7 +62,7 @@ def test_the_posterior_is_that_of_brute_force():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_narrow_kernels_give_the_source_away(seed):
+def test_source_record_narrow_kernels_finds_source(seed):
     scene = weak(np.random.default_rng(seed))
     estimate = run_attack(make_target_view(scene))
     assert set(estimate.candidates) == set(estimate.claims) == NAMES
@@ -71,16 +72,16 @@ def test_narrow_kernels_give_the_source_away(seed):
         assert np.all(np.diff(claimed, axis=1) <= 0) and np.all(claimed.sum(axis=1) <= 1 + 1e-9)
 
 
-def test_rows_of_other_people_are_not_claimed():
-    """The attacker's own probabilities stay honest when nobody known is behind a row."""
+def test_source_record_rows_of_other_persons_low_claims():
+    """The attacker's own probabilities stay low when no known record is behind a row."""
     rng = np.random.default_rng(2)
     scene = weak(rng)
-    estimate = run_attack(replace(make_target_view(scene), targets=people(150, rng)))
+    estimate = run_attack(replace(make_target_view(scene), targets=draw_persons(150, rng)))
     for claimed in estimate.claims.values():
         assert claimed[:, 0].mean() < 0.1
 
 
-def test_noise_finds_nobody():
+def test_source_record_independent_rows_no_source_found():
     rng = np.random.default_rng(3)
     scene = weak(rng)
     view = replace(make_target_view(scene), Y=rng.random(scene["Y"].shape))
@@ -98,7 +99,7 @@ def test_noise_finds_nobody():
         {"rows": 40},
     ],
 )
-def test_the_true_source_is_hardly_ever_excluded(given):
+def test_source_record_kde_release_source_rarely_excluded(given):
     """Clipping, rounding and other counts of rows are allowed for."""
     rows, method = table(200), KdeResample(**given)
     fitted = fit(method, rows)
@@ -131,8 +132,8 @@ def test_the_true_source_is_hardly_ever_excluded(given):
 
 
 @pytest.mark.parametrize("copies", [1, 4])
-def test_the_only_record_of_a_class_is_behind_its_rows(copies):
-    """A lonely class takes the bandwidths of all records."""
+def test_source_record_single_record_class_claimed(copies):
+    """A class of one record takes the bandwidths of all records."""
     whole = table(120).whole
     X, label = whole.X.copy(), whole.label.copy()
     lonely = np.flatnonzero(label == 1)[:copies]
@@ -157,7 +158,7 @@ def test_the_only_record_of_a_class_is_behind_its_rows(copies):
         assert claims[name][theirs].sum(axis=1).min() > (0.3 if copies == 1 else 0.0)
 
 
-def test_labels_exclude():
+def test_source_record_rows_of_other_label_excluded():
     scene = weak(np.random.default_rng(4))
     view = make_target_view(scene)
     for who in run_attack(view).candidates.values():
@@ -165,9 +166,9 @@ def test_labels_exclude():
         assert np.array_equal(view.targets.label[who[rows, places]], view.label[rows])
 
 
-def test_equal_records_share_their_chance():
+def test_source_record_equal_records_equal_probability():
     scene = weak(np.random.default_rng(5))
-    twice = picked(scene["targets"], np.repeat(np.arange(150), 2))
+    twice = select_records(scene["targets"], np.repeat(np.arange(150), 2))
     estimate = run_attack(replace(make_target_view(scene), targets=twice))
     who, claimed = estimate.candidates["known"], estimate.claims["known"]
     found = claimed[:, 0] > 0
@@ -175,7 +176,7 @@ def test_equal_records_share_their_chance():
     assert claimed[:, 0] == pytest.approx(claimed[:, 1])
 
 
-def test_rows_permuted_give_answers_permuted():
+def test_source_record_shuffled_rows_same_sources():
     view = make_target_view(weak(np.random.default_rng(6)))
     order = np.random.default_rng(7).permutation(len(view.Y))
     moved = replace(view, Y=view.Y[order], label=view.label[order])
@@ -186,18 +187,18 @@ def test_rows_permuted_give_answers_permuted():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_tiny_tables_and_constant_columns(n):
+def test_source_record_tiny_and_constant_tables_finite_claims(n):
     rng = np.random.default_rng(8)
-    who = people(n, rng)
+    who = draw_persons(n, rng)
     X = who.X.copy()
     X[:, 0] = 0.5
     who = RecordSet(X, who.C, who.label)
-    view = make_view(X + 0.0, label=who.label, public=public(), schema=schema(), targets=who)
+    view = make_view(X + 0.0, label=who.label, public=describe_kernels(), schema=unit_box(), targets=who)
     for claimed in run_attack(view).claims.values():
         assert np.isfinite(claimed).all() and claimed[:, 0].min() > 0
 
 
-def test_other_methods_and_no_targets_do_not_apply():
+def test_source_record_other_method_or_no_targets_not_applicable():
     view = make_target_view(weak(np.random.default_rng(9)))
     with pytest.raises(NotApplicable, match="source_record needs full records"):
         run_attack(replace(view, targets=None))

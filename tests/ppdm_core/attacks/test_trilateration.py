@@ -31,12 +31,12 @@ def make_anchors_view(X, Y, known, **fields) -> AttackerView:
     )
 
 
-def breached(X: np.ndarray, X_hat: np.ndarray) -> float:
+def breach_rate(X: np.ndarray, X_hat: np.ndarray) -> float:
     error = np.linalg.norm(X - X_hat, axis=1)
     return float(np.mean(error <= 0.1 * np.linalg.norm(X, axis=1) + 1e-12))
 
 
-def test_a_point_by_hand():
+def test_locate_points_hand_worked_point_found():
     # 5 from (0, 0), sqrt(17) from (4, 0), sqrt(10) from (0, 3): it is (3, 4) on half the scale.
     anchors = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
     Yk, Y = anchors / 2, np.array([[1.5, 2.0]])
@@ -46,18 +46,18 @@ def test_a_point_by_hand():
 
 @pytest.mark.parametrize("scale", [1.0, 0.2])
 @pytest.mark.parametrize("seed", range(3))
-def test_rotated_and_scaled_rows_are_located(seed, scale):
+def test_trilateration_rotated_and_scaled_rows_recovered(seed, scale):
     rng = np.random.default_rng(seed)
     X = rng.normal(1.0, 1.0, (150, 4))
     Y = scale * X @ random_orthogonal(4, rng) + 3.0
     estimate = Trilateration().attack(make_anchors_view(X, Y, np.arange(12)), rng)
     for name in ("metric", "ordinal"):
-        assert breached(X[12:], estimate.candidates[name][12:]) > 0.9
+        assert breach_rate(X[12:], estimate.candidates[name][12:]) > 0.9
         assert estimate.claims[name][12:].mean() > 0.8
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_order_is_enough_where_the_metric_is_bent(seed):
+def test_trilateration_monotone_distortion_ordinal_beats_metric(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(4.0, 1.0, (120, 2))
     # Rows whose distances are sqrt(2 - 2 exp(-d^2)), which keeps nothing but the order.
@@ -73,7 +73,7 @@ def test_order_is_enough_where_the_metric_is_bent(seed):
     assert error["metric"] > 3 * error["ordinal"]
 
 
-def test_monotone_map_by_hand():
+def test_fit_monotone_hand_worked_pairs_expected_map():
     # Released distances 1, 2, 3 stand for 2, 6, 4: the last two become 5, straight in between.
     Xk = np.array([[0.0], [2.0], [6.0]])
     Yk = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]])  # distances 1, 3 and 2
@@ -83,7 +83,7 @@ def test_monotone_map_by_hand():
     np.testing.assert_allclose(bend(np.array([1.9, 2.0])), [3.8, 4.0])
 
 
-def test_the_refined_point_minimises_the_weighted_errors():
+def test_refine_points_noisy_distances_match_optimiser():
     rng = np.random.default_rng(3)
     anchors = rng.normal(0.0, 1.0, (9, 3))
     x = rng.normal(0.0, 1.0, 3)
@@ -101,7 +101,7 @@ def test_the_refined_point_minimises_the_weighted_errors():
     np.testing.assert_allclose(X_hat, brute.x, atol=1e-4)
 
 
-def test_too_few_anchors_give_the_foot_on_their_span():
+def test_locate_points_few_anchors_projection_on_span():
     rng = np.random.default_rng(4)
     X = rng.normal(0.0, 1.0, (60, 6))
     Xk, Q = X[:4], random_orthogonal(6, rng)
@@ -111,7 +111,7 @@ def test_too_few_anchors_give_the_foot_on_their_span():
     np.testing.assert_allclose(X_hat, foot, atol=1e-4)
 
 
-def test_a_fixed_origin_is_one_more_known_record():
+def test_add_fixed_point_preserved_origin_added():
     rng = np.random.default_rng(5)
     X = rng.normal(2.0, 1.0, (40, 4))
     fixed, moved = X @ random_orthogonal(4, rng), X @ random_orthogonal(4, rng) + 5.0
@@ -119,24 +119,24 @@ def test_a_fixed_origin_is_one_more_known_record():
         view = make_anchors_view(X, Y, np.arange(4))
         assert len(add_fixed_point(view, X[:4], Y[:4])[0]) == count
     estimate = Trilateration().attack(make_anchors_view(X, fixed, np.arange(4)), rng)
-    assert breached(X, estimate.candidates["metric"]) > 0.9
+    assert breach_rate(X, estimate.candidates["metric"]) > 0.9
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_independent_noise_tells_nothing(seed):
+def test_trilateration_independent_noise_no_breach(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(1.0, 1.0, (200, 4))
     view = make_anchors_view(X, rng.laplace(0.0, 1.0, X.shape), np.arange(20))
     estimate = Trilateration().attack(view, rng)
-    baseline = breached(X[20:], np.tile(X.mean(axis=0), (180, 1)))
+    baseline = breach_rate(X[20:], np.tile(X.mean(axis=0), (180, 1)))
     for name, X_hat in estimate.candidates.items():
-        assert breached(X[20:], X_hat[20:]) <= baseline + 0.05
+        assert breach_rate(X[20:], X_hat[20:]) <= baseline + 0.05
         assert estimate.claims[name][20:].mean() < 0.15
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("s", [1, 3, 7])
-def test_few_anchors_constant_columns_equal_rows_and_any_width(k, s):
+def test_trilateration_degenerate_tables_finite_values(k, s):
     rng = np.random.default_rng(6)
     X = rng.random((8, 3))
     X[:, 1] = 0.5
@@ -149,7 +149,7 @@ def test_few_anchors_constant_columns_equal_rows_and_any_width(k, s):
         assert (estimate.claims[name][:k] == 1.0).all()
 
 
-def test_rows_may_stand_anywhere_and_answers_stay_in_bounds():
+def test_trilateration_shuffled_rows_same_estimates_in_bounds():
     rng = np.random.default_rng(7)
     X = rng.random((50, 3))
     Y = X @ random_orthogonal(3, rng) + rng.normal(0.0, 0.3, X.shape)
@@ -165,7 +165,7 @@ def test_rows_may_stand_anywhere_and_answers_stay_in_bounds():
         np.testing.assert_allclose(two[name], X_hat[order], atol=1e-8)
 
 
-def test_without_known_records_it_does_not_apply():
+def test_trilateration_without_known_records_not_applicable():
     view = make_anchors_view(np.ones((3, 2)), np.ones((3, 2)), np.array([], dtype=np.int64))
     with pytest.raises(NotApplicable, match="trilateration needs known records"):
         Trilateration().attack(view, np.random.default_rng(0))

@@ -15,13 +15,13 @@ logs = st.floats(0.0, 30.0)
 @pytest.mark.parametrize(
     ("b", "gamma", "posterior"), [(0.3, 28.03, 0.0273), (0.25, 54.6, 0.0518), (0.1, 22026, 0.957)]
 )
-def test_numbers_of_the_paper(b, gamma, posterior):
+def test_posterior_bound_paper_scales_expected_numbers(b, gamma, posterior):
     assert math.exp(1 / b) == pytest.approx(gamma, rel=1e-3)
     assert posterior_bound(1 / b, 0.001) == pytest.approx(posterior, rel=2e-3)
 
 
 @given(logs, priors)
-def test_posterior_bound_is_bayes_with_the_worst_odds(ln_gamma, prior):
+def test_posterior_bound_any_prior_is_bayes_with_largest_odds(ln_gamma, prior):
     gamma = math.exp(ln_gamma)
     bound = posterior_bound(ln_gamma, prior)
     assert bound == pytest.approx(gamma * prior / (1 + (gamma - 1) * prior))
@@ -32,12 +32,12 @@ def test_posterior_bound_is_bayes_with_the_worst_odds(ln_gamma, prior):
 
 
 @given(logs, st.floats(0.0, 5.0), priors)
-def test_more_amplification_never_bounds_more_tightly(ln_gamma, more, prior):
+def test_posterior_bound_larger_gamma_never_tighter(ln_gamma, more, prior):
     assert posterior_bound(ln_gamma + more, prior) >= posterior_bound(ln_gamma, prior)
     assert posterior_floor(ln_gamma + more, prior) <= posterior_floor(ln_gamma, prior)
 
 
-def test_posteriors_at_the_ends():
+def test_posterior_bound_extreme_values_expected():
     assert posterior_bound(0.0, 0.3) == pytest.approx(0.3)
     assert posterior_floor(0.0, 0.3) == pytest.approx(0.3)
     assert posterior_bound(math.inf, 0.3) == 1.0
@@ -59,9 +59,9 @@ def test_posteriors_at_the_ends():
         (math.inf, "unbounded"),
     ],
 )
-def test_in_words(ln_gamma, text):
+def test_format_gamma_values_expected_words(ln_gamma, text):
     assert format_gamma(ln_gamma) == text
 
 
-def test_a_bound_that_is_no_number_is_never_called_useful():
+def test_format_gamma_not_a_number_not_useful():
     assert "no useful" in format_gamma(math.nan)
