@@ -226,7 +226,7 @@ def format_reasons(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield one wrapped line for each reason, with all names that have it."""
     grouped: dict[str, list[str]] = {}
     for name, why in reasons.items():
-        grouped.setdefault(why, []).append(name)
-    for why, names in grouped.items():
-        line = f"{title}: {', '.join(names)}. {why}"
+        grouped.setdefault(f"{why[0].upper()}{why[1:].rstrip('.')}.", []).append(name)
+    for sentence, names in grouped.items():
+        line = f"{title}: {', '.join(names)}. {sentence}"
         yield from textwrap.wrap(line, WIDTH, subsequent_indent="  ")

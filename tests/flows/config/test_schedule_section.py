@@ -1,12 +1,14 @@
-"""What [schedule] takes is what Prefect's scheduler can read."""
+"""[schedule] accepts the cron expressions that Prefect's scheduler can read."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect._vendor.croniter import CroniterBadDateError, croniter
 
 from flows.config.sections import CRON_FIELDS, CronField, ScheduleSpec
 from ppdm_core.model.errors import BadInput
@@ -61,10 +63,6 @@ def test_schedule_impossible_day_raises(cron: str) -> None:
 
 @given(st.tuples(*map(part, CRON_FIELDS)).map(" ".join))
 def test_schedule_any_cron_agrees_with_scheduler(cron: str) -> None:
-    from datetime import UTC, datetime
-
-    from prefect._vendor.croniter import CroniterBadDateError, croniter
-
     times = croniter(cron, datetime(2026, 1, 1, tzinfo=UTC))
     with suppress(CroniterBadDateError):
         assert times.get_next()

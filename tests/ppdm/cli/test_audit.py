@@ -170,7 +170,7 @@ def test_synthetic_policy_unaligned_rows_all_limits_measurable() -> None:
         scores = tuple(
             Score(key, "privacy", "down", 0.01, 0.0, 0.02, 100, 0.0, 0.01) for key in keys
         )
-        report = AuditReport(scores, not_run=tuple(reasons), reasons=reasons)
+        report = AuditReport(scores, not_run=reasons)
         assert judge_tables(report, policy)[0] == outcome
 
 
@@ -220,7 +220,7 @@ BAD: dict[str, tuple[Callable[[], Path], dict[str, Any], str]] = {
     "tables": (several_tables, {}, "several tables. Choose one as FILE::TABLE: one, two"),
     "label": (lambda: Path("A.csv"), {"label": "class"}, "label 'class' is not a column"),
     "known": (lambda: Path("A.csv"), {"known_records": "2.5"}, "--known-records takes"),
-    "too many": (lambda: Path("A.csv"), {"known_records": "60"}, "nobody is left to attack"),
+    "too many": (lambda: Path("A.csv"), {"known_records": "60"}, "none is left to attack"),
     "sample": (lambda: Path("A.csv"), {"sample": "-1"}, "--sample takes"),
     "no sample": (lambda: Path("A.csv"), {"sample": "S.csv"}, "S.csv does not exist"),
     "strangers": (lambda: Path("A.csv"), {"known_records": "C.csv"}, "the original does not"),

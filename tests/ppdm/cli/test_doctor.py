@@ -8,13 +8,19 @@ from pathlib import Path
 import pytest
 
 from ppdm.cli.doctor import examine_home
+from ppdm.cli.down import stop_services
 from ppdm.cli.result import CommandResult
-from ppdm.services.local_servers import stop_services
 from ppdm.services.processes import ServerProcess, read_identity, write_record
 from ppdm_core.model.errors import BadInput
-from tasks.keys import HOME, backup_key, dataset_noise, key_path
 from warehouse.database import Store, list_runs
 from warehouse.home import Home
+from warehouse.integrity.dataset_key import (
+    backup_key,
+    dataset_key_path,
+    dataset_noise,
+    find_dataset_key,
+    find_home_key,
+)
 from warehouse.locks import hold
 from warehouse.runs import begin_run
 from warehouse.stages import Stage
@@ -29,7 +35,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def store(home: Home) -> Store:
-    """A home with one dataset, whose only run stopped right after its begin."""
+    """Return a home with one dataset, whose only run stopped right after its begin."""
     store = Store(home)
     begin_run(
         store,
@@ -129,16 +135,17 @@ def test_doctor_run_without_process_is_reported(store: Store) -> None:
         assert "none left behind" in examine_home(store.home.root).text
 
 
-def lose(store: Store) -> None:
-    key_path(store.home, "wine").unlink()
+def lose_key(store: Store) -> None:
+    dataset_key_path(store.home, "wine").unlink()
 
 
-def swap(store: Store) -> None:
-    key_path(store.home, "wine").write_text("ab" * 32)
+def replace_key(store: Store) -> None:
+    dataset_key_path(store.home, "wine").write_text("ab" * 32)
 
 
 @pytest.mark.parametrize(
-    ("damage", "words"), [(lose, "its key is missing"), (swap, "is not the one that its earlier")]
+    ("damage", "words"),
+    [(lose_key, "its key is missing"), (replace_key, "is not the one that its earlier")],
 )
 def test_doctor_missing_or_wrong_key_is_reported(
     damage: Callable[[Store], None], words: str, store: Store
@@ -151,12 +158,12 @@ def test_doctor_missing_or_wrong_key_is_reported(
 
 def test_doctor_backed_up_key_is_accepted(store: Store, tmp_path: Path) -> None:
     assert "never backed up" in examine_home(store.home.root).text
-    backup_key(store, "wine", tmp_path / "wine.key.json")
+    backup_key(store, find_dataset_key(store, "wine"), tmp_path / "wine.key.json")
     found = examine_home(store.home.root).text
     assert "wine: present, and backed up once" in found
     assert "of the home: present, never backed up" in found
     assert f"ppdm key backup --out FILE --home {store.home.root}" in found
-    backup_key(store, HOME, tmp_path / "home.key.json")
+    backup_key(store, find_home_key(store), tmp_path / "home.key.json")
     assert "of the home: present, and backed up once" in examine_home(store.home.root).text
 
 

@@ -232,7 +232,7 @@ def test_draft_feature_constant_where_labelled_is_excluded(tmp_path: Path) -> No
     cells = {"x": lambda i: str(int(i < 5)), "class": lambda i: "" if i < 5 else "ab"[i % 2]}
     assert read_roles(draft_table(write_table(tmp_path, cells))[1])["x"] == (
         "exclude",
-        "constant in the rows that are kept",
+        "constant in the rows that are not dropped",
     )
 
 
@@ -369,7 +369,7 @@ HEADERLESS = {
 @pytest.mark.parametrize("case", HEADERLESS)
 def test_draft_table_without_header_raises(tmp_path: Path, case: str) -> None:
     (tmp_path / "t.csv").write_text(HEADERLESS[case])
-    assert "looks as if it had no header" in read_error(tmp_path / "t.csv").message
+    assert "seems to have no header" in read_error(tmp_path / "t.csv").message
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from ppdm_core.metrics.rate import Rate
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers import SANITIZERS
 from ppdm_core.sanitizers.random_rotation import RandomRotation
-from tasks.context import check_plan
+from tasks.settings_check import check_settings
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [name for _, registry, _ in list_registries() for name in registry]
@@ -128,7 +128,7 @@ def test_page_examples_and_limits_are_valid(name: str):
     limits["amplification.record"] = {"value": 1000, "set_by": "who", "reason": "why"}
     file = release_file(block(name, "sanitizer"), limits)
     check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
-    check_plan(build_context(file))
+    check_settings(build_context(file))
 
 
 def test_page_screening_metric_has_no_limit():
