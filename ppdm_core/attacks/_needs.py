@@ -90,7 +90,7 @@ _NEEDS: dict[str, Need] = {
     "public.lengths": Need(_preserves_lengths, "a release that preserves lengths on average"),
     "public.resampled": Need(
         lambda view: is_resampled(view.public),
-        "rows that were drawn around records, as kde_resample does",
+        "rows that were drawn around records by a kernel",
         Reason.METHOD_UNKNOWN,
     ),
     "public.map": Need(

@@ -89,7 +89,7 @@ def filter_remaining_noise(
         view.public, space="components", law="normal", scales=np.sqrt(left.mean(axis=0))
     )
     found = Shrinkage().attack(replace(view, Y=T, public=public), rng)
-    return {f"shrinkage/{name}": X_hat for name, X_hat in found.candidates.items()}
+    return {f"{Shrinkage.name}/{name}": X_hat for name, X_hat in found.candidates.items()}
 
 
 def variance_ratio(distribution: SampledDistribution) -> float:

@@ -54,7 +54,7 @@ def test_kernel_support_as_many_rows_as_records_finds_drawn_members():
     rng = np.random.default_rng(3)
     who = draw_persons(400, rng)
     Y, label, source = draw_kernel_rows(select_records(who, np.arange(200)), 200, rng)
-    view = make_view(Y, label=label, public=describe_kernels(), schema=unit_box(), targets=who)
+    view = make_view(Y, label=label, public=describe_kernels(), schema=unit_box(8), targets=who)
     found = run_attack(view)
     is_member = np.arange(400) < 200
     was_drawn = np.isin(np.arange(400), source)
@@ -70,7 +70,11 @@ def test_kernel_support_rows_of_other_persons_auc_near_half(seed):
     rng = np.random.default_rng(seed)
     Y, label, _ = draw_kernel_rows(draw_persons(200, rng), 200, rng, corrected=True)
     view = make_view(
-        Y, label=label, public=describe_kernels("corrected"), schema=unit_box(), targets=draw_persons(400, rng)
+        Y,
+        label=label,
+        public=describe_kernels("corrected"),
+        schema=unit_box(8),
+        targets=draw_persons(400, rng),
     )
     for score in run_attack(view).values():
         assert abs(Auc().measure(score, np.arange(400) < 200) - 0.5) < 0.12
@@ -101,7 +105,9 @@ def test_kernel_support_shuffled_rows_same_scores():
 @pytest.mark.parametrize("n", [1, 3])
 def test_kernel_support_tiny_tables_finite_scores(n):
     who = draw_persons(n, np.random.default_rng(7))
-    view = make_view(who.X + 0.0, label=who.label, public=describe_kernels(), schema=unit_box(), targets=who)
+    view = make_view(
+        who.X + 0.0, label=who.label, public=describe_kernels(), schema=unit_box(8), targets=who
+    )
     for score in run_attack(view).values():
         assert np.isfinite(score).all()
 

@@ -226,7 +226,7 @@ def test_membership_without_map_ranks_reconstructions():
 
 def test_membership_original_columns_without_map_compares_rows():
     scene = weak(np.random.default_rng(8))
-    bare = PublicParameters("copy", "original", unit_box().names)
+    bare = PublicParameters("copy", "original", unit_box(8).names)
     found = run_attack(make_member_view(scene | {"public": bare, "Y": scene["X"]}))
     assert list(found) == [*(f"{name}:1" for name in PLAIN), "found_again"]
     assert TruePositiveRate().measure(found["closest:1"], scene["is_member"]) == 1.0

@@ -193,7 +193,9 @@ def test_source_record_tiny_and_constant_tables_finite_claims(n):
     X = who.X.copy()
     X[:, 0] = 0.5
     who = RecordSet(X, who.C, who.label)
-    view = make_view(X + 0.0, label=who.label, public=describe_kernels(), schema=unit_box(), targets=who)
+    view = make_view(
+        X + 0.0, label=who.label, public=describe_kernels(), schema=unit_box(8), targets=who
+    )
     for claimed in run_attack(view).claims.values():
         assert np.isfinite(claimed).all() and claimed[:, 0].min() > 0
 
