@@ -14,9 +14,10 @@ import pytest
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Attacker, Limit, Policy
-from tasks.context import Plan, check_plan
-from tasks.ingest.task import begin, load_raw, validate
-from tasks.sanitize.task import make_draws
+from tasks.context import ReleaseContext
+from tasks.ingest.task import begin_release, load_raw, validate
+from tasks.sanitize.task import draw_candidate
+from tasks.settings_check import check_settings
 from warehouse.columns import Column, Source
 from warehouse.home import Home
 
@@ -37,9 +38,9 @@ def feature(name: str, **bounds: Any) -> Column:
     return Column(name, "feature", "numeric", **{"low": 0.0, "high": 1.0, **bounds})
 
 
-def make_plan(folder: Path, method: str, columns: tuple[Column, ...], **given: Any) -> Plan:
+def make_plan(folder: Path, method: str, columns: tuple[Column, ...], **given: Any) -> ReleaseContext:
     Home(folder / "home").create()
-    return Plan(
+    return ReleaseContext(
         folder=str(folder),
         file_digest="f",
         home=str(folder / "home"),
@@ -108,9 +109,9 @@ def complaint(caught: pytest.ExceptionInfo[BadInput], words: str) -> None:
 @pytest.mark.parametrize("what", {**BY_FILE, **PARTS})
 def test_check_refuses_what_the_file_alone_tells(what: str, tmp_path: Path) -> None:
     method, given, d, words = {**BY_FILE, **PARTS}[what]
-    plan = make_plan(tmp_path, method, tuple(map(feature, NAMES[:d])), **given)
+    context = make_plan(tmp_path, method, tuple(map(feature, NAMES[:d])), **given)
     with pytest.raises(BadInput) as caught:
-        check_plan(plan)
+        check_settings(context)
     complaint(caught, words)
 
 
@@ -190,16 +191,16 @@ BY_DATA: dict[str, tuple[str, Parameters, Any, str]] = {
 SOON = ("more components than rank", "a class of one")
 
 
-def release(plan: Plan, X: np.ndarray) -> None:
+def release(context: ReleaseContext, X: np.ndarray) -> None:
     """One of the classes has a single record."""
     lines = [
         f"p{i},{x!r},{y!r},{z!r},{'ab'[i % 2]},{'pq'[i % 2] if i else 'r'}"
         for i, (x, y, z) in enumerate(X.tolist())
     ]
-    Path(plan.source.path).write_text("id,x,y,z,word,class\n" + "\n".join(lines) + "\n")
-    release_id = begin.fn(plan)
-    for step in (load_raw, validate, make_draws):
-        step.fn(plan, release_id)
+    Path(context.source.path).write_text("id,x,y,z,word,class\n" + "\n".join(lines) + "\n")
+    release_id = begin_release.fn(context)
+    for step in (load_raw, validate, draw_candidate):
+        step.fn(context, release_id)
 
 
 @pytest.mark.parametrize(
@@ -207,20 +208,20 @@ def release(plan: Plan, X: np.ndarray) -> None:
 )
 def test_release_refuses_what_the_records_tell(what: str, tmp_path: Path) -> None:
     method, given, spoil, words = BY_DATA[what]
-    plan = make_plan(tmp_path, method, tuple(map(feature, NAMES)), **given)
-    check_plan(plan)
+    context = make_plan(tmp_path, method, tuple(map(feature, NAMES)), **given)
+    check_settings(context)
     X = values()
     if spoil:
         spoil(X)
     with pytest.raises(BadInput) as caught:
-        release(plan, X)
+        release(context, X)
     complaint(caught, words)
     assert "123456789" not in str(caught.value)
-    check_nothing_left(plan)
+    check_nothing_left(context)
 
 
-def check_nothing_left(plan: Plan) -> None:
-    with plan.store().transaction() as db:
+def check_nothing_left(context: ReleaseContext) -> None:
+    with context.open_store().transaction() as db:
         stages = db.execute("select stage from meta.run").fetchall()
         left = """
             select count(*) from information_schema.tables
@@ -246,15 +247,15 @@ EVERY = {
 @pytest.mark.parametrize("method", EVERY)
 def test_a_domain_without_width_is_refused_for_every_method(method: str, tmp_path: Path) -> None:
     columns = (feature("x"), feature("y", low="from_data", high="from_data"), feature("z"))
-    plan = make_plan(tmp_path, method, columns, **EVERY[method])
-    check_plan(plan)
+    context = make_plan(tmp_path, method, columns, **EVERY[method])
+    check_settings(context)
     X = values()
     constant(X)
     with pytest.raises(BadInput) as caught:
-        release(plan, X)
+        release(context, X)
     complaint(caught, "'y'.*is constant.*Declare low and high")
     assert "123456789" not in str(caught.value)
-    check_nothing_left(plan)
+    check_nothing_left(context)
 
 
 @pytest.mark.slow

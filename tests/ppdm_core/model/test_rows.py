@@ -29,7 +29,7 @@ from tests.support.tables import KEY, LARGE, content, fit, in_parts, scaled, tab
 from warehouse.parquet_parts import PartRows, write_parts
 
 
-def numbered(n: int) -> Block:
+def make_numbered_block(n: int) -> Block:
     return Block(
         X=np.arange(n, dtype=np.float64)[:, None],
         C=np.arange(n, dtype=np.int32)[:, None],
@@ -40,28 +40,30 @@ def numbered(n: int) -> Block:
     )
 
 
-def chunks(sizes: list[int]) -> list[Block]:
-    whole, edges = numbered(sum(sizes)), np.cumsum([0, *sizes]).tolist()
+def make_chunks(sizes: list[int]) -> list[Block]:
+    whole, edges = make_numbered_block(sum(sizes)), np.cumsum([0, *sizes]).tolist()
     return [slice_rows(whole, a, b) for a, b in pairwise(edges)]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 12), max_size=20), st.integers(1, 9))
-def test_canonical_blocks_do_not_depend_on_chunks(sizes, size):
+def test_regroup_blocks_any_chunks_same_blocks(sizes, size):
     n = sum(sizes)
-    blocks = list(regroup_blocks(chunks(sizes), size))
+    blocks = list(regroup_blocks(make_chunks(sizes), size))
     assert [block.n for block in blocks] == [size] * (n // size) + [n % size] * bool(n % size)
     assert [block.start for block in blocks] == list(range(0, n, size))
-    expected = numbered(n)
+    expected = make_numbered_block(n)
     for name in ("X", "C", "label", "key", "record"):
         got = [getattr(block, name) for block in blocks]
         assert not n or np.array_equal(np.concatenate(got), getattr(expected, name))
 
 
-def test_single_rows_make_whole_blocks():
-    blocks = list(regroup_blocks(chunks([1] * LARGE)))
+def test_regroup_blocks_single_rows_fill_blocks():
+    blocks = list(regroup_blocks(make_chunks([1] * LARGE)))
     assert [block.n for block in blocks] == [BLOCK, LARGE - BLOCK]
-    assert np.array_equal(np.concatenate([block.X for block in blocks]), numbered(LARGE).X)
+    assert np.array_equal(
+        np.concatenate([block.X for block in blocks]), make_numbered_block(LARGE).X
+    )
 
 
 def test_reduce_merges_in_block_order():
@@ -88,7 +90,7 @@ def test_map_may_drop_rows_and_change_columns():
 @pytest.mark.parametrize("n", [1, 7, LARGE])
 def test_map_may_add_rows(n):
     rows = table(n)
-    copies = 1 + np.arange(n) % 4  # of each row; most blocks outgrow what they came from
+    copies = 1 + np.arange(n) % 4  # of each row; most blocks become larger
     mapped = rows.map(
         lambda block: select_rows(
             block, np.repeat(np.arange(block.n), copies[block.start : block.start + block.n])
@@ -102,20 +104,20 @@ def test_map_may_add_rows(n):
         assert np.array_equal(got, np.repeat(given, copies, axis=0))
 
 
-def moved(block: Block) -> Block:
+def add_one(block: Block) -> Block:
     return replace(block, X=block.X + 1)
 
 
-def test_a_view_is_what_would_have_been_stored(tmp_path: Path):
+def test_rows_view_equals_stored_rows(tmp_path: Path):
     rows = table(LARGE)
-    stored = rows.map(moved, rows.schema).map(moved, rows.schema)
+    stored = rows.map(add_one, rows.schema).map(add_one, rows.schema)
     for source in (rows, in_parts(rows, tmp_path / "x")):
-        view = RowsView(RowsView(source, moved, rows.schema), moved, rows.schema)
+        view = RowsView(RowsView(source, add_one, rows.schema), add_one, rows.schema)
         assert content(view) == content(stored)
         assert view.n == LARGE
-        mapped = view.map(moved, rows.schema)
+        mapped = view.map(add_one, rows.schema)
         assert type(mapped) is type(source)
-        assert content(mapped) == content(stored.map(moved, rows.schema))
+        assert content(mapped) == content(stored.map(add_one, rows.schema))
         total = view.reduce(lambda block: block.X.sum(axis=0), np.add)
         assert np.array_equal(total, stored.reduce(lambda block: block.X.sum(axis=0), np.add))
 
@@ -134,16 +136,16 @@ def test_map_counting_steps_sums_counts_over_blocks_and_passes(tmp_path: Path, k
     assert once.counts == {"positive cells": positive}
     assert source.counts == {}
     assert once.map(count_positive, rows.schema).counts == {"positive cells": 2 * positive}
-    view = RowsView(RowsView(once, count_positive, rows.schema), moved, rows.schema)
+    view = RowsView(RowsView(once, count_positive, rows.schema), add_one, rows.schema)
     assert view.counts == {"positive cells": 2 * positive}
-    assert view.map(moved, rows.schema).counts == {"positive cells": 2 * positive}
+    assert view.map(add_one, rows.schema).counts == {"positive cells": 2 * positive}
     assert view.whole.counts == sum_counts(view.blocks()) == {"positive cells": positive}
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=9), st.integers(1, 9))
-def test_canonical_chunks_with_counts_keep_their_sum(sizes, size):
-    counted = [replace(chunk, counts={"rows": chunk.n}) for chunk in chunks(sizes)]
+def test_regroup_blocks_chunks_with_counts_keep_sum(sizes, size):
+    counted = [replace(chunk, counts={"rows": chunk.n}) for chunk in make_chunks(sizes)]
     assert sum_counts(regroup_blocks(counted, size)) == {"rows": sum(sizes)}
 
 
@@ -180,7 +182,7 @@ class CountedNoise(Noise):
         ({"noise_shape": "per_component", "score_ranges": [[-1.0, 1.0]] * 2}, 1),
     ],
 )
-def test_pca_passes_over_its_input(tmp_path: Path, kind, shape, learning):
+def test_pca_laplace_number_of_passes(tmp_path: Path, kind, shape, learning):
     plain = table(LARGE)
     rows: CountedArrays | CountedParts = CountedArrays(plain.schema, plain.whole.X)
     if kind == "parts":
@@ -197,7 +199,7 @@ def test_pca_passes_over_its_input(tmp_path: Path, kind, shape, learning):
     assert (rows.passes, noise.draws) == (learning + 1, LARGE)  # what is released is stored
 
 
-def test_ranges_of_a_block_of_records_lie_within_those_of_all():
+def test_fit_basis_sampled_ranges_within_complete_ranges():
     rows = table(2 * BLOCK + 5)
     some, every = (
         fit(PcaLaplace(components=2, b=0.3, noise_shape=shape), rows)
@@ -213,7 +215,7 @@ def test_ranges_of_a_block_of_records_lie_within_those_of_all():
     assert some["dropped_variance"] == pytest.approx(every["dropped_variance"], rel=0.1)
 
 
-def test_row_numbers_are_distinct_keys():
+def test_make_position_keys_are_distinct():
     keys = make_position_keys(70_000)
     assert keys.shape == (70_000, 16)
     assert len(np.unique(keys, axis=0)) == 70_000
@@ -221,7 +223,7 @@ def test_row_numbers_are_distinct_keys():
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100, 4097, BLOCK - 1, BLOCK])
-def test_padded_product_rounds_alike_wherever_a_record_stands(n):
+def test_multiply_padded_any_position_same_rounding(n):
     rng = np.random.default_rng(0)
     X, A = rng.standard_normal((BLOCK, 9)), rng.standard_normal((9, 4))
     whole = multiply_padded(X, A)
@@ -229,7 +231,7 @@ def test_padded_product_rounds_alike_wherever_a_record_stands(n):
     np.testing.assert_allclose(whole, X @ A, rtol=1e-12, atol=1e-12)
 
 
-def test_parts_hold_the_same_blocks(tmp_path: Path):
+def test_part_rows_hold_same_blocks(tmp_path: Path):
     rows = table(LARGE)
     parts = in_parts(rows, tmp_path / "x")
     assert len(parts.parts()) == 4
@@ -242,7 +244,7 @@ def test_parts_hold_the_same_blocks(tmp_path: Path):
             assert np.array_equal(one, two)
 
 
-def test_parts_keep_categories_and_missing_labels(tmp_path: Path):
+def test_part_rows_keep_categories_and_missing_labels(tmp_path: Path):
     schema = Schema((Numeric("x", 0.0, 9.0),), (Categorical("c", ("a", "b")),))
     rows = ArrayRows(
         schema,
@@ -254,7 +256,7 @@ def test_parts_keep_categories_and_missing_labels(tmp_path: Path):
     assert content(parts) == content(rows)
 
 
-def test_mapped_parts_lie_beside_their_source(tmp_path: Path):
+def test_part_rows_map_writes_next_to_source(tmp_path: Path):
     source = in_parts(table(50), tmp_path / "x")
     before = content(source)
     mapped = [source.map(lambda block: replace(block, X=block.X + 1), source.schema) for _ in "ab"]
@@ -265,7 +267,7 @@ def test_mapped_parts_lie_beside_their_source(tmp_path: Path):
     assert content(source) == before
 
 
-def test_parts_reduce_as_memory_does(tmp_path: Path):
+def test_part_rows_reduce_equals_memory(tmp_path: Path):
     rows = table(LARGE)
     parts = in_parts(rows, tmp_path / "x")
 
@@ -275,7 +277,7 @@ def test_parts_reduce_as_memory_does(tmp_path: Path):
     assert np.array_equal(total(parts), total(rows))
 
 
-def test_a_pass_over_parts_never_holds_them_all(tmp_path: Path):
+def test_part_rows_pass_holds_few_blocks(tmp_path: Path):
     import pyarrow as pa
 
     columns = Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(2)))

@@ -16,18 +16,18 @@ from ppdm_core.numerics.noise import LN_SLACK, grid_ranges, grid_step, output_li
 from ppdm_core.sanitizers._basis import compute_box_ranges
 
 
-def log_pmf(center: int, low: int, high: int, ratio: float) -> np.ndarray:
-    """ln P of each output in [low, high] of ``center`` + geometric noise, clamped to it."""
+def compute_log_pmf(center: int, low: int, high: int, ratio: float) -> np.ndarray:
+    """Return ln P of each output in [low, high] of ``center`` + geometric noise, clamped."""
     k = np.arange(low, high + 1) - center
     ln_q = -ratio
     inside = math.log(math.tanh(ratio / 2)) + np.abs(k) * ln_q
-    for end in (0, -1):  # all that lies beyond ends there
+    for end in (0, -1):  # outputs beyond are clamped to the ends
         inside[end] = abs(k[end]) * ln_q - math.log1p(math.exp(ln_q))
     return inside
 
 
 class Mechanism:
-    """The discretised mechanism itself, from its definition."""
+    """The discretised mechanism, from its definition."""
 
     def __init__(self, rng: np.random.Generator, d: int, s: int, clipped: bool) -> None:
         self.loadings = np.linalg.qr(rng.standard_normal((d, d)))[0][:, :s]
@@ -55,23 +55,23 @@ class Mechanism:
         ratios = []
         for i in range(len(self.b)):
             places, where = np.unique(steps[:, i], return_inverse=True)
-            P = np.array([log_pmf(c, *ends[i], self.g[i] / self.b[i]) for c in places])
+            P = np.array([compute_log_pmf(c, *ends[i], self.g[i] / self.b[i]) for c in places])
             worst = np.array([(P - one).max(axis=1) for one in P]).T
             ratios.append(worst[where][:, where])
         return np.stack(ratios, axis=2)
 
 
-def corners(widths: np.ndarray) -> np.ndarray:
+def make_corners(widths: np.ndarray) -> np.ndarray:
     return np.array(list(itertools.product(*[(-w / 2, w / 2) for w in widths])))
 
 
 @pytest.mark.parametrize("clipped", [False, True], ids=["box", "clipped"])
 @pytest.mark.parametrize(("d", "s"), [(1, 1), (2, 1), (2, 2), (3, 2), (4, 3), (6, 1), (6, 3)])
-def test_figures_against_brute_force(d, s, clipped):
+def test_ln_gammas_match_brute_force(d, s, clipped):
     rng = np.random.default_rng(10 * d + s)
     m = Mechanism(rng, d, s, clipped)
     component, attribute, record = m.compute_ln_gammas()
-    X = np.concatenate([corners(m.widths), rng.uniform(-0.5, 0.5, (40, d)) * m.widths])
+    X = np.concatenate([make_corners(m.widths), rng.uniform(-0.5, 0.5, (40, d)) * m.widths])
     ratios = m.ln_ratios(X)
     worst_record = ratios.sum(axis=2).max()
     worst_component = ratios.max()
@@ -81,11 +81,11 @@ def test_figures_against_brute_force(d, s, clipped):
     if not clipped:
         assert record <= worst_record + 2 * m.rounding + s * LN_SLACK + 1e-9
     assert component <= worst_component + 2 * np.max(m.g / m.b) + s * LN_SLACK + 1e-9
-    assert worst_attribute(m, X) <= attribute <= record
+    assert find_worst_attribute(m, X) <= attribute <= record
 
 
-def worst_attribute(m: Mechanism, X: np.ndarray) -> float:
-    """One column over its whole range, all others anywhere."""
+def find_worst_attribute(m: Mechanism, X: np.ndarray) -> float:
+    """Return the largest ratio for one column over its complete range, the others anywhere."""
     worst = 0.0
     for j, width in enumerate(m.widths):
         for x in X:
@@ -95,16 +95,16 @@ def worst_attribute(m: Mechanism, X: np.ndarray) -> float:
     return worst
 
 
-def test_attribute_figure_is_nearly_reached():
+def test_ln_gammas_attribute_is_nearly_reached():
     rng = np.random.default_rng(5)
     m = Mechanism(rng, 4, 2, clipped=False)
     X = rng.uniform(-0.5, 0.5, (300, 4)) * m.widths
     attribute = m.compute_ln_gammas()[1]
-    assert attribute - 2 * m.rounding <= worst_attribute(m, X) <= attribute
+    assert attribute - 2 * m.rounding <= find_worst_attribute(m, X) <= attribute
 
 
-def test_rounding_alone_can_break_an_uncorrected_figure():
-    # Two scores just across a rounding edge end one whole step apart.
+def test_ln_gammas_rounding_needs_correction():
+    # Rounding can increase the distance of two scores by one step.
     m = Mechanism(np.random.default_rng(0), 1, 1, clipped=False)
     m.loadings, m.widths = np.array([[1.0]]), np.array([1.2])
     m.b, m.g, m.ranges = np.array([1.0]), np.array([0.5]), np.array([[-0.6, 0.6]])
@@ -114,7 +114,7 @@ def test_rounding_alone_can_break_an_uncorrected_figure():
 
 
 @pytest.mark.parametrize("b", [0.1, 0.25, 0.3, 1.0])
-def test_per_component_is_the_papers_closed_form(b):
+def test_ln_gammas_per_component_is_closed_form_of_paper(b):
     ranges = np.array([[-1.0, 1.0], [-0.25, 0.25]])
     scales = b * (ranges[:, 1] - ranges[:, 0])
     g = np.array([grid_step(scale) for scale in scales])
@@ -128,7 +128,7 @@ def test_per_component_is_the_papers_closed_form(b):
     assert component >= 1 / b
 
 
-def test_record_level_figure_of_eight_components():
+def test_ln_gammas_record_of_eight_components():
     # s = 8, b = 0.3: 3.8e11, not the 28 of one component.
     ranges = np.tile([[-0.5, 0.5]], (8, 1))
     g = np.full(8, grid_step(0.3))
@@ -137,7 +137,7 @@ def test_record_level_figure_of_eight_components():
 
 
 @pytest.mark.parametrize("s", [1, 2, 5, 7])
-def test_sign_patterns_against_brute_force(s):
+def test_record_box_ln_gamma_matches_brute_force(s):
     rng = np.random.default_rng(s)
     slopes, widths = rng.standard_normal((6, s)), rng.uniform(0.1, 3.0, 6)
     signs = itertools.product((-1, 1), repeat=s)
@@ -145,18 +145,18 @@ def test_sign_patterns_against_brute_force(s):
     assert compute_record_box_ln_gamma(slopes, widths) == pytest.approx(expected)
 
 
-def test_sign_patterns_beyond_one_chunk():
+def test_record_box_ln_gamma_several_chunks():
     rng = np.random.default_rng(3)
     slopes = rng.standard_normal((3, 14))  # 2^13 patterns
     best = compute_record_box_ln_gamma(slopes, np.ones(3))
     # The worst pair of box corners gives the same: sum_i |slopes_i . x| over corners x.
-    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-    assert best == pytest.approx(np.abs(corners @ slopes).sum(axis=1).max())
+    make_corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    assert best == pytest.approx(np.abs(make_corners @ slopes).sum(axis=1).max())
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(4, 7), st.integers(1, 6), st.integers(0, 2**32 - 1))
-def test_bound_for_many_components_is_an_upper_bound(s, d, seed):
+def test_record_box_ln_gamma_many_components_is_upper_bound(s, d, seed):
     rng = np.random.default_rng(seed)
     slopes, widths = rng.standard_normal((d, s)), rng.uniform(0.0, 2.0, d)
     exact = compute_record_box_ln_gamma(slopes, widths)
@@ -165,7 +165,7 @@ def test_bound_for_many_components_is_an_upper_bound(s, d, seed):
         assert compute_record_box_ln_gamma(slopes, widths) >= exact
 
 
-def test_bound_beyond_twenty_components():
+def test_record_box_ln_gamma_above_twenty_components():
     rng = np.random.default_rng(1)
     loadings = np.linalg.qr(rng.standard_normal((30, 21)))[0]
     b, widths = rng.uniform(0.5, 2.0, 21), rng.uniform(0.5, 2.0, 30)
@@ -175,9 +175,7 @@ def test_bound_beyond_twenty_components():
     assert bound <= math.sqrt(21) * np.linalg.norm(widths) / b.min() * (1 + 1e-9)
 
 
-def planted_mechanism(
-    distribution: SampledDistribution, d: int, s: int, seed: int
-) -> SimpleNamespace:
+def make_mechanism(distribution: SampledDistribution, d: int, s: int, seed: int) -> SimpleNamespace:
     rng = np.random.default_rng(seed)
     loadings = np.linalg.qr(rng.standard_normal((d, d)))[0][:, :s]
     widths, b = rng.uniform(0.5, 2.0, d), rng.uniform(0.2, 2.0, s)
@@ -189,19 +187,19 @@ def planted_mechanism(
 
 @pytest.mark.parametrize("nu", [1.0, 3.0, 20.0])
 @pytest.mark.parametrize(("d", "s"), [(1, 1), (3, 2), (4, 4), (6, 3)])
-def test_figures_of_student_t_bound_what_pairs_of_records_reach(d, s, nu):
-    m = planted_mechanism(StudentT(nu), d, s, seed=d + s)
+def test_ln_gammas_student_t_bound_pairs_of_records(d, s, nu):
+    m = make_mechanism(StudentT(nu), d, s, seed=d + s)
     component, attribute, record = compute_ln_gammas(**vars(m), clipped=False)
     rng = np.random.default_rng(1)
-    # The sum over components is not convex, so pairs inside the box are tried beside its corners.
+    # The sum over components is not convex, so pairs inside the box are tried, too.
     inside = rng.uniform(-1, 1, (4000, d)) * m.widths
-    moves = np.concatenate([2 * corners(m.widths), inside])  # differences of two records
+    moves = np.concatenate([2 * make_corners(m.widths), inside])  # differences of two records
     reached = m.distribution.ln_gamma(np.abs(moves @ m.loadings) / m.b)  # (pairs, s)
     assert reached.sum(axis=1).max() <= record
     assert reached.max() <= component <= reached.max() + 0.05
     single = m.distribution.ln_gamma(m.widths[:, None] * np.abs(m.loadings) / m.b).sum(axis=1).max()
     assert single <= attribute <= single + 0.02 * s
-    # Never worse than the slope at zero, with which the figure would be that of a Laplace law.
+    # Never worse than the slope at zero, with which the figure would be that of Laplace noise.
     steepest = (nu + 1) / (2 * math.sqrt(nu))
     assert (
         record
@@ -210,7 +208,7 @@ def test_figures_of_student_t_bound_what_pairs_of_records_reach(d, s, nu):
     assert compute_ln_gammas(**vars(m), clipped=True)[2] <= record
 
 
-def test_record_figure_of_student_t_is_exact_for_independent_columns():
+def test_ln_gammas_student_t_record_exact_for_independent_columns():
     distribution, widths, b = StudentT(3.0), np.array([1.0, 4.0]), np.array([0.5, 0.5])
     ranges = compute_box_ranges(np.eye(2), widths)
     component, attribute, record = compute_ln_gammas(
@@ -222,8 +220,8 @@ def test_record_figure_of_student_t_is_exact_for_independent_columns():
     assert component <= attribute <= component + 0.002
 
 
-def test_logistic_has_the_figures_of_laplace():
-    m = vars(planted_mechanism(Logistic(), 4, 3, seed=2))
+def test_ln_gammas_logistic_equal_laplace():
+    m = vars(make_mechanism(Logistic(), 4, 3, seed=2))
     assert compute_ln_gammas(**m, clipped=False) == compute_ln_gammas(
         **{**m, "distribution": LAPLACE}, clipped=False
     )

@@ -29,8 +29,8 @@ from ppdm_core.numerics.distributions import (
     find_distribution,
 )
 
-# Log densities by other hands. Laplace's is written out: a library may take log(pdf), which is
-# -inf far out.
+# Log densities of scipy. Laplace's is written out: a library may compute log(pdf), which is -inf
+# in the tails.
 DENSITIES = [
     (LAPLACE, lambda x: -np.abs(x)),
     (Logistic(), stats.logistic.logpdf),
@@ -56,23 +56,23 @@ LIBRARY = {
 }
 
 
-def drawn(name: str) -> SampledDistribution:
+def make_distribution(name: str) -> SampledDistribution:
     return find_distribution(name, 4.5 if name == "student_t" else None)
 
 
 @each_density
 @pytest.mark.parametrize("distance", [0.01, 0.7, 3.0, 40.0])
-def test_closed_form_is_the_supremum(distribution: NoiseDistribution, log_density, distance):
+def test_ln_gamma_closed_form_is_supremum(distribution: NoiseDistribution, log_density, distance):
     far = np.geomspace(1e-4, 1e4, 40_001)
     y = np.concatenate([-far, [0.0], far])
     seen = float(np.max(np.abs(log_density(y) - log_density(y + distance))))
-    told = amplification(distribution, distance)
-    assert told.is_bounded
-    assert seen <= told.ln_gamma * (1 + 1e-9)
-    assert seen >= told.ln_gamma * 0.995
+    bound = amplification(distribution, distance)
+    assert bound.is_bounded
+    assert seen <= bound.ln_gamma * (1 + 1e-9)
+    assert seen >= bound.ln_gamma * 0.995
 
 
-def test_the_worst_output_of_student_t_is_where_the_formula_says():
+def test_ln_gamma_student_t_worst_output_matches_formula():
     nu, tau, R = 3.0, 0.4, 1.7
     r = R / (tau * math.sqrt(nu))
     u = -r / 2 + math.sqrt(r * r / 4 + 1)  # u (u + r) = 1
@@ -82,19 +82,19 @@ def test_the_worst_output_of_student_t_is_where_the_formula_says():
     assert distribution.logpdf(y) - distribution.logpdf(y + R) == pytest.approx(expected)
 
 
-def test_student_t_diverges_towards_the_normal_law():
+def test_ln_gamma_student_t_diverges_towards_normal():
     grown = [float(StudentT(nu).ln_gamma(np.array(2.0))) for nu in (1, 10, 1e3, 1e6)]
     assert grown == sorted(grown)
     assert grown[-1] == pytest.approx(1e3, rel=0.01)  # R sqrt(nu) / (2 tau)
 
 
 @pytest.mark.parametrize("distribution", [Normal(), Uniform(), GeneralisedNormal(1.01)], ids=str)
-def test_laws_without_a_bound(distribution):
-    told = amplification(distribution, 0.001)
-    assert not told.is_bounded
-    assert told.ln_gamma == math.inf
-    assert told.why == distribution.unbounded_reason != ""
-    assert posterior_bound(told.ln_gamma, 0.001) == 1.0
+def test_amplification_unbounded_distribution_is_infinite_with_reason(distribution):
+    bound = amplification(distribution, 0.001)
+    assert not bound.is_bounded
+    assert bound.ln_gamma == math.inf
+    assert bound.why == distribution.unbounded_reason != ""
+    assert posterior_bound(bound.ln_gamma, 0.001) == 1.0
 
 
 @settings(max_examples=100, deadline=None)
@@ -102,7 +102,7 @@ def test_laws_without_a_bound(distribution):
     st.sampled_from([distribution for distribution, _ in DENSITIES]),
     st.lists(st.floats(0, 100), min_size=2),
 )
-def test_ln_gamma_is_concave_so_that_a_mean_bounds_a_sum(distribution, distances):
+def test_ln_gamma_is_concave(distribution, distances):
     each = distribution.ln_gamma(np.array(distances))
     of_mean = float(distribution.ln_gamma(np.array(np.mean(distances))))
     assert np.sum(each) <= len(distances) * of_mean * (1 + 1e-9) + 1e-12
@@ -111,8 +111,8 @@ def test_ln_gamma_is_concave_so_that_a_mean_bounds_a_sum(distribution, distances
 
 
 @pytest.mark.parametrize("name", SAMPLED_DISTRIBUTIONS)
-def test_tails_and_moments_against_a_library(name):
-    distribution, other = drawn(name), LIBRARY[name]
+def test_tails_and_moments_match_scipy(name):
+    distribution, other = make_distribution(name), LIBRARY[name]
     x = np.concatenate([np.linspace(0.0, 0.99, 50), [1.5, 4.0, 11.0]])
     np.testing.assert_allclose(distribution.tail_probability(x), 2 * other.sf(x), rtol=1e-12)
     assert distribution.variance == pytest.approx(float(other.var()))
@@ -131,28 +131,28 @@ def cauchy(x):
     return -np.log1p(x**2)
 
 
-def test_a_log_density_alone_shows_nothing():
+def test_amplification_log_density_without_claims_is_unbounded():
     for claims in ({}, {"slope": 1.0}, {"spread": 1.0}):
-        told = amplification(LogDensity(cauchy, radius=1.0, **claims), 1.0)
-        assert not told.is_bounded
-        assert "Not shown bounded" in told.why
+        bound = amplification(LogDensity(cauchy, radius=1.0, **claims), 1.0)
+        assert not bound.is_bounded
+        assert "Not shown bounded" in bound.why
 
 
-def test_claims_that_hold_give_a_bound():
+def test_amplification_valid_claims_give_bound():
     # Cauchy: |(ln f)'| <= 1 everywhere, and ln f falls by ln 2 up to 1.
-    told = amplification(LogDensity(cauchy, 1.0, slope=1.0, spread=math.log(2)), 3.0)
-    assert told == Amplification(3.0 + math.log(2), "claimed slope and spread")
-    assert told.ln_gamma >= float(StudentT(1.0).ln_gamma(np.array(3.0)))
+    bound = amplification(LogDensity(cauchy, 1.0, slope=1.0, spread=math.log(2)), 3.0)
+    assert bound == Amplification(3.0 + math.log(2), "claimed slope and spread")
+    assert bound.ln_gamma >= float(StudentT(1.0).ln_gamma(np.array(3.0)))
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.1, 20.0), st.floats(0.05, 5.0))
-def test_a_claimed_bound_is_never_below_the_closed_form(distance, radius):
+def test_amplification_claimed_bound_at_least_closed_form(distance, radius):
     slope = 2 * radius / (1 + radius**2) if radius >= 1 else 1.0
     distribution = LogDensity(cauchy, radius, slope=slope, spread=math.log1p(radius**2))
-    told = amplification(distribution, distance).ln_gamma
-    assert math.isfinite(told)
-    assert told >= float(StudentT(1.0).ln_gamma(np.array(distance)))
+    bound = amplification(distribution, distance).ln_gamma
+    assert math.isfinite(bound)
+    assert bound >= float(StudentT(1.0).ln_gamma(np.array(distance)))
 
 
 def pole(x):  # E4: meets the three conditions of theorem 4, and has no bound
@@ -171,13 +171,13 @@ def pole(x):  # E4: meets the three conditions of theorem 4, and has no bound
         (stats.uniform(-1, 2).logpdf, {"slope": 1.0, "spread": 1.0}),
     ],
 )
-def test_claims_that_the_density_breaks_show_nothing(log_density, claims):
-    told = amplification(LogDensity(log_density, radius=1.0, **claims), 1.0)
-    assert not told.is_bounded
-    assert "breaks its claimed bounds" in told.why
+def test_amplification_refuted_claims_are_unbounded(log_density, claims):
+    bound = amplification(LogDensity(log_density, radius=1.0, **claims), 1.0)
+    assert not bound.is_bounded
+    assert "breaks its claimed bounds" in bound.why
 
 
-def test_the_pole_that_theorem_4_forgot_is_a_density_without_a_bound():
+def test_amplification_density_with_pole_is_unbounded():
     mass, _ = integrate.quad(lambda x: 2 * math.exp(pole(x)), 0, math.inf)
     assert mass == pytest.approx(2 * math.sqrt(math.pi))
     ratios = [pole(y) - pole(y + 1) for y in (1e-3, 1e-30, 1e-300)]
@@ -187,13 +187,13 @@ def test_the_pole_that_theorem_4_forgot_is_a_density_without_a_bound():
 
 @settings(deadline=None)
 @given(st.floats(1e-6, 0.9), st.floats(1e-6, 0.09))
-def test_the_largest_gamma_for_a_prior_and_a_posterior(prior, more):
+def test_allowed_ln_gamma_prior_and_posterior(prior, more):
     posterior = prior + more
     ln_gamma = allowed_ln_gamma(prior, posterior)
     assert posterior_bound(ln_gamma, prior) == pytest.approx(posterior)
     assert posterior_floor(ln_gamma, posterior) == pytest.approx(prior)
 
 
-def test_a_posterior_below_its_prior_has_no_gamma():
+def test_allowed_ln_gamma_posterior_below_prior_raises():
     with pytest.raises(ValueError, match="prior <= posterior"):
         allowed_ln_gamma(0.5, 0.4)

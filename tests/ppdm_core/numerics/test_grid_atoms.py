@@ -10,8 +10,8 @@ from ppdm_core.numerics.noise import LN_SLACK, GridNoise, compute_cut_points
 from tests.support.noise_bits import as_bits, each_rounded, sampler
 
 
-def counts_at_least(steps: list[int], noise: GridNoise) -> list[int]:
-    """For each m: how many of the 2^127 values of U give |G| >= m, by bisection."""
+def count_at_least(steps: list[int], noise: GridNoise) -> list[int]:
+    """Return for each m how many of the 2^127 values of U give |G| >= m, by bisection."""
     low, high = [-1] * len(steps), [2**127] * len(steps)  # |G| >= m at low, < m at high
     for _ in range(128):
         middle = [(a + b) // 2 for a, b in zip(low, high, strict=True)]
@@ -28,10 +28,10 @@ def counts_at_least(steps: list[int], noise: GridNoise) -> list[int]:
 @pytest.mark.parametrize(
     ("ratio", "depth"), [(2.0**-3, 60), (1 / 1000, 60), (1 / 1999, 60), (2.0**-20, 54)]
 )
-def test_atoms_against_exact_arithmetic(ratio, depth):
+def test_grid_noise_laplace_atoms_match_exact_arithmetic(ratio, depth):
     tops = [0, 1, 2, 3, 17, *(int(x / ratio) for x in (0.5, 1, 3.3, 7, 20, 41, depth))]
     steps = sorted({m for top in tops for m in (top, top + 1)})
-    counts = dict(zip(steps, counts_at_least(steps, sampler(LAPLACE, ratio)), strict=True))
+    counts = dict(zip(steps, count_at_least(steps, sampler(LAPLACE, ratio)), strict=True))
     with mpmath.workprec(200):
         q = mpmath.exp(-mpmath.mpf(ratio))
         for m in tops:
@@ -40,8 +40,8 @@ def test_atoms_against_exact_arithmetic(ratio, depth):
             assert abs(ours / exact - 1) <= LN_SLACK, (m, float(ours / exact - 1))
 
 
-def exact_beyond(distribution: SampledDistribution, x: mpmath.mpf) -> mpmath.mpf:
-    """P(|noise| > x) in the precision of the context."""
+def exact_tail_probability(distribution: SampledDistribution, x: mpmath.mpf) -> mpmath.mpf:
+    """Return P(|noise| > x) in the precision of the context."""
     if isinstance(distribution, StudentT):
         nu = mpmath.mpf(distribution.nu)
         return mpmath.betainc(nu / 2, mpmath.mpf(1) / 2, 0, nu / (nu + x * x), regularized=True)
@@ -49,10 +49,10 @@ def exact_beyond(distribution: SampledDistribution, x: mpmath.mpf) -> mpmath.mpf
     return 2 / (1 + mpmath.exp(x))
 
 
-def exact_at_least(distribution: SampledDistribution, m: int, ratio: float) -> mpmath.mpf:
-    """P(|G| >= m): noise from m - 1/2 on is rounded to m and beyond."""
+def exact_grid_tail(distribution: SampledDistribution, m: int, ratio: float) -> mpmath.mpf:
+    """Return P(|G| >= m): noise from m - 1/2 on is rounded to m or more."""
     return (
-        exact_beyond(distribution, (m - mpmath.mpf(1) / 2) * mpmath.mpf(ratio))
+        exact_tail_probability(distribution, (m - mpmath.mpf(1) / 2) * mpmath.mpf(ratio))
         if m
         else mpmath.mpf(1)
     )
@@ -60,15 +60,15 @@ def exact_at_least(distribution: SampledDistribution, m: int, ratio: float) -> m
 
 @pytest.mark.parametrize("ratio", [2.0**-3, 1 / 1000, 1 / 1999])
 @each_rounded
-def test_atoms_of_rounded_laws_against_exact_arithmetic(distribution, ratio):
+def test_grid_noise_rounded_atoms_match_exact_arithmetic(distribution, ratio):
     tops = [0, 1, 2, 17, *(int(x / ratio) for x in (0.5, 1.7, 3.3, 7, 20, 41, 59.8))]
     noise = sampler(distribution, ratio)
     ratio = float(noise.g[0] / noise.b[0])
     steps = sorted({m for top in tops for m in (top, top + 1)})
-    counts = dict(zip(steps, counts_at_least(steps, noise), strict=True))
+    counts = dict(zip(steps, count_at_least(steps, noise), strict=True))
     with mpmath.workprec(200):
         for m in tops:
-            exact = exact_at_least(distribution, m, ratio) - exact_at_least(
+            exact = exact_grid_tail(distribution, m, ratio) - exact_grid_tail(
                 distribution, m + 1, ratio
             )
             ours = mpmath.mpf(counts[m] - counts[m + 1]) / 2**127
@@ -86,8 +86,8 @@ def test_atoms_of_rounded_laws_against_exact_arithmetic(distribution, ratio):
     ],
     ids=["logistic", "t1", "t2.7", "t20"],
 )
-def test_no_atom_of_a_table_is_off(distribution, density):
-    """All of them, 60 scales out, against the integral of the density over each cell."""
+def test_cut_points_every_atom_matches_density(distribution, density):
+    """All atoms up to 60 scales match the integral of the density over their cell."""
     ratio = 1 / 1999
     atoms = np.diff(compute_cut_points(distribution, ratio))[::-1]  # P(|G| = m) for m = 1, 2, ...
     nodes, weights = np.polynomial.legendre.leggauss(4)
@@ -96,13 +96,19 @@ def test_no_atom_of_a_table_is_off(distribution, density):
     assert np.max(np.abs(atoms / cells - 1)) <= LN_SLACK / 2
 
 
-def exact_law(distribution: SampledDistribution, noise: GridNoise, score: int) -> list[mpmath.mpf]:
-    """P of every output from this score, a multiple of the grid: cells, and half-lines at the
-    clamps."""
+def exact_output_probabilities(
+    distribution: SampledDistribution, noise: GridNoise, score: int
+) -> list[mpmath.mpf]:
+    """Return P of every output from this score, a multiple of the grid.
+
+    Outputs are cells, and half-lines at the clamps.
+    """
     ratio = float(noise.g[0] / noise.b[0])
     bottom, top = noise.limits[0].astype(int).tolist()
     farthest = max(top - score, score - bottom) + 1
-    tail = [exact_at_least(distribution, m, ratio) / 2 for m in range(1, farthest + 1)]  # P(G >= m)
+    tail = [
+        exact_grid_tail(distribution, m, ratio) / 2 for m in range(1, farthest + 1)
+    ]  # P(G >= m)
 
     def up_to(k: int) -> mpmath.mpf:  # P(G <= k)
         return tail[-k - 1] if k < 0 else 1 - tail[k]
@@ -116,12 +122,14 @@ def exact_law(distribution: SampledDistribution, noise: GridNoise, score: int) -
 
 @pytest.mark.parametrize("width", [1, 40])
 @pytest.mark.parametrize("distribution", [Logistic(), StudentT(1.0), StudentT(4.5)], ids=str)
-def test_ln_gamma_of_the_clamped_grid_law_by_exact_arithmetic(distribution, width):
+def test_grid_noise_clamped_ln_gamma_matches_exact_arithmetic(distribution, width):
     g, b = np.array([0.25]), np.array([1.0])
     noise = GridNoise(distribution, b, g, np.array([[-0.25 * width, 0.0]]))
     claim = float(distribution.ln_gamma(np.array(width * 0.25)))
     with mpmath.workprec(200):
-        high, low = (exact_law(distribution, noise, score) for score in (0, -width))
+        high, low = (
+            exact_output_probabilities(distribution, noise, score) for score in (0, -width)
+        )
         assert abs(sum(high) - 1) < mpmath.mpf(2) ** -150
         ratios = [abs(mpmath.log(p / q)) for p, q in zip(high, low, strict=True)]
         worst = float(max(ratios))

@@ -23,7 +23,7 @@ from tests.support.noise_bits import ROUNDED, as_bits, drawn_bits, each_rounded,
 
 @settings(max_examples=300, deadline=None)
 @given(st.floats(1e-250, 1e250))
-def test_grid_step_is_the_largest_power_of_two_below_a_thousandth(scale):
+def test_grid_step_is_largest_power_of_two_below_thousandth(scale):
     g = Fraction(grid_step(scale))
     assert 1 in (g.numerator, g.denominator)
     assert (g.numerator * g.denominator).bit_count() == 1
@@ -31,13 +31,13 @@ def test_grid_step_is_the_largest_power_of_two_below_a_thousandth(scale):
 
 
 @pytest.mark.parametrize("exponent", [-30, 0, 30])
-def test_grid_step_next_to_a_power_of_two(exponent):
+def test_grid_step_next_to_power_of_two(exponent):
     scale = 1000 * 2.0**exponent
     assert grid_step(scale) == 2.0**exponent
     assert grid_step(np.nextafter(scale, 0)) == 2.0 ** (exponent - 1)
 
 
-def test_two_sided_geometric_follows_its_law():
+def test_two_sided_geometric_follows_its_distribution():
     n, s, ln_q = 60_000, 4, np.array([-0.5, -0.1, -1 / 40, -2.0])
     G = two_sided_geometric(drawn_bits(n, s), ln_q)
     for column, ln in zip(G.T, ln_q.tolist(), strict=True):
@@ -55,7 +55,7 @@ def test_two_sided_geometric_follows_its_law():
 
 
 @pytest.mark.parametrize("distribution", [*ROUNDED, Normal(), Uniform()], ids=str)
-def test_rounded_laws_follow_their_law(distribution):
+def test_grid_noise_rounded_follows_its_distribution(distribution):
     n, ratio = 100_000, 1 / 8
     noise = sampler(distribution, ratio)
     G = noise.draw(drawn_bits(n, 1))[:, 0]
@@ -76,7 +76,7 @@ def test_rounded_laws_follow_their_law(distribution):
 
 
 @each_rounded
-def test_every_input_reaches_every_output_of_a_rounded_law(distribution):
+def test_grid_noise_rounded_every_input_reaches_every_output(distribution):
     b, g, ranges = np.array([0.5]), np.array([0.25]), np.array([[-2.9, 4.8]])
     noise = GridNoise(distribution, b, g, ranges)
     bottom, top = noise.limits[0]
@@ -92,7 +92,7 @@ def test_every_input_reaches_every_output_of_a_rounded_law(distribution):
         assert set(Z[:, 0].tolist()) == everything, x
 
 
-def test_laws_without_a_bound_are_not_clamped():
+def test_grid_noise_unbounded_is_not_clamped():
     for distribution, farthest in ((Uniform(), 1.0), (Normal(), 12.0)):
         noise = GridNoise(
             distribution, np.array([0.5]), np.array([2.0**-11]), np.array([[0.0, 1.0]])
@@ -106,7 +106,7 @@ def test_laws_without_a_bound_are_not_clamped():
 
 @pytest.mark.parametrize("distribution", [LAPLACE, StudentT(1.0), Uniform()], ids=str)
 @pytest.mark.parametrize("width", [1.0, 59.0, 70.0])
-def test_atom_is_the_likeliest_output(distribution, width):
+def test_atom_is_probability_of_likeliest_output(distribution, width):
     noise = GridNoise(distribution, np.ones(1), np.array([2.0**-4]), np.array([[0.0, width]]))
     n = 40_000
     likeliest = 0.0
@@ -127,21 +127,21 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize("distribution", [Logistic(), StudentT(3.0), Normal(), Uniform()], ids=str)
-def test_draws_are_golden(distribution):
+def test_grid_noise_golden_draws(distribution):
     assert (
         sampler(distribution, 1 / 1024).draw(drawn_bits(6, 1))[:, 0].tolist()
         == GOLDEN[distribution.name]
     )
 
 
-def test_the_sign_is_a_bit_of_its_own():
+def test_two_sided_geometric_sign_is_separate_bit():
     for k in (2**100, 2**120, 2**125):
         both = np.array([[as_bits(k)], [as_bits(k, negative=True)]])
         plus, minus = two_sided_geometric(both, np.array([-0.1]))[:, 0].tolist()
         assert plus == -minus > 0
 
 
-def test_every_input_reaches_every_output():
+def test_grid_noise_laplace_every_input_reaches_every_output():
     b, g, ranges = np.array([0.5]), np.array([0.25]), np.array([[-2.9, 4.8]])
     bottom, top = output_limits(ranges, b, g)[0]
     assert (bottom, top) == (20 - 120, -12 + 120)
@@ -155,19 +155,19 @@ def test_every_input_reaches_every_output():
         assert set(Z[:, 0].tolist()) == everything, x
 
 
-def test_scores_outside_their_range_are_clipped_before_the_noise():
+def test_grid_noise_scores_outside_range_are_clipped_first():
     b, g, ranges = np.array([0.5]), np.array([0.25]), np.array([[-1.0, 1.0]])
     none = np.array([[as_bits(2**127 - 1)]] * 3)  # U near 1: no noise
     Z = add_laplace_noise(np.array([[-7.0], [0.3], [99.0]]), none, b, g, ranges)
     assert Z[:, 0].tolist() == [-1.0, 0.25, 1.0]
 
 
-def test_bounds_are_widened_to_the_grid():
+def test_grid_ranges_widen_bounds_to_grid():
     ranges = np.array([[-0.3, 0.3], [-1.0, 1.0]])
     assert grid_ranges(ranges, np.array([0.25, 0.25])).tolist() == [[-2, 2], [-4, 4]]
 
 
-def test_outputs_lie_on_the_grid_with_the_moments_of_laplace():
+def test_grid_noise_outputs_on_grid_with_laplace_moments():
     n = 100_000
     b = np.array([0.3, 2.0])
     g = np.array([grid_step(scale) for scale in b])

@@ -25,7 +25,7 @@ def test_wilson_golden_numbers(mean, n, low, high):
 
 @settings(max_examples=30, deadline=None)
 @given(successes=st.integers(0, 40), extra=st.integers(0, 400), level=st.floats(0.5, 0.999))
-def test_wilson_holds_the_rate_and_a_higher_level_is_wider(successes, extra, level):
+def test_wilson_contains_rate_and_widens_with_level(successes, extra, level):
     n = successes + extra + 1
     low, high = wilson(successes / n, n, level)
     wider_low, wider_high = wilson(successes / n, n, (1 + level) / 2)
@@ -33,7 +33,7 @@ def test_wilson_holds_the_rate_and_a_higher_level_is_wider(successes, extra, lev
 
 
 @pytest.mark.parametrize("p", [0.02, 0.1, 0.5])
-def test_wilson_covers(p):
+def test_wilson_simulated_rate_is_covered(p):
     rng = np.random.default_rng(1)
     covered = [
         low <= p <= high
@@ -42,7 +42,7 @@ def test_wilson_covers(p):
     assert 0.925 <= np.mean(covered) <= 0.985
 
 
-def test_jackknife_of_a_mean_with_single_rows_is_the_textbook_interval():
+def test_jackknife_mean_of_single_rows_is_t_interval():
     x = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 10.0])
     low, high = jackknife(lambda rows: x[rows].mean(), 8, 0.95, np.random.default_rng(0), groups=4)
     assert (low + high) / 2 == pytest.approx(5.0)
@@ -53,7 +53,7 @@ def test_jackknife_of_a_mean_with_single_rows_is_the_textbook_interval():
 
 
 @pytest.mark.parametrize("n", [7, 100])
-def test_jackknife_covers_a_mean(n):
+def test_jackknife_simulated_mean_is_covered(n):
     rng = np.random.default_rng(2)
     covered = []
     for _ in range(500):
@@ -63,7 +63,7 @@ def test_jackknife_covers_a_mean(n):
     assert 0.915 <= np.mean(covered) <= 0.985
 
 
-def test_jackknife_covers_interval_privacy():
+def test_jackknife_interval_privacy_is_covered():
     rng = np.random.default_rng(3)
     metric, schema = METRICS["interval_privacy"], Schema((Numeric("x", -9.0, 9.0),))
     truth, covered = 2 * 1.959964 / 10.0, []
@@ -78,7 +78,7 @@ def test_jackknife_covers_interval_privacy():
     assert 0.88 <= np.mean(covered) <= 0.99
 
 
-def test_jackknife_of_hardly_any_rows():
+def test_jackknife_few_rows_contains_mean():
     x = np.array([1.0, 2.0, 4.0])
     for n in (2, 3):
         low, high = jackknife(lambda rows: x[rows].mean(), n, 0.95, np.random.default_rng(4))
@@ -87,7 +87,7 @@ def test_jackknife_of_hardly_any_rows():
 
 
 @pytest.mark.parametrize("n", [40, 6_000])
-def test_isolated_tenth_finds_the_lonely_records(n):
+def test_find_isolated_tenth_returns_isolated_records(n):
     rng = np.random.default_rng(5)
     X = rng.normal(0.0, 1.0, (n, 3))
     lonely = rng.choice(n, size=n // 10, replace=False)
@@ -95,8 +95,8 @@ def test_isolated_tenth_finds_the_lonely_records(n):
     np.testing.assert_array_equal(find_isolated_tenth(X, rng), np.sort(lonely))
 
 
-def test_isolated_tenth_does_not_count_a_record_as_its_own_neighbour():
-    # Six records together, five apart together: the latter lack a fifth neighbour nearby.
+def test_find_isolated_tenth_record_is_not_its_own_neighbour():
+    # A group of six records and a group of five: the latter have no fifth neighbour nearby.
     X = np.array([[0.0]] * 6 + [[100.0]] * 5)
     assert find_isolated_tenth(X, np.random.default_rng(0))[0] >= 6
     assert find_isolated_tenth(np.zeros((1, 2)), np.random.default_rng(0)).tolist() == [0]

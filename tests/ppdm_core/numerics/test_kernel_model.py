@@ -5,13 +5,14 @@ import pytest
 from scipy import stats
 
 from ppdm_core.attacks._row_density import log_background, log_normal
+from ppdm_core.audit.self_test.leaks import unit_box
 from ppdm_core.numerics.kernel_model import BandwidthRule, Kernel, KernelSetting
 from ppdm_core.sanitizers.kde_resample import KdeResample
-from tests.contract.scene_source_record import drawn, people, public, schema
+from tests.support.leaks import describe_kernels, draw_kernel_rows, draw_persons
 from tests.support.tables import fit, scaled, table
 
 
-def kernel(d: int = 1, h: float = 0.2, half: float = 0.0, error: float = 0.0) -> Kernel:
+def make_kernel(d: int = 1, h: float = 0.2, half: float = 0.0, error: float = 0.0) -> Kernel:
     return Kernel(*(np.full(d, v) for v in (h, error, half, 0.0, 1.0)))
 
 
@@ -22,18 +23,18 @@ def rng(seed: int = 0) -> np.random.Generator:
 @pytest.mark.parametrize(
     "given", [{"bandwidth": "paper"}, {}, {"bandwidth": "floor", "floor": 0.4}]
 )
-def test_the_rule_is_that_of_the_method(given):
+def test_bandwidth_rule_equals_method(given):
     method, rows = KdeResample(**given), table(90)
     fitted = fit(method, rows)
     columns = scaled(rows, fitted).schema
-    rule = BandwidthRule.from_public(public(facts=method._describe_kernel()))
+    rule = BandwidthRule.from_public(describe_kernels(facts=method._describe_kernel()))
     counts, deviations = fitted["counts"], np.array(fitted["deviations"])
     for place in (1, 2):
         h = rule.compute_from_records(deviations[place], counts[place], columns.widths)
         assert h == pytest.approx(method.compute_bandwidths(columns, fitted)[place], rel=1e-12)
 
 
-def test_the_spread_of_rows_gives_the_same_bandwidth():
+def test_bandwidth_rule_rows_and_records_agree():
     rule, s = BandwidthRule(True, 0.0), np.array([0.3, 0.01])
     h = rule.compute_from_records(s, 50, np.ones(2))
     assert rule.compute_from_rows(np.sqrt(s**2 + h**2 / 5), 50, np.ones(2)) == pytest.approx(
@@ -41,42 +42,44 @@ def test_the_spread_of_rows_gives_the_same_bandwidth():
     )
 
 
-def test_likelihoods_by_hand():
+def test_log_likelihood_example_by_hand():
     # 3/4 (1 - u^2) / h at u = 1/2 and at the edge
-    found = kernel(2).log_likelihood(np.array([[0.5, 0.5]] * 2), np.array([[0.4, 0.5], [0.3, 0.5]]))
+    found = make_kernel(2).log_likelihood(
+        np.array([[0.5, 0.5]] * 2), np.array([[0.4, 0.5], [0.3, 0.5]])
+    )
     assert np.exp(found) == pytest.approx([0.75 * 0.75 / 0.2 * 0.75 / 0.2, 0.0])
 
 
-def test_clipped_and_rounded_values_count_by_their_probability():
+def test_log_likelihood_clipped_and_rounded_values_use_probability():
     x, steps = 0.07, 2.0 * rng(1).beta(2.0, 2.0, 400_000) - 1.0
     moved = np.clip(x + 0.2 * steps, 0.0, 1.0)
-    at_bound = np.exp(kernel().log_likelihood(np.zeros((1, 1)), np.full((1, 1), x)))
+    at_bound = np.exp(make_kernel().log_likelihood(np.zeros((1, 1)), np.full((1, 1), x)))
     assert at_bound == pytest.approx(np.mean(moved == 0.0), abs=3e-3)
     tenths = np.arange(11) / 10
-    mass = np.exp(kernel(half=0.05).log_likelihood(tenths[:, None], np.full((11, 1), x)))
+    mass = np.exp(make_kernel(half=0.05).log_likelihood(tenths[:, None], np.full((11, 1), x)))
     assert mass.sum() == pytest.approx(1.0)
     assert mass[:3] == pytest.approx(
         [np.mean(np.rint(moved * 10) == k) for k in range(3)], abs=3e-3
     )
 
 
-def test_a_bound_between_whole_numbers_takes_what_is_beyond():
+def test_log_likelihood_bound_between_integers_takes_tail():
     one = Kernel(*(np.array([v]) for v in (0.2, 0.0, 0.05, 0.03, 1.0)))
     values = np.arange(1, 11)[:, None] / 10  # 0.1 is the first above the bound
     assert np.exp(one.log_likelihood(values, np.full((10, 1), 0.1))).sum() == pytest.approx(1.0)
 
 
-def test_doubt_widens_the_reach_and_keeps_the_mass():
+def test_kernel_error_widens_reach_and_keeps_mass():
     u = np.linspace(0.0, 1.0, 20_001)[:, None]
-    sure, unsure = kernel(), kernel(error=0.2)
+    sure, unsure = make_kernel(), make_kernel(error=0.2)
     assert unsure.reach > 1.4 * sure.reach
     mass = np.exp(unsure.log_likelihood(u[1:-1], np.full((19_999, 1), 0.5))).sum() / 20_000
     assert mass == pytest.approx(1.0, abs=1e-3)
 
 
-def test_pairs_are_all_that_brute_force_finds():
+def test_find_pairs_match_brute_force():
     Y, X = rng(2).random((300, 3)), rng(3).random((200, 3))
-    one = kernel(3, h=0.3)
+    one = make_kernel(3, h=0.3)
     u = (Y[:, None] - X[None]) / 0.3
     expected = np.prod(0.75 * np.maximum(1 - u**2, 0) / 0.3, axis=2)
     found = np.zeros((300, 200))
@@ -87,11 +90,11 @@ def test_pairs_are_all_that_brute_force_finds():
 
 
 @pytest.mark.parametrize("corrected", [False, True])
-def test_bandwidths_are_estimated_from_rows_and_from_records(corrected):
-    who = people(4000, rng(4), d=3)
-    Y, label, _ = drawn(who, 4000, rng(5), corrected)
+def test_kernel_setting_estimates_from_rows_and_records(corrected):
+    who = draw_persons(4000, rng(4), d=3)
+    Y, label, _ = draw_kernel_rows(who, 4000, rng(5), corrected)
     around = KernelSetting.from_public(
-        public("corrected" if corrected else "paper", 3), schema(3), Y
+        describe_kernels("corrected" if corrected else "paper", 3), unit_box(3), Y
     )
     X, Y = who.X[who.label == 0], Y[label == 0]
     n = len(X)
@@ -101,22 +104,22 @@ def test_bandwidths_are_estimated_from_rows_and_from_records(corrected):
     assert np.all(around.estimate_from_rows(Y, Y, n).error < 0.05)
 
 
-def test_constant_columns_are_told_apart_by_their_value():
+def test_kernel_setting_constant_columns_match_exactly():
     Y = np.column_stack([rng(6).random(20), np.full(20, 0.3)])
-    around = KernelSetting.from_public(public(d=2), schema(2), Y)
+    around = KernelSetting.from_public(describe_kernels(d=2), unit_box(2), Y)
     one = around.estimate_from_rows(Y, Y, 20)
     X = np.array([[Y[0, 0], 0.3], [Y[0, 0], 0.31]])
     assert np.isfinite(one.log_likelihood(Y[[0, 0]], X)).tolist() == [True, False]
     assert np.isfinite(log_background(Y, around)).all()
 
 
-def test_the_background_is_a_normal_law():
+def test_background_density_is_normal():
     Z = rng(7).standard_normal((5000, 3)) @ np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0.2, 0.1]])
     expected = stats.multivariate_normal(Z.mean(axis=0), np.cov(Z.T)).logpdf(Z)
     assert log_normal(Z) == pytest.approx(expected, abs=0.05)
 
 
-def test_common_values_count_by_their_share():
+def test_background_common_values_use_their_share():
     Y = np.concatenate([np.zeros(60), np.linspace(0.2, 0.9, 40)])[:, None]
-    around = KernelSetting.from_public(public(d=1), schema(1), Y)
+    around = KernelSetting.from_public(describe_kernels(d=1), unit_box(1), Y)
     assert np.exp(log_background(Y, around)[:60]) == pytest.approx(0.6)

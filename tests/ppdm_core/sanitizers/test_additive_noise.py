@@ -20,19 +20,19 @@ from ppdm_core.sanitizers.additive_noise import AdditiveNoise
 from tests.support.tables import fit, release, scaled, table, values, with_values
 
 
-def made(law: str, b: float = 0.3, **parameters) -> AdditiveNoise:
+def make_method(law: str, b: float = 0.3, **parameters) -> AdditiveNoise:
     return AdditiveNoise(b=b, law=law, nu=6 if law == "student_t" else None, **parameters)
 
 
-def promise(sanitizer: AdditiveNoise, rows: ArrayRows) -> Guarantee:
+def compute_guarantee(sanitizer: AdditiveNoise, rows: ArrayRows) -> Guarantee:
     fitted = fit(sanitizer, rows)
     return sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
 
 
 @pytest.mark.parametrize("law", SAMPLED_DISTRIBUTIONS)
-def test_noise_has_the_moments_of_its_law(law):
+def test_additive_noise_each_law_has_its_moments(law):
     rows = table(20_000, 3)
-    sanitizer = made(law)
+    sanitizer = make_method(law)
     released = release(sanitizer, rows)
     noise = values(released.rows) - values(scaled(rows, fit(sanitizer, rows)))
     shape = find_distribution(law, 6 if law == "student_t" else None)
@@ -45,46 +45,49 @@ def test_noise_has_the_moments_of_its_law(law):
 
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
-def test_noise_is_relative_to_the_declared_range_in_any_unit(scale):
+def test_additive_noise_other_units_scales_with_declared_range(scale):
     rows = table(300)
-    sanitizer = made("laplace", scale=scale)
+    sanitizer = make_method("laplace", scale=scale)
     fitted = fit(sanitizer, rows)
     widths = scaled(rows, fitted).schema.widths
     public = release(sanitizer, rows, fitted=fitted).public
     np.testing.assert_allclose(public.scales, 0.3 * widths)
-    figures = promise(sanitizer, rows)
+    figures = compute_guarantee(sanitizer, rows)
     # Widening to the grid adds up to two steps of b / 1000 to each range.
     assert 1 / 0.3 <= figures.ln_component == figures.ln_attribute <= 1 / 0.3 + 0.003
     assert 5 / 0.3 <= figures.ln_record <= 5 / 0.3 + 0.011
 
 
-def test_figures_of_each_law_are_its_closed_form():
+def test_guarantee_each_bounded_law_equals_closed_form():
     rows = table(60, 4)
     at = 1 / 0.25  # the range in scales; a multiple of the grid, so that nothing is widened
     expected = {"laplace": at, "logistic": at, "student_t": 7 * math.asinh(at / (2 * math.sqrt(6)))}
     for law, ln_gamma in expected.items():
-        told = promise(made(law, 0.25), rows)
-        assert told.kind == "bounded"
-        assert told.ln_component == pytest.approx(ln_gamma, abs=1e-6)
-        assert told.ln_record == pytest.approx(4 * ln_gamma, abs=1e-5)
-        assert told.ln_component > ln_gamma  # never below the figure of exact arithmetic
+        guarantee = compute_guarantee(make_method(law, 0.25), rows)
+        assert guarantee.kind == "bounded"
+        assert guarantee.ln_component == pytest.approx(ln_gamma, abs=1e-6)
+        assert guarantee.ln_record == pytest.approx(4 * ln_gamma, abs=1e-5)
+        assert guarantee.ln_component > ln_gamma  # never below the figure of exact arithmetic
 
 
 @pytest.mark.parametrize(
     ("law", "why"), [("normal", "faster than any exponential"), ("uniform", "excludes")]
 )
-def test_laws_without_a_bound_say_why(law, why):
-    told = promise(made(law), table())
-    assert told.kind == "empirical"
-    assert told.ln_component == told.ln_attribute == told.ln_record == math.inf
-    assert why in told.assumptions[0]
+def test_guarantee_unbounded_law_states_reason(law, why):
+    guarantee = compute_guarantee(make_method(law), table())
+    assert guarantee.kind == "empirical"
+    assert guarantee.ln_component == guarantee.ln_attribute == guarantee.ln_record == math.inf
+    assert why in guarantee.assumptions[0]
 
 
-def test_a_promise_on_bounds_of_the_data_is_weaker():
+def test_guarantee_bounds_from_data_is_given_basis():
     columns = Schema(tuple(Numeric(f"x{j}", 0.0, 1.0, from_data=True) for j in range(2)))
     rows = with_values(np.full((5, 2), 0.5), columns)
-    assert promise(made("laplace"), rows).kind == "bounded_given_basis"
-    assert promise(made("laplace", scale="zscore"), table()).kind == "bounded_given_basis"
+    assert compute_guarantee(make_method("laplace"), rows).kind == "bounded_given_basis"
+    assert (
+        compute_guarantee(make_method("laplace", scale="zscore"), table()).kind
+        == "bounded_given_basis"
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -94,10 +97,10 @@ def test_a_promise_on_bounds_of_the_data_is_weaker():
     st.floats(-1e6, 1e6),
     st.floats(1e-3, 1e6),
 )
-def test_outputs_are_on_the_grid_and_within_what_is_published(law, b, low, width):
+def test_sanitize_any_bounds_outputs_on_grid_within_published_ranges(law, b, low, width):
     columns = Schema((Numeric("x", low, low + width),))
     X = low + width * np.linspace(0, 1, 40)[:, None]
-    released = release(made(law, b), with_values(np.minimum(X, low + width), columns))
+    released = release(make_method(law, b), with_values(np.minimum(X, low + width), columns))
     public, Y = released.public, values(released.rows)
     steps = (Y - public.centre) / public.grid
     assert np.array_equal(steps, np.rint(steps))
@@ -107,9 +110,9 @@ def test_outputs_are_on_the_grid_and_within_what_is_published(law, b, low, width
     assert (column.low, column.high) == (bottom[0], top[0])
 
 
-def test_what_noise_does_to_distances():
+def test_facts_distance_distortion_matches_simulation():
     rows = table(3000, 3)
-    sanitizer = made("logistic")
+    sanitizer = make_method("logistic")
     released = release(sanitizer, rows)
     X, Y = values(scaled(rows, fit(sanitizer, rows))), values(released.rows)
     rng = np.random.default_rng(1)
@@ -123,7 +126,7 @@ def test_what_noise_does_to_distances():
     assert change.var() <= facts["distance_distortion_variance"]
 
 
-def test_moments_that_student_t_does_not_have_are_not_told():
+def test_facts_student_t_without_moment_leaves_it_out():
     def facts(nu):
         return release(AdditiveNoise(b=0.3, law="student_t", nu=nu), table()).public.facts
 
@@ -132,41 +135,43 @@ def test_moments_that_student_t_does_not_have_are_not_told():
     assert len(facts(5)) == 3
 
 
-def test_law_and_shape_decide_the_draw():
+def test_fingerprint_other_law_or_shape_differs():
     rows = table()
-    fitted = fit(made("laplace"), rows)
+    fitted = fit(make_method("laplace"), rows)
     schema = scaled(rows, fitted).schema
-    prints = {made(law).fingerprint(schema, fitted) for law in SAMPLED_DISTRIBUTIONS}
+    prints = {make_method(law).fingerprint(schema, fitted) for law in SAMPLED_DISTRIBUTIONS}
     prints.add(AdditiveNoise(b=0.3, law="student_t", nu=5).fingerprint(schema, fitted))
-    prints.add(made("laplace", 0.31).fingerprint(schema, fitted))
+    prints.add(make_method("laplace", 0.31).fingerprint(schema, fitted))
     assert len(prints) == len(SAMPLED_DISTRIBUTIONS) + 2
     other_words = AdditiveNoise(b=0.3, law="student_t", nu=6.0, refit_waiver="DPO")
-    assert other_words.fingerprint(schema, fitted) == made("student_t").fingerprint(schema, fitted)
+    assert other_words.fingerprint(schema, fitted) == make_method("student_t").fingerprint(
+        schema, fitted
+    )
 
 
-def test_noise_too_small_to_hide_its_input_is_refused():
+def test_sanitize_too_little_noise_raises():
     for law in BOUNDED_DISTRIBUTIONS:
         with pytest.raises(BadInput, match="'b' parameter of AdditiveNoise must be above 1/120"):
-            made(law, 1 / 120)
+            make_method(law, 1 / 120)
         # Just above, two steps of the grid are missing.
         with pytest.raises(BadInput, match=r"all inputs\. Raise 'b' to 1\.1 times"):
-            release(made(law, 1 / 120 + 1e-9), table())
-        assert np.isfinite(values(release(made(law, 1.1 / 120), table()).rows)).all()
+            release(make_method(law, 1 / 120 + 1e-9), table())
+        assert np.isfinite(values(release(make_method(law, 1.1 / 120), table()).rows)).all()
     for law in ("normal", "uniform"):
-        assert np.isfinite(values(release(made(law, 1e-9), table()).rows)).all()
+        assert np.isfinite(values(release(make_method(law, 1e-9), table()).rows)).all()
 
 
-def test_a_constant_column_with_declared_bounds_is_perturbed_like_any_other():
+def test_sanitize_constant_column_with_declared_bounds_is_perturbed():
     X = table(4000, 2).whole.X.copy()
     X[:, 1] = 0.25
-    noise = values(release(made("laplace"), with_values(X)).rows) - [0, (0.25 + 2) / 6]
+    noise = values(release(make_method("laplace"), with_values(X)).rows) - [0, (0.25 + 2) / 6]
     assert noise[:, 1].var() == pytest.approx(2 * 0.3**2, rel=0.1)
 
 
-def test_a_column_without_width_is_refused():
+def test_sanitize_column_without_width_raises():
     rows = with_values(np.full((5, 1), 3.0), Schema((Numeric("x", 3.0, 3.0),)))
     with pytest.raises(BadInput, match="bounds of column 'x' are equal"):
-        release(made("laplace", scale="none"), rows)
+        release(make_method("laplace", scale="none"), rows)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_a_column_without_width_is_refused():
         ({"b": 1, "law": "student_t", "nu": True}, "must be a number from 1 to 20. Got True."),
     ],
 )
-def test_bad_parameters_are_named(parameters, words):
+def test_parameters_invalid_raise_with_name(parameters, words):
     with pytest.raises(BadInput) as caught:
         AdditiveNoise.from_parameters(parameters)
     assert words in str(caught.value)

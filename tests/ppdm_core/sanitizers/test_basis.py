@@ -12,17 +12,17 @@ from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from tests.support.tables import fit, scaled, table, values
 
 
-def unit_schema(d: int) -> Schema:
+def make_unit_schema(d: int) -> Schema:
     return Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d)))
 
 
-def normal_rows(n: int, deviations: list[float], seed: int = 0) -> ArrayRows:
+def make_normal_rows(n: int, deviations: list[float], seed: int = 0) -> ArrayRows:
     """Independent normal columns around 1/2, well inside [0, 1]."""
     X = 0.5 + np.random.default_rng(seed).standard_normal((n, len(deviations))) * deviations
-    return ArrayRows(unit_schema(len(deviations)), X)
+    return ArrayRows(make_unit_schema(len(deviations)), X)
 
 
-def test_loadings_are_rounded_orthonormal_and_of_fixed_sign():
+def test_fit_basis_loadings_rounded_orthonormal_fixed_sign():
     rows = table(300)
     fitted = PcaLaplace(components=4, b=0.3, scale="none").fit(rows)
     L = np.array(fitted["loadings"])  # (d, s)
@@ -37,7 +37,7 @@ def test_loadings_are_rounded_orthonormal_and_of_fixed_sign():
     assert np.all(np.array(fitted["variances"]) >= eigenvalues[::-1] * (1 - 1e-6))
 
 
-def test_fit_does_not_depend_on_the_sign_that_the_solver_picks(monkeypatch):
+def test_fit_basis_flipped_eigenvectors_same_loadings(monkeypatch):
     rows = table(300)
     before = fit_basis(rows, 3)
     solve = np.linalg.eigh
@@ -50,7 +50,7 @@ def test_fit_does_not_depend_on_the_sign_that_the_solver_picks(monkeypatch):
     assert fit_basis(rows, 3) == before
 
 
-def test_ranges_hold_every_score():
+def test_fit_basis_ranges_contain_every_score():
     rows = table(300)
     sanitizer = PcaLaplace(components=3, b=0.3)
     fitted = fit(sanitizer, rows)
@@ -68,7 +68,7 @@ def test_ranges_hold_every_score():
     [(0.0, 0.0, 0.0), (0.1234, 0.13, 0.12), (-0.1234, -0.12, -0.13), (5600.0, 5600.0, 5600.0),
      (99.1, 100.0, 99.0), (1e-9 * 1.01, 1.1e-9, 1e-9)],
 )  # fmt: skip
-def test_outward_keeps_two_digits(value, up, down):
+def test_round_outward_any_value_has_two_digits(value, up, down):
     assert round_outward(value) == pytest.approx(up, rel=1e-9)
     assert round_outward(value, up=False) == pytest.approx(down, rel=1e-9)
 
@@ -78,16 +78,16 @@ def test_outward_keeps_two_digits(value, up, down):
     [(1, 1), (4, 4), (0.5, 2), (0.99, 3), (0.01, 1), ({"variance": 0.6}, 1),
      ({"variance": 0.75}, 2), ({"variance": 1.0}, 4)],
 )  # fmt: skip
-def test_components_as_count_share_or_variance(components, s):
+def test_fit_basis_components_as_count_share_or_variance(components, s):
     # Variances 16 : 4 : 4 : 1, of which the first holds 64 %, the first two 80 %.
-    rows = normal_rows(4000, [0.16, 0.08, 0.08, 0.04])
+    rows = make_normal_rows(4000, [0.16, 0.08, 0.08, 0.04])
     fitted = PcaLaplace(components=components, b=0.3).fit(rows)
     assert np.array(fitted["loadings"]).shape == (4, s)
 
 
-def test_components_beyond_the_rank_are_refused():
+def test_fit_basis_components_above_rank_raise():
     X = np.random.default_rng(0).random((50, 2)) @ np.array([[0.5, 0.2, 0.1], [0.1, 0.4, 0.3]])
-    rows = ArrayRows(unit_schema(3), X)
+    rows = ArrayRows(make_unit_schema(3), X)
     with pytest.raises(BadInput, match=r"'components' parameter of PcaLaplace .*\[1, 2\]. Got 3"):
         PcaLaplace(components=3, b=0.3).fit(rows)
     fitted = PcaLaplace(components={"variance": 1.0}, b=0.3).fit(rows)

@@ -14,8 +14,8 @@ from ppdm_core.sanitizers.dct_fuzzy import RESOLUTION, DctFuzzy
 from tests.support.tables import KEY, fit, release, scaled, table, values, with_values
 
 
-def secret_columns(sanitizer: DctFuzzy, rows: ArrayRows, key: bytes = KEY) -> list[int]:
-    """Which coefficient each released column is, from all records."""
+def find_secret_columns(sanitizer: DctFuzzy, rows: ArrayRows, key: bytes = KEY) -> list[int]:
+    """Return the coefficient of each released column, found from all records."""
     fitted = fit(sanitizer, rows)
     X = scaled(rows, fitted)
     transform = sanitizer.make_transform(X.schema)
@@ -26,25 +26,25 @@ def secret_columns(sanitizer: DctFuzzy, rows: ArrayRows, key: bytes = KEY) -> li
     return gaps.argmin(axis=1).tolist()
 
 
-def test_released_are_the_kept_coefficients_in_secret_order():
+def test_sanitize_releases_kept_coefficients_in_secret_order():
     rows, sanitizer = table(200, 8), DctFuzzy(b=0.05, p=0.1)
     kept = fit(sanitizer, rows)["kept"]
-    orders = [secret_columns(sanitizer, rows, bytes([i]) * 32) for i in range(6)]
+    orders = [find_secret_columns(sanitizer, rows, bytes([i]) * 32) for i in range(6)]
     assert 2 <= len(kept) < 8
     assert all(sorted(order) == kept for order in orders)
     assert len({tuple(order) for order in orders}) > 1
 
 
-def test_random_selection_keeps_as_many_drawn_with_the_key():
+def test_sanitize_random_selection_keeps_same_number():
     rows = table(200, 8)
     count = len(fit(DctFuzzy(b=0.05, p=0.1), rows)["kept"])
     sanitizer = DctFuzzy(b=0.05, p=0.1, selection="random")
-    choices = [secret_columns(sanitizer, rows, bytes([i]) * 32) for i in range(30)]
+    choices = [find_secret_columns(sanitizer, rows, bytes([i]) * 32) for i in range(30)]
     assert {len(set(choice)) for choice in choices} == {count}
     assert {i for choice in choices for i in choice} == set(range(8))
 
 
-def test_nothing_public_depends_on_the_key():
+def test_public_parameters_other_key_unchanged():
     rows = table(100, 8)
     for selection in ("fuzzy", "random"):
         sanitizer = DctFuzzy(selection=selection, centre=True)
@@ -56,8 +56,8 @@ def test_nothing_public_depends_on_the_key():
         assert len({(c.low, c.high) for c in one.rows.schema.numeric}) == 1
 
 
-def test_one_known_record_gives_the_order_and_then_everybody_away():
-    # What the docstring warns of, from public facts, the release and one record alone.
+def test_column_order_one_known_record_reveals_all_records():
+    # The attack of the docstring: from public facts, the release and one record only.
     rows = table(100, 8)
     order = tuple(reversed(rows.schema.names))
     sanitizer = DctFuzzy(b=0.05, p=0.1, centre=True, order=order)
@@ -86,7 +86,7 @@ def test_one_known_record_gives_the_order_and_then_everybody_away():
     st.sampled_from(["minmax", "none", "zscore"]),
     st.booleans(),
 )
-def test_distances_never_grow(seed: int, d: int, scale: str, centre: bool):
+def test_sanitize_any_pair_distances_do_not_grow(seed: int, d: int, scale: str, centre: bool):
     rows = table(30, d, seed=seed)
     sanitizer = DctFuzzy(scale=scale, centre=centre)
     fitted = fit(sanitizer, rows)
@@ -101,7 +101,7 @@ def test_distances_never_grow(seed: int, d: int, scale: str, centre: bool):
     assert (np.abs(Y) <= highest).all()
 
 
-def test_the_order_of_columns_is_that_of_the_sequence():
+def test_order_parameter_sets_sequence_of_columns():
     rows = table(60, 6)
     order = [3, 0, 5, 1, 4, 2]
     names = tuple(rows.schema.names[i] for i in order)
@@ -117,8 +117,8 @@ def test_the_order_of_columns_is_that_of_the_sequence():
     assert not np.array_equal(bounds[0].high, bounds[2].high)
 
 
-def test_whole_numbers_do_not_become_whole_numbers():
-    # The first of 16 coefficients is a quarter of the sum, here often a whole number.
+def test_sanitize_integer_columns_releases_no_integers():
+    # The first of 16 coefficients is a quarter of the sum, here often an integer.
     X = np.random.default_rng(5).integers(0, 100, size=(500, 16)).astype(np.float64)
     schema = Schema(tuple(Numeric(f"x{i}", 0.0, 100.0) for i in range(16)))
     released = release(DctFuzzy(scale="none"), ArrayRows(schema, X))
@@ -129,7 +129,7 @@ def test_whole_numbers_do_not_become_whole_numbers():
 
 
 @pytest.mark.parametrize("unit", [2.0**-60, 1.0, 2.0**60])
-def test_rounding_follows_the_units(unit: float):
+def test_sanitize_other_units_scales_rounding(unit: float):
     rows = table(50, 5)
     columns = tuple(Numeric(c.name, c.low * unit, c.high * unit) for c in rows.schema.numeric)
     plain = values(release(DctFuzzy(scale="none"), rows).rows)
@@ -142,7 +142,7 @@ def test_rounding_follows_the_units(unit: float):
     assert np.abs(other.rows.schema.highs / other.public.grid / 2).max() > 1 / RESOLUTION / 2
 
 
-def test_records_without_energy_are_counted_and_released():
+def test_fit_records_without_energy_counted_and_released():
     rows = with_values(np.vstack([table(40, 5).whole.X, np.zeros((2, 5))]))
     sanitizer = DctFuzzy(scale="none")
     assert fit(sanitizer, rows)["kept"] == fit(sanitizer, table(40, 5))["kept"]
@@ -152,18 +152,18 @@ def test_records_without_energy_are_counted_and_released():
     assert np.abs(Y[-2:]).max() < 1e-9 * np.abs(Y).max()
 
 
-def complaint(sanitizer: DctFuzzy, rows: ArrayRows) -> str:
+def get_error(sanitizer: DctFuzzy, rows: ArrayRows) -> str:
     with pytest.raises(BadInput) as error:
         sanitizer.fit(rows)
     return str(error.value)
 
 
-def test_what_cannot_be_done_says_what_to_change():
-    assert "at least 2 features; there is 1" in complaint(DctFuzzy(), table(20, 1))
-    assert "at least 2 records" in complaint(DctFuzzy(), table(1, 4))
-    assert "no energy" in complaint(DctFuzzy(), with_values(np.zeros((5, 4))))
-    assert "by name" in complaint(DctFuzzy(order=["x0", "x1", "no"]), table(20, 3))
-    assert "all 3 features" in complaint(DctFuzzy(order=["x0", "x1"]), table(20, 3))
+def test_fit_infeasible_input_raises_with_remedy():
+    assert "at least 2 features; there is 1" in get_error(DctFuzzy(), table(20, 1))
+    assert "at least 2 records" in get_error(DctFuzzy(), table(1, 4))
+    assert "no energy" in get_error(DctFuzzy(), with_values(np.zeros((5, 4))))
+    assert "by name" in get_error(DctFuzzy(order=["x0", "x1", "no"]), table(20, 3))
+    assert "all 3 features" in get_error(DctFuzzy(order=["x0", "x1"]), table(20, 3))
     bounds = EnergyBounds(np.full(4, 0.25), np.full(4, 0.25), 1, 0)
     with pytest.raises(BadInput, match="no coefficient can be pruned"):
         DctFuzzy(b=0, p=0.25).choose_pruned(bounds)
@@ -187,12 +187,12 @@ def test_what_cannot_be_done_says_what_to_change():
     ],
     ids=str,
 )
-def test_parameters_that_cannot_be(parameters: dict):
+def test_parameters_invalid_raise(parameters: dict):
     with pytest.raises(BadInput, match="parameter of DctFuzzy must be"):
         DctFuzzy(**parameters)
 
 
-def test_it_promises_nothing():
+def test_guarantee_is_empirical():
     rows = table(50)
     promise = DctFuzzy().guarantee(rows.schema, fit(DctFuzzy(), rows))
     assert promise.kind == "empirical"

@@ -10,13 +10,13 @@ from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
-from tests.ppdm_core.sanitizers.test_real_tables import audited
+from tests.ppdm_core.sanitizers.test_real_tables import audit_release
 from tests.ppdm_core.sanitizers.test_real_tables import load as load_few
 from tests.support.tables import fit, release, values
 
 
 def load(folder: Path, name: str) -> ArrayRows:
-    """All rows of a table, in its own units."""
+    """Read all rows of a table, in its own units."""
     with (folder / f"{name}.csv").open() as file:
         header, *lines = csv.reader(file)
     X = np.array([line[:-1] for line in lines], dtype=np.float64)
@@ -27,7 +27,7 @@ def load(folder: Path, name: str) -> ArrayRows:
 
 
 @pytest.mark.parametrize(("b", "p", "kept"), [(0.0, 0.2, 11), (0.1, 0.0, 11), (0.1, 0.2, 9)])
-def test_kept_coefficients_of_pendigits_as_in_the_paper(shared_data: Path, b, p, kept):
+def test_fit_pendigits_keeps_coefficients_of_the_paper(shared_data: Path, b, p, kept):
     # The 7,494 training records in their own units, 0 to 100 in each column.
     rows = load(shared_data, "pendigits_train")
     for scale in ("none", "minmax"):
@@ -35,14 +35,14 @@ def test_kept_coefficients_of_pendigits_as_in_the_paper(shared_data: Path, b, p,
 
 
 @pytest.mark.parametrize("b", [0.1, 0.15])
-def test_kept_coefficients_of_iris_as_in_the_paper(shared_data: Path, b: float):
+def test_fit_iris_keeps_coefficients_of_the_paper(shared_data: Path, b: float):
     # In centimetres. The paper names no single b: "from 0.1 to 0.2"; at 0.2 one would do.
     rows = load(shared_data, "iris")
     assert len(fit(DctFuzzy(b=b, p=0.2, scale="none"), rows)["kept"]) == 2
 
 
 @pytest.mark.slow
-def test_accuracy_and_distance_loss_on_pendigits(shared_data: Path):
+def test_dct_fuzzy_pendigits_accuracy_and_distance_loss(shared_data: Path):
     # The paper: at b = 0, p = 0.2 distances lose about 3 % and 5-NN is as accurate as before.
     rows = load(shared_data, "pendigits_train")
     sanitizer = DctFuzzy(b=0, p=0.2, scale="none")
@@ -58,8 +58,8 @@ def test_accuracy_and_distance_loss_on_pendigits(shared_data: Path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["iris", "wine", "wdbc", "waveform"])
-def test_forty_known_records_break_the_limits_of_the_examples(shared_data: Path, name: str):
-    found = audited(DctFuzzy(), load_few(shared_data, name), "known_pairs", "record_linkage")
+def test_audit_forty_known_records_break_example_limits(shared_data: Path, name: str):
+    found = audit_release(DctFuzzy(), load_few(shared_data, name), "known_pairs", "record_linkage")
     linked, error = found["record_linkage.rate"], found["known_pairs.relative_error"]
-    assert linked.low > linked.baseline + 0.05  # the whole interval: refused, not reviewed
+    assert linked.low > linked.baseline + 0.05  # the complete interval: FAIL, not REVIEW
     assert error.high < error.baseline

@@ -19,8 +19,8 @@ from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tests.support.tables import fit, release, table, with_values
 
 
-def by_brute_force(low: np.ndarray, spread: np.ndarray, b: float, p: float) -> tuple:
-    """(Omega, K, mu_C) of the best of all subsets but the whole, from the definitions."""
+def choose_by_brute_force(low: np.ndarray, spread: np.ndarray, b: float, p: float) -> tuple:
+    """Return (Omega, K, mu_C) of the best proper subset, from the definitions."""
     m = len(low)
     X = (np.arange(2**m - 1)[:, None] >> np.arange(m)) & 1  # (2^m - 1, m)
     A, D, K = X @ low, X @ spread, X.sum(axis=1)
@@ -40,8 +40,8 @@ def figures(found: PruningChoice) -> tuple:
     return found.level, len(found.pruned), found.loss_level
 
 
-def shares_of(rng: np.random.Generator, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds as records make them: even, uneven, few or many."""
+def draw_shares(rng: np.random.Generator, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw energy shares as records have them: even, uneven, few or many."""
     weights = 10.0 ** rng.uniform(-3, 1, size=m)
     W = rng.dirichlet(weights, size=int(rng.integers(1, 12)))
     W = np.rint(W * 2**30) / 2**30
@@ -49,32 +49,32 @@ def shares_of(rng: np.random.Generator, m: int) -> tuple[np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize("m", range(1, 15))
-def test_no_choice_is_better(m: int):
+def test_choose_pruning_small_programme_is_optimal(m: int):
     rng = np.random.default_rng(m)
     for _ in range(40 if m <= 12 else 5):
-        low, spread = shares_of(rng, m)
+        low, spread = draw_shares(rng, m)
         b, p = rng.choice([0.0, 0.01, 0.1, 0.3]), rng.choice([0.0, 0.05, 0.2, 0.6])
         found = figures(choose_pruning(Programme(low, spread, b, p)))
-        assert found == pytest.approx(by_brute_force(low, spread, b, p), abs=1e-12)
+        assert found == pytest.approx(choose_by_brute_force(low, spread, b, p), abs=1e-12)
 
 
 @pytest.mark.parametrize("m", [2, 3, 5, 8])
-def test_no_choice_is_better_among_ties(m: int):
+def test_choose_pruning_ties_is_optimal(m: int):
     # Coarse numbers: sums that meet b and b + p exactly, equal coefficients, no spread, p = 0.
     rng = np.random.default_rng(m)
     for _ in range(100):
         low, spread = rng.integers(0, 4, size=m) / 16, rng.integers(0, 3, size=m) / 16
         b, p = rng.integers(0, 6) / 16, rng.integers(0, 4) / 16
         found = figures(choose_pruning(Programme(low, spread, b, p)))
-        assert found == pytest.approx(by_brute_force(low, spread, b, p), abs=1e-12)
+        assert found == pytest.approx(choose_by_brute_force(low, spread, b, p), abs=1e-12)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10**6), st.integers(20, 120))
-def test_large_programmes_reach_what_is_feasible(seed: int, m: int):
-    """Omega is reached if the cheapest K at that price fit, and nothing above it is."""
+def test_choose_pruning_large_programme_is_feasible(seed: int, m: int):
+    """Omega is reached if the cheapest K at that price fit, and no larger one is reached."""
     rng = np.random.default_rng(seed)
-    low, spread = shares_of(rng, m)
+    low, spread = draw_shares(rng, m)
     b, p = rng.uniform(0, 0.5), rng.uniform(0.01, 0.5)
     programme = Programme(low, spread, b, p)
     min_pruned, max_pruned = programme.min_pruned, programme.max_pruned
@@ -92,7 +92,7 @@ def test_large_programmes_reach_what_is_feasible(seed: int, m: int):
         assert found.level in (0.0, 1.0)
 
 
-def test_a_choice_by_hand():
+def test_choose_pruning_example_by_hand():
     # Surely at most b: none (0.11 > 0.1). At most b + p at best: all but the first.
     programme = Programme(
         np.array([0.6, 0.0, 0.05, 0.0]), np.array([0.3, 0.2, 0.1, 0.11]), 0.1, 0.2
@@ -106,7 +106,7 @@ def test_a_choice_by_hand():
 
 
 @pytest.mark.parametrize("centre", [False, True])
-def test_bounds_of_sites_merge_to_those_of_the_whole(centre: bool):
+def test_energy_bounds_merged_sites_equal_complete_table(centre: bool):
     sanitizer = DctFuzzy(centre=centre)
     X = np.vstack([table(300, 8).whole.X, np.zeros((3, 8))])
     schema = table(1, 8).schema
@@ -127,7 +127,7 @@ def test_bounds_of_sites_merge_to_those_of_the_whole(centre: bool):
     assert whole.skipped == (0 if centre else 3)
 
 
-def test_bounds_hold_for_every_record():
+def test_energy_bounds_contain_every_record():
     rows = table(200, 6)
     bounds = compute_energy_bounds(rows, DctFuzzy().make_transform(rows.schema))
     energy = dct(rows.whole.X, norm="ortho", axis=1) ** 2
@@ -136,41 +136,41 @@ def test_bounds_hold_for_every_record():
     np.testing.assert_allclose(bounds.high, W.max(axis=0), atol=1e-9)
 
 
-def losses(rows: ArrayRows, pruned: np.ndarray) -> np.ndarray:
-    """d'^2 - d^2 of every pair."""
+def compute_losses(rows: ArrayRows, pruned: np.ndarray) -> np.ndarray:
+    """Return d'^2 - d^2 of every pair."""
     C = dct(rows.whole.X, norm="ortho", axis=1)[:, pruned]
     i, j = np.triu_indices(rows.n, k=1)
     return -np.sum((C[i] - C[j]) ** 2, axis=1)
 
 
-def test_moments_of_the_distortion():
+def test_compute_distortion_fixed_choice_matches_simulation():
     # Far from normal. Over all pairs the mean is exact; the variance is one of a sample.
     X = np.random.default_rng(3).exponential(size=(1500, 5)) @ np.diag([3.0, 1, 1, 2, 1])
     rows, pruned = with_values(X), np.array([1, 3, 4])
     transform = Transform(np.arange(5), np.full(5, 0.5))
     mean, variance = compute_distortion(rows, transform, pruned, is_random=False)
-    found = losses(rows, pruned)
+    found = compute_losses(rows, pruned)
     assert mean == pytest.approx(found.mean(), rel=1e-9)
     assert variance == pytest.approx(found.var(), rel=0.01)
 
 
-def test_moments_of_the_distortion_over_random_choices():
+def test_compute_distortion_random_choice_matches_simulation():
     X = np.random.default_rng(4).exponential(size=(600, 4))
     rows = with_values(X)
     transform = Transform(np.arange(4), np.zeros(4))
     mean, variance = compute_distortion(rows, transform, np.array([0, 2]), is_random=True)
     pairs = [[i, j] for i in range(4) for j in range(i)]
-    found = np.concatenate([losses(rows, np.array(pair)) for pair in pairs])
+    found = np.concatenate([compute_losses(rows, np.array(pair)) for pair in pairs])
     assert mean == pytest.approx(found.mean(), rel=1e-9)
     assert variance == pytest.approx(found.var(), rel=0.01)
 
 
-def test_published_moments_have_two_digits():
+def test_facts_moments_have_two_digits():
     rows = table(200, 8)
     facts = release(DctFuzzy(b=0.1, p=0.2, scale="none"), rows).public.facts
     pruned = np.setdiff1d(np.arange(8), fit(DctFuzzy(scale="none"), rows)["kept"])
-    found = losses(rows, pruned)
+    found = compute_losses(rows, pruned)
     for name, expected in (("mean", found.mean()), ("variance", found.var())):
-        told = facts[f"distance_distortion_{name}"]
-        assert told == pytest.approx(expected, rel=0.1)
-        assert float(f"{told:.2g}") == told
+        reported = facts[f"distance_distortion_{name}"]
+        assert reported == pytest.approx(expected, rel=0.1)
+        assert float(f"{reported:.2g}") == reported

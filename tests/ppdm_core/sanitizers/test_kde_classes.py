@@ -10,7 +10,7 @@ from tests.support.class_tables import contents, labels, relabelled
 from tests.support.tables import fit, release, scaled, schema, table, values
 
 
-def test_a_class_of_one_is_refused_or_merged():
+def test_sanitize_class_of_one_raises_or_merges():
     rows = relabelled([0] * 30 + [1] * 29 + [2])
     with pytest.raises(BadInput, match="1 of the classes had one record"):
         release(KdeResample(), rows)
@@ -27,7 +27,7 @@ def test_a_class_of_one_is_refused_or_merged():
     assert np.all(np.abs(own - X[59]) <= h)
 
 
-def test_a_class_of_equal_records_is_lonely_too():
+def test_sanitize_class_of_equal_records_counts_as_lonely():
     rows = relabelled([0] * 30 + [1] * 3)
     X = rows.whole.X.copy()
     X[30:] = X[30]
@@ -35,7 +35,7 @@ def test_a_class_of_equal_records_is_lonely_too():
         release(KdeResample(), relabelled([0] * 30 + [1] * 3, X))
 
 
-def test_a_class_that_was_not_there_when_bandwidths_were_learned():
+def test_sanitize_class_unknown_at_fit_counts_as_lonely():
     fitted = fit(KdeResample(), relabelled([0] * 30 + [1] * 30))
     later = relabelled([0] * 30 + [1] * 28 + [2] * 2)
     with pytest.raises(BadInput, match='lonely = "merge"'):
@@ -43,7 +43,7 @@ def test_a_class_that_was_not_there_when_bandwidths_were_learned():
     assert release(KdeResample(lonely="merge"), later, fitted=fitted).rows.n == 60
 
 
-def test_records_that_are_all_alike_need_a_floor():
+def test_sanitize_equal_records_need_floor():
     rows = ArrayRows(schema(), np.tile(table(1).whole.X, (10, 1)))
     with pytest.raises(BadInput, match="All records are equal"):
         release(KdeResample(), rows)
@@ -51,7 +51,7 @@ def test_records_that_are_all_alike_need_a_floor():
     assert len(contents(release(floor, rows).rows)) == 10
 
 
-def test_columns_that_are_copied_are_counted():
+def test_counts_columns_constant_within_class():
     X = table(60).whole.X.copy()
     X[:30, 2] = X[0, 2]
     rows = relabelled([0] * 30 + [1] * 30, X)

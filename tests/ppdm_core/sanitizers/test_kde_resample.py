@@ -20,7 +20,7 @@ from tests.support.class_tables import labels
 from tests.support.tables import LARGE, fit, release, scaled, schema, table, values
 
 
-def test_deviations_are_those_of_the_classes():
+def test_fit_deviations_are_those_of_the_classes():
     rows = table(LARGE)
     fitted = fit(KdeResample(), rows)
     X, label = values(scaled(rows, fitted)), rows.whole.label
@@ -30,8 +30,8 @@ def test_deviations_are_those_of_the_classes():
 
 
 @pytest.mark.parametrize("bandwidth", ["paper", "corrected"])
-def test_moments_of_the_rows(bandwidth):
-    """Mean as it was; variance plus a fifth of the squared bandwidth."""
+def test_sanitize_rows_have_expected_moments(bandwidth):
+    """The mean is unchanged; the variance grows by a fifth of the squared bandwidth."""
     rows, sanitizer = table(2000), KdeResample(bandwidth=bandwidth, clip=False, rows=20_000)
     fitted = fit(sanitizer, rows)
     X, released = values(scaled(rows, fitted)), release(sanitizer, rows, fitted=fitted).rows
@@ -50,7 +50,7 @@ def test_moments_of_the_rows(bandwidth):
     st.sampled_from(["minmax", "zscore", "none"]),
     st.sampled_from(["paper", "corrected"]),
 )
-def test_every_row_is_near_a_record_of_its_class(seed, scale, bandwidth):
+def test_sanitize_every_row_near_record_of_its_class(seed, scale, bandwidth):
     rows = table(40, seed=seed)
     sanitizer = KdeResample(scale=scale, bandwidth=bandwidth, clip=False, lonely="merge")
     fitted = fit(sanitizer, rows)
@@ -66,8 +66,8 @@ def test_every_row_is_near_a_record_of_its_class(seed, scale, bandwidth):
     assert (released.schema.highs >= Y).all()
 
 
-def test_clipping_keeps_the_bounds():
-    """As an afterthought: with and without it, the rows are the same draws."""
+def test_sanitize_clip_keeps_bounds():
+    """Clipping comes last: with and without it, the rows are the same draws."""
     X = np.tile([schema().lows, schema().highs], (100, 1))
     X[::2] = table(100).whole.X
     rows = ArrayRows(schema(), X)
@@ -79,7 +79,7 @@ def test_clipping_keeps_the_bounds():
 
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
-def test_integers_are_whole_in_their_own_units(scale):
+def test_sanitize_integers_are_whole_in_original_units(scale):
     rng = np.random.default_rng(3)
     columns = (Numeric("age", 0.0, 99.5), Numeric("income", -3.0, 7.0))
     X = np.column_stack([rng.integers(0, 100, 500), rng.normal(0, 1, 500).clip(-3, 7)])
@@ -92,7 +92,7 @@ def test_integers_are_whole_in_their_own_units(scale):
     assert np.mean(np.abs(Y[:, 1] - np.rint(Y[:, 1])) > 1e-3) > 0.9
 
 
-def test_the_floor_is_a_share_of_the_range():
+def test_bandwidths_floor_is_share_of_range():
     rows = table(400)
     fitted = fit(KdeResample(), rows)
     columns = scaled(rows, fitted).schema
@@ -102,11 +102,11 @@ def test_the_floor_is_a_share_of_the_range():
     assert usual.min() < 0.25 < usual.max()
 
 
-def test_the_largest_chance_of_one_value():
+def test_atom_is_largest_probability_of_one_value():
     rows = table(60)
     assert release(KdeResample(clip=False), rows).atom < 1e-9
     assert release(KdeResample(), rows).atom == pytest.approx(0.5, abs=1e-9)  # at a bound
-    # x1 is 6 wide: a whole step is a sixth of the range
+    # x1 is 6 wide: an integer step is a sixth of the range
     sanitizer = KdeResample(clip=False, integers=("x1",))
     fitted = fit(sanitizer, rows)
     h = sanitizer.compute_bandwidths(rows.schema, fitted)[1:, 1].min()
@@ -114,7 +114,7 @@ def test_the_largest_chance_of_one_value():
     assert release(sanitizer, rows).atom == pytest.approx((3 * v - v**3) / 2)
 
 
-def test_bandwidths_are_not_public():
+def test_public_parameters_hold_no_bandwidths():
     public = release(KdeResample(bandwidth="floor", floor=0.1), table(60)).public
     assert dict(public.facts) == {"kernel": "epanechnikov", "bandwidth": "floor", "floor": 0.1}
     assert public.scales is None
@@ -122,14 +122,14 @@ def test_bandwidths_are_not_public():
     assert public.grid is None
 
 
-def test_it_promises_nothing():
+def test_guarantee_is_empirical():
     promise = KdeResample().guarantee(schema(), {})
     assert promise.kind == "empirical"
     assert promise.ln_record == math.inf
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "reported"),
     [
         ({"rows": 0}, "'rows'"),
         ({"rows": 2.5}, "'rows'"),
@@ -144,12 +144,12 @@ def test_it_promises_nothing():
         ({"lonely": "drop"}, "one of refuse, merge"),
     ],
 )
-def test_parameters_are_checked(parameters, told):
-    with pytest.raises(BadInput, match=told):
+def test_parameters_invalid_raise(parameters, reported):
+    with pytest.raises(BadInput, match=reported):
         KdeResample(**parameters)
 
 
-def test_what_does_not_fit_the_table_is_refused():
+def test_sanitize_unsuitable_table_raises():
     with pytest.raises(BadInput, match="at most 10 times the number of records"):
         release(KdeResample(rows=601), table(60))
     with pytest.raises(BadInput, match="'age' in 'integers' is not a numeric feature"):
@@ -160,7 +160,7 @@ def test_what_does_not_fit_the_table_is_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "most"), [("pima", 0.03), ("svmguide1_train", 0.03)])
-def test_a_classifier_loses_little(shared_data: Path, name: str, most: float):
+def test_knn_on_released_rows_loses_little_accuracy(shared_data: Path, name: str, most: float):
     """Tan, Ng (2007): error rates rise by at most three points."""
     from sklearn.neighbors import KNeighborsClassifier
 

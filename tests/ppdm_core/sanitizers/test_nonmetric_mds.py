@@ -31,13 +31,13 @@ both_ties = pytest.mark.parametrize("ties", ["primary", "secondary"])
 TIED = np.array([1.0, 1.0, 2.0, 2.0, 2.0, 3.0])
 
 
-def whole_numbers(n: int, d: int, seed: int) -> np.ndarray:
-    """Few different values, so that many distances are equal."""
+def make_integer_points(n: int, d: int, seed: int) -> np.ndarray:
+    """Return points with few different values, so that many distances are equal."""
     return np.unique(np.random.default_rng(seed).integers(0, 4, size=(n, d)), axis=0).astype(float)
 
 
-def isotonic_by_definition(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """max over starts of min over ends of the mean between them."""
+def fit_isotonic(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return max over starts of min over ends of the mean between them."""
     n = len(values)
 
     def mean(a: int, b: int) -> float:
@@ -48,23 +48,23 @@ def isotonic_by_definition(values: np.ndarray, weights: np.ndarray) -> np.ndarra
     )
 
 
-def test_secondary_ties_stay_equal_and_the_fit_is_the_isotonic_one():
+def test_order_fit_secondary_ties_is_isotonic_and_equal():
     d = np.array([2.0, 4.0, 1.0, 2.0, 3.0, 2.5])
-    expected = isotonic_by_definition(np.array([3.0, 2.0, 2.5]), np.array([2.0, 3.0, 1.0]))
+    expected = fit_isotonic(np.array([3.0, 2.0, 2.5]), np.array([2.0, 3.0, 1.0]))
     np.testing.assert_allclose(
         rank_dissimilarities(TIED, "secondary").fit(d), expected[[0, 0, 1, 1, 1, 2]]
     )
 
 
-def test_primary_ties_come_apart_in_the_order_of_the_distances():
+def test_order_fit_primary_ties_follow_distances():
     d = np.array([4.0, 2.0, 2.0, 1.0, 3.0, 2.5])
-    ranked = isotonic_by_definition(np.array([2.0, 4.0, 1.0, 2.0, 3.0, 2.5]), np.ones(6))
+    ranked = fit_isotonic(np.array([2.0, 4.0, 1.0, 2.0, 3.0, 2.5]), np.ones(6))
     np.testing.assert_allclose(
         rank_dissimilarities(TIED, "primary").fit(d), ranked[[1, 0, 3, 2, 4, 5]]
     )
 
 
-def test_many_levels_are_merged_by_rank(monkeypatch: pytest.MonkeyPatch):
+def test_rank_dissimilarities_many_levels_merge_by_rank(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ppdm_core.sanitizers._nonmetric.MAX_LEVELS", 10)
     delta = np.random.default_rng(1).permutation(1000) + 1.0
     order = rank_dissimilarities(delta, "secondary")
@@ -73,8 +73,8 @@ def test_many_levels_are_merged_by_rank(monkeypatch: pytest.MonkeyPatch):
 
 
 @both_ties
-def test_gradient_is_that_of_the_squared_stress(ties: str):
-    X = whole_numbers(20, 4, seed=2)
+def test_stress_gradient_matches_finite_differences(ties: str):
+    X = make_integer_points(20, 4, seed=2)
     order = rank_dissimilarities(pdist(X), ties)
     rng = np.random.default_rng(3)
     Y, direction = rng.standard_normal((2, len(X), 3))
@@ -93,8 +93,8 @@ def test_gradient_is_that_of_the_squared_stress(ties: str):
     ties=st.sampled_from(["primary", "secondary"]),
     start=st.sampled_from(["classical", "random"]),
 )
-def test_stress_never_rises(seed: int, n: int, ties: str, start: str):
-    X = whole_numbers(n, 4, seed)
+def test_descend_stress_never_rises(seed: int, n: int, ties: str, start: str):
+    X = make_integer_points(n, 4, seed)
     delta = pdist(X)
     order = rank_dissimilarities(delta, ties)
     rng = np.random.default_rng(seed)
@@ -110,8 +110,8 @@ def test_stress_never_rises(seed: int, n: int, ties: str, start: str):
     assert stress[-1] == pytest.approx(np.sqrt(left), abs=1e-12)
 
 
-def test_order_alone_finds_points_in_the_plane():
-    """Shepard's and Kruskal's discovery: order of distances gives points up to similarity."""
+def test_descend_order_of_planar_points_recovers_them():
+    """Shepard and Kruskal: the order of distances gives the points up to similarity."""
     X = np.random.default_rng(4).standard_normal((60, 2))
     delta = np.exp(pdist(X))  # any increasing function of the distances
     start = draw_random_start(delta, 60, 2, np.random.default_rng(5))
@@ -120,14 +120,14 @@ def test_order_alone_finds_points_in_the_plane():
     assert np.corrcoef(pdist(Y), pdist(X))[0, 1] > 0.999
 
 
-def test_map_goes_on_as_a_straight_line():
+def test_monotone_map_outside_pairs_is_linear():
     delta = np.linspace(1.0, 3.0, 1000)
     knots = fit_monotone_map(delta, 2 * delta - 1, 10.0)
     assert np.all(np.diff(knots, axis=0) >= 0)
     np.testing.assert_allclose(np.interp([0.0, 2.0, 10.0], *knots.T), [0.0, 3.0, 19.0], atol=1e-9)
 
 
-def test_records_are_placed_where_their_distances_say():
+def test_placement_exact_distances_recovers_points():
     rng = np.random.default_rng(6)
     X, others = rng.standard_normal((50, 3)), rng.standard_normal((1100, 3)) * 2
     turn = np.linalg.qr(rng.standard_normal((3, 3))).Q
@@ -136,7 +136,7 @@ def test_records_are_placed_where_their_distances_say():
     assert np.array_equal(placement.place(X[7:9]), (X @ turn)[7:9])
 
 
-def test_placement_does_not_amplify_rounding():
+def test_placement_rounded_input_moves_little():
     rows = table(300)
     fitted = fit(NonmetricMds(dimensions=2, landmarks=60), rows)
     placement = Placement(*(np.array(fitted[k]) for k in ("landmarks", "coordinates", "knots")))
@@ -145,7 +145,7 @@ def test_placement_does_not_amplify_rounding():
     assert moved.max() < STEP / 100
 
 
-def test_landmarks_keep_their_layout_and_equal_records_their_point():
+def test_sanitize_equal_records_get_equal_points():
     rows = table(80)
     X = np.concatenate([rows.whole.X, rows.whole.X[:5]])
     rows = ArrayRows(rows.schema, X)
@@ -159,7 +159,7 @@ def test_landmarks_keep_their_layout_and_equal_records_their_point():
     assert np.array_equal(Y, np.rint(Y / STEP) * STEP)
 
 
-def test_a_new_record_moves_nobody_and_keys_only_turn():
+def test_sanitize_new_record_moves_no_other_and_keys_rotate():
     rows = table(120)
     sanitizer = NonmetricMds(dimensions=2, landmarks=50)
     fitted = fit(sanitizer, rows)
@@ -171,7 +171,7 @@ def test_a_new_record_moves_nobody_and_keys_only_turn():
     np.testing.assert_allclose(pdist(other), pdist(Y), atol=1e-5)
 
 
-def test_reach_holds_for_every_record_within_the_bounds():
+def test_released_schema_contains_every_record_within_bounds():
     rows = table(200)
     sanitizer = NonmetricMds(dimensions=2, landmarks=40)
     fitted = fit(sanitizer, rows)
@@ -196,13 +196,13 @@ def test_reach_holds_for_every_record_within_the_bounds():
         {"iterations": 0},
     ],
 )
-def test_parameters_that_cannot_be(parameters: dict[str, object]):
+def test_parameters_invalid_raise(parameters: dict[str, object]):
     (name,) = parameters
     with pytest.raises(BadInput, match=f"'{name}' parameter of NonmetricMds"):
         NonmetricMds.from_parameters(parameters)
 
 
-def test_too_few_columns_or_records():
+def test_fit_too_few_columns_or_records_raises():
     with pytest.raises(BadInput, match="at least 2 features; there is 1"):
         NonmetricMds().check_features(1)
     with pytest.raises(BadInput, match=r"an int in \[1, 4\]"):
@@ -211,27 +211,27 @@ def test_too_few_columns_or_records():
         fit(NonmetricMds(dimensions=3), table(n=4))
 
 
-def few_far_away(X: np.ndarray) -> None:
+def make_outliers(X: np.ndarray) -> None:
     X[:, 3:] = 0.0
     X[[0, 1, 2], [3, 4, 5]] = 12.0  # three columns that hardly vary
 
 
-def groups_far_apart(X: np.ndarray) -> None:
+def make_far_groups(X: np.ndarray) -> None:
     X[40:, 0] += 20.0
 
 
-@pytest.mark.parametrize("far", [few_far_away, groups_far_apart])
-def test_a_layout_that_falls_together_is_refused(far: Callable[[np.ndarray], None]):
+@pytest.mark.parametrize("far", [make_outliers, make_far_groups])
+def test_fit_coincident_layout_raises(far: Callable[[np.ndarray], None]):
     X = np.random.default_rng(8).standard_normal((80, 6))
-    NonmetricMds(dimensions=2, scale="none").fit(as_rows(X))
+    NonmetricMds(dimensions=2, scale="none").fit(make_rows(X))
     far(X)
     with pytest.raises(BadInput, match="most records coincide"):
-        NonmetricMds(dimensions=2, scale="none").fit(as_rows(X))
-    NonmetricMds(dimensions=2, scale="none", iterations=2).fit(as_rows(X))  # stopped before
+        NonmetricMds(dimensions=2, scale="none").fit(make_rows(X))
+    NonmetricMds(dimensions=2, scale="none", iterations=2).fit(make_rows(X))  # stopped before
 
 
 def load(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Records with an empty cell (16 of Breast Cancer) and constant columns are left out."""
+    """Read a table without records with an empty cell (16 of Breast Cancer), constant columns."""
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
         _, *lines = csv.reader(file)
     lines = [line for line in lines if "" not in line]
@@ -239,7 +239,7 @@ def load(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return X[:, np.ptp(X, axis=0) > 0], np.array([line[-1] for line in lines])
 
 
-def as_rows(X: np.ndarray) -> ArrayRows:
+def make_rows(X: np.ndarray) -> ArrayRows:
     bounds = zip(X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True)
     return ArrayRows(Schema(tuple(Numeric(f"x{j}", *b) for j, b in enumerate(bounds))), X)
 
@@ -255,7 +255,7 @@ def as_rows(X: np.ndarray) -> ArrayRows:
         "mfeat_fac.csv.gz",
     ],
 )
-def test_neighbours_classify_as_well_as_before(shared_data: Path, name: str):
+def test_knn_on_released_rows_keeps_accuracy(shared_data: Path, name: str):
     """The paper's five sets, z-scored, one dimension less than columns, all records laid out."""
     from sklearn.model_selection import StratifiedShuffleSplit
     from sklearn.neighbors import KNeighborsClassifier
@@ -263,7 +263,7 @@ def test_neighbours_classify_as_well_as_before(shared_data: Path, name: str):
     X, label = load(shared_data / name)
     n, d = X.shape
     sanitizer = NonmetricMds(dimensions=d - 1, landmarks=4000, scale="zscore")
-    Y = values(release(sanitizer, as_rows(X)).rows)
+    Y = values(release(sanitizer, make_rows(X)).rows)
     Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     gaps = []
     for train, test in StratifiedShuffleSplit(20, test_size=0.1, random_state=1).split(X, label):
@@ -276,17 +276,17 @@ def test_neighbours_classify_as_well_as_before(shared_data: Path, name: str):
 
 
 @pytest.mark.slow
-def test_stress_of_a_thousand_digits(shared_data: Path):
+def test_fit_thousand_digits_reaches_known_stress(shared_data: Path):
     X, _ = load(shared_data / "optdigits_train.csv")
-    fitted = NonmetricMds(dimensions=10, scale="none").fit(as_rows(X[:1000]))
+    fitted = NonmetricMds(dimensions=10, scale="none").fit(make_rows(X[:1000]))
     Y = np.array(fitted["coordinates"])
     order = rank_dissimilarities(pdist(np.array(fitted["landmarks"])), "secondary")
     assert np.sqrt(compute_stress_and_gradient(Y, order)[0]) <= 0.038
 
 
 @pytest.mark.slow
-def test_the_least_stress_belongs_to_the_table():
-    """Chance starts end where the classical one does, in many more steps: no lower end is near."""
+def test_fit_other_start_reaches_same_stress():
+    """Random starts reach the stress of the classical start, in many more steps."""
     from sklearn.datasets import load_digits
 
     X = load_digits().data[:1000]
@@ -301,7 +301,7 @@ def test_the_least_stress_belongs_to_the_table():
 
 
 @pytest.mark.slow
-def test_memory_is_linear_in_the_records():
+def test_sanitize_memory_is_linear_in_records():
     rng = np.random.default_rng(9)
     peaks = []
     sanitizer = NonmetricMds(dimensions=3, landmarks=300, scale="none")

@@ -16,7 +16,7 @@ from tests.support.tables import KEY, fit, release, scaled, table, values
 @pytest.mark.parametrize("shape", ["isotropic", "per_component"])
 @pytest.mark.parametrize("asked", [{"record": 1000}, {"attribute": 30.0}, {"component": 5.0},
                                    {"record": 1e5, "component": 20}])  # fmt: skip
-def test_gamma_solved_for_is_kept_and_nearly_reached(asked, shape):
+def test_gamma_solved_b_meets_and_nearly_reaches_it(asked, shape):
     rows = table(300)
     sanitizer = PcaLaplace(components=2, gamma=asked, noise_shape=shape)
     fitted = fit(sanitizer, rows)
@@ -29,7 +29,7 @@ def test_gamma_solved_for_is_kept_and_nearly_reached(asked, shape):
     assert np.isfinite(values(release(sanitizer, rows, fitted=fitted).rows)).all()
 
 
-def test_level_decides_the_noise():
+def test_sanitize_other_b_scales_noise():
     rows = table(4000)
     sanitizer = PcaLaplace(components=2, b=0.2, space="components")
     fitted = fit(sanitizer, rows)
@@ -44,7 +44,7 @@ def test_level_decides_the_noise():
 
 @pytest.mark.parametrize("shape", ["isotropic", "per_component"])
 @pytest.mark.parametrize("law", [{"law": "logistic"}, {"law": "student_t", "nu": 3}])
-def test_gamma_solved_for_other_laws_is_kept_and_nearly_reached(law, shape):
+def test_gamma_other_laws_solved_b_meets_and_nearly_reaches_it(law, shape):
     rows = table(300)
     sanitizer = PcaLaplace(components=2, gamma={"record": 1000}, noise_shape=shape, **law)
     fitted = fit(sanitizer, rows)
@@ -60,7 +60,7 @@ def test_gamma_solved_for_other_laws_is_kept_and_nearly_reached(law, shape):
         ({"law": "student_t", "nu": 6}, math.sqrt(1.5)),
     ],
 )
-def test_the_law_decides_the_noise(law, deviation):
+def test_sanitize_each_law_has_its_distribution(law, deviation):
     rows = table(4000)
     sanitizer = PcaLaplace(components=2, b=0.2, **law)
     fitted = fit(sanitizer, rows)
@@ -71,13 +71,13 @@ def test_the_law_decides_the_noise(law, deviation):
     public = released.public
     assert public.law == law["law"]
     assert public.facts.get("nu") == law.get("nu")
-    # What a recipient's distances gain on average: the variance of the noise, less what is dropped.
+    # Mean change of a recipient's distances: the variance of the noise minus the dropped variance.
     dropped = sum(fitted["variances"][2:])
     mean = 2 * (deviation * 0.2) ** 2 - 2 * dropped
     assert public.facts["distance_distortion_mean"] == pytest.approx(mean, rel=0.1)
 
 
-def test_law_and_shape_are_part_of_the_mechanism():
+def test_fingerprint_other_law_or_shape_differs():
     rows = table(300)
     base = PcaLaplace(components=2, b=0.3)
     fitted = fit(base, rows)
@@ -87,7 +87,7 @@ def test_law_and_shape_are_part_of_the_mechanism():
     assert len({sanitizer.fingerprint(schema, fitted) for sanitizer in made}) == 4
 
 
-def test_per_component_noise_is_a_share_of_each_range():
+def test_sanitize_per_component_scales_are_shares_of_ranges():
     rows = table(300)
     sanitizer = PcaLaplace(components=2, b=0.3, noise_shape="per_component")
     fitted = fit(sanitizer, rows)
@@ -99,7 +99,7 @@ def test_per_component_noise_is_a_share_of_each_range():
     assert 1 / 0.3 <= promise.ln_component <= 1 / 0.3 + 0.003
 
 
-def test_components_are_on_their_grid_and_inside_their_ranges():
+def test_sanitize_components_on_grid_inside_ranges():
     released = release(PcaLaplace(components=3, b=0.3), table(300))
     Y, public = values(released.rows), released.public
     assert np.array_equal(Y / public.grid, np.rint(Y / public.grid))
@@ -109,7 +109,7 @@ def test_components_are_on_their_grid_and_inside_their_ranges():
 
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore"])
-def test_original_space_is_the_components_mapped_back(scale):
+def test_sanitize_original_space_maps_components_back(scale):
     rows = table(300)
     plain, back = (
         PcaLaplace(components=3, b=0.3, scale=scale, space=space)
@@ -127,7 +127,7 @@ def test_original_space_is_the_components_mapped_back(scale):
     assert not plain.keeps_columns
 
 
-def test_fingerprint_covers_the_mechanism_and_not_the_output_space():
+def test_fingerprint_other_space_is_equal_other_mechanism_differs():
     rows = table(300)
     base = PcaLaplace(components=3, b=0.3)
     fitted = fit(base, rows)
@@ -139,7 +139,7 @@ def test_fingerprint_covers_the_mechanism_and_not_the_output_space():
     same = [
         PcaLaplace(components=3, b=0.3, space="original"),
         PcaLaplace(components=3, b=0.3, refit_waiver="DPO"),
-        # Other words for the same mechanism must not give another draw, which would average.
+        # Other parameters of the same mechanism must not give another draw to average.
         PcaLaplace(components=3, b=0.3, basis_share=0.4),
         PcaLaplace(components={"variance": 0.5}, b=0.3, basis="private"),
     ]
@@ -157,7 +157,7 @@ def test_fingerprint_covers_the_mechanism_and_not_the_output_space():
     assert of(state=json.loads(json.dumps(fitted))) == of()
 
 
-def test_another_basis_is_other_noise_for_everybody():
+def test_sanitize_other_basis_redraws_all_noise():
     rows = table(300)
     sanitizer = PcaLaplace(components=2, b=0.3)
     fitted = fit(sanitizer, rows)
@@ -167,7 +167,7 @@ def test_another_basis_is_other_noise_for_everybody():
     assert np.mean(np.any(one != two, axis=1)) > 0.99
 
 
-def test_fitted_state_survives_json():
+def test_fit_json_round_trip_gives_same_release():
     rows = table(300)
     sanitizer = PcaLaplace(components=3, b=0.3, noise_shape="per_component")
     fitted = sanitizer.fit(rows)
@@ -183,7 +183,7 @@ def test_fitted_state_survives_json():
 
 
 @pytest.mark.parametrize("basis", ["sample", "private"])
-def test_clipped_scores_are_counted(basis):
+def test_counts_clipped_scores_match_expected(basis):
     rows = table(300)
     sanitizer = PcaLaplace(
         components=2, b=0.5, noise_shape="per_component", basis=basis,
@@ -200,7 +200,7 @@ def test_clipped_scores_are_counted(basis):
     assert promise.ln_record <= 2 / 0.5 + 0.01
 
 
-def test_records_beyond_a_reused_private_range_are_clipped_and_counted():
+def test_counts_reused_private_range_counts_clipped_scores():
     sanitizer = PcaLaplace(components=2, b=0.5, noise_shape="per_component", basis="private")
     rows = table(40)
     fitted = fit(sanitizer, rows)
@@ -208,7 +208,7 @@ def test_records_beyond_a_reused_private_range_are_clipped_and_counted():
     assert release(sanitizer, table(2000, seed=2), fitted=fitted).counts["clipped scores"] > 0
 
 
-def test_promise_is_only_as_strong_as_what_it_stands_on():
+def test_guarantee_kind_follows_basis_bounds_and_scale():
     rows = table(300)
 
     def kind(schema=None, **parameters):

@@ -11,7 +11,7 @@ from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from tests.support.tables import fit, release, table, values
 
 
-def test_noise_too_small_to_hide_its_input_is_refused():
+def test_sanitize_too_little_noise_raises():
     for shape in ("isotropic", "per_component"):
         with pytest.raises(BadInput, match="'b' parameter of PcaLaplace must be above 1/120"):
             PcaLaplace(components=2, b=1 / 120, noise_shape=shape)
@@ -23,25 +23,25 @@ def test_noise_too_small_to_hide_its_input_is_refused():
         release(PcaLaplace(components=2, gamma={"record": 1e200}), table())
 
 
-def test_raising_b_as_told_is_enough():
+def test_sanitize_b_raised_as_proposed_succeeds():
     with pytest.raises(BadInput) as caught:
         release(PcaLaplace(components=2, b=0.01), table())
-    told = re.search(r"to (\S+) times", str(caught.value))
-    assert told
-    enough = 0.01 * float(told[1])
+    message = re.search(r"to (\S+) times", str(caught.value))
+    assert message
+    enough = 0.01 * float(message[1])
     assert np.isfinite(values(release(PcaLaplace(components=2, b=enough), table()).rows)).all()
     with pytest.raises(BadInput, match="cannot come from all inputs"):
         release(PcaLaplace(components=2, b=enough / 1.2), table())
 
 
-def test_column_count_of_a_basis_is_checked():
+def test_sanitize_basis_with_other_columns_raises():
     fitted = fit(PcaLaplace(components=2, b=0.3), table(60))
     other = {**fitted, "scaling": fit(PcaLaplace(components=2, b=0.3), table(60, 4))["scaling"]}
     with pytest.raises(BadInput, match="The basis has 5 columns, the table 4"):
         release(PcaLaplace(components=2, b=0.3), table(60, 4), fitted=other)
 
 
-def test_who_learns_from_records():
+def test_learns_each_basis_and_scale():
     assert PcaLaplace(b=1, basis="private").learns
     assert PcaLaplace(b=1).learns
     assert not PcaLaplace(b=1, basis="file", basis_file="x").learns
@@ -85,7 +85,7 @@ def test_who_learns_from_records():
         ({"b": 1, "bb": 2}, "'bb' is not a parameter of method 'pca_laplace'. Did you mean 'b'?"),
     ],
 )
-def test_bad_parameters_are_named(parameters, words):
+def test_parameters_invalid_raise_with_name(parameters, words):
     with pytest.raises(BadInput) as caught:
         PcaLaplace.from_parameters(parameters)
     assert words in str(caught.value)
@@ -95,7 +95,7 @@ def test_bad_parameters_are_named(parameters, words):
 @pytest.mark.parametrize(
     "ranges", [[[0, 1]], [[0, 1], [1, 0]], [[0, 1], [2]], [["a", "b"]], [[0, math.inf]], 7]
 )
-def test_bad_score_ranges_are_named(ranges):
+def test_score_ranges_invalid_raise_with_name(ranges):
     parameters = {"components": 2, "b": 0.3, "noise_shape": "per_component"}
     with pytest.raises(BadInput, match="The 'score_ranges' parameter of PcaLaplace must be"):
         release(PcaLaplace(**parameters, score_ranges=ranges), table())

@@ -14,7 +14,7 @@ from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from tests.support.tables import fit, scaled, table
 
 
-def ratios(m: Mechanism) -> np.ndarray:
+def compute_ln_ratios(m: Mechanism) -> np.ndarray:
     """ln gamma between the corners of the unit box, per component; (corners, corners, s).
 
     Corner numbers that differ in one bit are corners that differ in one column.
@@ -41,37 +41,37 @@ LAWS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("d", "s"), [(1, 1), (2, 1), (2, 2), (4, 3), (6, 1), (6, 4), (6, 6)])
-def test_figures_hold_for_every_pair_of_corners(d: int, s: int, shape: str, law: str):
+def test_guarantee_every_pair_of_corners_within_figures(d: int, s: int, shape: str, law: str):
     rows = table(300, d)
     sanitizer = PcaLaplace(components=s, b=0.3, **SHAPES[shape], **LAWS[law])
     fitted = fit(sanitizer, rows)
     schema = scaled(rows, fitted).schema
-    found = ratios(sanitizer._mechanism(schema, fitted))
-    told = sanitizer.guarantee(schema, fitted)
+    found = compute_ln_ratios(sanitizer._mechanism(schema, fitted))
+    guarantee = sanitizer.guarantee(schema, fitted)
     corner = np.arange(2**d)
     one_column = np.bitwise_count(corner[:, None] ^ corner[None]) == 1
     record, attribute = found.sum(axis=2).max(), found.sum(axis=2)[one_column].max()
-    assert record <= told.ln_record
-    assert attribute <= told.ln_attribute <= told.ln_record
-    assert found.max() <= told.ln_component <= told.ln_record
+    assert record <= guarantee.ln_record
+    assert attribute <= guarantee.ln_attribute <= guarantee.ln_record
+    assert found.max() <= guarantee.ln_component <= guarantee.ln_record
     # A step of the grid is at most a thousandth of the scale, and both ends may be off by one.
     rounding = 0.002 * (2 if law == "student_t" else 1)
-    assert told.ln_component <= found.max() + rounding
+    assert guarantee.ln_component <= found.max() + rounding
     if shape == "isotropic":
-        assert told.ln_attribute <= attribute + s * rounding
+        assert guarantee.ln_attribute <= attribute + s * rounding
     if shape == "isotropic" and law in ("laplace", "logistic"):
-        assert told.ln_record <= record + s * rounding
+        assert guarantee.ln_record <= record + s * rounding
 
 
 @pytest.mark.parametrize("basis", ["sample", "private"])
 @pytest.mark.parametrize("s", [1, 3])
-def test_clipped_scores_cost_what_their_ranges_are(s: int, basis: str):
+def test_guarantee_clipped_scores_equals_range_figures(s: int, basis: str):
     rows, ranges = table(300), [[-0.25, 0.25], [0.0, 0.125], [-0.5, 0.25]][:s]
     sanitizer = PcaLaplace(
         components=s, b=0.3, noise_shape="per_component", basis=basis, score_ranges=ranges
     )
     fitted = fit(sanitizer, rows)
-    told = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    guarantee = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
     # The ranges are multiples of their grids, so that nothing is widened. E5: e^(s/b).
-    assert s / 0.3 < told.ln_record < s / 0.3 + 1e-6
-    assert 1 / 0.3 < told.ln_component < 1 / 0.3 + 1e-6
+    assert s / 0.3 < guarantee.ln_record < s / 0.3 + 1e-6
+    assert 1 / 0.3 < guarantee.ln_component < 1 / 0.3 + 1e-6

@@ -14,21 +14,21 @@ from ppdm_core.sanitizers.random_projection import STEP, RandomProjection, compu
 from tests.support.tables import KEY, fit, release, scaled, schema, table, values, with_values
 
 
-def before_and_after(sanitizer: RandomProjection, n: int = 80) -> tuple[np.ndarray, np.ndarray]:
+def release_table(sanitizer: RandomProjection, n: int = 80) -> tuple[np.ndarray, np.ndarray]:
     rows = table(n)
     fitted = fit(sanitizer, rows)
     return values(scaled(rows, fitted)), values(release(sanitizer, rows, fitted=fitted).rows)
 
 
-def matrix_of(sanitizer: RandomProjection) -> np.ndarray:
-    X, Y = before_and_after(sanitizer)
+def solve_matrix(sanitizer: RandomProjection) -> np.ndarray:
+    X, Y = release_table(sanitizer)
     R = np.linalg.lstsq(X, Y, rcond=None)[0]  # (d, k)
     np.testing.assert_allclose(X @ R, Y, atol=1e-8)
     return R
 
 
-def drawn_ratios(sanitizer: RandomProjection, d: int, count: int) -> np.ndarray:
-    """|R'x|^2 / |x|^2 for one x and many keys."""
+def draw_ratios(sanitizer: RandomProjection, d: int, count: int) -> np.ndarray:
+    """Draw |R'x|^2 / |x|^2 for one x and many keys."""
     x = np.linspace(-1.0, 2.0, d)
     noise, factor = Noise(KEY), sanitizer._compute_factor(d)
     found = np.empty(count)
@@ -40,25 +40,25 @@ def drawn_ratios(sanitizer: RandomProjection, d: int, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("normalisation", ["unbiased", "unit_columns"])
 @pytest.mark.parametrize(("d", "k"), [(2, 1), (8, 5)])
-def test_published_moments_hold(d, k, normalisation):
+def test_facts_moments_match_simulation(d, k, normalisation):
     sanitizer = RandomProjection(components=k, normalisation=normalisation)
     rows = table(20, d)
     facts = release(sanitizer, rows).public.facts
-    ratios = drawn_ratios(sanitizer, d, 1000)
+    ratios = draw_ratios(sanitizer, d, 1000)
     mean, variance = (facts[f"squared_distance_ratio_{name}"] for name in ("mean", "variance"))
     assert abs(ratios.mean() - mean) < 4 * np.sqrt(variance / len(ratios))
     fourth = np.mean((ratios - mean) ** 4)
     assert abs(ratios.var() - variance) < 5 * np.sqrt((fourth - variance**2) / len(ratios))
 
 
-def test_a_direction_is_uniform():
-    ratios = drawn_ratios(RandomProjection(components=1, normalisation="unit_columns"), 5, 1000)
+def test_directions_are_uniform():
+    ratios = draw_ratios(RandomProjection(components=1, normalisation="unit_columns"), 5, 1000)
     assert stats.kstest(ratios, stats.beta(0.5, 2.0).cdf).pvalue > 1e-6
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(2, 300), st.data())
-def test_moments_against_the_beta_law(d, data):
+def test_ratio_moments_match_beta_distribution(d, data):
     k = data.draw(st.integers(1, d))
     one = stats.beta(0.5, (d - 1) / 2)
     np.testing.assert_allclose(compute_ratio_moments(d, k, 1.0), (k * one.mean(), k * one.var()))
@@ -67,35 +67,35 @@ def test_moments_against_the_beta_law(d, data):
     assert variance < 2 / k  # a Gaussian matrix without normalisation has 2/k
 
 
-def test_unit_columns_shrink_squared_distances_by_the_share_of_components():
+def test_unit_columns_shrink_squared_distances_by_component_share():
     facts = release(RandomProjection(components=2, normalisation="unit_columns"), table(20)).public
     assert facts.facts["squared_distance_ratio_mean"] == pytest.approx(2 / 5)
     assert facts.facts["components"] == 2
 
 
 def test_directions_have_length_one():
-    R = matrix_of(RandomProjection(components=3, normalisation="unit_columns"))
+    R = solve_matrix(RandomProjection(components=3, normalisation="unit_columns"))
     np.testing.assert_allclose(np.linalg.norm(R, axis=0), 1.0, atol=1e-7)
-    S = matrix_of(RandomProjection(components=3))
+    S = solve_matrix(RandomProjection(components=3))
     np.testing.assert_allclose(np.linalg.norm(S, axis=0), np.sqrt(5 / 3), atol=1e-7)
 
 
-def test_another_count_shows_no_further_direction():
+def test_sanitize_smaller_count_shows_no_further_direction():
     few, many = (
-        matrix_of(RandomProjection(components=k, normalisation="unit_columns")) for k in (2, 4)
+        solve_matrix(RandomProjection(components=k, normalisation="unit_columns")) for k in (2, 4)
     )
     np.testing.assert_allclose(few, many[:, :2], atol=1e-7)
 
 
 @pytest.mark.parametrize(("components", "k"), [(4, 4), (0.5, 2), (0.01, 1), (5, 5)])
-def test_components_are_a_count_or_a_share(components, k):
+def test_components_as_count_or_share(components, k):
     released = release(RandomProjection(components=components), table(20))
     assert values(released.rows).shape == (20, k)
     assert released.public.columns == tuple(f"projected_{i + 1}" for i in range(k))
 
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
-def test_outputs_are_rounded_and_inside_what_is_declared(scale):
+def test_sanitize_outputs_rounded_inside_declared_bounds(scale):
     released = release(RandomProjection(components=4, scale=scale), table(300))
     Y = values(released.rows)
     assert np.array_equal(Y / STEP, np.rint(Y / STEP))
@@ -104,21 +104,21 @@ def test_outputs_are_rounded_and_inside_what_is_declared(scale):
     assert (released.rows.schema.highs >= Y).all()
 
 
-def test_nothing_of_the_matrix_is_public():
+def test_public_parameters_hold_no_matrix():
     public = release(RandomProjection(components=2), table(20)).public
     assert public.loadings is None
     assert public.centre is None
     assert not public.preserves_distances
 
 
-def test_a_record_of_zeros_stays_zeros():
+def test_sanitize_zero_record_stays_zero():
     X = table(20).whole.X.copy()
     X[3] = schema().lows  # scaled to 0
     assert not values(release(RandomProjection(components=3), with_values(X)).rows)[3].any()
 
 
-def test_known_pairs_undo_it_on_the_kept_directions():
-    X, Y = before_and_after(RandomProjection(components=5), 60)
+def test_known_pairs_recover_kept_directions():
+    X, Y = release_table(RandomProjection(components=5), 60)
     public = release(RandomProjection(components=5), table(60)).public
     view = AttackerView(
         Y=Y,
@@ -133,30 +133,30 @@ def test_known_pairs_undo_it_on_the_kept_directions():
 
 
 @pytest.mark.parametrize("components", [0, -1, 1.0, 1.5, 0.0, True, "2", None])
-def test_components_are_checked(components):
+def test_components_invalid_raise(components):
     with pytest.raises(BadInput, match="'components' parameter of RandomProjection"):
         RandomProjection(components=components)
 
 
-def test_the_normalisation_is_checked():
+def test_normalisation_invalid_raises():
     with pytest.raises(BadInput, match="one of unbiased, unit_columns"):
         RandomProjection(normalisation="none")
 
 
-def test_what_cannot_be_projected_is_refused():
+def test_sanitize_too_few_columns_for_components_raises():
     with pytest.raises(BadInput, match=r"an int in \[1, 5\]\. Got 6"):
         release(RandomProjection(components=6), table(20))
     with pytest.raises(BadInput, match="at least 2 features; there is 1"):
         release(RandomProjection(), table(20, 1))
 
 
-def test_it_promises_nothing():
+def test_guarantee_is_empirical():
     promise = RandomProjection().guarantee(schema(), {})
     assert promise.kind == "empirical"
     assert np.isinf([promise.ln_component, promise.ln_attribute, promise.ln_record]).all()
 
 
-def test_another_count_of_directions_is_another_draw():
+def test_parts_other_count_is_another_draw():
     rows = table()
     names = {
         part.fingerprint

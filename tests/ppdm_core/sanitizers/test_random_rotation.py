@@ -11,8 +11,8 @@ from ppdm_core.sanitizers.random_rotation import STEP, RandomRotation, random_or
 from tests.support.tables import KEY, fit, release, scaled, schema, table, values
 
 
-def matrix_of(key: bytes, d: int = 5) -> np.ndarray:
-    """The secret matrix, from the originals and their images."""
+def solve_matrix(key: bytes, d: int = 5) -> np.ndarray:
+    """Return the secret matrix, from the originals and their images."""
     rows = table(50, d)
     sanitizer = RandomRotation()
     fitted = fit(sanitizer, rows)
@@ -22,7 +22,7 @@ def matrix_of(key: bytes, d: int = 5) -> np.ndarray:
 
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
-def test_distances_and_lengths_are_preserved(scale):
+def test_sanitize_preserves_distances_and_lengths(scale):
     rows = table(80)
     sanitizer = RandomRotation(scale=scale)
     fitted = fit(sanitizer, rows)
@@ -34,17 +34,17 @@ def test_distances_and_lengths_are_preserved(scale):
     assert not np.allclose(Y, X, atol=0.05)
 
 
-def test_it_is_one_orthogonal_matrix():
-    M = matrix_of(KEY)
+def test_sanitize_applies_one_orthogonal_matrix():
+    M = solve_matrix(KEY)
     np.testing.assert_allclose(M @ M.T, np.eye(5), atol=1e-8)
 
 
-def test_the_matrix_is_the_keys():
-    assert np.array_equal(matrix_of(KEY), matrix_of(KEY))
-    assert not np.allclose(matrix_of(KEY), matrix_of(KEY[::-1]), atol=0.01)
+def test_sanitize_other_key_other_matrix():
+    assert np.array_equal(solve_matrix(KEY), solve_matrix(KEY))
+    assert not np.allclose(solve_matrix(KEY), solve_matrix(KEY[::-1]), atol=0.01)
 
 
-def test_another_scaling_is_another_matrix():
+def test_sanitize_other_scaling_other_matrix():
     rows = table(50)
     outputs = [values(release(RandomRotation(scale=s), rows).rows) for s in ("minmax", "none")]
     fitted = fit(RandomRotation(), rows)
@@ -54,8 +54,8 @@ def test_another_scaling_is_another_matrix():
     assert not np.allclose(M, N, atol=0.01)
 
 
-def test_haar_measure():
-    # Under Haar's law E trace = 0, E trace^2 = 1, entries have variance 1/d, both signs of det.
+def test_random_orthogonal_is_haar_distributed():
+    # Under Haar's measure E trace = 0, E trace^2 = 1, entries have variance 1/d, both signs of det.
     n, d = 3000, 4
     matrices = np.array(
         [random_orthogonal(d, Noise(KEY).generator("haar", str(i))) for i in range(n)]
@@ -69,12 +69,12 @@ def test_haar_measure():
     assert abs(share - 0.5) < 4 * np.sqrt(0.25 / n)
 
 
-def test_keys_give_both_orientations():
-    signs = {round(float(np.linalg.det(matrix_of(bytes([i]) * 32, 3)))) for i in range(20)}
+def test_random_orthogonal_gives_both_orientations():
+    signs = {round(float(np.linalg.det(solve_matrix(bytes([i]) * 32, 3)))) for i in range(20)}
     assert signs == {-1, 1}
 
 
-def test_outputs_are_rounded_and_inside_what_is_declared():
+def test_sanitize_outputs_rounded_inside_declared_bounds():
     released = release(RandomRotation(), table(300))
     Y = values(released.rows)
     assert np.array_equal(Y / STEP, np.rint(Y / STEP))
@@ -83,7 +83,7 @@ def test_outputs_are_rounded_and_inside_what_is_declared():
     assert (released.rows.schema.highs >= Y).all()
 
 
-def test_nothing_of_the_matrix_is_public():
+def test_public_parameters_hold_no_matrix():
     public = release(RandomRotation(), table(50)).public
     assert public.preserves_distances
     assert public.loadings is None
@@ -91,7 +91,7 @@ def test_nothing_of_the_matrix_is_public():
     assert dict(public.facts) == {}
 
 
-def test_it_promises_nothing():
+def test_guarantee_is_empirical():
     rows = table(50)
     fitted = fit(RandomRotation(), rows)
     promise = RandomRotation().guarantee(rows.schema, fitted)
@@ -99,14 +99,14 @@ def test_it_promises_nothing():
     assert np.isinf([promise.ln_component, promise.ln_attribute, promise.ln_record]).all()
 
 
-def moved(n: int = 80, key: bytes = KEY) -> tuple[np.ndarray, np.ndarray]:
+def translate(n: int = 80, key: bytes = KEY) -> tuple[np.ndarray, np.ndarray]:
     rows, sanitizer = table(n), RandomRotation(translation=True)
     fitted = fit(sanitizer, rows)
     return values(scaled(rows, fitted)), values(release(sanitizer, rows, key, fitted).rows)
 
 
-def test_a_translation_keeps_distances_and_hides_lengths():
-    X, Y = moved()
+def test_translation_preserves_distances_and_hides_lengths():
+    X, Y = translate()
     D, E = (np.linalg.norm(A[:, None] - A[None], axis=2) for A in (X, Y))
     np.testing.assert_allclose(E, D, atol=1e-8)
     lengths = (np.linalg.norm(A, axis=1) for A in (X, Y))
@@ -114,10 +114,10 @@ def test_a_translation_keeps_distances_and_hides_lengths():
     assert np.array_equal(Y / STEP, np.rint(Y / STEP))
 
 
-def test_the_translation_is_one_offset_of_the_key():
+def test_translation_is_one_offset_per_key():
     offsets = []
     for key in (KEY, KEY, KEY[::-1]):
-        X, Y = moved(key=key)
+        X, Y = translate(key=key)
         homogeneous = np.column_stack([X, np.ones(len(X))])
         solution, *_ = np.linalg.lstsq(homogeneous, Y, rcond=None)
         np.testing.assert_allclose(homogeneous @ solution, Y, atol=1e-8)
@@ -127,7 +127,7 @@ def test_the_translation_is_one_offset_of_the_key():
     assert np.abs(offsets).max() <= np.sqrt(5)
 
 
-def test_a_translated_release_is_inside_what_is_declared_and_says_so():
+def test_translation_outputs_inside_declared_bounds_and_published():
     released = release(RandomRotation(translation=True), table(300))
     Y = values(released.rows)
     assert (released.rows.schema.lows <= Y).all()
@@ -136,8 +136,8 @@ def test_a_translated_release_is_inside_what_is_declared_and_says_so():
     assert released.public.facts == {"translation": "secret"}
 
 
-def test_one_known_record_more_undoes_the_translation():
-    X, Y = moved(40)
+def test_known_pairs_one_more_record_removes_translation():
+    X, Y = translate(40)
     public = release(RandomRotation(translation=True), table(40)).public
     label = np.zeros(40, dtype=np.int32)
     known = KnownRows(X[:6], np.arange(6))
@@ -147,12 +147,12 @@ def test_one_known_record_more_undoes_the_translation():
     np.testing.assert_allclose(frame.x0 + (Y - frame.y0) @ frame.B @ frame.A.T, X, atol=1e-6)
 
 
-def test_a_translation_takes_another_matrix_and_its_absence_none():
+def test_fingerprint_translation_differs():
     assert RandomRotation().mechanism(schema(), {}) == []
     fingerprints = {RandomRotation(translation=t).fingerprint(schema(), {}) for t in (False, True)}
     assert len(fingerprints) == 2
 
 
-def test_the_translation_is_checked():
+def test_translation_invalid_raises():
     with pytest.raises(BadInput, match="'translation' parameter of RandomRotation"):
         RandomRotation(translation="yes")

@@ -29,40 +29,40 @@ from tests.support.response_tables import ANSWER, COLOUR, KEY, released, table
 NAME = "randomized_response"
 
 
-# An unchanged cell must keep its answer: whoever changes these starts a new scheme.
+# An unchanged cell must keep its response: a change of these values needs a new scheme.
 GOLDEN_BITS = ["5cceb5195bcc3b91f3c36b23034a9cdf", "4d9e96a5cb18b317a6b622735e07eb20"]
 GOLDEN_COLOURS = [0, 1, 0, 0, 1, 2, 2, 1, 2, 2, 2, 2]
 GOLDEN_ANSWERS = [1, 0, 1, -1, -1, -1, -1, 1, 0, -1, 1, 1]
 
 
-def mixed(n: int) -> np.ndarray:
+def make_mixed_rows(n: int) -> np.ndarray:
     return np.column_stack([np.arange(n) % 3, np.arange(n) % 3 - 1])
 
 
-def test_bits_are_those_of_the_scheme_cell_by_cell():
-    def prefixed(*parts: bytes) -> bytes:
+def test_response_bits_match_scheme_per_cell():
+    def frame(*parts: bytes) -> bytes:
         return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
 
     keys, codes = make_position_keys(5) + np.uint8(7), np.array([0, 2, -1, 1, 0], dtype=np.int32)
     bits = Noise(KEY).response_bits(keys, codes, "law", b"mechanism")
-    purpose = prefixed(b"ppdm-noise-1", b"response", b"law")
+    purpose = frame(b"ppdm-noise-1", b"response", b"law")
     subkey = hashlib.blake2b(purpose, key=KEY, digest_size=32).digest()
     for key, code, found in zip(keys, codes.tolist(), bits, strict=True):
-        text = prefixed(b"law", b"mechanism") + prefixed(bytes(key) + struct.pack("<i", code))
+        text = frame(b"law", b"mechanism") + frame(bytes(key) + struct.pack("<i", code))
         expected = hashlib.blake2b(text, key=subkey, digest_size=16).digest()
         assert found.tobytes() == expected
 
 
-def test_golden_answers():
+def test_sanitize_golden_responses():
     bits = Noise(KEY).response_bits(make_position_keys(2), np.array([0, -1]), "law", b"mechanism")
     assert [row.tobytes().hex() for row in bits] == GOLDEN_BITS
-    found = released(table(mixed(12), COLOUR, ANSWER), attribute=3)
+    found = released(table(make_mixed_rows(12), COLOUR, ANSWER), attribute=3)
     assert found.T.tolist() == [GOLDEN_COLOURS, GOLDEN_ANSWERS]
 
 
-def test_answers_are_those_of_the_scheme_cell_by_cell():
-    """Once more in whole numbers: the first draws go to the wrong answers, sorted by name."""
-    C, by_name = mixed(60)[:, :1], ["blue", "green", "red"]
+def test_sanitize_responses_match_scheme_per_cell():
+    """The scheme in integers: the first draws are the wrong responses, sorted by name."""
+    C, by_name = make_mixed_rows(60)[:, :1], ["blue", "green", "red"]
     found = released(table(C, COLOUR), attribute=3)[:, 0]
     response = Response(COLOUR, 3.0)
     plain = json.dumps(["colour", by_name, False, str(-(-DRAW_COUNT // 5))]).encode()
@@ -84,7 +84,9 @@ def test_answers_are_those_of_the_scheme_cell_by_cell():
     off=st.integers(-2, 2),
     anywhere=st.integers(0, DRAW_COUNT - 1),
 )
-def test_a_draw_is_whole_number_division(gamma: float, k: int, limit: int, off: int, anywhere: int):
+def test_select_responses_equals_integer_division(
+    gamma: float, k: int, limit: int, off: int, anywhere: int
+):
     share = count_wrong_draws(Response(Categorical("c", ("",) * k), gamma))
     near = min(max(share * min(limit, k - 1) + off, 0), DRAW_COUNT - 1)
     for U in (near, anywhere, 0, DRAW_COUNT - 1):
@@ -93,7 +95,7 @@ def test_a_draw_is_whole_number_division(gamma: float, k: int, limit: int, off: 
 
 
 @given(gamma=st.floats(1.001, 1e9), k=st.integers(2, 10_000))
-def test_probabilities_are_rounded_toward_more_noise_and_no_further(gamma: float, k: int):
+def test_count_wrong_draws_rounds_up_by_less_than_one(gamma: float, k: int):
     share = count_wrong_draws(Response(Categorical("c", ("",) * k), gamma))
 
     def ratio(wrong: int) -> Fraction:
@@ -104,7 +106,7 @@ def test_probabilities_are_rounded_toward_more_noise_and_no_further(gamma: float
 
 
 @pytest.mark.parametrize("code", [0, 1, -1])
-def test_answers_follow_their_law(code: int):
+def test_sanitize_responses_follow_their_distribution(code: int):
     from scipy.stats import chisquare
 
     n, gamma = 20_000, 3.0
@@ -117,8 +119,8 @@ def test_answers_follow_their_law(code: int):
 
 
 @pytest.mark.slow
-def test_the_sampler_keeps_its_gamma_and_the_measurement_would_see_3_percent():
-    """A million draws at each of two inputs; 99.9 % lower bound of the ratio of their chances."""
+def test_sampler_meets_gamma_and_test_detects_3_percent():
+    """A million draws at each of two inputs; 99.9 % lower bound of the ratio of probabilities."""
     n, gamma = 1_000_000, 3.0
 
     def lower_bound(used: float) -> float:
@@ -133,8 +135,8 @@ def test_the_sampler_keeps_its_gamma_and_the_measurement_would_see_3_percent():
     assert lower_bound(gamma * 1.03) > gamma
 
 
-def test_a_change_elsewhere_draws_no_second_answer():
-    C = mixed(300)
+def test_sanitize_change_elsewhere_keeps_response():
+    C = make_mixed_rows(300)
     before = released(table(C, COLOUR, ANSWER), attribute=3)
     changed = C.copy()
     changed[:, 0] = (C[:, 0] + 1) % 3
@@ -146,36 +148,36 @@ def test_a_change_elsewhere_draws_no_second_answer():
     assert not np.array_equal(before[:, 0], other[:, 0])
 
 
-def test_columns_of_equal_content_get_answers_of_their_own():
+def test_sanitize_equal_columns_get_independent_responses():
     C = np.zeros((300, 2), dtype=np.int32)
     found = released(table(C, COLOUR, replace(COLOUR, name="hue")), attribute=3)
     assert 0.2 < np.mean(found[:, 0] == found[:, 1]) < 0.6  # 0.44 if they are independent
 
 
-def test_another_order_of_the_categories_gives_the_same_words():
+def test_sanitize_reordered_categories_give_same_words():
     order = [2, 0, 1]
     listed = replace(COLOUR, categories=tuple(COLOUR.categories[i] for i in order))
-    C = mixed(300)[:, :1]
+    C = make_mixed_rows(300)[:, :1]
     one = released(table(C, COLOUR), attribute=3)[:, 0]
     two = released(table(np.argsort(order)[C], listed), attribute=3)[:, 0]
     assert [COLOUR.categories[i] for i in one] == [listed.categories[i] for i in two]
 
 
-def test_missing_is_an_answer_exactly_where_it_is_kept():
-    found = released(table(mixed(2000), COLOUR, ANSWER), attribute=1.5)
+def test_sanitize_missing_is_response_only_if_kept():
+    found = released(table(make_mixed_rows(2000), COLOUR, ANSWER), attribute=1.5)
     assert set(found[:, 0]) == {0, 1, 2}
     assert set(found[:, 1]) == {-1, 0, 1}
 
 
 @pytest.mark.parametrize("code", [-1, 3])
-def test_a_code_without_a_category_is_a_defect(code: int):
+def test_sanitize_code_without_category_raises_defect(code: int):
     with pytest.raises(Defect, match="'colour' holds a code without a category"):
         released(table([[0], [code]], COLOUR), attribute=3)
 
 
-def test_the_public_part_says_what_a_recipient_needs():
+def test_public_parameters_hold_responses():
     sanitizer = RandomizedResponse(gamma={"attribute": 3})
-    rows = table(mixed(30), COLOUR, ANSWER)
+    rows = table(make_mixed_rows(30), COLOUR, ANSWER)
     answer: Released = sanitizer.sanitize(rows, Noise(KEY), {})
     assert answer.public.names == ("colour", "answer")
     assert [(r.column.k, r.gamma, r.keep_probability) for r in answer.public.responses] == [
@@ -187,7 +189,7 @@ def test_the_public_part_says_what_a_recipient_needs():
     ]
 
 
-def test_one_category_and_the_empty_cell_are_two_answers():
+def test_sanitize_one_category_and_missing_are_two_cells():
     column = Categorical("c", ("seen",), missing=True)
     found = released(table(np.full((100, 1), -1), column), attribute=2)
     assert set(found[:, 0]) == {-1, 0}

@@ -1,4 +1,4 @@
-"""The claims of the first methods on the tables of the papers."""
+"""The claims of rotation and principal components on the tables of the papers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load(folder: Path, name: str) -> ArrayRows:
     return ArrayRows(Schema(columns), X, label)
 
 
-def audited(sanitizer: Sanitizer, rows: ArrayRows, *names: str) -> dict[str, Score]:
+def audit_release(sanitizer: Sanitizer, rows: ArrayRows, *names: str) -> dict[str, Score]:
     fitted = fit(sanitizer, rows)
     X = scaled(rows, fitted)
     draws = []
@@ -51,19 +51,21 @@ def audited(sanitizer: Sanitizer, rows: ArrayRows, *names: str) -> dict[str, Sco
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_forty_known_records_undo_a_rotation(shared_data: Path, name: str):
+def test_audit_rotation_forty_known_records_recover_it(shared_data: Path, name: str):
     rows = load(shared_data, name)
-    found = audited(make_sanitizer("random_rotation", {}), rows, "known_pairs", "record_linkage")
+    found = audit_release(
+        make_sanitizer("random_rotation", {}), rows, "known_pairs", "record_linkage"
+    )
     assert found["known_pairs.breach_rate"].value > 0.99
     assert found["record_linkage.rate"].value > 0.95
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_bounded_record_is_neither_found_nor_recovered(shared_data: Path, name: str):
+def test_audit_bounded_release_record_not_linked_nor_recovered(shared_data: Path, name: str):
     rows = load(shared_data, name)
     sanitizer = make_sanitizer("pca_laplace", {"components": 2, "gamma": {"record": 1000}})
     audits = ("transform_inverse", "shrinkage", "known_pairs", "record_linkage")
-    found = audited(sanitizer, rows, *audits)
+    found = audit_release(sanitizer, rows, *audits)
     assert found["record_linkage.rate"].value < 0.05
     for attack in audits[:-1]:
         breach = found[f"{attack}.breach_rate"]
@@ -71,7 +73,7 @@ def test_a_bounded_record_is_neither_found_nor_recovered(shared_data: Path, name
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_mean_distortion_holds_for_any_law(shared_data: Path, name: str):
+def test_facts_mean_distortion_real_table_matches(shared_data: Path, name: str):
     # Eq. 12 needs neither normal nor independent scores; a pair is a clean and a released record.
     rows, b = load(shared_data, name), 0.3
     sanitizer = make_sanitizer("pca_laplace", {"components": 2, "b": b, "basis": "private"})
@@ -83,13 +85,13 @@ def test_mean_distortion_holds_for_any_law(shared_data: Path, name: str):
     n = len(X)
 
     def mean_square(A: np.ndarray, B: np.ndarray) -> float:
-        """Of the distance between rows of A and rows of B with another number."""
+        """Return the mean square distance of rows of A and rows of B with another number."""
         total = n * (np.sum(A**2) + np.sum(B**2)) - 2 * A.sum(axis=0) @ B.sum(axis=0)
         return float((total - np.sum((A - B) ** 2)) / (n * (n - 1)))
 
     eigenvalues = np.linalg.eigvalsh(np.cov(X.T))[::-1]
     expected = 2 * 2 * b**2 - 2 * eigenvalues[2:].sum()
     found = mean_square(T, Z) - mean_square(X, X)
-    # Eq. 13 without its last term: what one draw of the noise can move the mean by.
+    # Eq. 13 without its last term: the variance of the mean by one draw of the noise.
     error = np.sqrt((16 * b**2 * eigenvalues[:2].sum() + 20 * 2 * b**4) / n)
     assert abs(found - expected) < 4 * error

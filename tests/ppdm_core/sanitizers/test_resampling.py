@@ -18,19 +18,19 @@ from tests.support.class_tables import contents, labels
 from tests.support.tables import KEY, LARGE, fit, inserted, release, table, values
 
 
-def keys_of(rows: Rows) -> list[bytes]:
+def read_keys(rows: Rows) -> list[bytes]:
     return [bytes(key) for block in rows.blocks() for key in block.key]
 
 
-def test_the_rule_of_the_paper():
+def test_normal_reference_matches_paper():
     assert normal_reference(np.array([100.0]), 1)[0] == pytest.approx(1.05922 * 100**-0.2, rel=1e-5)
     assert normal_reference(np.array([50.0]), 4)[0] == pytest.approx((4 / 6) ** 0.125 * 50**-0.125)
 
 
 @pytest.mark.parametrize("d", [1, 4, 30])
-def test_the_correction_is_that_of_the_two_kernels(d):
+def test_kernel_correction_matches_both_kernels(d):
     def constant(kernel: Any, reach: float) -> float:
-        """What the bandwidth of least error has of its kernel."""
+        """Return the kernel's factor in the bandwidth of least error."""
         roughness = quad(lambda u: kernel(u) ** 2, -reach, reach)[0]
         spread = quad(lambda u: u**2 * kernel(u), -reach, reach)[0]
         return (roughness**d / spread**2) ** (1 / (d + 4))
@@ -40,7 +40,7 @@ def test_the_correction_is_that_of_the_two_kernels(d):
     assert 2.1 < kernel_correction(d) < 2.22
 
 
-def test_the_kernel_is_the_median_of_three_parts_of_the_bits():
+def test_kernel_steps_are_median_of_three_parts():
     top = 2**42 - 1
 
     def steps(a: int, b: int, c: int) -> float:
@@ -55,7 +55,7 @@ def test_the_kernel_is_the_median_of_three_parts_of_the_bits():
         assert steps(*parts) == np.rint(0.5)
 
 
-def test_the_kernel_has_its_exact_law():
+def test_kernel_steps_have_exact_distribution():
     bits = np.random.default_rng(1).integers(0, 2**64, (200_000, 2), dtype=np.uint64)
     fine = resampling.draw_kernel_steps(bits, np.array(2.0**30)) * 2.0**-30
     assert stats.kstest(fine, lambda e: stats.beta(2, 2).cdf((e + 1) / 2)).pvalue > 1e-6
@@ -69,7 +69,7 @@ def test_the_kernel_has_its_exact_law():
     assert stats.chisquare(observed, expected).pvalue > 1e-6
 
 
-def test_draws_are_independent_and_uniform():
+def test_sources_draws_are_independent_and_uniform():
     rows = table(2)
     counts, wanted = np.array([0, 2, 0]), np.array([0, 2, 0])
     plain = ArrayRows(rows.schema, rows.whole.X, np.zeros(2, dtype=np.int32), rows.whole.key)
@@ -82,7 +82,7 @@ def test_draws_are_independent_and_uniform():
     assert stats.chisquare([seen[k] for k in range(3)], [200, 400, 200]).pvalue > 1e-6
 
 
-def test_the_search_widens_until_it_finds_the_last_draw(monkeypatch):
+def test_find_stop_times_narrow_window_widens(monkeypatch):
     rows = table(300)
     expected = values(release(KdeResample(), rows).rows)
     monkeypatch.setattr(resampling, "SEARCH_DEVIATIONS", 1e-3)
@@ -91,7 +91,7 @@ def test_the_search_widens_until_it_finds_the_last_draw(monkeypatch):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(any), st.integers(1, 500))
-def test_rows_are_shared_out_by_size(sizes, M):
+def test_allocate_rows_by_class_size(sizes, M):
     counts = np.array(sizes)
     wanted = resampling.allocate_rows(M, counts)
     assert wanted.sum() == M
@@ -100,23 +100,23 @@ def test_rows_are_shared_out_by_size(sizes, M):
 
 
 @pytest.mark.parametrize(("asked", "expected"), [(None, 90), (1, 1), (45, 45), (900, 900)])
-def test_the_count_of_rows_is_exact_and_classes_keep_their_shares(asked, expected):
+def test_sanitize_row_count_exact_and_class_shares_kept(asked, expected):
     rows = table(90)
     released = release(KdeResample(rows=asked), rows).rows
     assert released.n == expected
     share = np.bincount(rows.whole.label) * expected / 90
     assert np.all(np.abs(np.bincount(labels(released), minlength=2) - share) < 1)
-    assert len(set(keys_of(released))) == expected
+    assert len(set(read_keys(released))) == expected
 
 
-def test_a_smaller_release_is_part_of_a_larger_one():
+def test_sanitize_fewer_rows_is_subset():
     rows = table(200)
     few, many = (contents(release(KdeResample(rows=k), rows).rows) for k in (100, 300))
     assert len(few) == 100
     assert len(few - many) <= 2  # a class may get one row less
 
 
-def test_another_record_moves_few_rows():
+def test_sanitize_additional_record_changes_few_rows():
     rows, sanitizer = table(LARGE), KdeResample()
     fitted = fit(sanitizer, rows)
     before = contents(release(sanitizer, rows, fitted=fitted).rows)

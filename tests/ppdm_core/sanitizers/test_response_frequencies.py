@@ -12,7 +12,7 @@ from ppdm_core.sanitizers.randomized_response import estimate_frequencies
 from tests.support.response_tables import COLOUR, released, table
 
 
-def test_frequencies_are_those_of_the_inverse_matrix():
+def test_estimate_frequencies_equals_inverse_matrix():
     gamma, k = 4.0, 5
     M = (np.ones((k, k)) + np.eye(k) * (gamma - 1)) / (gamma + k - 1)
     counts = np.array([10, 20, 30, 25, 15])
@@ -23,8 +23,8 @@ def test_frequencies_are_those_of_the_inverse_matrix():
 
 @settings(max_examples=30)
 @given(gamma=st.floats(1.05, 50), k=st.integers(2, 12), seed=st.integers(0, 2**32 - 1))
-def test_the_variance_is_unbiased(gamma: float, k: int, seed: int):
-    """Against its exact value for known frequencies; the estimate is linear in the counts."""
+def test_estimate_frequencies_variance_is_unbiased(gamma: float, k: int, seed: int):
+    """Compared with the exact value for known frequencies; the estimate is linear in counts."""
     n = 1000
     truth = np.random.default_rng(seed).dirichlet(np.ones(k))
     p, q = gamma / (gamma + k - 1), 1 / (gamma + k - 1)
@@ -36,7 +36,7 @@ def test_the_variance_is_unbiased(gamma: float, k: int, seed: int):
     assert np.all(estimate_frequencies(np.eye(k)[0] * n, gamma, k)[1] > 0)
 
 
-def test_the_estimate_spreads_as_it_says():
+def test_estimate_frequencies_spread_matches_variance():
     n, k, gamma = 500, 3, 2.0
     truth = np.repeat([0, 1, 2], [100, 150, 250])
     keys = [bytes([i]) * 32 for i in range(200)]
@@ -51,6 +51,6 @@ def test_the_estimate_spreads_as_it_says():
 @pytest.mark.parametrize(
     ("counts", "gamma", "k"), [([1, 2], 3, 3), ([0, 0], 3, 2), ([5], 3, 1), ([1, 2], 1.0, 2)]
 )
-def test_frequencies_of_nothing_are_bad_input(counts: list[int], gamma: float, k: int):
+def test_estimate_frequencies_invalid_counts_raise(counts: list[int], gamma: float, k: int):
     with pytest.raises(BadInput, match="a count for each of k cells"):
         estimate_frequencies(np.array(counts), gamma, k)

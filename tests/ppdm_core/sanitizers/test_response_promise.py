@@ -22,7 +22,7 @@ from ppdm_core.sanitizers.randomized_response import (
 from tests.support.response_tables import ANSWER, COLOUR, KEY, table
 
 
-def test_gammas_against_brute_force():
+def test_guarantee_gammas_match_brute_force():
     gammas = {"colour": 2.0, "answer": 5.0}
     columns = (COLOUR, ANSWER)
     promise = RandomizedResponse(gamma={"attribute": gammas}).guarantee(Schema((), columns), {})
@@ -42,7 +42,7 @@ def test_gammas_against_brute_force():
 
 
 @given(record=st.floats(1.001, 1e9), c=st.integers(1, 200))
-def test_a_gamma_for_the_record_is_split_and_kept(record: float, c: int):
+def test_gamma_of_record_is_split_and_met(record: float, c: int):
     columns = tuple(replace(COLOUR, name=f"c{j}") for j in range(c))
     promise = RandomizedResponse(gamma={"record": record}).guarantee(Schema((), columns), {})
     assert promise.ln_record <= math.log(record)
@@ -66,7 +66,7 @@ def test_a_gamma_for_the_record_is_split_and_kept(record: float, c: int):
         {"record": {"colour": 3}},
     ],
 )
-def test_bad_parameters_are_told(gamma: Any):
+def test_parameters_invalid_raise(gamma: Any):
     with pytest.raises(BadInput, match="The 'gamma' parameter of RandomizedResponse must be"):
         RandomizedResponse(gamma=gamma)
 
@@ -80,7 +80,7 @@ def test_bad_parameters_are_told(gamma: Any):
         ({"attribute": {"colour": 3, "hue": 3}}, (COLOUR,), "names 'hue', which is not"),
     ],
 )
-def test_what_cannot_be_done_is_told(gamma: Any, columns: Any, sentence: str):
+def test_sanitize_infeasible_column_raises(gamma: Any, columns: Any, sentence: str):
     rows = table(np.zeros((3, len(columns))), *columns)
     with pytest.raises(BadInput, match=sentence):
         RandomizedResponse(gamma=gamma).sanitize(rows, Noise(KEY), {})

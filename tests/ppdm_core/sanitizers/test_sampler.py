@@ -12,13 +12,13 @@ from ppdm_core.numerics.noise import GridNoise, grid_step
 from tests.support.noise_bits import drawn_bits
 
 
-def draws(noise: GridNoise, score: float, key: int, rows: int) -> np.ndarray:
-    """Many draws from one score, of many records with 20 components each."""
+def draw_noise(noise: GridNoise, score: float, key: int, rows: int) -> np.ndarray:
+    """Draw noise of one score for many records with 20 components each."""
     return noise.add(np.full((rows, 20), score), drawn_bits(rows, 20, bytes([key]) * 32)).ravel()
 
 
-def lower_bound(likely: np.ndarray, unlikely: np.ndarray) -> float:
-    """99.9 % lower bound of ln P/P', from two Clopper-Pearson limits of 99.95 % each."""
+def compute_lower_bound(likely: np.ndarray, unlikely: np.ndarray) -> float:
+    """Return the 99.9 % lower bound of ln P/P', from two Clopper-Pearson limits of 99.95 %."""
     hits, misses = int(likely.sum()), int((~likely).sum())
     least = betaincinv(hits, misses + 1, 0.0005)
     most = betaincinv(int(unlikely.sum()) + 1, int((~unlikely).sum()), 0.9995)
@@ -39,8 +39,8 @@ WORST = [
 @pytest.mark.parametrize(
     ("distribution", "distance", "window"), WORST, ids=[str(w[0]) for w in WORST]
 )
-def test_empirical_gamma_of_the_sampler(distribution, distance, window):
-    """The real sampler keeps its claim; a scale 3 % too small is seen to break it."""
+def test_sampler_empirical_gamma_within_claim(distribution, distance, window):
+    """The sampler meets its claim; the test detects a scale that is 3 % too small."""
     claimed_b, rows = 0.5, 400_000
     R = distance * claimed_b
     ranges = np.tile([0.0, R], (20, 1))
@@ -48,9 +48,9 @@ def test_empirical_gamma_of_the_sampler(distribution, distance, window):
         b = np.full(20, claimed_b * planted)
         g = np.full(20, grid_step(claimed_b))
         noise = GridNoise(distribution, b, g, ranges)
-        near, far = draws(noise, R, 1, rows), draws(noise, 0.0, 2, rows)
+        near, far = draw_noise(noise, R, 1, rows), draw_noise(noise, 0.0, 2, rows)
         low, high = R + window[0] * b[0], R + window[1] * b[0]
-        bound = lower_bound((low <= near) & (near <= high), (low <= far) & (far <= high))
+        bound = compute_lower_bound((low <= near) & (near <= high), (low <= far) & (far <= high))
         claim = compute_ln_gammas(
             distribution, np.eye(1), np.array([R]), np.array([claimed_b]), g[:1], ranges[:1], True
         )[0]
@@ -61,11 +61,11 @@ def test_empirical_gamma_of_the_sampler(distribution, distance, window):
 @pytest.mark.parametrize(
     "distribution", [LAPLACE, Logistic(), StudentT(3.0), StudentT(20.0)], ids=str
 )
-def test_grid_noise_by_chi_square_with_many_draws(distribution):
+def test_grid_noise_many_draws_pass_chi_square(distribution):
     """On the grid that releases use, in 400 bins of grid steps; at 8 million draws."""
     ratio, rows = grid_step(1.0), 400_000
     noise = GridNoise(distribution, np.ones(20), np.full(20, ratio), np.zeros((20, 2)))
-    G = np.rint(draws(noise, 0.0, 3, rows) / ratio).astype(int)
+    G = np.rint(draw_noise(noise, 0.0, 3, rows) / ratio).astype(int)
     edges = np.unique(np.rint(np.geomspace(1, 6 / ratio, 200)))  # |G| in [edge, next edge)
     above = np.concatenate([distribution.at_least(edges, ratio), [0.0]])
     halves = -np.diff(above) / 2
