@@ -1,1 +1,1 @@
-"""What people touch: the command line and the local services."""
+"""The user interface: the command line and the local services."""

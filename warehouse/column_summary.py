@@ -1,6 +1,6 @@
-"""A table of which nothing is known yet, in figures that help to draft a release file.
+"""Figures of an unknown table that help to draft a release file.
 
-They serve decisions alone: none of them may be printed or written into the draft.
+They serve decisions only: none of them may be printed or written into the draft.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from warehouse.sql import (
     ROW,
     column_types,
     count_where,
+    hide_values,
     kept,
     literal,
     number,
     text,
-    without_values,
 )
 
 Kind = Literal["number", "float", "text", "boolean", "date", "other"]
@@ -35,12 +35,12 @@ DATE = (
     r"|(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))(\D|$)"
 )
 LEADING_ZERO = r"^\s*[-+]?0\d"  # 01067 is a postcode, not a number
-LIKE_A_NUMBER = r"^\s*[^\w\s]{0,3}\s*\d[\d.,'\s]*\D{0,6}$"  # $1,000 or 12 kg
+NUMBER_LIKE = r"^\s*[^\w\s]{0,3}\s*\d[\d.,'\s]*\D{0,6}$"  # $1,000 or 12 kg
 
 
 @dataclass(frozen=True)
-class Sketch:
-    """One column: how many of its cells are what."""
+class ColumnSummary:
+    """Counts of the kinds of cells of one column."""
 
     name: str
     kind: Kind  # as the source stores it
@@ -73,7 +73,8 @@ class Sketch:
         return self.is_numeric and self.whole == self.filled
 
 
-def kind_of(type_name: str) -> Kind:
+def find_kind(type_name: str) -> Kind:
+    """Return the kind of a column type of DuckDB."""
     name = type_name.lower()
     if name.endswith("]"):
         return "other"
@@ -87,17 +88,17 @@ def kind_of(type_name: str) -> Kind:
     return next((kind for kind, starts in kinds.items() if name.startswith(starts)), "other")
 
 
-@without_values("Looking at the table")
-def sketch(db: duckdb.DuckDBPyConnection, table: str) -> tuple[Sketch, ...]:
-    """Every column, in one scan."""
+@hide_values("Looking at the table")
+def summarize_columns(db: duckdb.DuckDBPyConnection, table: str) -> tuple[ColumnSummary, ...]:
+    """Return the summary of every column, in one scan of the table."""
     types = column_types(db, table)
     cells, figures = [], []
     for i, (name, type_name) in enumerate(types.items()):
-        if kind_of(type_name) == "other":  # some cannot even be written as text
+        if find_kind(type_name) == "other":  # some cannot even be written as text
             cells += [f"null::varchar as t{i}", f"null::double as n{i}"]
         else:
             cells += [f"{text(name)} as t{i}", f"{number(name, type_name)} as n{i}"]
-        figures += _figures(f"t{i}", f"n{i}", name)
+        figures += _build_aggregates(f"t{i}", f"n{i}", name)
     statement = f"""
         with cells as (select {", ".join(cells)} from {table})
         select {", ".join(figures)} from cells
@@ -105,13 +106,13 @@ def sketch(db: duckdb.DuckDBPyConnection, table: str) -> tuple[Sketch, ...]:
     found = db.execute(statement).fetchall()[0]
     width = len(figures) // len(types)
     return tuple(
-        Sketch(name, kind_of(type_name), *found[i * width : (i + 1) * width])
+        ColumnSummary(name, find_kind(type_name), *found[i * width : (i + 1) * width])
         for i, (name, type_name) in enumerate(types.items())
     )
 
 
-def _figures(t: str, n: str, name: str) -> list[str]:
-    """In the order of the fields of a sketch."""
+def _build_aggregates(t: str, n: str, name: str) -> list[str]:
+    """Return the SQL aggregates in the order of the fields of ColumnSummary."""
     finite = f"if(isfinite({n}), {n}, null)"
     missing = ", ".join(literal(word) for word in WORDS_FOR_MISSING)
     return [
@@ -124,7 +125,7 @@ def _figures(t: str, n: str, name: str) -> list[str]:
         f"coalesce(min({finite}), 0)",
         f"coalesce(max({finite}), 0)",
         count_where(f"regexp_matches({t}, {literal(LEADING_ZERO)})"),
-        count_where(f"regexp_matches({t}, {literal(LIKE_A_NUMBER)})"),
+        count_where(f"regexp_matches({t}, {literal(NUMBER_LIKE)})"),
         count_where(f"regexp_matches({t}, {literal(DATE)}, 'i')"),
         count_where(rf"regexp_matches(trim({t}), '\s')"),
         count_where(f"lower(trim({t})) in ({missing})"),
@@ -133,26 +134,28 @@ def _figures(t: str, n: str, name: str) -> list[str]:
     ]
 
 
-@without_values("Looking for an identifier")
+@hide_values("Looking for an identifier")
 def is_unique(db: duckdb.DuckDBPyConnection, table: str, name: str) -> bool:
-    """Every record has a value of its own, compared as the record id will be."""
+    """Return whether every record has a different value, compared as the record id will be."""
     found = db.execute(f"select count(distinct {text(name)}) = count(*) from {table}").fetchall()
     return bool(found[0][0])
 
 
-@without_values("Looking for an identifier")
-def follows_the_rows(db: duckdb.DuckDBPyConnection, table: str, name: str) -> bool:
-    """The values count the rows, from whatever start."""
+@hide_values("Looking for an identifier")
+def is_row_counter(db: duckdb.DuckDBPyConnection, table: str, name: str) -> bool:
+    """Return whether the values count the rows, from any start."""
     value = f"try_cast({text(name)} as hugeint)"
     found = db.execute(f"select min({value} - {ROW}) = max({value} - {ROW}) from {table}")
     return bool(found.fetchall()[0][0])
 
 
-@without_values("Looking for a label")
-def holders(db: duckdb.DuckDBPyConnection, table: str, name: str, most: int) -> dict[str, int]:
-    """Each category, spelled as the release will compare it, and its records.
+@hide_values("Looking for a label")
+def count_categories(
+    db: duckdb.DuckDBPyConnection, table: str, name: str, most: int
+) -> dict[str, int]:
+    """Return the number of records of each category, spelled as the release will compare it.
 
-    Empty if there are more than ``most``.
+    Empty if there are more than ``most`` categories.
     """
     rows = db.execute(f"""
         select {text(name)} as category, count(*)
@@ -162,15 +165,18 @@ def holders(db: duckdb.DuckDBPyConnection, table: str, name: str, most: int) -> 
     return {} if len(rows) > most else dict(rows)
 
 
-@without_values("Looking at the features")
-def feature_rows(
+@hide_values("Looking at the features")
+def read_feature_rows(
     db: duckdb.DuckDBPyConnection,
     table: str,
     columns: tuple[Column, ...],
     names: Sequence[str],
     most: int,
 ) -> NDArray[np.float64]:
-    """At most about ``most`` of the rows that are kept, spread over the table; gaps are NaN."""
+    """Return about ``most`` of the rows that are not dropped; missing values are NaN.
+
+    The rows are spread over the table.
+    """
     types = column_types(db, table)
     cells = ", ".join(f"{number(name, types[name])} as x{i}" for i, name in enumerate(names))
     every = f"(select greatest(1, count(*) // {most}) from {table})"

@@ -69,9 +69,8 @@ def finite_or_none(value: float | None) -> float | None:
 
 def find_latest(found: Sequence[Entry]) -> list[Entry]:
     """Return the last judged entry, one of each audience that has an account of its own."""
-    judged = [entry for entry in found if entry["kind"] != "inherited"]
     by_account = {
-        entry["audience"] if entry["terms"]["collusion_waiver"] else None: entry for entry in judged
+        entry["audience"] if entry["terms"]["collusion_waiver"] else None: entry for entry in found
     }
     return list(by_account.values())
 
@@ -148,10 +147,9 @@ def format_account(each: Entry) -> Iterator[str]:
         yield f"  draws      {each['draws_spent']:,} without a bound, {limit}"
 
 
-KINDS = {
+ENTRY_NOTES = {
     "charged": "",
     "refused": "  refused, no record charged",
-    "inherited": "  before the ledger",
 }
 
 
@@ -168,11 +166,11 @@ def format_table(found: Sequence[Entry]) -> Iterator[str]:
             format_ln_gamma(entry["ln_asked"]),
             format_bar(after, read_ln_limit(entry), most),
         )
-        records = "all" if entry["kind"] == "inherited" else f"{entry['records']:,}"
+        records = f"{entry['records']:,}"
         yield (
             f"{entry['release_id']:<{names}}  {entry['happened'][:10]}  "
             f"{entry['method']:<{methods}}  {records:>9}  {asked:>9}  "
-            f"{format_ln_gamma(after):>9}  {bar}{KINDS[entry['kind']]}"
+            f"{format_ln_gamma(after):>9}  {bar}{ENTRY_NOTES[entry['kind']]}"
         ).rstrip()
 
 

@@ -36,9 +36,9 @@ def explain_unchecked_signature(signer: str | None) -> str:
     if signer is None:
         return (
             "who made it. The manifest is not signed, as those of earlier versions of ppdm are "
-            "not: anybody could have written this folder."
+            "not: any person could have written this folder."
         )
     return (
-        f"who made it. The manifest names key {signer}, as anybody's could. Get the steward's "
+        f"who made it. The manifest names key {signer}, as any manifest can. Get the steward's "
         "public key by another way than this folder, and add: --public-key FILE"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from warehouse.column_summary import feature_rows
+from warehouse.column_summary import read_feature_rows
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,7 +30,7 @@ def choose_basis(
     varies in so many directions, the fifth that is set aside does so too.
     """
     names = [column.name for column in columns if column.role == "feature"]
-    X = scale_columns(feature_rows(db, table, columns, names, MAX_ROWS))
+    X = scale_columns(read_feature_rows(db, table, columns, names, MAX_ROWS))
     if record_id is not None:
         order = np.random.default_rng(0).permutation(len(X))
         common = min(count_directions(X[order[part::PARTS]]) for part in range(PARTS))

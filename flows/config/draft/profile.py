@@ -15,9 +15,9 @@ from flows.config.draft.basis import choose_basis
 from flows.config.draft.roles import Drafted, draft_value_column, find_identifiers, find_label
 from flows.config.draft.text import read_method
 from ppdm_core.model.errors import BadInput, Defect
-from tasks.ingest.expectations import checks_of
+from tasks.ingest.expectations import list_checks
 from tasks.progress import log_progress
-from warehouse.column_summary import Sketch, sketch
+from warehouse.column_summary import ColumnSummary, summarize_columns
 from warehouse.columns import Column, Source
 from warehouse.database import open_scratch_database
 from warehouse.raw_profile import profile
@@ -53,7 +53,7 @@ def draft_source(source: Source) -> Draft:
     with open_scratch_database() as db:
         SOURCES[source.kind].load(db, source, TABLE)
         log_progress("summarizing its columns")
-        summaries = sketch(db, TABLE)
+        summaries = summarize_columns(db, TABLE)
         if source.kind == "csv":
             check_header_line(summaries, source)
         found, record_id = find_identifiers(db, TABLE, summaries)
@@ -67,7 +67,7 @@ def draft_source(source: Source) -> Draft:
     return Draft(tuple(columns), record_id, basis, components)
 
 
-def check_header_line(summaries: Sequence[Sketch], source: Source) -> None:
+def check_header_line(summaries: Sequence[ColumnSummary], source: Source) -> None:
     """Raise BadInput without a header: the first record would be written as column names."""
     cells = [each for each in summaries if is_number(each.name) or each.own_name]
     if 2 * len(cells) > len(summaries):
@@ -97,7 +97,7 @@ def exclude_invalid_columns(
     for _ in range(len(columns) + 1):
         declared = tuple(each.column for each in columns)
         counts = profile(db, TABLE, declared, record_id)
-        checks = checks_of(counts, declared, record_id, "")
+        checks = list_checks(counts, declared, record_id, "")
         failed = {check.column for check in checks if not check.holds(counts)}
         if not failed:
             return columns

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warehouse.column_summary import Sketch, follows_the_rows, holders, is_unique
+from warehouse.column_summary import ColumnSummary, count_categories, is_row_counter, is_unique
 from warehouse.columns import Column
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def split_words(name: str) -> list[str]:
 
 
 def find_identifiers(
-    db: duckdb.DuckDBPyConnection, table: str, summaries: Sequence[Sketch]
+    db: duckdb.DuckDBPyConnection, table: str, summaries: Sequence[ColumnSummary]
 ) -> tuple[dict[str, Drafted], str | None]:
     """Return the columns that identify a record, and the one that seems stable over deliveries."""
     found: dict[str, Drafted] = {}
@@ -78,18 +78,18 @@ def find_identifiers(
             continue
         found[summary.name] = Drafted(Column(summary.name, "identifier"), why)
         is_exact = summary.kind != "float" and (summary.is_whole or not summary.is_numeric)
-        is_stable = is_named or not follows_the_rows(db, table, summary.name)
+        is_stable = is_named or not is_row_counter(db, table, summary.name)
         if is_unique_value and is_exact and is_stable and not is_personal:
             stable.append((not is_named, summary.name))
     return found, min(stable, default=(False, None), key=lambda pair: pair[0])[1]
 
 
-def can_be_unique(summary: Sketch) -> bool:
+def can_be_unique(summary: ColumnSummary) -> bool:
     """Return whether the values may be unique; the number of distinct values is an estimate."""
     return summary.filled == summary.rows and summary.distinct > 0.8 * summary.rows
 
 
-def is_code(summary: Sketch) -> bool:
+def is_code(summary: ColumnSummary) -> bool:
     """Return whether the values are short texts without spaces, and no dates or numbers."""
     if summary.kind != "text" or summary.is_numeric or is_date(summary):
         return False
@@ -97,7 +97,7 @@ def is_code(summary: Sketch) -> bool:
     return is_short and 2 * summary.like_numbers < summary.filled
 
 
-def is_serial(summary: Sketch, words: Sequence[str], position: int) -> bool:
+def is_serial(summary: ColumnSummary, words: Sequence[str], position: int) -> bool:
     """Return whether whole numbers are too dense to be unique by chance, or placed like ids."""
     if not summary.is_whole or is_date(summary):
         return False
@@ -110,14 +110,14 @@ def is_serial(summary: Sketch, words: Sequence[str], position: int) -> bool:
     )
 
 
-def is_date(summary: Sketch) -> bool:
+def is_date(summary: ColumnSummary) -> bool:
     """Return whether the values are dates or times: all numbers, or half of the texts."""
     if summary.kind == "date":
         return True
     return summary.dates >= (summary.filled if summary.is_numeric else max(1, summary.filled / 2))
 
 
-def is_category(summary: Sketch) -> bool:
+def is_category(summary: ColumnSummary) -> bool:
     """Return whether the values are short texts, and few of them are different."""
     few = summary.distinct <= min(MAX_CATEGORIES, summary.rows / 2)
     return (
@@ -129,11 +129,11 @@ def is_category(summary: Sketch) -> bool:
 
 
 def find_label(
-    db: duckdb.DuckDBPyConnection, table: str, summaries: Sequence[Sketch]
+    db: duckdb.DuckDBPyConnection, table: str, summaries: Sequence[ColumnSummary]
 ) -> dict[str, Drafted]:
     """Return the column that is most likely the class, or nothing."""
     for summary, why in list_label_candidates(summaries):
-        records = holders(db, table, summary.name, MAX_CLASSES)
+        records = count_categories(db, table, summary.name, MAX_CLASSES)
         classes = tuple(name for name, count in records.items() if count >= MIN_CATEGORY_RECORDS)
         covered = sum(records[name] for name in classes)
         is_printable = all(name.strip() and name.isprintable() for name in classes)
@@ -151,7 +151,9 @@ def find_label(
     return {}
 
 
-def list_label_candidates(summaries: Sequence[Sketch]) -> Iterator[tuple[Sketch, str]]:
+def list_label_candidates(
+    summaries: Sequence[ColumnSummary],
+) -> Iterator[tuple[ColumnSummary, str]]:
     """Yield possible labels with the reason, the most likely first."""
     candidates = [summary for summary in summaries if can_be_label(summary)]
     for word in LABEL_WORDS:
@@ -164,13 +166,13 @@ def list_label_candidates(summaries: Sequence[Sketch]) -> Iterator[tuple[Sketch,
                 yield summary, f"the {place} column, with few different values"
 
 
-def can_be_label(summary: Sketch) -> bool:
+def can_be_label(summary: ColumnSummary) -> bool:
     """Return whether the values may be classes."""
     is_class = is_category(summary) or summary.is_whole or summary.kind == "boolean"
     return is_class and not is_date(summary) and 2 <= summary.distinct <= 1.2 * MAX_CLASSES
 
 
-def draft_value_column(summary: Sketch) -> Drafted:
+def draft_value_column(summary: ColumnSummary) -> Drafted:
     """Return the column as a feature, or excluded with the reason."""
     why = find_obstacle(summary)
     if why:
@@ -181,7 +183,7 @@ def draft_value_column(summary: Sketch) -> Drafted:
     return Drafted(column, "numbers")
 
 
-def find_obstacle(summary: Sketch) -> str | None:
+def find_obstacle(summary: ColumnSummary) -> str | None:
     """Return why a column cannot be a feature, or None."""
     if summary.kind == "other":
         return "nested or binary values"
@@ -194,7 +196,7 @@ def find_obstacle(summary: Sketch) -> str | None:
     return find_number_obstacle(summary) if summary.is_numeric else explain_text(summary)
 
 
-def find_number_obstacle(summary: Sketch) -> str | None:
+def find_number_obstacle(summary: ColumnSummary) -> str | None:
     """Return why a numeric column cannot be a feature, or None."""
     extremes = [abs(value) for value in (summary.least, summary.most) if value]
     if summary.leading_zeros:
@@ -206,7 +208,7 @@ def find_number_obstacle(summary: Sketch) -> str | None:
     return None
 
 
-def explain_text(summary: Sketch) -> str:
+def explain_text(summary: ColumnSummary) -> str:
     """Return why a column of text or booleans cannot be a feature."""
     if summary.kind == "boolean":
         return f"true or false, {list_category_methods()}: write 0 and 1 in the source"
