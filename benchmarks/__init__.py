@@ -1,1 +1,1 @@
-"""Ratios against a peer that is measured in the same run. `make bench` runs them all."""
+"""Ratios against a peer measured in the same run. `make bench` runs all of them."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME...]`: one table, one JSON file; exit code 1 if a target is missed."""
+"""`python -m benchmarks [NAME...]`: print a table, write JSON; exit 1 if a target is missed."""
 
 from __future__ import annotations
 
@@ -26,47 +26,49 @@ from benchmarks import (
     release,
     report,
 )
-from benchmarks.harness import Comparison, Result, measure, say
+from benchmarks.harness import Comparison, Result, log, measure
 
 BENCHMARKS: dict[str, tuple[Callable[[bool], AbstractContextManager[list[Comparison]]], int]] = {
-    "grid_noise": (grid_noise.compared, 5),  # and how many rounds
-    "pca_laplace": (pca_laplace.compared, 9),
-    "additive_noise": (additive_noise.compared, 5),
-    "dct_fuzzy": (dct_fuzzy.compared, 11),
-    "kde_resample": (kde_resample.compared, 3),
-    "nonmetric_mds": (nonmetric_mds.compared, 3),
-    "known_sample_pca": (known_sample_pca.compared, 3),
-    "record_linkage": (record_linkage.compared, 3),
-    "neighbourhoods": (neighbourhoods.compared, 3),
-    "radius_knn": (radius_knn.compared, 9),
-    "audit": (audit.compared, 1),
-    "release": (release.compared, 11),
-    "command": (command.compared, 21),
+    "grid_noise": (grid_noise.build_comparisons, 5),  # builder and number of rounds
+    "pca_laplace": (pca_laplace.build_comparisons, 9),
+    "additive_noise": (additive_noise.build_comparisons, 5),
+    "dct_fuzzy": (dct_fuzzy.build_comparisons, 11),
+    "kde_resample": (kde_resample.build_comparisons, 3),
+    "nonmetric_mds": (nonmetric_mds.build_comparisons, 3),
+    "known_sample_pca": (known_sample_pca.build_comparisons, 3),
+    "record_linkage": (record_linkage.build_comparisons, 3),
+    "neighbourhoods": (neighbourhoods.build_comparisons, 3),
+    "radius_knn": (radius_knn.build_comparisons, 9),
+    "audit": (audit.build_comparisons, 1),
+    "release": (release.build_comparisons, 11),
+    "command": (command.build_comparisons, 21),
 }
-OUT = Path(__file__).parent / "results.json"
+RESULTS_PATH = Path(__file__).parent / "results.json"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = parsed(argv)
-    facts = report.machine()
-    say(report.in_a_line(facts))
+    """Run the named benchmarks, or all, and return the exit code."""
+    options = parse_arguments(argv)
+    facts = report.describe_machine()
+    log(report.format_machine(facts))
     results: list[Result] = []
     for name in options.names or BENCHMARKS:
         benchmark, rounds = BENCHMARKS[name]
         with benchmark(options.small) as comparisons:
-            judged = map(without_target, comparisons) if options.small else comparisons
-            results += [measure(each, options.rounds or rounds) for each in judged]
-    print(report.table(results))
+            selected = map(remove_targets, comparisons) if options.small else comparisons
+            results += [measure(each, options.rounds or rounds) for each in selected]
+    print(report.format_table(results))
     content = {"machine": facts, "results": [result.as_dict() for result in results]}
     options.out.write_text(json.dumps(content, indent=2) + "\n")
-    say(f"written to {options.out}")
+    log(f"written to {options.out}")
     return int(any(result.met is False for result in results))
 
 
-def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
-    parser.add_argument("--out", type=Path, default=OUT, help="JSON file to write")
+    parser.add_argument("--out", type=Path, default=RESULTS_PATH, help="JSON file to write")
     parser.add_argument("--rounds", type=int, help="instead of each benchmark's own number")
     parser.add_argument("--small", action="store_true", help="toy sizes, without targets")
     options = parser.parse_args(argv)
@@ -76,7 +78,8 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def without_target(comparison: Comparison) -> Comparison:
+def remove_targets(comparison: Comparison) -> Comparison:
+    """Return a comparison without targets; small sizes show nothing about them."""
     figures = tuple(replace(figure, at_most=None) for figure in comparison.figures)
     return replace(comparison, at_least=None, at_most=None, figures=figures)
 

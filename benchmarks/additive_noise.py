@@ -1,4 +1,4 @@
-"""``additive_noise`` against plain numpy noise, which protects nobody."""
+"""``additive_noise`` against plain numpy noise, which has no key and no grid."""
 
 from __future__ import annotations
 
@@ -15,42 +15,47 @@ from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.additive_noise import AdditiveNoise
 
-B = 0.3
-LAWS = {"laplace": None, "logistic": None, "student_t": 4.0, "normal": None, "uniform": None}
-TARGET = 1e6  # cells a second on one core, with digests and keyed bits
+NOISE_B = 0.3
+NU_BY_LAW = {"laplace": None, "logistic": None, "student_t": 4.0, "normal": None, "uniform": None}
+TARGET_CELLS_PER_SECOND = 1e6  # on one core, with digests and keyed bits
 
 
 @contextmanager
-def compared(small: bool) -> Iterator[list[Comparison]]:
+def build_comparisons(small: bool) -> Iterator[list[Comparison]]:
+    """Compare keyed noise with numpy noise."""
     n, d = (200, 4) if small else (1_000_000, 20)
     X = np.random.default_rng(1).random((n, d))
     yield [
         Comparison(
             "additive_noise",
-            Side(f"{n:,} x {d} cells, keyed by record and value", lambda: keyed(X), n * d),
-            Side("numpy Laplace noise", lambda: plain(X), n * d),
+            Side(
+                f"{n:,} x {d} cells, keyed by record and value", lambda: add_keyed_noise(X), n * d
+            ),
+            Side("numpy Laplace noise", lambda: add_numpy_noise(X), n * d),
             unit="cells",
             is_speed=True,
-            notes=(f"Target {TARGET:,.0f} cells/s. {rates(X)}.",),
+            notes=(f"Target {TARGET_CELLS_PER_SECOND:,.0f} cells/s. {measure_rates(X)}.",),
         )
     ]
 
 
-def keyed(X: Floats, law: str = "laplace") -> None:
+def add_keyed_noise(X: Floats, law: str = "laplace") -> None:
+    """Release a table with keyed noise."""
     schema = Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(X.shape[1])))
-    method = AdditiveNoise(b=B, law=law, nu=LAWS[law])
+    method = AdditiveNoise(b=NOISE_B, law=law, nu=NU_BY_LAW[law])
     method.sanitize(ArrayRows(schema, X), Noise(bytes(32)), {})
 
 
-def plain(X: Floats) -> None:
-    X + np.random.default_rng(1).laplace(scale=B, size=X.shape)
+def add_numpy_noise(X: Floats) -> None:
+    """Add numpy noise to a table."""
+    X + np.random.default_rng(1).laplace(scale=NOISE_B, size=X.shape)
 
 
-def rates(X: Floats) -> str:
-    """Cells per second of every law, once each."""
+def measure_rates(X: Floats) -> str:
+    """Return the cells per second of every noise distribution, measured once."""
     found = []
-    for law in LAWS:
+    for law in NU_BY_LAW:
         start = time.perf_counter()
-        keyed(X, law)
+        add_keyed_noise(X, law)
         found.append(f"{law} {X.size / (time.perf_counter() - start):,.0f}")
     return "All laws, cells/s: " + ", ".join(found)

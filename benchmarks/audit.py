@@ -1,7 +1,7 @@
 """The standard audit of one shadow draw, with its splits, of a large table.
 
-Its minutes and its memory have limits of their own. Nothing else runs so many attacks at once, so
-the peer is a yardstick for the machine: scikit-learn's search for the nearest rows of 2,000 people.
+Its minutes and its memory have limits of their own. No other tool runs so many attacks at once, so
+the peer only measures the machine: scikit-learn's search for the nearest rows of 2,000 records.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
-from benchmarks.memory import peak
+from benchmarks.memory import measure_peak_memory
 from ppdm_core.audit.draws import collect_inputs, draw_releases
 from ppdm_core.audit.runner import Auditor, choose_audits, run_audit
 from ppdm_core.model.arrays import Floats
@@ -24,40 +24,41 @@ from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import make_sanitizer
 
-MOST_GB, MOST_MINUTES = 3.0, 3.0
-PEOPLE = 2_000
-SMALL = ("transform_inverse", "record_linkage")
+MAX_GB, MAX_MINUTES = 3.0, 3.0
+SEARCHED_RECORDS = 2_000
+SMALL_AUDITS = ("transform_inverse", "record_linkage")
 
 
 @contextmanager
-def compared(small: bool) -> Iterator[list[Comparison]]:
+def build_comparisons(small: bool) -> Iterator[list[Comparison]]:
+    """Compare an audit with a brute-force search."""
     n, d = (100, 3) if small else (100_000, 20)
-    names = SMALL if small else choose_audits(Policy(required=(), limits={}))
-    rows = table(n, d)
+    names = SMALL_AUDITS if small else choose_audits(Policy(required=(), limits={}))
+    rows = make_table(n, d)
     start = time.perf_counter()
-    memory = peak(audited, n, d, names)
+    memory = measure_peak_memory(audit_table, n, d, names)
     seconds = time.perf_counter() - start
     yield [
         Comparison(
             "audit",
             Side(
                 f"{len(names)} audits of {n:,} x {d}, pca_laplace, 1 draw",
-                lambda: run(make_auditor(rows), names),
+                lambda: run_audits(make_auditor(rows), names),
             ),
             Side(
-                f"scikit-learn NearestNeighbors, brute, {PEOPLE:,} people",
-                lambda: brute(rows.whole.X),
+                f"scikit-learn NearestNeighbors, brute, {SEARCHED_RECORDS:,} people",
+                lambda: search_brute_force(rows.whole.X),
             ),
             figures=(
-                Figure(f"GB, {n:,} x {d}", memory / 1e9, MOST_GB),
-                Figure(f"Minutes, {n:,} x {d}, with the draws", seconds / 60, MOST_MINUTES),
+                Figure(f"GB, {n:,} x {d}", memory / 1e9, MAX_GB),
+                Figure(f"Minutes, {n:,} x {d}, with the draws", seconds / 60, MAX_MINUTES),
             ),
         )
     ]
 
 
-def table(n: int, d: int) -> ArrayRows:
-    """Columns that have something in common, and a label."""
+def make_table(n: int, d: int) -> ArrayRows:
+    """Return correlated columns and a label."""
     rng = np.random.default_rng(1)
     factors = rng.standard_normal((n, 6))
     Z = factors @ rng.standard_normal((6, d)) + 0.5 * rng.standard_normal((n, d))
@@ -69,7 +70,7 @@ def table(n: int, d: int) -> ArrayRows:
 
 
 def make_auditor(rows: ArrayRows) -> Auditor:
-    """Draw one release of all records, and halves as a release has them."""
+    """Draw one release of all records, and halves as in the pipeline, and return the auditor."""
     policy = Policy(
         required=(),
         limits={},
@@ -85,7 +86,7 @@ def make_auditor(rows: ArrayRows) -> Auditor:
     return Auditor(inputs.original, inputs.draws, policy, b"benchmark", inputs.halves)
 
 
-def run(auditor: Auditor, names: tuple[str, ...]) -> None:
+def run_audits(auditor: Auditor, names: tuple[str, ...]) -> None:
     """Run audits on one thread of BLAS, like the attack process."""
     from threadpoolctl import threadpool_limits
 
@@ -93,12 +94,14 @@ def run(auditor: Auditor, names: tuple[str, ...]) -> None:
         run_audit(auditor.run_one, names)
 
 
-def audited(n: int, d: int, names: tuple[str, ...]) -> None:
-    run(make_auditor(table(n, d)), names)
+def audit_table(n: int, d: int, names: tuple[str, ...]) -> None:
+    """Draw and audit a table of some size."""
+    run_audits(make_auditor(make_table(n, d)), names)
 
 
-def brute(X: Floats) -> None:
+def search_brute_force(X: Floats) -> None:
+    """Find the nearest rows of some records with scikit-learn."""
     from sklearn.neighbors import NearestNeighbors
 
     search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(X)
-    search.kneighbors(X[:PEOPLE], return_distance=False)
+    search.kneighbors(X[:SEARCHED_RECORDS], return_distance=False)

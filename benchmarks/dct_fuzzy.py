@@ -1,4 +1,4 @@
-"""``dct_fuzzy``: its choice against one second, its transform against scipy's DCT alone."""
+"""``dct_fuzzy``: its selection against one second, its transform against scipy's DCT alone."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._fuzzy_selection import Programme, choose_pruning
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 
-SECOND = 1.0
+LIMIT_SECONDS = 1.0
 
 
 @contextmanager
-def compared(small: bool) -> Iterator[list[Comparison]]:
+def build_comparisons(small: bool) -> Iterator[list[Comparison]]:
+    """Compare the selection and the release."""
     m = 12 if small else 1000
     n, d = (500, 6) if small else (100_000, 100)
-    programme = hard_programme(m)
-    X = np.random.default_rng(1).random((n, d))  # no order in it: most coefficients are kept
+    programme = make_hard_programme(m)
+    X = np.random.default_rng(1).random((n, d))  # unordered columns: most coefficients are released
     rows = ArrayRows(Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(d))), X)
     method = DctFuzzy()
     fitted = method.fit(rows)
@@ -36,7 +37,7 @@ def compared(small: bool) -> Iterator[list[Comparison]]:
                 f"the best of all choices among {m:,} coefficients",
                 lambda: choose_pruning(programme),
             ),
-            Side("one second by the clock", lambda: time.sleep(0 if small else SECOND)),
+            Side("one second by the clock", lambda: time.sleep(0 if small else LIMIT_SECONDS)),
             at_most=1,
         ),
         Comparison(
@@ -45,20 +46,21 @@ def compared(small: bool) -> Iterator[list[Comparison]]:
                 f"sanitize {n:,} x {d} to {kept} coefficients",
                 lambda: method.sanitize(rows, Noise(bytes(32)), fitted),
             ),
-            Side("scipy's DCT of the same table, nothing else", lambda: bare(X)),
+            Side("scipy's DCT of the same table, nothing else", lambda: transform_only(X)),
             at_most=2,
         ),
     ]
 
 
-def hard_programme(m: int) -> Programme:
-    """Records that spread their energy evenly, so that many choices compete."""
+def make_hard_programme(m: int) -> Programme:
+    """Return a selection problem with evenly spread energy, so that many choices compete."""
     W = np.random.default_rng(1).dirichlet(np.ones(m), size=200)
     low, high = W.min(axis=0), W.max(axis=0)
     return Programme(low, high - low, b=0.1, p=0.2)
 
 
-def bare(X: Floats) -> None:
+def transform_only(X: Floats) -> None:
+    """Compute the cosine transform of a table."""
     from scipy.fft import dct
 
     dct(X, type=2, norm="ortho", axis=1)

@@ -1,7 +1,7 @@
-"""Two sides in turn, round after round; the ratio of each round, and their median.
+"""Run two sides alternately in rounds; report the ratio of each round and the median ratio.
 
-Seconds depend on the machine and on who else uses it. Both sides of a round meet the same load,
-so that their ratio says something.
+Seconds depend on the machine and its load. Both sides of a round run under the same load, so their
+ratio is comparable.
 """
 
 from __future__ import annotations
@@ -15,38 +15,45 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 
-def nothing() -> None:
-    pass
+def do_nothing() -> None:
+    """Prepare nothing."""
 
 
 @dataclass(frozen=True)
 class Side:
+    """One of the two things to be timed."""
+
     label: str
     work: Callable[[], object]
-    amount: int = 1  # what one call gets done, in the comparison's unit
-    prepare: Callable[[], object] = nothing  # before each call, not measured
+    amount: int = 1  # work of one call, in the unit of the comparison
+    prepare: Callable[[], object] = do_nothing  # before each call, not measured
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Something else than time, which has a limit of its own."""
+    """A figure other than time, with its own limit."""
 
     label: str
     value: float
     at_most: float | None = None
 
     @property
-    def is_kept(self) -> bool:
+    def is_within_limit(self) -> bool:
         return self.at_most is None or self.value <= self.at_most
 
     def __str__(self) -> str:
         limit = "" if self.at_most is None else f", at most {self.at_most:,.4g}"
-        return f"{self.label}: {self.value:,.4g}{limit}{'' if self.is_kept else ' (missed)'}."
+        return (
+            f"{self.label}: {self.value:,.4g}{limit}{'' if self.is_within_limit else ' (missed)'}."
+        )
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """``at_least``: so many times as fast as the peer; ``at_most``: so many times as long."""
+    """Two sides and their targets.
+
+    ``at_least``: how many times as fast as the peer; ``at_most``: how many times as long.
+    """
 
     name: str
     ours: Side
@@ -54,14 +61,14 @@ class Comparison:
     unit: str = "runs"
     at_least: float | None = None
     at_most: float | None = None
-    is_speed: bool = False  # the ratio says how many times as fast, not how many times as long
+    is_speed: bool = False  # the ratio is "times as fast" instead of "times as long"
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Times:
-    """One entry for each round."""
+    """Measured seconds of one side, one entry for each round."""
 
     label: str
     amount: int
@@ -76,6 +83,8 @@ class Times:
 
 @dataclass(frozen=True)
 class Result:
+    """A comparison with its measured times."""
+
     comparison: Comparison
     ours: Times
     peer: Times
@@ -92,56 +101,57 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """None where no target is stated."""
-        asked = self.comparison
-        limited = [figure for figure in asked.figures if figure.at_most is not None]
-        if asked.at_least is None and asked.at_most is None and not limited:
+        """Whether all targets are met; None without a target."""
+        comparison = self.comparison
+        limited_figures = [figure for figure in comparison.figures if figure.at_most is not None]
+        if comparison.at_least is None and comparison.at_most is None and not limited_figures:
             return None
-        low, high = asked.at_least, asked.at_most
+        low, high = comparison.at_least, comparison.at_most
         in_time = (low is None or self.ratio >= low) and (high is None or self.ratio <= high)
-        return in_time and all(figure.is_kept for figure in limited)
+        return in_time and all(figure.is_within_limit for figure in limited_figures)
 
     def as_dict(self) -> dict[str, Any]:
-        asked = self.comparison
+        comparison = self.comparison
         return {
-            "name": asked.name,
-            "unit": asked.unit,
+            "name": comparison.name,
+            "unit": comparison.unit,
             "ours": {**asdict(self.ours), "median": self.ours.median},
             "peer": {**asdict(self.peer), "median": self.peer.median},
             "ratio": {
-                "says": "times as fast" if asked.is_speed else "times as long",
+                "says": "times as fast" if comparison.is_speed else "times as long",
                 "median": self.ratio,
                 "low": min(self.ratios),
                 "high": max(self.ratios),
                 "rounds": self.ratios,
             },
-            "target": {"at_least": asked.at_least, "at_most": asked.at_most},
+            "target": {"at_least": comparison.at_least, "at_most": comparison.at_most},
             "met": self.met,
-            "figures": [asdict(figure) for figure in asked.figures],
-            "notes": list(asked.notes),
+            "figures": [asdict(figure) for figure in comparison.figures],
+            "notes": list(comparison.notes),
         }
 
 
-def say(text: str) -> None:
-    """Progress."""
+def log(text: str) -> None:
+    """Print progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def measure(comparison: Comparison, rounds: int) -> Result:
-    """The first round warms both sides up and is not counted."""
+    """Run all rounds; the first one warms both sides up and is not counted."""
     sides = (comparison.ours, comparison.peer)
     ours, peer = (Times(side.label, side.amount, [], []) for side in sides)
     for number in range(rounds + 1):
-        say(f"{comparison.name}: {f'round {number} of {rounds}' if number else 'warming up'}")
+        log(f"{comparison.name}: {f'round {number} of {rounds}' if number else 'warming up'}")
         for side, times in zip(sides, (ours, peer), strict=True):
-            wall, cpu = timed(side)
+            wall, cpu = time_side(side)
             if number:
                 times.wall.append(wall)
                 times.cpu.append(cpu)
     return Result(comparison, ours, peer)
 
 
-def timed(side: Side) -> tuple[float, float]:
+def time_side(side: Side) -> tuple[float, float]:
+    """Return wall and CPU seconds of one call."""
     side.prepare()
     wall, cpu = time.perf_counter(), cpu_seconds()
     side.work()
@@ -149,5 +159,6 @@ def timed(side: Side) -> tuple[float, float]:
 
 
 def cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of children that it waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)

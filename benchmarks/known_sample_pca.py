@@ -1,4 +1,4 @@
-"""``known_sample_pca``: its choice of signs against the clock, at the size of the paper.
+"""``known_sample_pca``: its choice of signs against fixed times, at the size of the paper.
 
 The paper reports 1.24e5 seconds for the same search (Matlab, 2006).
 """
@@ -25,32 +25,38 @@ from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
-MINUTE, SECOND = 60.0, 1.0
-JOINT = 8  # signs that the hybrid tries jointly in a standard audit
+EXHAUSTIVE_LIMIT_SECONDS, HYBRID_LIMIT_SECONDS = 60.0, 1.0
+JOINT_SIGNS = 8  # that the hybrid search tries jointly in a standard audit
 
 
 @contextmanager
-def compared(small: bool) -> Iterator[list[Comparison]]:
+def build_comparisons(small: bool) -> Iterator[list[Comparison]]:
+    """Compare both searches for signs with a fixed time."""
     d, n, p = (4, 300, 40) if small else (12, 5_000, 250)
-    axes = rotated(d, n, p)
+    axes = make_rotated_axes(d, n, p)
     yield [
         Comparison(
             "known_sample_pca, all signs",
-            Side(f"{2**d:,} choices on {n:,} + {p} records", lambda: exhaustive(axes)),
-            Side("one minute by the clock", lambda: time.sleep(0 if small else MINUTE)),
+            Side(f"{2**d:,} choices on {n:,} + {p} records", lambda: search_all_signs(axes)),
+            Side(
+                "one minute by the clock",
+                lambda: time.sleep(0 if small else EXHAUSTIVE_LIMIT_SECONDS),
+            ),
             at_most=1,
         ),
         Comparison(
             "known_sample_pca, hybrid",
-            Side(f"{d} signs on {n:,} + {p} records", lambda: hybrid(axes)),
-            Side("one second by the clock", lambda: time.sleep(0 if small else SECOND)),
+            Side(f"{d} signs on {n:,} + {p} records", lambda: search_hybrid_signs(axes)),
+            Side(
+                "one second by the clock", lambda: time.sleep(0 if small else HYBRID_LIMIT_SECONDS)
+            ),
             at_most=1,
         ),
     ]
 
 
-def rotated(d: int, n: int, p: int) -> MatchedAxes:
-    """Normal records, as in the paper, with a mean that tells the signs."""
+def make_rotated_axes(d: int, n: int, p: int) -> MatchedAxes:
+    """Return matched axes of normal records, as in the paper, whose mean determines the signs."""
     rng = np.random.default_rng(1)
     scales = 1.3 ** -np.arange(d)
     X = (rng.standard_normal((n + p, d)) + 0.5) * scales @ random_orthogonal(d, rng)
@@ -68,10 +74,13 @@ def rotated(d: int, n: int, p: int) -> MatchedAxes:
     return match_axes(view, X[:p])
 
 
-def exhaustive(axes: MatchedAxes) -> Floats:
+def search_all_signs(axes: MatchedAxes) -> Floats:
+    """Try every choice of signs."""
     return choose_exhaustive_signs(axes, len(axes.B), np.random.default_rng(0))
 
 
-def hybrid(axes: MatchedAxes) -> Floats:
-    """With the evidence that it starts from."""
-    return choose_hybrid_signs(axes, compute_axis_evidence(axes), JOINT, np.random.default_rng(0))
+def search_hybrid_signs(axes: MatchedAxes) -> Floats:
+    """Compute the evidence and run the hybrid search."""
+    return choose_hybrid_signs(
+        axes, compute_axis_evidence(axes), JOINT_SIGNS, np.random.default_rng(0)
+    )

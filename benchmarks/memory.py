@@ -1,4 +1,4 @@
-"""Peak memory of work in a process of its own, so that nothing done before counts (Linux)."""
+"""Peak memory of work in a separate process, without what was allocated before (Linux)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from multiprocessing import get_context
 from pathlib import Path
 
 
-def peak(work: Callable[..., object], *arguments: object) -> int:
-    """Bytes that ``work``, a function of a module, needs above the interpreter with its imports."""
+def measure_peak_memory(work: Callable[..., object], *arguments: object) -> int:
+    """Return the bytes that a module-level function needs above the interpreter and imports."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_peak, work, arguments).result()
+        return pool.submit(_measure_peak_memory, work, arguments).result()
 
 
-def _peak(work: Callable[..., object], arguments: tuple[object, ...]) -> int:
-    before = _held("VmRSS")
+def _measure_peak_memory(work: Callable[..., object], arguments: tuple[object, ...]) -> int:
+    before = _read_status("VmRSS")
     work(*arguments)
-    return _held("VmHWM") - before
+    return _read_status("VmHWM") - before
 
 
-def _held(field: str) -> int:
+def _read_status(field: str) -> int:
     # The highest ru_maxrss of a child is that of the parent it was forked from, if that is higher.
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith(f"{field}:"))

@@ -1,7 +1,7 @@
 """A tiny release against Prefect alone: the same flows, tasks and artifacts with empty bodies.
 
-Every round releases changed data, as a schedule would: all steps run, up to a published version.
-Both sides use the same server; every import is done before the first round.
+Every round releases changed data, so all steps run and a version is published. Both sides use the
+same server, and all modules are imported before the first round.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import Comparison, Side, say
+from benchmarks.harness import Comparison, Side, log
 from benchmarks.tiny_table import write_release, write_table
 
 if TYPE_CHECKING:
@@ -25,18 +25,22 @@ ROWS = 150
 
 
 @contextmanager
-def compared(small: bool) -> Iterator[list[Comparison]]:
-    with tempfile.TemporaryDirectory(prefix="ppdm-bench-") as folder, home_in(Path(folder)) as home:
+def build_comparisons(small: bool) -> Iterator[list[Comparison]]:
+    """Start a server and compare a release with an empty one."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ppdm-bench-") as folder,
+        use_temporary_home(Path(folder)) as home,
+    ):
         from ppdm.cli.flow_runs import preload_imports
         from ppdm.services.prefect_server import use_prefect_server
 
-        with use_prefect_server(home, say, meanwhile=preload_imports):
-            yield [comparison(Path(folder))]
+        with use_prefect_server(home, log, meanwhile=preload_imports):
+            yield [build_comparison(Path(folder))]
 
 
 @contextmanager
-def home_in(folder: Path) -> Iterator[Path]:
-    """The benchmark never touches a steward's real home."""
+def use_temporary_home(folder: Path) -> Iterator[Path]:
+    """Use a home in ``folder``, so that the benchmark never touches a real home."""
     from warehouse.home import Home
 
     given = os.environ.get("PPDM_HOME")
@@ -51,49 +55,51 @@ def home_in(folder: Path) -> Iterator[Path]:
             os.environ["PPDM_HOME"] = given
 
 
-def comparison(folder: Path) -> Comparison:
-    from benchmarks.bare import bare_release
+def build_comparison(folder: Path) -> Comparison:
+    """Return the comparison of real releases with the empty one."""
+    from benchmarks.empty_release import build_empty_release
     from flows.config.release_file import load
 
     file = load(write_release(folder))
     seeds = count(1)
     write_table(folder, next(seeds), ROWS)
-    real_release(file)  # the first one makes the key, the fit and the databases
+    run_release(file)  # the first release creates the key, the fit and the databases
     write_table(folder, next(seeds), ROWS)
     before = datetime.now(UTC)
-    real_release(file)
-    bare = bare_release(file, artifacts_since(before, file.dataset.name))
+    run_release(file)
+    empty = build_empty_release(file, read_artifacts_since(before, file.dataset.name))
     return Comparison(
         "tiny release",
         Side(
             f"{ROWS} rows released, attacked, judged and published",
-            lambda: real_release(file),
+            lambda: run_release(file),
             prepare=lambda: write_table(folder, next(seeds), ROWS),
         ),
-        Side("Prefect alone: the same flows, tasks and artifacts, empty bodies", bare),
+        Side("Prefect alone: the same flows, tasks and artifacts, empty bodies", empty),
         at_most=1.5,
     )
 
 
-def real_release(file: ReleaseFile) -> None:
-    from benchmarks.bare import without_heartbeats
+def run_release(file: ReleaseFile) -> None:
+    """Run a real release, which must be published."""
+    from benchmarks.empty_release import disable_heartbeats
     from flows.release import release
 
-    with without_heartbeats():
+    with disable_heartbeats():
         state = release(file, return_state=True)
     if state.name != "Published":
         raise RuntimeError(f"The release ended as {state.name}.")
 
 
-def artifacts_since(moment: datetime, dataset: str) -> list[dict[str, Any]]:
-    """What a release left on the server, to be left again by the bare one."""
+def read_artifacts_since(moment: datetime, dataset: str) -> list[dict[str, Any]]:
+    """Return the artifacts of a release, for the empty release to create again."""
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
         found = client.read_artifacts(limit=200)
     key = dataset.replace("_", "-")
     return [
-        {"type": each.type, "key": f"bare-{each.key}", "data": each.data}
+        {"type": each.type, "key": f"empty-{each.key}", "data": each.data}
         for each in found
         if each.key and each.key.startswith(key) and each.created and each.created >= moment
     ]

@@ -1,4 +1,4 @@
-"""The results as a table, and as JSON with the facts of the machine."""
+"""The results as a table, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -28,59 +28,66 @@ PACKAGES = (
 HEADER = ("benchmark", "ours", "peer", "ratio", "spread", "target", "met")
 
 
-def table(results: Sequence[Result]) -> str:
-    rows = [HEADER, *map(row, results)]
+def format_table(results: Sequence[Result]) -> str:
+    """Return all results as a text table with notes."""
+    rows = [HEADER, *map(format_row, results)]
     widths = [max(len(cells[i]) for cells in rows) for i in range(len(HEADER))]
     lines = ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
     notes = [
-        f"{result.comparison.name}: {note}" for result in results for note in explained(result)
+        f"{result.comparison.name}: {note}" for result in results for note in list_notes(result)
     ]
     return "\n".join([*lines, "", *notes])
 
 
-def row(result: Result) -> tuple[str, ...]:
-    says = "x as fast" if result.comparison.is_speed else "x as long"
+def format_row(result: Result) -> tuple[str, ...]:
+    """Return the cells of one result."""
+    suffix = "x as fast" if result.comparison.is_speed else "x as long"
     return (
         result.comparison.name,
-        amount(result, result.ours),
-        amount(result, result.peer),
-        f"{figure(result.ratio)}{says}",
-        f"{figure(min(result.ratios))} to {figure(max(result.ratios))}",
-        target(result.comparison),
+        format_amount(result, result.ours),
+        format_amount(result, result.peer),
+        f"{format_figure(result.ratio)}{suffix}",
+        f"{format_figure(min(result.ratios))} to {format_figure(max(result.ratios))}",
+        format_target(result.comparison),
         {None: "", True: "yes", False: "NO"}[result.met],
     )
 
 
-def explained(result: Result) -> list[str]:
+def list_notes(result: Result) -> list[str]:
+    """Return the lines below the table about one result."""
     sides = f"{result.ours.label}, against {result.peer.label}."
     return [sides, *map(str, result.comparison.figures), *result.comparison.notes]
 
 
-def amount(result: Result, times: Times) -> str:
+def format_amount(result: Result, times: Times) -> str:
+    """Return the speed or the seconds of one side."""
     if result.comparison.is_speed:
         return f"{1 / times.median:,.0f} {result.comparison.unit}/s"
     return f"{times.median:.3g} s"
 
 
-def target(comparison: Comparison) -> str:
+def format_target(comparison: Comparison) -> str:
+    """Return the target of a comparison."""
     if comparison.at_least is not None:
         return f"at least {comparison.at_least:g}"
     return "" if comparison.at_most is None else f"at most {comparison.at_most:g}"
 
 
-def figure(value: float) -> str:
+def format_figure(value: float) -> str:
+    """Return a ratio with few digits."""
     return f"{value:.0f}" if value >= 20 else f"{value:.2f}"
 
 
-def machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
+    """Return the hardware, the load and the versions of packages."""
     import numpy as np
     from threadpoolctl import threadpool_info
 
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return {
         "cores": os.cpu_count(),
-        "cpu": cpu_model(),
+        "cpu": read_cpu_model(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": platform.platform(),
         "python": sys.version.split()[0],
@@ -89,11 +96,12 @@ def machine() -> dict[str, Any]:
             pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"
         ],
         "load_average": os.getloadavg(),
-        "versions": {name: installed(name) for name in PACKAGES},
+        "versions": {name: get_version(name) for name in PACKAGES},
     }
 
 
-def cpu_model() -> str:
+def read_cpu_model() -> str:
+    """Return the model of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -102,14 +110,16 @@ def cpu_model() -> str:
     return names[0] if names else platform.processor()
 
 
-def installed(name: str) -> str | None:
+def get_version(name: str) -> str | None:
+    """Return the version of an installed package, or None."""
     try:
         return version(name)
     except PackageNotFoundError:
         return None
 
 
-def in_a_line(facts: dict[str, Any]) -> str:
+def format_machine(facts: dict[str, Any]) -> str:
+    """Return the machine on one line."""
     load = ", ".join(f"{value:.1f}" for value in facts["load_average"])
     return (
         f"{facts['cores']} cores of {facts['cpu']}, {facts['memory_gib']:g} GiB, "

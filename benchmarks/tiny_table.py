@@ -1,4 +1,4 @@
-"""A made-up table of flowers and its release file."""
+"""A synthetic table of flowers and its release file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ basis_share = 0.2
 known_records = 8
 sample_share = 0.1
 [audit]
-effort = "quick"                   # the required attacks alone
+effort = "quick"                   # only the required attacks
 splits = 2
 required = ["transform_inverse", "shrinkage", "known_pairs", "record_linkage", "membership"]
 shadow_draws = 3
@@ -50,6 +50,7 @@ LIMITS
 
 
 def write_release(folder: Path) -> Path:
+    """Write the release file and return its path."""
     feature = '{ role = "feature", type = "numeric", low = 0, high = 10 }'
     columns = "\n".join(f"{name} = {feature}" for name in FEATURES)
     by = 'set_by = "benchmark", reason = "so wide that only a copy is refused"'
@@ -60,6 +61,7 @@ def write_release(folder: Path) -> Path:
 
 
 def write_table(folder: Path, seed: int, rows: int = 150) -> None:
+    """Write a random table; another seed gives other values."""
     rng = random.Random(seed)
     with (folder / "flowers.csv").open("w", newline="") as file:
         writer = csv.writer(file)

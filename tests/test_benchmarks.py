@@ -13,21 +13,23 @@ import pytest
 from benchmarks import __main__ as program
 from benchmarks import harness, release
 from benchmarks.harness import Comparison, Figure, Result, Side, Times, measure
-from benchmarks.report import PACKAGES, machine, table
+from benchmarks.report import PACKAGES, describe_machine, format_table
 
 NEEDS = {"grid_noise": "opendp"}
 
 
-def result(ours: list[float], peer: list[float], amount: int = 1, **asked: Any) -> Result:
-    comparison = Comparison("toy", Side("we", list, amount), Side("they", list), **asked)
+def make_result(ours: list[float], peer: list[float], amount: int = 1, **targets: Any) -> Result:
+    comparison = Comparison("toy", Side("we", list, amount), Side("they", list), **targets)
     return Result(comparison, Times("we", amount, ours, ours), Times("they", 1, peer, peer))
 
 
-def test_rounds_alternate_and_only_the_work_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measure_two_sides_alternate_and_preparation_untimed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     calls: list[str] = []
     now = 0.0
 
-    def doing(name: str, seconds: float) -> Any:
+    def make_work(name: str, seconds: float) -> Any:
         def work() -> None:
             nonlocal now
             calls.append(name)
@@ -36,26 +38,26 @@ def test_rounds_alternate_and_only_the_work_is_measured(monkeypatch: pytest.Monk
         return work
 
     monkeypatch.setattr(harness.time, "perf_counter", lambda: now)
-    ours = Side("we", doing("ours", 3.0), prepare=doing("table", 50.0))
-    found = measure(Comparison("toy", ours, Side("they", doing("peer", 2.0))), rounds=2)
-    assert calls == ["table", "ours", "peer"] * 3  # once to warm up
+    ours = Side("we", make_work("ours", 3.0), prepare=make_work("table", 50.0))
+    found = measure(Comparison("toy", ours, Side("they", make_work("peer", 2.0))), rounds=2)
+    assert calls == ["table", "ours", "peer"] * 3  # one round warms up
     assert found.ours.wall == [3.0, 3.0] and found.peer.wall == [2.0, 2.0]
     assert found.ratio == 1.5
 
 
-def test_the_ratio_is_the_median_of_the_rounds_not_of_the_seconds() -> None:
-    # The second round met a busy machine on both sides.
-    assert result([2.0, 40.0, 3.0], [1.0, 20.0, 1.0]).ratio == 2.0
+def test_ratio_busy_round_median_of_rounds() -> None:
+    # In the second round the machine was busy for both sides.
+    assert make_result([2.0, 40.0, 3.0], [1.0, 20.0, 1.0]).ratio == 2.0
 
 
-def test_speed_counts_what_each_side_got_done() -> None:
-    found = result([2.0], [1.0], amount=100, is_speed=True)
+def test_ratio_speed_counts_amount() -> None:
+    found = make_result([2.0], [1.0], amount=100, is_speed=True)
     assert found.ratio == 50.0
     assert found.ours.median == 0.02
 
 
 @pytest.mark.parametrize(
-    ("asked", "met"),
+    ("targets", "met"),
     [
         ({}, None),
         ({"at_most": 2.0}, True),
@@ -68,17 +70,17 @@ def test_speed_counts_what_each_side_got_done() -> None:
         ({"at_most": 2.0, "figures": (Figure("MB", 7.0, 6.9),)}, False),
     ],
 )
-def test_targets(asked: dict[str, Any], met: bool | None) -> None:
-    found = result([2.0], [1.0], **asked)
+def test_met_target_judged(targets: dict[str, Any], met: bool | None) -> None:
+    found = make_result([2.0], [1.0], **targets)
     assert found.met is met
     assert found.as_dict()["met"] is met
-    assert ("NO" in table([found])) is (met is False)
+    assert ("NO" in format_table([found])) is (met is False)
 
 
-def test_the_table_names_both_sides() -> None:
+def test_format_table_names_both_sides() -> None:
     figures = (Figure("MB", 7.0, 6.0), Figure("Stress", 0.5))
-    found = result([3.0], [2.0], at_most=1.5, notes=("Beside it.",), figures=figures)
-    lines = table([found]).splitlines()
+    found = make_result([3.0], [2.0], at_most=1.5, notes=("Beside it.",), figures=figures)
+    lines = format_table([found]).splitlines()
     words = " ".join(lines[2].split())
     assert words == "toy 3 s 2 s 1.50x as long 1.50 to 1.50 at most 1.5 NO"
     assert lines[4:] == [
@@ -95,7 +97,7 @@ def run(tmp_path: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
     return code, json.loads(out.read_text())
 
 
-def test_a_missed_target_is_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_main_missed_target_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def slow(small: bool) -> Iterator[list[Comparison]]:
         yield [
@@ -106,18 +108,18 @@ def test_a_missed_target_is_exit_code_1(tmp_path: Path, monkeypatch: pytest.Monk
     code, content = run(tmp_path)
     assert code == 1
     assert [found["met"] for found in content["results"]] == [False]
-    assert run(tmp_path, "--small")[0] == 0  # toy sizes say nothing about targets
+    assert run(tmp_path, "--small")[0] == 0  # targets do not apply to small sizes
 
 
-def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_main_unknown_benchmark_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         program.main(["grid"])
     assert end.value.code == 2
     assert "unknown benchmark 'grid'; known: grid_noise" in capsys.readouterr().err
 
 
-def test_facts_of_the_machine() -> None:
-    facts = machine()
+def test_describe_machine_complete() -> None:
+    facts = describe_machine()
     assert facts["cores"] >= 1 and facts["memory_gib"] > 0 and facts["cpu"]
     assert facts["blas"] and facts["blas_threads"]
     assert len(facts["load_average"]) == 3
@@ -126,7 +128,7 @@ def test_facts_of_the_machine() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in program.BENCHMARKS if name != "release"])
-def test_every_benchmark_runs(tmp_path: Path, name: str) -> None:
+def test_main_small_every_benchmark_runs(tmp_path: Path, name: str) -> None:
     if name in NEEDS and find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed: make .venv/bench")
     code, content = run(tmp_path, name, "--small")
@@ -138,20 +140,20 @@ def test_every_benchmark_runs(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_bare_flow_has_the_shape_of_a_release(tmp_path: Path, prefect_api: str) -> None:
-    with release.home_in(tmp_path):
-        compared = release.comparison(tmp_path)
-        compared.peer.work()
-    real, bare = shape_of("flowers"), shape_of("bare flowers")
+def test_empty_release_same_shape_as_release(tmp_path: Path, prefect_api: str) -> None:
+    with release.use_temporary_home(tmp_path):
+        comparison = release.build_comparison(tmp_path)
+        comparison.peer.work()
+    real, empty = read_run_shape("flowers"), read_run_shape("empty flowers")
     for what in real:
-        assert real[what] == bare[what]
+        assert real[what] == empty[what]
     assert real["flows"] == ["audit", "gate", "ingest", "publish", "release", "sanitize"]
-    assert {"begin", "attack shadows", "tell"} <= set(real["tasks"])
+    assert {"begin release", "attack shadows", "log"} <= set(real["tasks"])
     assert {"markdown", "table"} <= set(real["artifacts"])
 
 
-def shape_of(run_name: str) -> dict[str, list[str]]:
-    """What the latest run of this name left on the server, by name or kind."""
+def read_run_shape(run_name: str) -> dict[str, list[str]]:
+    """Return the flows, tasks and artifacts of the latest run of this name."""
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import (
         ArtifactFilter,
