@@ -23,7 +23,7 @@ from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
-from tests.support.proofs import InEveryHome, proven
+from tests.support.leak_tests import SharedLeakTests, run_shared_leak_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("ppdm", "flows", "tasks")
@@ -122,7 +122,7 @@ def start_cli(
         (folder / name).touch()
     changed = {**os.environ, **(env or {})}
     environment = {name: value for name, value in changed.items() if value is not None}
-    proofs = proven() if entry.startswith("tests.support") else {}
+    proofs = run_shared_leak_tests() if entry.startswith("tests.support") else {}
     arguments = (entry, list(args), environment, str(cwd), str(folder), proofs)
     process = _context.Process(target=_child, args=arguments)
     process.start()
@@ -183,7 +183,7 @@ def _child(
         os.dup2(descriptor, number)
         os.close(descriptor)
     faulthandler.register(signal.SIGUSR1)
-    sys.modules["tasks.audit.self_test"].PROVEN = InEveryHome(proofs)  # type: ignore[attr-defined]
+    sys.modules["tasks.audit.self_test"].FOUND_TESTS = SharedLeakTests(proofs)  # type: ignore[attr-defined]
     _wake_libraries()
     code = _call(entry, args)
     sys.stdout.flush()

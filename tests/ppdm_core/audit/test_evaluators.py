@@ -16,7 +16,7 @@ from ppdm_core.gates import decide
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.model.reasons import Reason
-from tests.contract import evidence
+from tests.contract import gate_inputs
 from tests.support.audit_cases import COPY, D, policy, truth
 
 LIMIT = Limit(0.1, "DPO", "why")
@@ -90,27 +90,27 @@ def test_tiny_halves_are_measured_or_do_not_apply():
 
 
 def test_a_quick_audit_without_reconstruction_does_not_pass():
-    good = evidence.good()
-    keep = ("record_linkage.rate", "attribute_inference.inference_rate", evidence.MEMBER)
-    scores = tuple(evidence.score(name, 0.02) for name in keep)
+    good = gate_inputs.make_good_input()
+    keep = ("record_linkage.rate", "attribute_inference.inference_rate", gate_inputs.MEMBER)
+    scores = tuple(gate_inputs.make_score(name, 0.02) for name in keep)
     judged = Policy(required=("record_linkage",), limits=dict.fromkeys(keep, LIMIT))
     quick = replace(good, report=replace(good.report, scores=scores), policy=judged)
-    quick = evidence.with_proofs(quick)
+    quick = gate_inputs.add_self_test(quick)
     assert decide(quick, data_digest="d", code_version="c").outcome == "FAIL"
     words = replace(quick, has_numbers=False)
     assert decide(words, data_digest="d", code_version="c").outcome == "PASS"
 
 
 def test_a_limit_on_a_scenario_judges_nothing_else():
-    good = evidence.good()
-    names = ("record_linkage.partial.rate", "transform_inverse.breach_rate", evidence.MEMBER)
+    good = gate_inputs.make_good_input()
+    names = ("record_linkage.partial.rate", "transform_inverse.breach_rate", gate_inputs.MEMBER)
     scores = (
-        evidence.score("record_linkage.rate", 1.0),
-        *(evidence.score(name, 0.02) for name in names),
+        gate_inputs.make_score("record_linkage.rate", 1.0),
+        *(gate_inputs.make_score(name, 0.02) for name in names),
     )
     judged = Policy(required=("record_linkage",), limits=dict.fromkeys(names, LIMIT))
     partial = replace(good, report=replace(good.report, scores=scores), policy=judged)
-    partial = evidence.with_proofs(partial)
+    partial = gate_inputs.add_self_test(partial)
     failed = {f.check for f in decide(partial, data_digest="d", code_version="c").failures}
     assert failed == {"covered.linkage"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ppdm_core.audit import simulation
-from tests.contract.scenes import arrays
+from tests.contract.weak_releases import list_arrays
 from tests.support.audit_cases import LAPLACE, N, Spy, auditor, noisy, same_rows, shown, truth
 
 
@@ -40,7 +40,7 @@ def test_the_view_cannot_be_written_to_and_shares_nothing_with_the_truth():
     one = auditor(draws, public=LAPLACE)
     spy = Spy()
     one.run_trials(spy)
-    held = arrays(spy.seen[0])
+    held = list_arrays(spy.seen[0])
     assert set(held) >= {
         *("Y", "label", "known.X", "known.rows", "records", "sample", "partial_columns"),
         *("targets.X", "targets.C", "targets.label", "split_files.left", "split_files.right"),

@@ -9,16 +9,16 @@ from ppdm_core.gates import GATES, decide
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.verdict import Finding, Review, Verdict, worst
-from tests.contract.evidence import (
+from tests.contract.gate_inputs import (
     BREACH,
     LINK,
     MEMBER,
-    USE,
-    good,
-    limit,
-    score,
-    with_proofs,
-    with_report,
+    UTILITY,
+    add_self_test,
+    change_report,
+    make_good_input,
+    make_limit,
+    make_score,
 )
 
 FINE = Finding("a", "PASS", "Fine.")
@@ -28,13 +28,13 @@ OPEN = Finding("c", "REVIEW", "Who knows.")
 
 def judged(one, line) -> Finding:
     """What the gate says of this score alone."""
-    evidence = good()
-    evidence = replace(
-        evidence,
-        report=replace(evidence.report, scores=(one,)),
-        policy=replace(evidence.policy, limits={one.name: line}),
+    gate_input = make_good_input()
+    gate_input = replace(
+        gate_input,
+        report=replace(gate_input.report, scores=(one,)),
+        policy=replace(gate_input.policy, limits={one.name: line}),
     )
-    (finding,) = GATES["score_limits"].check(evidence)
+    (finding,) = GATES["score_limits"].check(gate_input)
     return finding
 
 
@@ -48,22 +48,22 @@ def judged(one, line) -> Finding:
         (LINK, 0.0401, 0.00, 0.05, True, "REVIEW"),
         (LINK, 0.06, 0.00, 0.05, True, "REVIEW"),  # the lower end is on it
         (LINK, 0.0601, 0.00, 0.05, True, "FAIL"),
-        (USE, 0.80, 0.62, 0.15, False, "PASS"),  # 0.18 +- 0.01 above always guessing
-        (USE, 0.80, 0.66, 0.15, False, "REVIEW"),  # 0.14 +- 0.01: 0.15 is within
-        (USE, 0.80, 0.67, 0.15, False, "FAIL"),
-        (USE, 0.80, 0.62, 0.75, True, "PASS"),
-        (USE, 0.7401, 0.00, 0.75, True, "REVIEW"),
-        (USE, 0.73, 0.00, 0.75, True, "FAIL"),
+        (UTILITY, 0.80, 0.62, 0.15, False, "PASS"),  # 0.18 +- 0.01 above always guessing
+        (UTILITY, 0.80, 0.66, 0.15, False, "REVIEW"),  # 0.14 +- 0.01: 0.15 is within
+        (UTILITY, 0.80, 0.67, 0.15, False, "FAIL"),
+        (UTILITY, 0.80, 0.62, 0.75, True, "PASS"),
+        (UTILITY, 0.7401, 0.00, 0.75, True, "REVIEW"),
+        (UTILITY, 0.73, 0.00, 0.75, True, "FAIL"),
     ],
 )
 def test_limits_are_on_the_excess_unless_absolute(name, value, baseline, line, absolute, outcome):
-    one = score(name, value, baseline=baseline)
-    assert judged(one, limit(line, absolute=absolute)).outcome == outcome
+    one = make_score(name, value, baseline=baseline)
+    assert judged(one, make_limit(line, absolute=absolute)).outcome == outcome
 
 
 def test_a_limit_inside_the_interval_is_left_to_people_for_too_few_records():
-    unsure = judged(score(LINK, 0.05, 0.02), limit(0.05))
-    broken = judged(score(LINK, 0.50, 0.02), limit(0.05))
+    unsure = judged(make_score(LINK, 0.05, 0.02), make_limit(0.05))
+    broken = judged(make_score(LINK, 0.50, 0.02), make_limit(0.05))
     assert (unsure.outcome, broken.outcome) == ("REVIEW", "FAIL")
     assert "500 records are too few to tell" in unsure.why
     assert "too few" not in broken.why
@@ -79,13 +79,13 @@ def test_a_limit_inside_the_interval_is_left_to_people_for_too_few_records():
         (LINK, 0.10, 0.10, 0.05, "REVIEW"),
         (LINK, 0.12, 0.10, 0.05, "FAIL"),
         (LINK, 0.02, 0.10, math.nan, "REVIEW"),  # what cannot be read is not kept
-        (USE, 0.95, 0.75, 0.90, "PASS"),
-        (USE, 0.80, 0.75, 0.90, "REVIEW"),
-        (USE, 0.70, 0.75, 0.90, "FAIL"),
+        (UTILITY, 0.95, 0.75, 0.90, "PASS"),
+        (UTILITY, 0.80, 0.75, 0.90, "REVIEW"),
+        (UTILITY, 0.70, 0.75, 0.90, "FAIL"),
     ],
 )
 def test_a_limit_may_leave_a_band_to_people(name, value, line, band, outcome):
-    finding = judged(score(name, value), limit(line, absolute=True, review=band))
+    finding = judged(make_score(name, value), make_limit(line, absolute=True, review=band))
     assert finding.outcome == outcome
     if value in (0.07, 0.80):
         assert "on a reviewer decides" in finding.why and "too few" not in finding.why
@@ -95,14 +95,14 @@ def test_a_limit_may_leave_a_band_to_people(name, value, line, band, outcome):
     ("gamma", "outcome"), [(499.0, "PASS"), (501.0, "REVIEW"), (999.0, "REVIEW"), (1001.0, "FAIL")]
 )
 def test_amplification_may_be_left_to_people_too(gamma, outcome):
-    evidence = good()
-    limits = {"amplification.record": limit(1000.0, review=500.0)}
-    evidence = replace(
-        evidence,
+    gate_input = make_good_input()
+    limits = {"amplification.record": make_limit(1000.0, review=500.0)}
+    gate_input = replace(
+        gate_input,
         guarantee=Guarantee("bounded", 0.1, 0.1, math.log(gamma)),
-        policy=replace(evidence.policy, limits=limits),
+        policy=replace(gate_input.policy, limits=limits),
     )
-    (finding,) = GATES["amplification"].check(evidence)
+    (finding,) = GATES["amplification"].check(gate_input)
     assert finding.outcome == outcome
     assert ("A reviewer decides from 500 on." in finding.why) == (outcome == "REVIEW")
 
@@ -122,23 +122,23 @@ def test_amplification_may_be_left_to_people_too(gamma, outcome):
     ],
 )
 def test_amplification(kind, ln_record, value, waive, outcome):
-    evidence = good()
-    limits = {"amplification.record": limit(value, waive=waive)}
-    evidence = replace(
-        evidence,
+    gate_input = make_good_input()
+    limits = {"amplification.record": make_limit(value, waive=waive)}
+    gate_input = replace(
+        gate_input,
         guarantee=Guarantee(kind, 0.1, 0.1, ln_record),
-        policy=replace(evidence.policy, limits=limits),
+        policy=replace(gate_input.policy, limits=limits),
     )
-    (finding,) = GATES["amplification"].check(evidence)
+    (finding,) = GATES["amplification"].check(gate_input)
     assert finding.outcome == outcome
 
 
 def test_a_limit_names_the_figure_that_it_limits():
-    evidence = replace(good(), guarantee=Guarantee("bounded", 1.0, 2.0, 3.0))
+    gate_input = replace(make_good_input(), guarantee=Guarantee("bounded", 1.0, 2.0, 3.0))
     outcomes = {}
     for unit in ("component", "attribute", "record"):
-        limits = {f"amplification.{unit}": limit(math.exp(2.5))}
-        judge = replace(evidence, policy=replace(evidence.policy, limits=limits))
+        limits = {f"amplification.{unit}": make_limit(math.exp(2.5))}
+        judge = replace(gate_input, policy=replace(gate_input.policy, limits=limits))
         (finding,) = GATES["amplification"].check(judge)
         outcomes[unit] = finding.outcome
     assert outcomes == {"component": "PASS", "attribute": "PASS", "record": "FAIL"}
@@ -152,13 +152,13 @@ def test_worst_wins_and_nothing_is_no_evidence():
 
 
 def test_a_verdict_names_what_it_is_about_and_survives_storage():
-    evidence = good()
-    verdict = decide(evidence, data_digest="data", code_version="c")
-    assert verdict.policy_digest == evidence.policy.digest
+    gate_input = make_good_input()
+    verdict = decide(gate_input, data_digest="data", code_version="c")
+    assert verdict.policy_digest == gate_input.policy.digest
     assert (verdict.data_digest, verdict.code_version) == ("data", "c")
     assert Verdict.from_dict(verdict.as_dict()) == verdict
     assert verdict.failures == ()
-    refused = decide(with_report(scores=()), data_digest="data", code_version="1")
+    refused = decide(change_report(scores=()), data_digest="data", code_version="1")
     assert refused.outcome == "FAIL"
     mixed = Verdict("FAIL", (OPEN, FINE, BAD), "p", "d", "c")
     assert mixed.failures == (BAD, OPEN)  # the worst first
@@ -170,12 +170,12 @@ def test_a_verdict_names_what_it_is_about_and_survives_storage():
 
 
 def test_every_change_of_a_policy_changes_its_digest():
-    policy = good().policy
+    policy = make_good_input().policy
     others = [
         replace(policy, required=("known_pairs",)),
-        replace(policy, limits={**policy.limits, LINK: limit(0.2)}),
-        replace(policy, limits={**policy.limits, LINK: limit(0.1, absolute=True)}),
-        replace(policy, limits={**policy.limits, LINK: limit(0.1, review=0.05)}),
+        replace(policy, limits={**policy.limits, LINK: make_limit(0.2)}),
+        replace(policy, limits={**policy.limits, LINK: make_limit(0.1, absolute=True)}),
+        replace(policy, limits={**policy.limits, LINK: make_limit(0.1, review=0.05)}),
         replace(policy, review=Review(approvals=2)),
         replace(policy, review=Review(lapses_after=60.0)),
         replace(policy, attacker=replace(policy.attacker, known_records=1)),
@@ -184,11 +184,11 @@ def test_every_change_of_a_policy_changes_its_digest():
         replace(policy, time_limit=1.0),
     ]
     assert len({policy.digest, *(other.digest for other in others)}) == len(others) + 1
-    assert policy.digest == good().policy.digest
+    assert policy.digest == make_good_input().policy.digest
 
 
-def checks(evidence) -> dict[str, str]:
-    findings = decide(evidence, data_digest="d", code_version="c").findings
+def checks(gate_input) -> dict[str, str]:
+    findings = decide(gate_input, data_digest="d", code_version="c").findings
     return {finding.check: finding.outcome for finding in findings}
 
 
@@ -197,23 +197,23 @@ COVERED = [(LINK, "linkage"), (BREACH, "reconstruction"), (MEMBER, "membership")
 
 @pytest.mark.parametrize(("name", "word"), COVERED)
 def test_an_attack_that_no_limit_judges_supports_nothing(name, word):
-    evidence = good()
-    limits = {key: value for key, value in evidence.policy.limits.items() if key != name}
-    without = replace(evidence, policy=replace(evidence.policy, limits=limits))
-    assert checks(evidence)[f"covered.{word}"] == "PASS"
+    gate_input = make_good_input()
+    limits = {key: value for key, value in gate_input.policy.limits.items() if key != name}
+    without = replace(gate_input, policy=replace(gate_input.policy, limits=limits))
+    assert checks(gate_input)[f"covered.{word}"] == "PASS"
     assert checks(without)[f"covered.{word}"] == "FAIL"
 
 
 def without_membership(**report):
-    evidence = good()
-    scores = tuple(s for s in evidence.report.scores if s.name != MEMBER)
-    limits = {key: value for key, value in evidence.policy.limits.items() if key != MEMBER}
+    gate_input = make_good_input()
+    scores = tuple(s for s in gate_input.report.scores if s.name != MEMBER)
+    limits = {key: value for key, value in gate_input.policy.limits.items() if key != MEMBER}
     changed = replace(
-        evidence,
-        report=replace(evidence.report, scores=scores, **report),
-        policy=replace(evidence.policy, limits=limits),
+        gate_input,
+        report=replace(gate_input.report, scores=scores, **report),
+        policy=replace(gate_input.policy, limits=limits),
     )
-    return with_proofs(changed)
+    return add_self_test(changed)
 
 
 def test_a_kind_of_attack_that_does_not_apply_is_left_to_people():
@@ -237,16 +237,18 @@ def test_a_kind_of_attack_that_might_apply_is_refused():
 
 
 def test_an_audit_that_failed_blocks_although_nobody_required_it():
-    evidence = good()
-    report = replace(evidence.report, failed={"distance_loss": "MemoryError"})
-    assert checks(replace(evidence, report=report))["failed.distance_loss"] == "FAIL"
+    gate_input = make_good_input()
+    report = replace(gate_input.report, failed={"distance_loss": "MemoryError"})
+    assert checks(replace(gate_input, report=report))["failed.distance_loss"] == "FAIL"
 
 
 def test_a_method_without_a_bound_needs_a_waiver_even_without_a_limit():
-    evidence = good()
-    limits = {k: v for k, v in evidence.policy.limits.items() if not k.startswith("amplification")}
+    gate_input = make_good_input()
+    limits = {
+        k: v for k, v in gate_input.policy.limits.items() if not k.startswith("amplification")
+    }
     none = Guarantee("empirical", math.inf, math.inf, math.inf)
-    without = replace(evidence, policy=replace(evidence.policy, limits=limits), guarantee=none)
+    without = replace(gate_input, policy=replace(gate_input.policy, limits=limits), guarantee=none)
     assert checks(without)["amplification.record"] == "FAIL"
 
 
@@ -261,26 +263,26 @@ def test_a_method_without_a_bound_needs_a_waiver_even_without_a_limit():
 )
 def test_a_waiver_names_the_method_inside_a_pipeline(waive, outcome):
     inside = Guarantee("empirical", *[math.inf] * 3, without_bound=("random_rotation",))
-    limits = {"amplification.record": limit(1000.0, waive=waive)}
-    policy = replace(good().policy, limits=limits)
-    evidence = replace(good(), method="pipeline", guarantee=inside, policy=policy)
-    (finding,) = GATES["amplification"].check(evidence)
+    limits = {"amplification.record": make_limit(1000.0, waive=waive)}
+    policy = replace(make_good_input().policy, limits=limits)
+    gate_input = replace(make_good_input(), method="pipeline", guarantee=inside, policy=policy)
+    (finding,) = GATES["amplification"].check(gate_input)
     assert finding.outcome == outcome
     assert finding.why.startswith("random_rotation has no worst-case bound")
 
 
 def test_a_limit_that_the_baseline_puts_out_of_reach_is_left_to_people():
-    certain = replace(score(BREACH, 1.0), low=0.99, high=1.0, baseline=1.0)
-    finding = judged(certain, limit(0.1))
+    certain = replace(make_score(BREACH, 1.0), low=0.99, high=1.0, baseline=1.0)
+    finding = judged(certain, make_limit(0.1))
     assert finding.outcome == "REVIEW"
     assert "cannot be broken" in finding.why
     # Somebody who sets the worst value there is has no limit in mind.
-    assert judged(certain, limit(1.0)).outcome == "PASS"
+    assert judged(certain, make_limit(1.0)).outcome == "PASS"
 
 
 @pytest.mark.parametrize(("value", "outcome"), [(0.50, "PASS"), (0.46, "PASS"), (0.30, "FAIL")])
 def test_privacy_may_fall_short_of_the_baseline_by_the_limit(value, outcome):
     one = replace(
-        score(BREACH, value, baseline=0.51), name="shrinkage.interval_privacy", better="up"
+        make_score(BREACH, value, baseline=0.51), name="shrinkage.interval_privacy", better="up"
     )
-    assert judged(one, limit(0.1)).outcome == outcome
+    assert judged(one, make_limit(0.1)).outcome == outcome

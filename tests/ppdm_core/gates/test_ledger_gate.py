@@ -9,16 +9,16 @@ import pytest
 from ppdm_core.gates import GATES, GateInput
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.verdict import Finding
-from tests.contract.evidence import good, limit
+from tests.contract.gate_inputs import make_good_input, make_limit
 
 LN_1000 = math.log(1000.0)
 
 
 def judged(account: LedgerBalance, waiver: str = "", **lines: Any) -> dict[str, Finding]:
     limits = {f"ledger.{name}": line for name, line in lines.items()}
-    policy = replace(good().policy, limits=limits, collusion_waiver=waiver)
-    evidence: GateInput = replace(good(), policy=policy, account=account)
-    return {finding.check: finding for finding in GATES["ledger"].check(evidence)}
+    policy = replace(make_good_input().policy, limits=limits, collusion_waiver=waiver)
+    gate_input: GateInput = replace(make_good_input(), policy=policy, account=account)
+    return {finding.check: finding for finding in GATES["ledger"].check(gate_input)}
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,14 @@ def judged(account: LedgerBalance, waiver: str = "", **lines: Any) -> dict[str, 
 def test_gammas_multiply(times: int, line: float, review: float | None, outcome: str) -> None:
     spent = sum([LN_1000] * (times - 1))
     account = LedgerBalance(spent=spent, asked=LN_1000, after=spent + LN_1000, records=9)
-    assert judged(account, record=limit(line, review=review))["ledger.record"].outcome == outcome
+    assert (
+        judged(account, record=make_limit(line, review=review))["ledger.record"].outcome == outcome
+    )
 
 
 def test_a_pass_tells_how_many_more_fit() -> None:
     account = LedgerBalance(spent=LN_1000, asked=LN_1000, after=2 * LN_1000, records=9)
-    why = judged(account, record=limit(1e12))["ledger.record"].why
+    why = judged(account, record=make_limit(1e12))["ledger.record"].why
     for words in (
         "by up to 1,000, ",
         "9 records",
@@ -48,14 +50,16 @@ def test_a_pass_tells_how_many_more_fit() -> None:
         "2 more such releases",
     ):
         assert words in why
-    without_ids = judged(replace(account, has_ids=False), record=limit(1e9))["ledger.record"].why
+    without_ids = judged(replace(account, has_ids=False), record=make_limit(1e9))[
+        "ledger.record"
+    ].why
     assert without_ids.endswith("There is room for 1 more such release.")
 
 
 def test_a_repeat_of_what_was_spent_before_is_still_judged() -> None:
     """A limit that was lowered holds for what is there."""
     account = LedgerBalance(spent=2 * LN_1000, asked=0.0, after=2 * LN_1000, records=0, over=3)
-    finding = judged(account, record=limit(1000.0))["ledger.record"]
+    finding = judged(account, record=make_limit(1000.0))["ledger.record"]
     assert finding.outcome == "FAIL"
     assert "redraws no record" in finding.why and "3 records have no room" in finding.why
 
@@ -69,7 +73,7 @@ def test_without_a_limit_it_is_told_and_passes() -> None:
 
 def test_no_bound_fails_whatever_the_limit() -> None:
     account = LedgerBalance(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",))
-    finding = judged(account, record=limit(1e300))["ledger.record"]
+    finding = judged(account, record=make_limit(1e300))["ledger.record"]
     assert finding.outcome == "FAIL" and "Name random_rotation in 'waive'" in finding.why
 
 
@@ -87,7 +91,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_refusal_tells_what_was_spent_asked_and_allowed_and_that_no_more_fit(name: str) -> None:
     account = REFUSED[name]
-    finding = judged(account, waiver="DPO, by contract", record=limit(5000.0))["ledger.record"]
+    finding = judged(account, waiver="DPO, by contract", record=make_limit(5000.0))["ledger.record"]
     spent, asked = (
         "any factor (unbounded)" if figure == math.inf else "up to 1,000"
         for figure in (account.spent, account.asked)
@@ -106,7 +110,7 @@ def test_a_refusal_tells_what_was_spent_asked_and_allowed_and_that_no_more_fit(n
 
 def test_refused_draws_tell_that_no_more_fit() -> None:
     account = LedgerBalance(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=4, draws_over=1)
-    why = judged(account, draws=limit(3))["ledger.draws"].why
+    why = judged(account, draws=make_limit(3))["ledger.draws"].why
     assert why.endswith(
         "no record was charged. A record that changes every time has room for 0 more such releases."
     )
@@ -117,12 +121,12 @@ def test_refused_draws_tell_that_no_more_fit() -> None:
 )
 def test_draws_are_counted(after: int, review: float | None, outcome: str) -> None:
     account = LedgerBalance(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=after, draws_over=1)
-    finding = judged(account, draws=limit(3, review=review))["ledger.draws"]
+    finding = judged(account, draws=make_limit(3, review=review))["ledger.draws"]
     assert finding.outcome == outcome
     assert "up to 2 rows" in finding.why and f"up to {after}." in finding.why
 
 
 def test_who_counts_audiences_apart_is_told() -> None:
     account = LedgerBalance(0.0, LN_1000, LN_1000, 9)
-    why = judged(account, waiver="DPO, by contract", record=limit(1e12))["ledger.record"].why
+    why = judged(account, waiver="DPO, by contract", record=make_limit(1e12))["ledger.record"].why
     assert "Each audience is counted separately: DPO, by contract." in why

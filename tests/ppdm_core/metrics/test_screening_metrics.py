@@ -13,7 +13,7 @@ from ppdm_core.metrics.dapl_plug_in import DaplPlugIn, estimate_plug_in
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.kernel_model import BandwidthRule
-from tests.contract.scene_source_record import drawn, people, public
+from tests.support.leaks import describe_kernels, draw_kernel_rows, draw_persons
 
 COPY = PublicParameters("copy", "original", ("x0", "x1"))
 BOTH = [DaplHeldOut(), DaplPlugIn()]
@@ -103,9 +103,9 @@ def test_find_best_level_separates_draws_from_records():
 def test_dapl_more_records_smaller_error(metric):
     found = []
     for n in (40, 1600):
-        table = people(n, rng(8), d=2)
-        Y, _, source = drawn(table, n, rng(9), corrected=True)
-        known = public("corrected", d=2)
+        table = draw_persons(n, rng(8), d=2)
+        Y, _, source = draw_kernel_rows(table, n, rng(9), corrected=True)
+        known = describe_kernels("corrected", d=2)
         found.append(density_error(metric, table.X, table.label, Y, known, source))
     assert 0.0 <= found[1] < found[0] + 0.1 and found[1] < 0.35
 
@@ -114,7 +114,7 @@ def test_dapl_held_out_normal_records_below_plug_in():
     """Normal records: the plug-in is right there, and the held-out bound is no larger."""
     X = rng(11).normal(0.5, 0.1, (600, 3))
     label = np.zeros(600, dtype=np.int32)
-    known = public("paper", d=3)
+    known = describe_kernels("paper", d=3)
     low, right = (density_error(metric, X, label, X, known) for metric in BOTH)
     assert 0.05 < low < right + 0.1 < 1.0
 
@@ -122,16 +122,16 @@ def test_dapl_held_out_normal_records_below_plug_in():
 @pytest.mark.parametrize("metric", BOTH)
 def test_dapl_narrow_kernel_large_error(metric):
     """Eight columns and a narrow kernel: almost no other record is near."""
-    table = people(150, rng(13))
-    Y, _, source = drawn(table, 150, rng(14))
-    assert density_error(metric, table.X, table.label, Y, public(), source) > 0.8
+    table = draw_persons(150, rng(13))
+    Y, _, source = draw_kernel_rows(table, 150, rng(14))
+    assert density_error(metric, table.X, table.label, Y, describe_kernels(), source) > 0.8
 
 
 @pytest.mark.parametrize("metric", BOTH)
 def test_dapl_constant_column_one(metric):
     X = np.column_stack([rng(16).random(40), np.full(40, 0.5)])
     label = np.zeros(40, dtype=np.int32)
-    assert density_error(metric, X, label, X, public(d=2)) == 1.0
+    assert density_error(metric, X, label, X, describe_kernels(d=2)) == 1.0
 
 
 @pytest.mark.parametrize("metric", BOTH)
@@ -148,9 +148,9 @@ def test_screening_metrics_bad_input_refused_and_sentence_formatted(metric):
     bad[3, 1] = np.nan
     for pair in ((X, bad), (bad, X), (X, X[:-1]), (X[:0], X[:0])):
         with pytest.raises(Defect):
-            density_error(metric, pair[0], label[: len(pair[0])], pair[1], public(d=2))
+            density_error(metric, pair[0], label[: len(pair[0])], pair[1], describe_kernels(d=2))
     assert not metric.gateable
     text = metric.sentence(SentenceValues(value=0.25, baseline=0.5, original=0.4))
     assert "25.0 %" in text and text.endswith(".")
-    table = ReleaseComparison(X, label, X, public(d=2))
+    table = ReleaseComparison(X, label, X, describe_kernels(d=2))
     assert 0 <= metric.original(table) <= 1 and 0 <= metric.baseline(table) <= 1

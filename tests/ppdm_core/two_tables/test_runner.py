@@ -277,7 +277,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "control": ({"control": frame(X[:30])}, "30 of the 30 rows of control are rows"),
     "columns": ({"control": frame(OTHERS[:, :2])}, "Column 'c2' is missing in control"),
     "label": ({"label": "kind"}, "label 'kind' is not a column of original"),
-    "vector": ({"released": X[:, 0]}, "is no table"),
+    "vector": ({"released": X[:, 0]}, "is not two-dimensional"),
 }
 
 

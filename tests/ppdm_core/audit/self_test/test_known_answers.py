@@ -28,9 +28,9 @@ from ppdm_core.metrics import METRICS
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.self_test import NOISE, LeakTest, SelfTestResult
-from tests.contract.evidence import good, with_self_test
-from tests.support.proofs import ATTACKS as SHARED
-from tests.support.proofs import proven
+from tests.contract.gate_inputs import change_self_test, make_good_input
+from tests.support.leak_tests import ATTACKS as SHARED
+from tests.support.leak_tests import run_shared_leak_tests
 
 CELLS = [(leak, name) for name in list_tested() for leak in find_leaks(name)]
 TRIED_HERE = [(leak, name) for leak, name in CELLS if name not in (*SHARED, LEAK_SCAN)]
@@ -89,7 +89,7 @@ def test_leaks_are_what_they_are_called():
 
 @pytest.mark.parametrize("name", SHARED)
 def test_the_commonest_attacks_notice_every_leak(name: str):
-    found = {attack: proofs for (_, _, attack), proofs in proven().items()}
+    found = {attack: proofs for (_, _, attack), proofs in run_shared_leak_tests().items()}
     assert explain_unproven(SelfTestResult("c", "p", found[name]), name) is None  # type: ignore[arg-type]
     assert [proof.leak for proof in found[name]] == [*find_leaks(name), NOISE]  # type: ignore[attr-defined]
 
@@ -187,7 +187,7 @@ def test_an_attack_that_cries_wolf_is_found_out(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_a_verdict_stands_on():
-    names = list_relied_on(good().policy)
+    names = list_relied_on(make_good_input().policy)
     assert names == ("known_pairs", "record_linkage", "membership", LEAK_SCAN)
 
 
@@ -196,10 +196,10 @@ def test_an_attack_without_a_leak_cannot_be_relied_on(monkeypatch: pytest.Monkey
         name, must_notice = "new_one", {}
 
     monkeypatch.setitem(ATTACKS, "new_one", Unproven())
-    evidence = with_self_test()
-    policy = replace(evidence.policy, required=(*evidence.policy.required, "new_one"))
-    result = replace(evidence.report.self_test, policy_digest=policy.digest)  # type: ignore[type-var]
-    report = replace(evidence.report, self_test=result)
-    findings = list(SelfTest().check(replace(evidence, policy=policy, report=report)))
+    gate_input = change_self_test()
+    policy = replace(gate_input.policy, required=(*gate_input.policy.required, "new_one"))
+    result = replace(gate_input.report.self_test, policy_digest=policy.digest)  # type: ignore[type-var]
+    report = replace(gate_input.report, self_test=result)
+    findings = list(SelfTest().check(replace(gate_input, policy=policy, report=report)))
     assert [each.outcome for each in findings] == ["FAIL", "PASS"]
     assert "No leak is planted for new_one" in findings[0].why

@@ -18,7 +18,7 @@ from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.model.self_test import NOISE, PolicyCheck
-from tests.contract.evidence import with_policy_check
+from tests.contract.gate_inputs import change_policy_check
 
 N, D = 120, 4
 LINK, BREACH = "record_linkage.rate", "known_pairs.breach_rate"
@@ -81,7 +81,7 @@ def test_a_policy_that_lets_a_copy_pass_is_named():
     check = run_check(loose)
     assert refused(check) == {"identity": (), "slight noise": ()}
     assert set(check.powerless) == {"known_pairs", "record_linkage"}
-    finding = list(SelfTest().check(with_policy_check(bad=check.bad)))[-1]
+    finding = list(SelfTest().check(change_policy_check(bad=check.bad)))[-1]
     assert finding.outcome == "FAIL"
     assert "the records as they are" in finding.why
     assert "a thousandth of the range" in finding.why
@@ -175,12 +175,14 @@ def test_words_are_tried_as_they_are_and_as_noise():
 
 
 def test_an_attack_without_power_supports_no_pass():
-    evidence = with_policy_check(powerless={"record_linkage": "It keeps its limit even on a copy."})
-    findings = {each.check: each for each in RequiredAudits().check(evidence)}
+    gate_input = change_policy_check(
+        powerless={"record_linkage": "It keeps its limit even on a copy."}
+    )
+    findings = {each.check: each for each in RequiredAudits().check(gate_input)}
     assert findings["covered.linkage"].outcome == "REVIEW"
     assert "record_linkage" in findings["covered.linkage"].why
     assert findings["covered.reconstruction"].outcome == "PASS"
-    told = list(SelfTest().check(evidence))[-1]
+    told = list(SelfTest().check(gate_input))[-1]
     assert (told.outcome, "record_linkage" in told.why.split("power")[1]) == ("PASS", True)
 
 

@@ -22,21 +22,21 @@ from ppdm_core.sanitizers.randomized_response import RandomizedResponse
 Change = Callable[[Block], Block]
 
 
-def sound() -> PcaLaplace:
+def make_sound() -> PcaLaplace:
     return PcaLaplace(components=3, b=0.3)
 
 
-def changed(released: Released, change: Change) -> Released:
+def change_blocks(released: Released, change: Change) -> Released:
     rows = released.rows
     return replace(released, rows=rows.map(change, rows.schema))
 
 
-def shifted(released: Released, shift: Any) -> Released:
-    return changed(released, lambda block: replace(block, X=block.X + shift))
+def shift_values(released: Released, shift: Any) -> Released:
+    return change_blocks(released, lambda block: replace(block, X=block.X + shift))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planted(PcaLaplace):
+class Sound(PcaLaplace):
     """No section of this docstring says what it should."""
 
     components: Any = 3
@@ -49,41 +49,41 @@ class Planted(PcaLaplace):
         return released
 
 
-class IgnoresItsKey(Planted):
+class IgnoresItsKey(Sound):
     def sanitize(self, rows, noise, fitted):
         return super().sanitize(rows, Noise(bytes(32)), fitted)
 
 
-class DrawsAnotherKey(Planted):
+class DrawsAnotherKey(Sound):
     def sanitize(self, rows, noise, fitted):
         return super().sanitize(rows, Noise(os.urandom(32)), fitted)
 
 
-class WritesItsInput(Planted):
+class WritesItsInput(Sound):
     def spoil(self, released, rows):
         for block in rows.blocks():
             block.X[0, 0] += 1.0
         return released
 
 
-class MovesGlobalState(Planted):
+class MovesGlobalState(Sound):
     def spoil(self, released, rows):
         np.random.random()
         return released
 
 
-class ReadsGlobalState(Planted):
+class ReadsGlobalState(Sound):
     def spoil(self, released, rows):
-        return shifted(released, float(np.random.get_state()[1][1]))
+        return shift_values(released, float(np.random.get_state()[1][1]))
 
 
-class FitsTheFirstChunk(Planted):
+class FitsTheFirstChunk(Sound):
     def fit(self, rows):
         chunk = getattr(rows, "size", rows.n)
         return {**super().fit(rows), "learned from": chunk}
 
 
-class CountsWithinParts(Planted):
+class CountsWithinParts(Sound):
     """Numbers rows from the start of their block when they come from disk."""
 
     def spoil(self, released, rows):
@@ -93,18 +93,18 @@ class CountsWithinParts(Planted):
             first = 0 if from_disk else block.start
             return replace(block, X=block.X + np.arange(first, first + block.n)[:, None])
 
-        return changed(released, change)
+        return change_blocks(released, change)
 
 
-class NumbersItsBlocks(Planted):
+class NumbersItsBlocks(Sound):
     """Moves rows by the number of blocks that its step was called with before."""
 
     def spoil(self, released, rows):
         calls = itertools.count()
-        return changed(released, lambda block: replace(block, X=block.X + next(calls)))
+        return change_blocks(released, lambda block: replace(block, X=block.X + next(calls)))
 
 
-class CountsOutsideTheBlock(Planted):
+class CountsOutsideTheBlock(Sound):
     """Counts rows in a variable of its own, which stays empty if steps run elsewhere."""
 
     def spoil(self, released, rows):
@@ -114,24 +114,26 @@ class CountsOutsideTheBlock(Planted):
             seen[block.start] = block.n
             return block
 
-        made = changed(released, change)
+        made = change_blocks(released, change)
         return replace(made, fit_counts={"rows seen": sum(seen.values())})
 
 
-class NumbersItsCounts(Planted):
+class NumbersItsCounts(Sound):
     """Its counts grow with every call."""
 
     def spoil(self, released, rows):
         calls = itertools.count()
-        return changed(released, lambda block: replace(block, counts={"calls": next(calls)}))
+        return change_blocks(released, lambda block: replace(block, counts={"calls": next(calls)}))
 
 
-class CentresEachBlock(Planted):
+class CentresEachBlock(Sound):
     def spoil(self, released, rows):
-        return changed(released, lambda block: replace(block, X=block.X - block.X.mean(axis=0)))
+        return change_blocks(
+            released, lambda block: replace(block, X=block.X - block.X.mean(axis=0))
+        )
 
 
-class KeysByPosition(Planted):
+class KeysByPosition(Sound):
     def sanitize(self, rows, noise, fitted):
         def positions(block: Block) -> Block:
             key = np.zeros((block.n, 16), dtype=np.uint8)
@@ -142,13 +144,13 @@ class KeysByPosition(Planted):
         return super().sanitize(rows.map(positions, rows.schema), noise, fitted)
 
 
-class ReturnsRowsVerbatim(Planted):
+class ReturnsRowsVerbatim(Sound):
     def spoil(self, released, rows):
         public = PublicParameters(self.name, "original", rows.schema.names)
         return Released(rows, public, atom=released.atom)
 
 
-class ReturnsSomeRowsVerbatim(Planted):
+class ReturnsSomeRowsVerbatim(Sound):
     """Every twentieth record leaves as it came."""
 
     def spoil(self, released, rows):
@@ -176,7 +178,7 @@ class HidesCategories(RandomizedResponse):
         return replace(released, public=replace(released.public, responses=told))
 
 
-class ForgetsSomeNoise(Planted):
+class ForgetsSomeNoise(Sound):
     """One component of every fiftieth record gets none."""
 
     def spoil(self, released, rows):
@@ -190,86 +192,88 @@ class ForgetsSomeNoise(Planted):
             Y[::50, 0] = clean[block.start :][: block.n][::50, 0]
             return replace(block, X=Y)
 
-        return changed(released, change)
+        return change_blocks(released, change)
 
 
-class ReleasesNan(Planted):
+class ReleasesNan(Sound):
     def spoil(self, released, rows):
-        return shifted(released, np.array([0.0, math.nan, 0.0]))
+        return shift_values(released, np.array([0.0, math.nan, 0.0]))
 
 
-class LosesARow(Planted):
+class LosesARow(Sound):
     def spoil(self, released, rows):
         def change(block: Block) -> Block:
             return select_rows(block, np.arange(1, block.n))
 
-        return changed(released, change)
+        return change_blocks(released, change)
 
 
-class SwapsRows(Planted):
+class SwapsRows(Sound):
     def spoil(self, released, rows):
-        return changed(released, lambda block: replace(block, X=block.X[::-1], key=block.key[::-1]))
+        return change_blocks(
+            released, lambda block: replace(block, X=block.X[::-1], key=block.key[::-1])
+        )
 
 
-class DeclaresOtherColumns(Planted):
+class DeclaresOtherColumns(Sound):
     def spoil(self, released, rows):
         return replace(released, public=replace(released.public, columns=("a", "b")))
 
 
-class PublishesAnotherName(Planted):
+class PublishesAnotherName(Sound):
     def spoil(self, released, rows):
         return replace(released, public=replace(released.public, method="identity"))
 
 
-class RaisesItsOwnError(Planted):
+class RaisesItsOwnError(Sound):
     def fit(self, rows):
         raise ValueError("array must not contain infs or NaNs")
 
 
-class QuotesAValue(Planted):
+class QuotesAValue(Sound):
     def fit(self, rows):
         raise BadInput(f"The value {next(iter(rows.blocks())).X.max()} is too large.")
 
 
-class SaysNoSentence(Planted):
+class SaysNoSentence(Sound):
     def fit(self, rows):
         raise BadInput("bad")
 
 
-class IgnoresItsLevel(Planted):
+class IgnoresItsLevel(Sound):
     """Its noise does not grow, whatever b says."""
 
     def sanitize(self, rows, noise, fitted):
-        return sound().sanitize(rows, noise, fitted)
+        return make_sound().sanitize(rows, noise, fitted)
 
 
-class PromisesWithoutBound(Planted):
+class PromisesWithoutBound(Sound):
     def guarantee(self, schema, fitted):
         return Guarantee("empirical", 1.0, 2.0, 3.0, ("None.",))
 
 
-class PromisesInfinity(Planted):
+class PromisesInfinity(Sound):
     def guarantee(self, schema, fitted):
         return Guarantee("bounded", 1.0, 2.0, math.inf, ("None.",))
 
 
-class PromisesLessThanItsPart(Planted):
+class PromisesLessThanItsPart(Sound):
     def guarantee(self, schema, fitted):
         return Guarantee("bounded", 1.0, 4.0, 3.0, ("None.",))
 
 
-class PromisesOnNothing(Planted):
+class PromisesOnNothing(Sound):
     def guarantee(self, schema, fitted):
         return replace(super().guarantee(schema, fitted), assumptions=())
 
 
-class ChargesByItsFirstColumn(Planted):
+class ChargesByItsFirstColumn(Sound):
     def parts(self, schema, fitted):
         (part,) = super().parts(schema, fitted)
         return (replace(part, consumed=lambda block: part.consumed(block)[:, :8]),)
 
 
-class ChargesByTheTable(Planted):
+class ChargesByTheTable(Sound):
     def parts(self, schema, fitted):
         (part,) = super().parts(schema, fitted)
 
@@ -280,13 +284,13 @@ class ChargesByTheTable(Planted):
         return (replace(part, consumed=consumed),)
 
 
-class ChargesHalf(Planted):
+class ChargesHalf(Sound):
     def parts(self, schema, fitted):
         (part,) = super().parts(schema, fitted)
         return (replace(part, ln_record=part.ln_record / 2),)
 
 
-class BrokenByNobody(Planted):
+class BrokenByUnknownAttack(Sound):
     """All sections are there.
 
     **Public**: all.
@@ -297,7 +301,7 @@ class BrokenByNobody(Planted):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HidesAParameter(Planted):
+class HidesAParameter(Sound):
     """All sections are there.
 
     **Public**: all.
@@ -309,13 +313,13 @@ class HidesAParameter(Planted):
     hidden: float = 0.0
 
 
-class TakesWhatItGets(Planted):
+class TakesWhatItGets(Sound):
     @classmethod
     def from_parameters(cls, parameters):
         return cls(**parameters)
 
 
-class TakesAnything(Planted):
+class TakesAnything(Sound):
     @classmethod
     def from_parameters(cls, parameters):
         return cls()

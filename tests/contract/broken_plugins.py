@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,43 +20,54 @@ from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.metrics.distance_loss import DistanceLoss
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.relative_error import RelativeError
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Finding, Verdict
-from tests.contract.scenes import independent_noise, staged
+from tests.contract.weak_releases import make_trial, plant_noise
 
 Generator = np.random.Generator
 
 
 @dataclass(frozen=True)
 class IgnoresTheRelease:
-    """The baseline in an attack's clothes."""
+    """Guesses like the baseline, whatever attack it stands for."""
 
-    name: str
-    goal: Goal
+    original: Attack
+
+    @property
+    def goal(self) -> Goal:
+        return self.original.goal
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return self.original.needs
+
+    @property
+    def leak_variant(self) -> str:
+        return self.original.leak_variant
 
     def attack(self, view: AttackerView, rng: Generator) -> Estimate:
         assert view.targets is not None
-        people, d = view.targets, len(view.schema.numeric)
+        targets, d = view.targets, len(view.schema.numeric)
         m, t, c = len(view.Y), view.targets.n, len(view.schema.categorical)
-        mean = people.X.mean(axis=0)
-        answers = {
+        mean = targets.X.mean(axis=0)
+        guesses = {
             "reconstruct": lambda: np.tile(mean, (m, 1)),
-            "norms": lambda: np.full(m, np.linalg.norm(people.X, axis=1).mean()),
+            "norms": lambda: np.full(m, np.linalg.norm(targets.X, axis=1).mean()),
             "link": lambda: rng.integers(0, m, t),
             "source": lambda: rng.integers(0, t, (m, 1)),
             "member": lambda: rng.random(t),
             "infer": lambda: np.tile(np.append(mean, np.zeros(c)), (t, 1)),
             "pair": lambda: rng.integers(0, t, t),
-            "single_out": lambda: blind_statements(people.X, d + c + 1, rng),
+            "single_out": lambda: draw_blind_statements(targets.X, d + c + 1, rng),
         }
         claims = {"blind": np.full((m, 1), 1 / t)} if self.goal == "source" else {}
-        return Estimate({"blind": answers[self.goal]()}, claims)
+        return Estimate({"blind": guesses[self.goal]()}, claims)
 
 
-def blind_statements(X: np.ndarray, width: int, rng: Generator) -> np.ndarray:
-    """Boxes somewhere in the range of the columns."""
+def draw_blind_statements(X: np.ndarray, width: int, rng: Generator) -> np.ndarray:
+    """Return boxes at random places within the range of the columns."""
     statements = np.empty((200, width, 2))
     statements[:] = -np.inf, np.inf
     d = X.shape[1]
@@ -65,13 +77,13 @@ def blind_statements(X: np.ndarray, width: int, rng: Generator) -> np.ndarray:
 
 
 class KnowsTheTruth(TransformInverse):
-    """Finds the originals somewhere outside its view."""
+    """Reads the original records from outside its view."""
 
     def attack(self, view: AttackerView, rng: Generator) -> Estimate:
         for seed in range(10):
-            stage = staged(independent_noise(np.random.default_rng(seed)), seed).stage
-            if np.array_equal(stage.draw.Y[stage.shuffle], view.Y):
-                return Estimate({"peeked": stage.truth.X[stage.shuffle]})
+            trial = make_trial(self, plant_noise(self, seed), seed).trial
+            if np.array_equal(trial.draw.Y[trial.shuffle], view.Y):
+                return Estimate({"truth": trial.truth.X[trial.shuffle]})
         return super().attack(view, rng)
 
 
@@ -99,12 +111,12 @@ class ReturnsItsView(KnownPairs):
         return Estimate({"copy": view.Y})
 
 
-class AnswersTooShort(TransformInverse):
+class EstimatesTooFew(TransformInverse):
     def attack(self, view: AttackerView, rng: Generator) -> Estimate:
         return Estimate({"inverse": super().attack(view, rng).candidates["inverse"][1:]})
 
 
-class AnswersNan(TransformInverse):
+class EstimatesNan(TransformInverse):
     def attack(self, view: AttackerView, rng: Generator) -> Estimate:
         return Estimate({"inverse": super().attack(view, rng).candidates["inverse"] * math.nan})
 
@@ -115,8 +127,8 @@ class PointsBehindTheTable(RecordLinkage):
         return Estimate({name: link + len(view.Y) for name, link in links.items()})
 
 
-class AnswersByPosition(RecordLinkage):
-    """The i-th target is the i-th row: right on every table that nobody shuffled."""
+class LinksByPosition(RecordLinkage):
+    """Links the i-th target to the i-th row, which is right on every table that is not shuffled."""
 
     def attack(self, view: AttackerView, rng: Generator) -> Estimate:
         assert view.targets is not None
@@ -129,10 +141,22 @@ class UsesGlobalNumpy(TransformInverse):
         return Estimate({"inverse": X_hat + np.random.normal(0.0, 1e-3, X_hat.shape)})
 
 
-class TellsNoStory(TransformInverse):
+class HasNoStory(TransformInverse):
     """It names no source."""
 
     story = "attacks"
+
+
+class NoticesUnknownLeak(TransformInverse):
+    must_notice: ClassVar = {"no such leak": 0.85}
+
+
+class NoticesByPercent(TransformInverse):
+    must_notice: ClassVar = {"identity": 85}
+
+
+class ReadsUnknownColumns(TransformInverse):
+    reads: ClassVar = frozenset({"words"})
 
 
 class ScoresAboveOne(BreachRate):
@@ -145,7 +169,7 @@ class ScoresNan(RelativeError):
         return math.nan
 
 
-class ScoresEverythingAlike(RelativeError):
+class ScoresAllReleasesEqually(RelativeError):
     def measure(self, *args, **kwargs) -> float:
         super().measure(*args, **kwargs)
         return 0.0
@@ -173,26 +197,26 @@ class ScoresWhatItGets(Rate):
         return float(np.sum(link[:n] == truth[:n]) / max(n, 1))
 
 
-class LikesNoise(DistanceLoss):
+class PrefersNoise(DistanceLoss):
     def measure(self, compared: ReleaseComparison) -> Measurement:
         found = super().measure(compared)
         return replace(found, value=-found.value)
 
 
-class TossesCoins(DistanceLoss):
+class ScoresAtRandom(DistanceLoss):
     def measure(self, compared: ReleaseComparison) -> Measurement:
         return replace(super().measure(compared), value=float(np.random.default_rng().random()))
 
 
 class ForgetsThePart(DistanceLoss):
-    """Of some records it says what it says of nobody."""
+    """Its value on a part of the records is always zero."""
 
     def measure(self, compared: ReleaseComparison) -> Measurement:
         return replace(super().measure(compared), recompute=lambda keep: 0.0)
 
 
-class SpeaksWithoutFigures(Rate):
-    def sentence(self, told) -> str:
+class HasSentenceWithoutFigures(Rate):
+    def sentence(self, values) -> str:
         return "Some were found."
 
 
@@ -200,77 +224,77 @@ class DeclaresFlagAsText(Rate):
     in_summary = "no"  # type: ignore[assignment]
 
 
-def verdict(outcome: str) -> Verdict:
+def make_verdict(outcome: str) -> Verdict:
     return Verdict(outcome, (Finding("all", "PASS", "Fine."),), "p", "d", "c")  # type: ignore[arg-type]
 
 
 class PassesNan(ScoreLimits):
-    """Refuses what is above the limit, and NaN is never above anything."""
+    """Refuses what is above the limit; NaN is above nothing."""
 
-    def check(self, evidence: GateInput) -> Iterator[Finding]:
-        for score, line in limited(evidence):
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
+        for score, line in list_limited(gate_input):
             broken = score.high > line.value if score.better == "down" else score.low < line.value
             yield Finding(score.name, "FAIL" if broken else "PASS", "Measured.")
 
 
 class PassesAlways(ScoreLimits):
-    def check(self, evidence: GateInput) -> Iterator[Finding]:
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
         yield Finding("all", "PASS", "Fine.")
 
 
 class RefusesAlways(ScoreLimits):
-    def check(self, evidence: GateInput) -> Iterator[Finding]:
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
         yield Finding("all", "FAIL", "No.")
 
 
-class SaysNothing(ScoreLimits):
-    def check(self, evidence: GateInput) -> Iterator[Finding]:
+class HasNoFinding(ScoreLimits):
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
         return iter(())
 
 
 class GivesNoReason(ScoreLimits):
-    def check(self, evidence: GateInput) -> Iterator[Finding]:
-        for finding in super().check(evidence):
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
+        for finding in super().check(gate_input):
             yield Finding(finding.check, finding.outcome, "")
 
 
-class LikesItWorse(ScoreLimits):
-    """Took the limit for the other direction."""
+class PrefersWorseScores(ScoreLimits):
+    """Takes the limit in the other direction."""
 
-    def check(self, evidence: GateInput) -> Iterator[Finding]:
-        for score, line in limited(evidence):
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
+        for score, line in list_limited(gate_input):
             is_over = score.low >= line.value
             kept = is_over if score.better == "down" else not is_over
             yield Finding(score.name, "PASS" if kept else "FAIL", "Measured.")
 
 
 class JudgesTheFavourableEnd(ScoreLimits):
-    def check(self, evidence: GateInput) -> Iterator[Finding]:
-        for score, line in limited(evidence):
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
+        for score, line in list_limited(gate_input):
             is_down = score.better == "down"
             kept = score.low <= line.value if is_down else score.high >= line.value
             yield Finding(score.name, "PASS" if kept else "FAIL", "Measured.")
 
 
-def limited(evidence: GateInput) -> Iterator[tuple[Score, Limit]]:
-    for score in evidence.report.scores:
-        if score.name in evidence.policy.limits:
-            yield score, evidence.policy.limits[score.name]
+def list_limited(gate_input: GateInput) -> Iterator[tuple[Score, Limit]]:
+    for score in gate_input.report.scores:
+        if score.name in gate_input.policy.limits:
+            yield score, gate_input.policy.limits[score.name]
 
 
-class WaivesForEverybody(Amplification):
-    def check(self, evidence: GateInput) -> Iterator[Finding]:
-        waived = evidence.guarantee.kind == "empirical"
-        for finding in super().check(evidence):
+class WaivesEveryMethod(Amplification):
+    def check(self, gate_input: GateInput) -> Iterator[Finding]:
+        waived = gate_input.guarantee.kind == "empirical"
+        for finding in super().check(gate_input):
             yield Finding(finding.check, "PASS" if waived else finding.outcome, "Waived.")
 
 
-def passes_by_majority(evidence: GateInput, *, data_digest: str, code_version: str) -> Verdict:
+def decide_by_majority(gate_input: GateInput, *, data_digest: str, code_version: str) -> Verdict:
     from ppdm_core.gates import GATES
 
-    outcomes = [f.outcome for gate in GATES.values() for f in gate.check(evidence)]
-    return verdict("PASS" if outcomes.count("PASS") > len(outcomes) / 2 else "FAIL")
+    outcomes = [f.outcome for gate in GATES.values() for f in gate.check(gate_input)]
+    return make_verdict("PASS" if outcomes.count("PASS") > len(outcomes) / 2 else "FAIL")
 
 
-def refuses_everything(evidence: GateInput, *, data_digest: str, code_version: str) -> Verdict:
-    return verdict("FAIL")
+def refuse_everything(gate_input: GateInput, *, data_digest: str, code_version: str) -> Verdict:
+    return make_verdict("FAIL")
