@@ -64,7 +64,7 @@ def test_methods_page_section_picture_and_example(method: str) -> None:
     (example,) = re.findall(r"\]\(\.\./(examples/.+\.toml)\)", read_item(method, "Example:"))
     content = tomllib.loads((ROOT / example).read_text())
     assert content["sanitizer"]["method"] == method
-    for title in ("Take it", "Not", "Settings:"):
+    for title in ("Use it", "Do not use it", "Settings:"):
         assert read_item(method, title)
 
 
