@@ -158,7 +158,7 @@ class Programme:
         return np.argsort(self.low + price * self.spread, kind="stable")[:K]
 
     def find_best(self, K: int, start: float) -> tuple[Ints, float]:
-        """Return the ``K`` coefficients with the largest mu_C, and mu_C, searched from ``start``."""
+        """Return the ``K`` coefficients with the largest mu_C, and mu_C; search from ``start``."""
         if self.min_pruned >= K:
             return self.select_cheapest(K, 1.0), 1.0
         pruned = self.select_cheapest(K, start)
