@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.metrics import METRICS
+from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
 
 REPETITIONS = 20  # trials of each leak
@@ -43,3 +44,15 @@ def list_relied_on(policy: Policy) -> tuple[str, ...]:
     """Return what a verdict rests on: required attacks, limited attacks, and the leak scan."""
     names = {*policy.required, *list_limited(policy)}
     return (*(name for name in ATTACKS if name in names), LEAK_SCAN)
+
+
+def check_provable(policy: Policy) -> None:
+    """Check that each attack that a verdict rests on declares a leak that it must notice."""
+    for name in list_relied_on(policy):
+        if not find_leaks(name):
+            raise BadInput(
+                f"The attack {name} cannot be required or limited: it declares no planted leak "
+                "that it must notice.",
+                remedy=f"Remove {name} from 'required' in [audit] and from the limits, or declare "
+                "'must_notice' in its class.",
+            )
