@@ -16,7 +16,7 @@ from flows.publish import publish
 from flows.release import build_final_state, report_failure
 from ppdm_core.model.errors import PpdmError
 from tasks.dataset_lock import hold_dataset
-from tasks.publish.task import tell
+from tasks.notify.task import log_release
 
 
 @flow(name="decide", flow_run_name="decide {release_id}", retries=0)
@@ -31,6 +31,6 @@ def decide(file: ReleaseFile, release_id: str) -> State[Any]:
         context = build_checked_context(file)
         with hold_dataset(context):
             stage = publish(file, release_id)
-            return build_final_state(stage, tell(context, release_id))
+            return build_final_state(stage, log_release(context, release_id))
     except PpdmError as error:
         raise report_failure(file, error) from None

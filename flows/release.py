@@ -22,8 +22,8 @@ from tasks.dataset_lock import StillRunning, hold_dataset
 from tasks.defect_report import write_defect_report
 from tasks.environment import quiet_environment
 from tasks.notify.prefect_artifacts import show_failure
+from tasks.notify.task import log_rejection, log_release
 from tasks.progress import log_progress, print_served_outcome
-from tasks.publish.task import tell, tell_rejected
 from warehouse.stages import Stage
 
 SKIPPED = "skipped"  # outcome of a scheduled run that made no release
@@ -34,7 +34,7 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
     """Ingest a table, perturb it, attack the copy, judge it, and publish only what was approved.
 
     Args:
-        file: What the release file says; see `ppdm init` for a commented draft.
+        file: The content of the release file; see `ppdm init` for a commented draft.
         dry_run: Do everything except publishing.
     """
     try:
@@ -46,9 +46,9 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
             audit(file, release_id)
             gate(file, release_id, dry_run)
             outcome = publish(file, release_id, dry_run)
-            return build_final_state(outcome, tell(context, release_id))
+            return build_final_state(outcome, log_release(context, release_id))
     except BadInput as error:
-        tell_rejected(file.dataset.name, file.sanitizer.method, error)
+        log_rejection(file.dataset.name, file.sanitizer.method, error)
         return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
     except StillRunning as error:
         return build_final_state(SKIPPED, error.message, error)

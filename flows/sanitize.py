@@ -4,10 +4,10 @@ from prefect import flow
 
 from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
-from tasks.sanitize.task import make_draws
+from tasks.sanitize.task import draw_candidate
 
 
 @flow(name="sanitize", flow_run_name="sanitize {release_id}")
 def sanitize(file: ReleaseFile, release_id: str) -> None:
     """The candidate and its shadow draws."""
-    make_draws(build_context(file), release_id)
+    draw_candidate(build_context(file), release_id)

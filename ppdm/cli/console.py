@@ -171,15 +171,17 @@ def format_release(summary: Summary) -> str:
 
 def count_changes(summary: Summary) -> dict[str, int]:
     """Return what was changed in addition to the perturbation itself, with counts."""
-    valid, facts = summary.validated or {}, summary.sanitized or {}
-    clamped, imputed = valid.get("clamped", {}), valid.get("imputed", {})
-    return {
-        "rows dropped for missing values or unlisted categories": valid.get("dropped_rows", 0),
-        **{f"values of '{column}' moved to its bounds": n for column, n in clamped.items()},
-        **{f"missing values of '{column}' filled": n for column, n in imputed.items()},
-        "records set aside for the basis": facts.get("set_aside", 0),
-        **facts.get("counts", {}),
-    }
+    found: dict[str, int] = {}
+    if summary.validated:
+        clamped, imputed = summary.validated.clamped, summary.validated.imputed
+        dropped = summary.validated.dropped_rows
+        found["rows dropped for missing values or unlisted categories"] = dropped
+        found |= {f"values of '{column}' moved to its bounds": n for column, n in clamped.items()}
+        found |= {f"missing values of '{column}' filled": n for column, n in imputed.items()}
+    if summary.sanitized:
+        found["records set aside for the basis"] = summary.sanitized.set_aside
+        found |= summary.sanitized.counts
+    return found
 
 
 def format_runs(runs: Sequence[Run]) -> str:

@@ -58,10 +58,10 @@ def decide_release(
 
 def read_stored_file(store: Store, release_id: str) -> ReleaseFile:
     """Return the release file that is stored with a release that awaits a decision."""
-    from tasks.judge.decision import check_waiting
+    from tasks.judge.decision import check_awaits_review
 
     with store.transaction(release_id) as db:
-        check_waiting(get_run(db, release_id))
+        check_awaits_review(get_run(db, release_id))
         stored = find_pending_file(db, release_id)
     if stored is None:
         raise BadInput(
@@ -87,5 +87,5 @@ def run_decide_flow(file: ReleaseFile, release_id: str) -> State[Any]:
 def build_decision_result(summary: Summary) -> CommandResult:
     """Return the result: a rejection by the user succeeds, a refusal to publish is an error."""
     result = build_result(summary)
-    is_rejection = "rejected_by" in summary.ending
+    is_rejection = summary.ending.rejected_by is not None
     return CommandResult(result.text, result.payload) if is_rejection else result

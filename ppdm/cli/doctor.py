@@ -17,7 +17,7 @@ from ppdm.services.processes import read_record
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
 from tasks.environment import choose_home
 from warehouse.home import Home, is_shared
-from warehouse.locks import holder_of
+from warehouse.locks import read_holder
 from warehouse.stages import FINISHED, Stage
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def check_folders(home: Home) -> Iterator[Remark]:
 
 def check_locks(home: Home) -> Iterator[Remark]:
     """Yield who holds each lock."""
-    held = [(lock, holder_of(lock)) for lock in sorted(home.locks.glob("*.lock"))]
+    held = [(lock, read_holder(lock)) for lock in sorted(home.locks.glob("*.lock"))]
     busy = [(lock.stem, holder) for lock, holder in held if holder]
     for name, holder in busy:
         yield Remark("lock", f"{name}: {holder}")
@@ -171,7 +171,7 @@ def check_runs(store: Store) -> Iterator[Remark]:
         every = list_runs(db)
     orphans = 0
     for run in every:
-        if run.stage in FINISHED or holder_of(store.home.dataset_lock(run.dataset)):
+        if run.stage in FINISHED or read_holder(store.home.dataset_lock(run.dataset)):
             continue
         if run.stage == Stage.AWAITING_REVIEW:
             text = f"{run.release_id} awaits a decision."

@@ -26,7 +26,7 @@ from ppdm.services.processes import (
 )
 from ppdm_core.model.errors import MachineTrouble
 from warehouse.home import Home
-from warehouse.locks import holder_of
+from warehouse.locks import read_holder
 
 # The default ports of the two tools; any free port is taken if they are in use.
 PREFECT_PORT = 4200
@@ -118,7 +118,7 @@ def start_mlflow(root: Path) -> ServerProcess:
 
 def check_unused(root: Path) -> None:
     """Raise MachineTrouble if a command uses the Prefect server of a home."""
-    holders = [holder_of(lock) for lock in sorted(Home(root).locks.glob("*-*.lock"))]
+    holders = [read_holder(lock) for lock in sorted(Home(root).locks.glob("*-*.lock"))]
     named = [holder for holder in holders if holder]
     if named or (find_lasting_server(root) and not stop_shared_server(root)):
         users = "; ".join(named) or "a command"

@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from ppdm.cli.console import checked_text
-from tasks.ingest.source_check import FEWEST, check_source
+from ppdm.cli.console import format_check
+from tasks.ingest.source_check import MIN_COMMON_RECORDS, check_source
 from tests.support.stewards import Steward, numbers
 
 
 @pytest.fixture
 def steward(tmp_path: Path) -> Steward:
-    return Steward(tmp_path, numbers(2 * FEWEST))
+    return Steward(tmp_path, numbers(2 * MIN_COMMON_RECORDS))
 
 
 def restless(steward: Steward) -> dict[str, float]:
-    found = check_source(steward.plan())["restless_columns"]
+    found = check_source(steward.build_context())["restless_columns"]
     assert isinstance(found, dict)
     return found
 
 
 def test_before_the_first_release_nothing_is_known(steward: Steward) -> None:
-    plan = steward.plan()
-    assert check_source(plan)["restless_columns"] == {}
-    assert not Path(plan.home, "private", "warehouse.duckdb").exists()
+    context = steward.build_context()
+    assert check_source(context)["restless_columns"] == {}
+    assert not Path(context.home, "private", "warehouse.duckdb").exists()
 
 
 def test_a_column_that_changes_everywhere_is_told(steward: Steward) -> None:
@@ -43,7 +43,7 @@ def test_a_column_that_changes_everywhere_is_told(steward: Steward) -> None:
 
 def test_few_records_may_all_change_by_chance(steward: Steward) -> None:
     steward.release()
-    few = list(steward.rows)[: FEWEST - 1]
+    few = list(steward.rows)[: MIN_COMMON_RECORDS - 1]
     steward.rows = dict.fromkeys(few, (0.5, 0.5))
     assert restless(steward) == {}
 
@@ -51,13 +51,13 @@ def test_few_records_may_all_change_by_chance(steward: Steward) -> None:
 def test_without_ids_everybody_is_drawn_anew_anyway(steward: Steward) -> None:
     steward.record_id = None
     steward.release()
-    steward.rows = numbers(2 * FEWEST, seed=2)
+    steward.rows = numbers(2 * MIN_COMMON_RECORDS, seed=2)
     assert restless(steward) == {}
 
 
 def test_the_warning_names_column_and_remedy(steward: Steward) -> None:
     steward.release()
     steward.rows = {name: (x / 2, y) for name, (x, y) in steward.rows.items()}
-    plan = steward.plan()
-    text = checked_text(Path("release.toml"), plan, check_source(plan))
-    assert "'x' changed in 100 % of the records" in text and "Leave it out" in text
+    context = steward.build_context()
+    text = format_check(Path("release.toml"), context, check_source(context))
+    assert "'x' changed in 100 % of the records" in text and "Exclude it" in text
