@@ -27,17 +27,17 @@ from tests.support.tables import (
     LARGE,
     ChunkRows,
     RecomputedRows,
-    codes,
-    content,
-    fit,
-    in_parts,
-    inserted,
-    numbers,
-    release,
-    scaled,
-    suited,
-    table,
-    values,
+    adapt_columns,
+    fit_sanitizer,
+    insert_record,
+    make_table,
+    read_bytes,
+    read_cells,
+    read_codes,
+    read_numbers,
+    run_sanitizer,
+    scale_rows,
+    store_in_parts,
 )
 
 FALSE_ALARM = 1e-9
@@ -49,25 +49,25 @@ def keys(count: int) -> list[bytes]:
 
 
 def check_input_untouched(sanitizer: Sanitizer) -> None:
-    rows = suited(table(), sanitizer)
-    fitted = fit(sanitizer, rows)
-    shown = scaled(rows, fitted)
+    rows = adapt_columns(make_table(), sanitizer)
+    fitted = fit_sanitizer(sanitizer, rows)
+    shown = scale_rows(rows, fitted)
     X = shown.map(lambda block: block, shown.schema)  # stored, so that it could be written to
-    before = content(X)
+    before = read_bytes(X)
     sanitizer.fit(X)
     sanitizer.guarantee(X.schema, fitted)
-    content(sanitizer.sanitize(X, Noise(KEY), fitted).rows)
-    assert content(X) == before, "it wrote to its input"
+    read_bytes(sanitizer.sanitize(X, Noise(KEY), fitted).rows)
+    assert read_bytes(X) == before, "it wrote to its input"
 
 
 def check_same_key_same_output(sanitizer: Sanitizer) -> None:
-    one, two = (release(sanitizer, suited(table(), sanitizer)) for _ in range(2))
-    assert content(one.rows) == content(two.rows), "two runs with one key differ"
+    one, two = (run_sanitizer(sanitizer, adapt_columns(make_table(), sanitizer)) for _ in range(2))
+    assert read_bytes(one.rows) == read_bytes(two.rows), "two runs with one key differ"
 
 
 def check_keys_matter(sanitizer: Sanitizer) -> None:
-    rows = suited(table(), sanitizer)
-    outputs = {values(release(sanitizer, rows, key).rows).tobytes() for key in keys(20)}
+    rows = adapt_columns(make_table(), sanitizer)
+    outputs = {read_cells(run_sanitizer(sanitizer, rows, key).rows).tobytes() for key in keys(20)}
     assert len(outputs) > 1, "20 keys give the same output"
 
 
@@ -78,7 +78,9 @@ def check_global_state_unmoved(sanitizer: Sanitizer) -> None:
         np.random.seed(seed)
         random.seed(seed)
         before = repr(np.random.get_state()), random.getstate()
-        outputs.append(content(release(sanitizer, suited(table(), sanitizer)).rows))
+        outputs.append(
+            read_bytes(run_sanitizer(sanitizer, adapt_columns(make_table(), sanitizer)).rows)
+        )
         after = repr(np.random.get_state()), random.getstate()
         assert before == after, "it moved a global generator"
     assert outputs[0] == outputs[1], "its output depends on a global generator"
@@ -86,18 +88,20 @@ def check_global_state_unmoved(sanitizer: Sanitizer) -> None:
 
 def check_storage_does_not_matter(sanitizer: Sanitizer, folder: Path) -> None:
     """Chunks of 1, 7, 1000 and n rows and Parquet parts give the same fit and the same bytes."""
-    rows = suited(table(LARGE), sanitizer)
-    fitted = fit(sanitizer, rows)
-    X = scaled(rows, fitted)
+    rows = adapt_columns(make_table(LARGE), sanitizer)
+    fitted = fit_sanitizer(sanitizer, rows)
+    X = scale_rows(rows, fitted)
     learned = sanitizer.fit(X)
-    expected = content(sanitizer.sanitize(X, Noise(KEY), fitted).rows)
+    expected = read_bytes(sanitizer.sanitize(X, Noise(KEY), fitted).rows)
 
     def check(name: str, stored: Rows) -> None:
-        got = content(sanitizer.sanitize(stored, Noise(KEY), fitted).rows)
+        got = read_bytes(sanitizer.sanitize(stored, Noise(KEY), fitted).rows)
         assert got == expected, f"other bytes from {name}"
 
-    check("parts", in_parts(X, folder / "scaled"))
-    assert fit(sanitizer, in_parts(rows, folder / "raw")) == fitted, "another fit from parts"
+    check("parts", store_in_parts(X, folder / "scaled"))
+    assert fit_sanitizer(sanitizer, store_in_parts(rows, folder / "raw")) == fitted, (
+        "another fit from parts"
+    )
     assert sanitizer.fit(ChunkRows(X, 1000)) == learned, "another fit from chunks of 1000"
     for size in (1, 7, 1000, LARGE):
         check(f"chunks of {size}", ChunkRows(X, size))
@@ -105,17 +109,17 @@ def check_storage_does_not_matter(sanitizer: Sanitizer, folder: Path) -> None:
 
 def check_steps_hold_no_state(sanitizer: Sanitizer) -> None:
     """Its steps give equal rows and counts in another pass, in another order, and unstored."""
-    rows = suited(table(LARGE), sanitizer)
-    fitted = fit(sanitizer, rows)
-    stored = release(sanitizer, rows, fitted=fitted)
-    released = release(sanitizer, RecomputedRows(rows), fitted=fitted)
+    rows = adapt_columns(make_table(LARGE), sanitizer)
+    fitted = fit_sanitizer(sanitizer, rows)
+    stored = run_sanitizer(sanitizer, rows, fitted=fitted)
+    released = run_sanitizer(sanitizer, RecomputedRows(rows), fitted=fitted)
     view = released.rows
     assert isinstance(view, RowsView), "its rows are not made by Rows.map"
     first, again = ([as_bytes(block) for block in view.blocks()] for _ in range(2))
     backwards = [as_bytes(view.step(block)) for block in reversed(list(view.rows.blocks()))]
     assert first == again, "a second pass gives other rows or counts"
     assert first == backwards[::-1], "another order of blocks gives other rows or counts"
-    assert content(view) == content(stored.rows), "stored rows are other rows"
+    assert read_bytes(view) == read_bytes(stored.rows), "stored rows are other rows"
     assert released.counts == stored.counts, "it counts outside the block"
 
 
@@ -126,9 +130,9 @@ def as_bytes(block: Block) -> tuple[bytes, ...]:
 
 
 def check_declared_shape(sanitizer: Sanitizer) -> None:
-    rows = suited(table(), sanitizer)
-    released = release(sanitizer, rows)
-    Y = values(released.rows)
+    rows = adapt_columns(make_table(), sanitizer)
+    released = run_sanitizer(sanitizer, rows)
+    Y = read_cells(released.rows)
     columns, names = released.public.columns, released.public.names
     assert released.public.method == sanitizer.name, "it publishes another method's name"
     assert released.rows.schema.names == columns, "published and stored column names differ"
@@ -148,10 +152,10 @@ def check_declared_shape(sanitizer: Sanitizer) -> None:
 
 def check_verbatim_within_law(sanitizer: Sanitizer) -> None:
     """No more cells or rows without noise than chance makes, at one false alarm in 1e9."""
-    rows = suited(table(2000), sanitizer)
-    fitted = fit(sanitizer, rows)
-    released = release(sanitizer, rows, fitted=fitted)
-    X, Y = numbers(scaled(rows, fitted)), numbers(released.rows)
+    rows = adapt_columns(make_table(2000), sanitizer)
+    fitted = fit_sanitizer(sanitizer, rows)
+    released = run_sanitizer(sanitizer, rows, fitted=fitted)
+    X, Y = read_numbers(scale_rows(rows, fitted)), read_numbers(released.rows)
     n, s = Y.shape
     Z, clean, step = against_clean(released, X, Y)
     if clean.shape == Z.shape:
@@ -161,7 +165,7 @@ def check_verbatim_within_law(sanitizer: Sanitizer) -> None:
         originals = set(map(bytes, X))
         equal = sum(bytes(row) in originals for row in Y)
         assert_by_chance(equal, n, min(1.0, n * released.atom**s), "original rows")
-    before, after = codes(rows), codes(released.rows)
+    before, after = read_codes(rows), read_codes(released.rows)
     for j, response in enumerate(released.public.responses):
         count = int(np.sum(before[:, j] == after[:, j]))
         assert_by_chance(count, n, response.keep_probability, "true categories")
@@ -187,39 +191,41 @@ def assert_by_chance(count: int, n: int, chance: float, what: str) -> None:
 def check_bad_input(sanitizer: Sanitizer, rows: ArrayRows, canary: str) -> None:
     """A result or one sentence without a value; never numpy's own error."""
     try:
-        released = release(sanitizer, suited(rows, sanitizer))
+        released = run_sanitizer(sanitizer, adapt_columns(rows, sanitizer))
     except PpdmError as error:
         told = str(error)
     else:
-        assert np.isfinite(values(released.rows)).all(), "bad input became values without meaning"
+        assert np.isfinite(read_cells(released.rows)).all(), (
+            "bad input became values without meaning"
+        )
         return
     assert told.endswith((".", "?")), f"not a sentence: {told}"
     assert canary not in told, "its error quotes a value of the data"
 
 
 def check_more_noise_more_distortion(quiet: Sanitizer, loud: Sanitizer) -> None:
-    rows = suited(table(200), quiet)
+    rows = adapt_columns(make_table(200), quiet)
     losses = [np.mean([distortion(s, rows, key) for key in keys(5)]) for s in (quiet, loud)]
     assert losses[1] > losses[0], f"distortion fell from {losses[0]:.3g} to {losses[1]:.3g}"
 
 
 def distortion(sanitizer: Sanitizer, rows: Rows, key: bytes) -> float:
-    fitted = fit(sanitizer, rows)
-    released = release(sanitizer, rows, key, fitted)
-    X = values(scaled(rows, fitted))
+    fitted = fit_sanitizer(sanitizer, rows)
+    released = run_sanitizer(sanitizer, rows, key, fitted)
+    X = read_cells(scale_rows(rows, fitted))
     label = np.zeros(len(X), dtype=np.int32)
-    compared = ReleaseComparison(X, label, values(released.rows), released.public)
+    compared = ReleaseComparison(X, label, read_cells(released.rows), released.public)
     return METRICS["distance_loss"].measure(compared).value
 
 
 def check_unchanged_records_keep_their_bytes(sanitizer: Sanitizer) -> None:
     """A row added in the middle moves records to other places and blocks, not to other values."""
     position = 5000
-    rows = suited(table(LARGE), sanitizer)
-    longer = suited(inserted(table(LARGE), position), sanitizer)
-    fitted = fit(sanitizer, rows)
-    before = values(release(sanitizer, rows, fitted=fitted).rows)
-    after = values(release(sanitizer, longer, fitted=fitted).rows)
+    rows = adapt_columns(make_table(LARGE), sanitizer)
+    longer = adapt_columns(insert_record(make_table(LARGE), position), sanitizer)
+    fitted = fit_sanitizer(sanitizer, rows)
+    before = read_cells(run_sanitizer(sanitizer, rows, fitted=fitted).rows)
+    after = read_cells(run_sanitizer(sanitizer, longer, fitted=fitted).rows)
     if not sanitizer.row_aligned:
         # A stranger is drawn a few times, and takes or makes as many places.
         moved = len(set(map(bytes, before)) ^ set(map(bytes, after)))
@@ -231,9 +237,9 @@ def check_unchanged_records_keep_their_bytes(sanitizer: Sanitizer) -> None:
 
 def check_promise(sanitizer: Sanitizer) -> None:
     """Figures are finite exactly when a bound is claimed, and the record's is the largest."""
-    rows = suited(table(), sanitizer)
-    fitted = fit(sanitizer, rows)
-    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    rows = adapt_columns(make_table(), sanitizer)
+    fitted = fit_sanitizer(sanitizer, rows)
+    promise = sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted)
     figures = (promise.ln_component, promise.ln_attribute, promise.ln_record)
     assert all(figure > 0 for figure in figures), "no release tells nothing at all"
     bounded = promise.kind in ("bounded", "bounded_given_basis")

@@ -12,17 +12,25 @@ import numpy as np
 from ppdm_core.model.rows import ArrayRows, Block
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
-from tests.support.tables import KEY, fit, release, scaled, suited, table, values
+from tests.support.tables import (
+    KEY,
+    adapt_columns,
+    fit_sanitizer,
+    make_table,
+    read_cells,
+    run_sanitizer,
+    scale_rows,
+)
 
 WHO = 7  # the record that changes
 
 
 def check_every_draw_has_a_name(sanitizer: Sanitizer) -> None:
     """Names stay while the record stays, and are others wherever another row is released."""
-    rows = suited(table(), sanitizer)
-    fitted = fit(sanitizer, rows)
+    rows = adapt_columns(make_table(), sanitizer)
+    fitted = fit_sanitizer(sanitizer, rows)
     before, names = (
-        values(release(sanitizer, rows, fitted=fitted).rows),
+        read_cells(run_sanitizer(sanitizer, rows, fitted=fitted).rows),
         named(sanitizer, rows, fitted),
     )
     assert len(set(names.ravel().tolist())) == names.size, "two draws have one name"
@@ -33,7 +41,9 @@ def check_every_draw_has_a_name(sanitizer: Sanitizer) -> None:
         is_new = renamed[WHO]
         assert is_new or what == "label", f"{what}: it charges nobody"
         if sanitizer.row_aligned and not is_new:
-            same = values(release(sanitizer, other, fitted=fitted).rows)[WHO] == before[WHO]
+            same = (
+                read_cells(run_sanitizer(sanitizer, other, fitted=fitted).rows)[WHO] == before[WHO]
+            )
             assert np.all(same), f"{what}: another row under the same name"
 
 
@@ -57,7 +67,7 @@ def changes(rows: ArrayRows) -> Mapping[str, ArrayRows]:
 
 def named(sanitizer: Sanitizer, rows: ArrayRows, fitted: dict[str, Any]) -> np.ndarray:
     """(n, parts) names."""
-    X = scaled(rows, fitted)
+    X = scale_rows(rows, fitted)
     (block,) = X.blocks()
     parts = sanitizer.parts(X.schema, fitted)
     noise = Noise(KEY)
@@ -66,9 +76,9 @@ def named(sanitizer: Sanitizer, rows: ArrayRows, fitted: dict[str, Any]) -> np.n
 
 
 def check_charges_add_up(sanitizer: Sanitizer) -> None:
-    rows = suited(table(), sanitizer)
-    fitted = fit(sanitizer, rows)
-    schema = scaled(rows, fitted).schema
+    rows = adapt_columns(make_table(), sanitizer)
+    fitted = fit_sanitizer(sanitizer, rows)
+    schema = scale_rows(rows, fitted).schema
     charged = math.fsum(part.ln_record for part in sanitizer.parts(schema, fitted))
     promised = sanitizer.guarantee(schema, fitted).ln_record
     assert math.isclose(charged, promised), f"it charges {charged} and promises {promised}"

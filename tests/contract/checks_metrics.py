@@ -11,7 +11,7 @@ from ppdm_core.metrics import Metric, ReleaseComparison, SentenceValues
 from ppdm_core.model.attacker import ColumnKind
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.release import PublicParameters
-from tests.support.tables import schema, table
+from tests.support.tables import make_schema, make_table
 
 N, D = 60, 3
 EPSILON = 0.1
@@ -29,9 +29,9 @@ NO_DISTORTION = {"distance_distortion_mean": 0.0, "distance_distortion_variance"
 COPY = PublicParameters("copy", "original", tuple(f"x{j}" for j in range(D)), facts=NO_DISTORTION)
 
 
-def make_table() -> tuple[np.ndarray, np.ndarray]:
+def make_labelled_table() -> tuple[np.ndarray, np.ndarray]:
     """Return a table and labels of two separated classes."""
-    X = table(N, D, seed=3).whole.X.copy()
+    X = make_table(N, D, seed=3).whole.X.copy()
     label = (X[:, 0] > np.median(X[:, 0])).astype(np.int32)
     X[:, 0] += 3.0 * X.std() * label
     return X, label
@@ -42,7 +42,7 @@ IS_MEMBER = np.arange(N) % 2 == 0
 
 def measure(metric: Metric, estimate: np.ndarray) -> float:
     """Return the metric of an attacker's estimate, or of a release."""
-    X, label = make_table()
+    X, label = make_labelled_table()
     if metric.goal in ("link", "pair"):
         return metric.measure(estimate, np.arange(N))
     if metric.goal == "source":
@@ -52,18 +52,18 @@ def measure(metric: Metric, estimate: np.ndarray) -> float:
     if metric.goal == "norms":
         return metric.measure(np.linalg.norm(X, axis=1), estimate, EPSILON)
     if metric.goal == "infer":
-        return metric.measure(estimate, X, schema(D), EPSILON)
+        return metric.measure(estimate, X, make_schema(D), EPSILON)
     if metric.goal == "single_out":
         return metric.measure(estimate, X)
     if metric.goal == "reconstruct":
-        return metric.measure(X, estimate, schema(D), EPSILON)
+        return metric.measure(X, estimate, make_schema(D), EPSILON)
     if metric.goal == "change":
         return metric.measure(estimate)
     return metric.measure(ReleaseComparison(X, label, estimate, COPY)).value
 
 
 def make_perfect_estimate(metric: Metric) -> np.ndarray:
-    X = make_table()[0]
+    X = make_labelled_table()[0]
     estimates = {
         "link": np.arange(N),
         "pair": np.arange(N),
@@ -119,7 +119,7 @@ def check_inside_bounds(metric: Metric) -> None:
 
 def check_copy_is_extreme(metric: Metric, expected: float | None) -> None:
     """Check that a copy is the worst for privacy and the best for utility."""
-    X, label = make_table()
+    X, label = make_labelled_table()
     if expected is None:
         expected = metric.original(ReleaseComparison(X, label, X, COPY))
     value = measure(metric, make_perfect_estimate(metric))
@@ -145,7 +145,7 @@ def check_noise_differs_from_copy(metric: Metric) -> None:
 
 def check_more_noise_is_worse(metric: Metric) -> None:
     """Check that, on average, some noise is no better than none, and twelve times that is worse."""
-    X, label = make_table()
+    X, label = make_labelled_table()
 
     def mean(scale: float) -> float:
         steps = [np.random.default_rng(seed).normal(0.0, scale, X.shape) for seed in range(4)]
@@ -161,7 +161,7 @@ def check_more_noise_is_worse(metric: Metric) -> None:
 
 def check_deterministic(metric: Metric) -> None:
     """Check that two runs agree, also on some of the records."""
-    X, label = make_table()
+    X, label = make_labelled_table()
     Y = X + np.random.default_rng(1).normal(0.0, 1.0, X.shape)
     one, two = (metric.measure(ReleaseComparison(X, label, Y, COPY)) for _ in range(2))
     keep = np.arange(N) % 4 > 0
@@ -174,7 +174,7 @@ def check_deterministic(metric: Metric) -> None:
 
 def check_nan_refused(metric: Metric) -> None:
     """Check that NaN and infinite values raise a PpdmError."""
-    X, label = make_table()
+    X, label = make_labelled_table()
     for bad in (np.nan, np.inf):
         estimate = make_perfect_estimate(metric).astype(np.float64)
         estimate[N // 2] = bad
@@ -186,7 +186,7 @@ def check_nan_refused(metric: Metric) -> None:
             )
         if metric.goal == "reconstruct":
             expect_refusal(
-                lambda table=poisoned: metric.measure(table, X, schema(D), EPSILON),
+                lambda table=poisoned: metric.measure(table, X, make_schema(D), EPSILON),
                 f"a table of {bad}",
             )
         if metric.goal == "release":

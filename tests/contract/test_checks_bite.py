@@ -23,7 +23,7 @@ from tests.contract import (
     checks_gates,
     checks_metrics,
 )
-from tests.support.tables import table, with_values
+from tests.support.tables import make_rows, make_table
 
 WEAK = "components"
 QUOTED = str(1.0)  # the largest scaled value
@@ -54,13 +54,13 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
         sanitizers.KeepsCategories(gamma={"attribute": 3}),
         (),
     ),
-    (checks.check_bad_input, sanitizers.ReleasesNan, (table(), "?")),
+    (checks.check_bad_input, sanitizers.ReleasesNan, (make_table(), "?")),
     (
         checks.check_bad_input,
         sanitizers.QuotesAValue,
-        (with_values(table().whole.X * 1e9), QUOTED),
+        (make_rows(make_table().whole.X * 1e9), QUOTED),
     ),
-    (checks.check_bad_input, sanitizers.SaysNoSentence, (table(), "?")),
+    (checks.check_bad_input, sanitizers.SaysNoSentence, (make_table(), "?")),
     (
         checks.check_more_noise_more_distortion,
         sanitizers.make_sound(),
@@ -165,7 +165,7 @@ def test_check_planted_bug_found(check, bug, arguments, request: pytest.FixtureR
 
 def test_check_bad_input_foreign_error_passed_on():
     with pytest.raises(ValueError, match="infs or NaNs"):
-        checks.check_bad_input(sanitizers.RaisesItsOwnError(), table(), "?")
+        checks.check_bad_input(sanitizers.RaisesItsOwnError(), make_table(), "?")
 
 
 def test_checks_each_has_a_bug():

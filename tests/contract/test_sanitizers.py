@@ -9,7 +9,7 @@ from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers import SANITIZERS
 from tests.contract import cases, checks, checks_draws
 from tests.contract.cases import SanitizerCase
-from tests.support.tables import schema, table, with_values
+from tests.support.tables import make_rows, make_schema, make_table
 
 each_case = pytest.mark.parametrize("case", cases.SANITIZERS.values(), ids=cases.SANITIZERS)
 each_key = pytest.mark.parametrize("key", SANITIZERS)
@@ -18,31 +18,31 @@ CANARY = 0.61803398874
 
 
 def poisoned(value: float) -> np.ndarray:
-    X = table().whole.X.copy()
+    X = make_table().whole.X.copy()
     X[7, 2] = value
     X[8, 3] = CANARY
     return X
 
 
 def constant(low: float, high: float, from_data: bool) -> tuple[np.ndarray, Schema]:
-    X = table().whole.X.copy()
+    X = make_table().whole.X.copy()
     X[:, 1] = CANARY
-    columns = list(schema().numeric)
+    columns = list(make_schema().numeric)
     columns[1] = Numeric("x1", low, high, from_data)
     return X, Schema(tuple(columns))
 
 
 BAD = {
-    "NaN": with_values(poisoned(np.nan)),
-    "infinite": with_values(poisoned(np.inf)),
-    "minus infinite": with_values(poisoned(-np.inf)),
-    "one row": with_values(np.full((1, 5), CANARY)),
-    "two equal rows": with_values(np.full((2, 5), CANARY)),
-    "constant column": with_values(*constant(0.0, 4.0, False)),
-    "constant column with bounds from data": with_values(*constant(CANARY, CANARY, True)),
-    "one column": table(d=1),
-    "fewer rows than columns": table(n=3),
-    "outside its bounds": with_values(poisoned(1e30)),
+    "NaN": make_rows(poisoned(np.nan)),
+    "infinite": make_rows(poisoned(np.inf)),
+    "minus infinite": make_rows(poisoned(-np.inf)),
+    "one row": make_rows(np.full((1, 5), CANARY)),
+    "two equal rows": make_rows(np.full((2, 5), CANARY)),
+    "constant column": make_rows(*constant(0.0, 4.0, False)),
+    "constant column with bounds from data": make_rows(*constant(CANARY, CANARY, True)),
+    "one column": make_table(d=1),
+    "fewer rows than columns": make_table(n=3),
+    "outside its bounds": make_rows(poisoned(1e30)),
 }
 
 

@@ -14,16 +14,16 @@ from ppdm_core.model.release import Released
 from ppdm_core.numerics.scaling import Scaling
 from ppdm_core.published import Published
 from ppdm_core.sanitizers import make_sanitizer
-from tests.support.tables import fit, release, table, values
+from tests.support.tables import fit_sanitizer, make_table, read_cells, run_sanitizer
 from warehouse.json_codec import to_json
 
-ROWS = table(80, 4)
+ROWS = make_table(80, 4)
 
 
 def publish(method: str, **parameters: Any) -> tuple[Published, Released]:
     sanitizer = make_sanitizer(method, parameters)
-    fitted = fit(sanitizer, ROWS)
-    released = release(sanitizer, ROWS, bytes(32), fitted)
+    fitted = fit_sanitizer(sanitizer, ROWS)
+    released = run_sanitizer(sanitizer, ROWS, bytes(32), fitted)
     manifest = {
         "public": to_json(released.public),
         "scaling": fitted["scaling"],
@@ -47,7 +47,7 @@ def test_queries_are_projected_as_records() -> None:
     assert public.loadings is not None and public.centre is not None
     expected = (scale_by_hand(ROWS.whole.X) - 0.5) @ public.loadings
     assert np.allclose(manifest_view.queries(ROWS.whole.X), expected)
-    Y = values(released.rows)
+    Y = read_cells(released.rows)
     assert np.array_equal(manifest_view.rows(Y), Y)
     # Noise only: about 0.07 per component.
     assert np.std(manifest_view.rows(Y) - manifest_view.queries(ROWS.whole.X)) < 0.12
@@ -63,16 +63,16 @@ def test_queries_beyond_bounds_are_clamped() -> None:
 def test_rows_both_spaces_give_same_components() -> None:
     manifest_view, released = publish("pca_laplace", **PCA)
     back, mapped = publish("pca_laplace", space="original", **PCA)
-    leaving = Scaling.from_dict({"kind": "minmax", "offset": ROWS.schema.lows,
-                                 "unit": ROWS.schema.widths}).undo(values(mapped.rows))  # fmt: skip
-    assert np.allclose(back.rows(leaving), manifest_view.rows(values(released.rows)), atol=1e-9)
+    scaling = {"kind": "minmax", "offset": ROWS.schema.lows, "unit": ROWS.schema.widths}
+    leaving = Scaling.from_dict(scaling).undo(read_cells(mapped.rows))
+    assert np.allclose(back.rows(leaving), manifest_view.rows(read_cells(released.rows)), atol=1e-9)
     assert np.allclose(back.queries(ROWS.whole.X), manifest_view.queries(ROWS.whole.X))
 
 
 def test_rows_original_columns_are_scaled() -> None:
     manifest_view, released = publish("kde_resample")
-    leaving = manifest_view.scaling.undo(values(released.rows))
-    assert np.allclose(manifest_view.rows(leaving), values(released.rows))
+    leaving = manifest_view.scaling.undo(read_cells(released.rows))
+    assert np.allclose(manifest_view.rows(leaving), read_cells(released.rows))
     assert np.allclose(manifest_view.queries(ROWS.whole.X), scale_by_hand(ROWS.whole.X)) or (
         manifest_view.scaling.kind != "minmax"
     )
@@ -80,7 +80,7 @@ def test_rows_original_columns_are_scaled() -> None:
 
 def test_queries_secret_map_raises() -> None:
     manifest_view, released = publish("random_rotation")
-    assert np.array_equal(manifest_view.rows(values(released.rows)), values(released.rows))
+    assert np.array_equal(manifest_view.rows(read_cells(released.rows)), read_cells(released.rows))
     with pytest.raises(NotApplicable, match="ask the steward"):
         manifest_view.queries(ROWS.whole.X)
     stays = replace(manifest_view, public=replace(manifest_view.public, space="original"))

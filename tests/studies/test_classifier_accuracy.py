@@ -16,7 +16,7 @@ from PIL import Image
 from ppdm_core.miners import MINERS
 from ppdm_core.sanitizers import make_sanitizer
 from studies import classifier_accuracy, draw_classifier_accuracy, draw_radius_vote
-from tests.support.tables import fit, release, table, values
+from tests.support.tables import fit_sanitizer, make_table, read_cells, run_sanitizer
 from warehouse.json_codec import to_json
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,11 +32,11 @@ def read_code(title: str) -> str:
 
 def publish(folder: Path, method: str, **parameters: Any) -> np.ndarray:
     """Write the files that a recipient reads, and return the original records."""
-    rows = table(400, 5)
+    rows = make_table(400, 5)
     sanitizer = make_sanitizer(method, parameters)
-    fitted = fit(sanitizer, rows)
-    released = release(sanitizer, rows, bytes(32), fitted)
-    columns = dict(zip(released.public.columns, values(released.rows).T, strict=True))
+    fitted = fit_sanitizer(sanitizer, rows)
+    released = run_sanitizer(sanitizer, rows, bytes(32), fitted)
+    columns = dict(zip(released.public.columns, read_cells(released.rows).T, strict=True))
     words = np.array(["no", "yes"])[rows.whole.label]
     folder.mkdir(parents=True)
     pq.write_table(pa.table({**columns, "label": words}), folder / "data.parquet")
@@ -56,7 +56,7 @@ def test_mining_page_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"own": own}
     exec(read_code("How to use one"), names)
-    right = np.array(["no", "yes"])[table(400, 5).whole.label]
+    right = np.array(["no", "yes"])[make_table(400, 5).whole.label]
     assert np.mean(names["answers"] == right) > 0.8  # half of them are yes
     exec(read_code("Clusters"), names)
     assert names["found"].cluster_centers_.shape == (3, 2)

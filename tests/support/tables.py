@@ -1,4 +1,4 @@
-"""Small tables, stored in every way, and a release of them from start to end."""
+"""One builder of small tables, ways to store them, and a release of them from start to end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,22 +18,25 @@ from ppdm_core.numerics.scaling import Scaling, fit_scaling
 from ppdm_core.sanitizers import Sanitizer
 from warehouse.parquet_parts import PartRows, to_batch
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 KEY = bytes(range(32))
 LARGE = BLOCK + 700  # rows, so that a table has more than one block
 LABEL = Categorical("label", ("no", "yes"))
 WORDS = (Categorical("c0", ("red", "green", "blue")), Categorical("c1", ("yes", "no"), True))
 
 
-def schema(d: int = 5) -> Schema:
+def make_schema(d: int = 5) -> Schema:
     return Schema(tuple(Numeric(f"x{j}", -1.0 - j, 4.0**j) for j in range(d)), label=LABEL)
 
 
-def table(n: int = 60, d: int = 5, seed: int = 1) -> ArrayRows:
-    """Correlated columns of different widths, with keys as the warehouse makes them."""
+def make_table(n: int = 60, d: int = 5, seed: int = 1) -> ArrayRows:
+    """Return correlated columns of different widths, with keys as the warehouse makes them."""
     rng = np.random.default_rng(seed)
     common = rng.standard_normal((n, 1))
     share = 1 / (1 + np.exp(-common - rng.standard_normal((n, d))))  # (n, d) in (0, 1)
-    columns = schema(d)
+    columns = make_schema(d)
     return ArrayRows(
         columns,
         columns.lows + columns.widths * share,
@@ -42,8 +45,11 @@ def table(n: int = 60, d: int = 5, seed: int = 1) -> ArrayRows:
     )
 
 
-def suited(rows: ArrayRows, sanitizer: Sanitizer) -> ArrayRows:
-    """The table with the kinds of columns that the method takes, the same for a record anywhere."""
+def adapt_columns(rows: ArrayRows, sanitizer: Sanitizer) -> ArrayRows:
+    """Return the table with the kinds of columns that the method takes.
+
+    The categories of a record follow from its key, wherever it is in the table.
+    """
     whole, columns = rows.whole, rows.schema
     X, C = whole.X, whole.C
     if "categorical" in sanitizer.accepts:
@@ -54,13 +60,20 @@ def suited(rows: ArrayRows, sanitizer: Sanitizer) -> ArrayRows:
     return ArrayRows(columns, X, whole.label, whole.key, C)
 
 
-def with_values(X: np.ndarray, columns: Schema | None = None) -> ArrayRows:
-    return ArrayRows(columns or schema(X.shape[1]), np.asarray(X, dtype=np.float64))
+def make_frame(values: np.ndarray, prefix: str = "c") -> pd.DataFrame:
+    """Return a data frame whose columns are named by a prefix and a number."""
+    import pandas as pd
+
+    return pd.DataFrame({f"{prefix}{j}": column for j, column in enumerate(values.T)})
 
 
-def inserted(rows: ArrayRows, position: int) -> ArrayRows:
-    """The same table with a stranger in the middle."""
-    one = table(1, len(rows.schema.numeric), seed=99).whole
+def make_rows(X: np.ndarray, columns: Schema | None = None) -> ArrayRows:
+    return ArrayRows(columns or make_schema(X.shape[1]), np.asarray(X, dtype=np.float64))
+
+
+def insert_record(rows: ArrayRows, position: int) -> ArrayRows:
+    """Return the same table with one more record at a position."""
+    one = make_table(1, len(rows.schema.numeric), seed=99).whole
     whole = rows.whole
     X, label, key = (
         np.insert(a, position, b, axis=0)
@@ -93,8 +106,8 @@ class RecomputedRows(ArrayRows):
         return RowsView(self, step, schema)
 
 
-def in_parts(rows: ArrayRows, folder: Path) -> PartRows:
-    """The table as four Parquet files with row groups of 1, 7, 1000 and all remaining rows."""
+def store_in_parts(rows: ArrayRows, folder: Path) -> PartRows:
+    """Store the table as four Parquet files with row groups of 1, 7, 1000 and all other rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -107,38 +120,38 @@ def in_parts(rows: ArrayRows, folder: Path) -> PartRows:
     return PartRows(rows.schema, folder)
 
 
-def fit(sanitizer: Sanitizer, rows: Rows) -> dict[str, Any]:
+def fit_sanitizer(sanitizer: Sanitizer, rows: Rows) -> dict[str, Any]:
     scaling = fit_scaling(rows, sanitizer.scale)
     fitted = {**sanitizer.fit(scaling.apply(rows)), "scaling": scaling.as_dict()}
     return json.loads(json.dumps(fitted))  # as a later release reads it
 
 
-def scaled(rows: Rows, fitted: dict[str, Any]) -> Rows:
+def scale_rows(rows: Rows, fitted: dict[str, Any]) -> Rows:
     return Scaling.from_dict(fitted["scaling"]).apply(rows)
 
 
-def release(
+def run_sanitizer(
     sanitizer: Sanitizer, rows: Rows, key: bytes = KEY, fitted: dict[str, Any] | None = None
 ) -> Released:
-    fitted = fit(sanitizer, rows) if fitted is None else fitted
-    return sanitizer.sanitize(scaled(rows, fitted), Noise(key), fitted)
+    fitted = fit_sanitizer(sanitizer, rows) if fitted is None else fitted
+    return sanitizer.sanitize(scale_rows(rows, fitted), Noise(key), fitted)
 
 
-def numbers(rows: Rows) -> np.ndarray:
+def read_numbers(rows: Rows) -> np.ndarray:
     return np.concatenate([block.X for block in rows.blocks()])
 
 
-def codes(rows: Rows) -> np.ndarray:
+def read_codes(rows: Rows) -> np.ndarray:
     return np.concatenate([block.C for block in rows.blocks()])
 
 
-def values(rows: Rows) -> np.ndarray:
-    """All cells of a table, categories as their codes."""
-    return np.hstack([numbers(rows), codes(rows)])
+def read_cells(rows: Rows) -> np.ndarray:
+    """Return all cells of a table, categories as their codes."""
+    return np.hstack([read_numbers(rows), read_codes(rows)])
 
 
-def content(rows: Rows) -> bytes:
-    """All bytes of a table in row order."""
+def read_bytes(rows: Rows) -> bytes:
+    """Return all bytes of a table in row order."""
     blocks = list(rows.blocks())
     return b"".join(
         np.concatenate([getattr(block, name) for block in blocks]).tobytes()

@@ -17,7 +17,7 @@ from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.sanitizers import make_sanitizer
-from tests.support.tables import fit, numbers, release, scaled, table
+from tests.support.tables import fit_sanitizer, make_table, read_numbers, run_sanitizer, scale_rows
 from tests.support.views import make_records, make_view
 
 BITS = (53, 53)
@@ -116,15 +116,15 @@ def test_low_bits_lattice_any_noise_links_above_chance(law):
 @pytest.mark.parametrize("method", ["additive_noise", "pca_laplace"])
 @pytest.mark.parametrize("scale", ["minmax", "none"])
 def test_low_bits_grid_noise_no_link_beyond_chance(method, scale):
-    rows = table(400, 5)
+    rows = make_table(400, 5)
     parameters = {"b": 0.01, "scale": scale}  # so little that nearness would find all
     if method == "pca_laplace":
         parameters |= {"components": 5, "basis": "private", "b": 0.02}
     sanitizer = make_sanitizer(method, parameters)
-    fitted = fit(sanitizer, rows)
-    released = release(sanitizer, rows, fitted=fitted)
-    X = numbers(scaled(rows, fitted))
-    view = replace(make_noisy_view(X, numbers(released.rows), 0.01), public=released.public)
+    fitted = fit_sanitizer(sanitizer, rows)
+    released = run_sanitizer(sanitizer, rows, fitted=fitted)
+    X = read_numbers(scale_rows(rows, fitted))
+    view = replace(make_noisy_view(X, read_numbers(released.rows), 0.01), public=released.public)
     found = measure_rates(view, np.arange(400))
     assert set(found) == {"lattice", "reachable", "reachable_numpy"}
     assert max(found.values()) <= 8 / 400  # 1/400 expected

@@ -16,7 +16,7 @@ from ppdm_core.sanitizers.kde_resample import KdeResample
 from tests.support.leaks import describe_kernels, draw_persons, select_records
 from tests.support.membership_views import make_source_case as weak
 from tests.support.membership_views import make_target_view
-from tests.support.tables import fit, release, scaled, table
+from tests.support.tables import fit_sanitizer, make_table, run_sanitizer, scale_rows
 from tests.support.views import make_view
 
 NAMES = {"released", "known", "fitted"}
@@ -101,10 +101,10 @@ def test_source_record_independent_rows_no_source_found():
 )
 def test_source_record_kde_release_source_rarely_excluded(given):
     """Clipping, rounding and other counts of rows are allowed for."""
-    rows, method = table(200), KdeResample(**given)
-    fitted = fit(method, rows)
-    inner = scaled(rows, fitted)
-    out = release(method, rows, fitted=fitted)
+    rows, method = make_table(200), KdeResample(**given)
+    fitted = fit_sanitizer(method, rows)
+    inner = scale_rows(rows, fitted)
+    out = run_sanitizer(method, rows, fitted=fitted)
     Y, label, source = (
         np.concatenate([getattr(block, name) for block in out.rows.blocks()])
         for name in ("X", "label", "record")
@@ -134,16 +134,16 @@ def test_source_record_kde_release_source_rarely_excluded(given):
 @pytest.mark.parametrize("copies", [1, 4])
 def test_source_record_single_record_class_claimed(copies):
     """A class of one record takes the bandwidths of all records."""
-    whole = table(120).whole
+    whole = make_table(120).whole
     X, label = whole.X.copy(), whole.label.copy()
     lonely = np.flatnonzero(label == 1)[:copies]
     X[lonely] = X[lonely[0]]
     keep = np.sort(np.append(np.flatnonzero(label == 0), lonely))
-    rows = ArrayRows(table(1).schema, X[keep], label[keep], whole.key[keep])
+    rows = ArrayRows(make_table(1).schema, X[keep], label[keep], whole.key[keep])
     method = KdeResample(lonely="merge", rows=3 * len(keep))
-    fitted = fit(method, rows)
-    inner = scaled(rows, fitted)
-    block, out = next(inner.blocks()), release(method, rows, fitted=fitted)
+    fitted = fit_sanitizer(method, rows)
+    inner = scale_rows(rows, fitted)
+    block, out = next(inner.blocks()), run_sanitizer(method, rows, fitted=fitted)
     released = next(out.rows.blocks())
     who = RecordSet(block.X, block.C, block.label)
     view = make_view(

@@ -22,7 +22,14 @@ from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from ppdm_core.sanitizers.nonmetric_mds import NonmetricMds
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from tests.contract import cases
-from tests.support.tables import fit, release, scaled, suited, table, values
+from tests.support.tables import (
+    adapt_columns,
+    fit_sanitizer,
+    make_table,
+    read_cells,
+    run_sanitizer,
+    scale_rows,
+)
 
 MEAN = "distance_distortion_mean"
 NORMAL = "distance_distortion_variance"  # eq. 13, which takes dropped scores for normal
@@ -62,9 +69,11 @@ def changes(
 
 
 def compare_moments(sanitizer: Sanitizer, rows: ArrayRows) -> tuple[dict[str, Any], np.ndarray]:
-    fitted = fit(sanitizer, rows)
-    released = release(sanitizer, rows, fitted=fitted)
-    found = changes(released.public, values(scaled(rows, fitted)), values(released.rows))
+    fitted = fit_sanitizer(sanitizer, rows)
+    released = run_sanitizer(sanitizer, rows, fitted=fitted)
+    found = changes(
+        released.public, read_cells(scale_rows(rows, fitted)), read_cells(released.rows)
+    )
     return dict(released.public.facts), found
 
 
@@ -126,7 +135,7 @@ METHODS: dict[str, Sanitizer] = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_published_moments_each_method_equal_measured(name: str):
-    rows = table(150 if name == "nonmetric_mds" else 2000)
+    rows = make_table(150 if name == "nonmetric_mds" else 2000)
     facts, change = compare_moments(METHODS[name], rows)
     size = math.sqrt(float(np.mean(change**2)))
     variance = facts.get(EXACT, facts[NORMAL])
@@ -137,7 +146,7 @@ def test_published_moments_each_method_equal_measured(name: str):
 @pytest.mark.parametrize("law", SAMPLED_DISTRIBUTIONS)
 def test_additive_noise_moments_without_column_variances(law: str):
     sanitizer = AdditiveNoise(b=0.3, law=law, nu=9 if law == "student_t" else None)
-    facts, change = compare_moments(sanitizer, table(2000, 3))
+    facts, change = compare_moments(sanitizer, make_table(2000, 3))
     assert facts[MEAN] == pytest.approx(change.mean(), rel=0.1)
     assert change.var() <= facts[NORMAL]  # the columns' own variances are not published
     assert EXACT not in facts
@@ -145,14 +154,14 @@ def test_additive_noise_moments_without_column_variances(law: str):
 
 def test_published_moments_rounded_to_two_digits():
     """Otherwise releases with several scales would disclose more digits of the variances."""
-    rows = table(300)
+    rows = make_table(300)
     for b in (0.1, 0.137, 0.3):
         sanitizer = PcaLaplace(components=2, b=b)
-        fitted = fit(sanitizer, rows)
+        fitted = fit_sanitizer(sanitizer, rows)
         lambdas = np.array(fitted["variances"])
         noise = 16 * b**2 * lambdas[:2].sum() + 20 * 2 * b**4
         assert all(float(f"{value:.2g}") == value for value in lambdas.tolist())
-        assert release(sanitizer, rows, fitted=fitted).public.facts == {
+        assert run_sanitizer(sanitizer, rows, fitted=fitted).public.facts == {
             MEAN: round_outward(4 * b**2 - 2 * lambdas[2:].sum()),
             NORMAL: round_outward(noise + 8 * np.sum(lambdas[2:] ** 2)),
             EXACT: round_outward(noise + fitted["dropped_variance"]),
@@ -160,10 +169,10 @@ def test_published_moments_rounded_to_two_digits():
 
 
 def test_published_moments_foreign_basis_no_exact_variance():
-    rows = table(300)
-    fitted = fit(PcaLaplace(components=2, b=0.3), rows)
+    rows = make_table(300)
+    fitted = fit_sanitizer(PcaLaplace(components=2, b=0.3), rows)
     del fitted["dropped_variance"]
-    facts = release(PcaLaplace(components=2, b=0.3), rows, fitted=fitted).public.facts
+    facts = run_sanitizer(PcaLaplace(components=2, b=0.3), rows, fitted=fitted).public.facts
     assert set(facts) == {MEAN, NORMAL}
 
 
@@ -177,7 +186,7 @@ ALIGNED = {
 @pytest.mark.parametrize("case", ALIGNED.values(), ids=ALIGNED)
 def test_sanitizer_row_aligned_publishes_distance_facts(case: cases.SanitizerCase):
     sanitizer = case.make()
-    public = release(sanitizer, suited(table(), sanitizer)).public
+    public = run_sanitizer(sanitizer, adapt_columns(make_table(), sanitizer)).public
     ratio = {"squared_distance_ratio_mean", "squared_distance_ratio_variance"}
     is_published = public.preserves_distances or ratio <= set(public.facts) or MEAN in public.facts
     assert is_published

@@ -13,7 +13,7 @@ from ppdm_core.miners.radius_knn import RadiusKNN
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
-from tests.support.tables import fit, release, scaled, table, values
+from tests.support.tables import fit_sanitizer, make_table, read_cells, run_sanitizer, scale_rows
 
 ROWS = [[0.0], [1.0], [3.0], [10.0]]
 LABELS = ["a", "b", "a", "b"]
@@ -51,9 +51,7 @@ def test_radius_knn_empty_ball_nearest_vote_and_counted() -> None:
     assert report.answers.tolist() == ["b", "a", "a", "b"]
     assert report.neighbours.tolist() == [0, 3, 0, 3]
     assert report.fallbacks == 2 and report.mean_neighbours == 1.5
-    assert (
-        report.majority_rate == 0.5
-    )  # equally common classes: "a" counts as the most common
+    assert report.majority_rate == 0.5  # equally common classes: "a" counts as the most common
 
 
 @pytest.mark.parametrize("mean", [0.0, -1.0])
@@ -150,11 +148,11 @@ def test_from_public_consistent_moments_by_hand() -> None:
 
 
 def test_from_public_published_moments_equal_equations_12_13() -> None:
-    rows = table(400, 6)
+    rows = make_table(400, 6)
     sanitizer = PcaLaplace(components=3, b=0.2, noise_shape="per_component", basis="private")
-    fitted = fit(sanitizer, rows)
-    public = release(sanitizer, rows, bytes(32), fitted).public
-    variances = np.sort(np.linalg.eigvalsh(np.cov(values(scaled(rows, fitted)).T)))[::-1]
+    fitted = fit_sanitizer(sanitizer, rows)
+    public = run_sanitizer(sanitizer, rows, bytes(32), fitted).public
+    variances = np.sort(np.linalg.eigvalsh(np.cov(read_cells(scale_rows(rows, fitted)).T)))[::-1]
     kept, dropped, b = variances[:3], variances[3:], public.scales
     assert b is not None
     E = 2 * sum(b**2) - 2 * sum(dropped)

@@ -25,7 +25,15 @@ from ppdm_core.model.rows import (
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
-from tests.support.tables import KEY, LARGE, content, fit, in_parts, scaled, table
+from tests.support.tables import (
+    KEY,
+    LARGE,
+    fit_sanitizer,
+    make_table,
+    read_bytes,
+    scale_rows,
+    store_in_parts,
+)
 from warehouse.parquet_parts import PartRows, write_parts
 
 
@@ -67,13 +75,13 @@ def test_regroup_blocks_single_rows_fill_blocks():
 
 
 def test_reduce_merges_in_block_order():
-    rows = table(LARGE)
+    rows = make_table(LARGE)
     assert rows.reduce(lambda block: [block.start], list.__add__) == [0, BLOCK]
     assert rows.reduce(lambda block: block.n, int.__add__) == LARGE
 
 
 def test_map_may_drop_rows_and_change_columns():
-    rows = table(LARGE)
+    rows = make_table(LARGE)
     wanted = Schema((Numeric("first", 0.0, 1.0),))
 
     def step(block: Block) -> Block:
@@ -89,7 +97,7 @@ def test_map_may_drop_rows_and_change_columns():
 
 @pytest.mark.parametrize("n", [1, 7, LARGE])
 def test_map_may_add_rows(n):
-    rows = table(n)
+    rows = make_table(n)
     copies = 1 + np.arange(n) % 4  # of each row; most blocks become larger
     mapped = rows.map(
         lambda block: select_rows(
@@ -109,15 +117,15 @@ def add_one(block: Block) -> Block:
 
 
 def test_rows_view_equals_stored_rows(tmp_path: Path):
-    rows = table(LARGE)
+    rows = make_table(LARGE)
     stored = rows.map(add_one, rows.schema).map(add_one, rows.schema)
-    for source in (rows, in_parts(rows, tmp_path / "x")):
+    for source in (rows, store_in_parts(rows, tmp_path / "x")):
         view = RowsView(RowsView(source, add_one, rows.schema), add_one, rows.schema)
-        assert content(view) == content(stored)
+        assert read_bytes(view) == read_bytes(stored)
         assert view.n == LARGE
         mapped = view.map(add_one, rows.schema)
         assert type(mapped) is type(source)
-        assert content(mapped) == content(stored.map(add_one, rows.schema))
+        assert read_bytes(mapped) == read_bytes(stored.map(add_one, rows.schema))
         total = view.reduce(lambda block: block.X.sum(axis=0), np.add)
         assert np.array_equal(total, stored.reduce(lambda block: block.X.sum(axis=0), np.add))
 
@@ -129,8 +137,8 @@ def count_positive(block: Block) -> Block:
 
 @pytest.mark.parametrize("kind", ["memory", "parts"])
 def test_map_counting_steps_sums_counts_over_blocks_and_passes(tmp_path: Path, kind):
-    rows = table(LARGE)
-    source = rows if kind == "memory" else in_parts(rows, tmp_path / "x")
+    rows = make_table(LARGE)
+    source = rows if kind == "memory" else store_in_parts(rows, tmp_path / "x")
     positive = int(np.count_nonzero(rows.whole.X > 0))
     once = source.map(count_positive, rows.schema)
     assert once.counts == {"positive cells": positive}
@@ -183,26 +191,26 @@ class CountedNoise(Noise):
     ],
 )
 def test_pca_laplace_number_of_passes(tmp_path: Path, kind, shape, learning):
-    plain = table(LARGE)
+    plain = make_table(LARGE)
     rows: CountedArrays | CountedParts = CountedArrays(plain.schema, plain.whole.X)
     if kind == "parts":
-        rows = CountedParts(plain.schema, in_parts(rows, tmp_path / "x").folder)
+        rows = CountedParts(plain.schema, store_in_parts(rows, tmp_path / "x").folder)
         rows.passes = 0
     sanitizer = PcaLaplace(components=2, b=0.3, basis="private", **shape)
-    fitted = fit(sanitizer, rows)
+    fitted = fit_sanitizer(sanitizer, rows)
     assert rows.passes == learning
     noise = CountedNoise(KEY)
-    released = sanitizer.sanitize(scaled(rows, fitted), noise, fitted)
+    released = sanitizer.sanitize(scale_rows(rows, fitted), noise, fitted)
     assert rows.passes == learning + 1
     assert released.rows.n == noise.draws == LARGE
-    content(released.rows)
+    read_bytes(released.rows)
     assert (rows.passes, noise.draws) == (learning + 1, LARGE)  # what is released is stored
 
 
 def test_fit_basis_sampled_ranges_within_complete_ranges():
-    rows = table(2 * BLOCK + 5)
+    rows = make_table(2 * BLOCK + 5)
     some, every = (
-        fit(PcaLaplace(components=2, b=0.3, noise_shape=shape), rows)
+        fit_sanitizer(PcaLaplace(components=2, b=0.3, noise_shape=shape), rows)
         for shape in ("isotropic", "per_component")
     )
     assert {**some, "ranges": 0, "dropped_variance": 0} == {
@@ -232,8 +240,8 @@ def test_multiply_padded_any_position_same_rounding(n):
 
 
 def test_part_rows_hold_same_blocks(tmp_path: Path):
-    rows = table(LARGE)
-    parts = in_parts(rows, tmp_path / "x")
+    rows = make_table(LARGE)
+    parts = store_in_parts(rows, tmp_path / "x")
     assert len(parts.parts()) == 4
     assert parts.n == LARGE
     for a, b in zip(rows.blocks(), parts.blocks(), strict=True):
@@ -253,23 +261,23 @@ def test_part_rows_keep_categories_and_missing_labels(tmp_path: Path):
         C=np.array([[0], [1], [-1]], dtype=np.int32),
     )
     parts = write_parts(rows.blocks(), schema, tmp_path / "x")
-    assert content(parts) == content(rows)
+    assert read_bytes(parts) == read_bytes(rows)
 
 
 def test_part_rows_map_writes_next_to_source(tmp_path: Path):
-    source = in_parts(table(50), tmp_path / "x")
-    before = content(source)
+    source = store_in_parts(make_table(50), tmp_path / "x")
+    before = read_bytes(source)
     mapped = [source.map(lambda block: replace(block, X=block.X + 1), source.schema) for _ in "ab"]
     assert len({source.folder, *(one.folder for one in mapped)}) == 3
     assert {one.folder.parent for one in mapped} == {tmp_path}
     assert all(isinstance(one, PartRows) for one in mapped)
-    assert content(mapped[0]) == content(mapped[1]) != before
-    assert content(source) == before
+    assert read_bytes(mapped[0]) == read_bytes(mapped[1]) != before
+    assert read_bytes(source) == before
 
 
 def test_part_rows_reduce_equals_memory(tmp_path: Path):
-    rows = table(LARGE)
-    parts = in_parts(rows, tmp_path / "x")
+    rows = make_table(LARGE)
+    parts = store_in_parts(rows, tmp_path / "x")
 
     def total(stored):
         return stored.reduce(lambda block: block.X.sum(axis=0), np.add)

@@ -9,7 +9,7 @@ from ppdm_core.audit.self_test.leaks import unit_box
 from ppdm_core.numerics.kernel_model import BandwidthRule, Kernel, KernelSetting
 from ppdm_core.sanitizers.kde_resample import KdeResample
 from tests.support.leaks import describe_kernels, draw_kernel_rows, draw_persons
-from tests.support.tables import fit, scaled, table
+from tests.support.tables import fit_sanitizer, make_table, scale_rows
 
 
 def make_kernel(d: int = 1, h: float = 0.2, half: float = 0.0, error: float = 0.0) -> Kernel:
@@ -24,9 +24,9 @@ def rng(seed: int = 0) -> np.random.Generator:
     "given", [{"bandwidth": "paper"}, {}, {"bandwidth": "floor", "floor": 0.4}]
 )
 def test_bandwidth_rule_equals_method(given):
-    method, rows = KdeResample(**given), table(90)
-    fitted = fit(method, rows)
-    columns = scaled(rows, fitted).schema
+    method, rows = KdeResample(**given), make_table(90)
+    fitted = fit_sanitizer(method, rows)
+    columns = scale_rows(rows, fitted).schema
     rule = BandwidthRule.from_public(describe_kernels(facts=method._describe_kernel()))
     counts, deviations = fitted["counts"], np.array(fitted["deviations"])
     for place in (1, 2):

@@ -9,7 +9,7 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.scaling import Scaling, fit_scaling, moments
-from tests.support.tables import LARGE, table
+from tests.support.tables import LARGE, make_table
 
 
 def make_rows(*columns: list[float], low: float = -10.0, high: float = 30.0) -> ArrayRows:
@@ -36,7 +36,7 @@ def test_zscore_uses_divisor_n_minus_one():
 
 
 def test_none_leaves_values_unchanged():
-    rows = table(30)
+    rows = make_table(30)
     scaled = fit_scaling(rows, "none").apply(rows)
     assert np.array_equal(scaled.whole.X, rows.whole.X)
     assert scaled.schema == rows.schema
@@ -44,7 +44,7 @@ def test_none_leaves_values_unchanged():
 
 @pytest.mark.parametrize("kind", ["minmax", "zscore", "none"])
 def test_scaling_undo_and_json_round_trip(kind):
-    rows = table(200)
+    rows = make_table(200)
     scaling = fit_scaling(rows, kind)
     again = Scaling.from_dict(json.loads(json.dumps(scaling.as_dict())))
     X = again.apply(rows).whole.X
@@ -86,14 +86,14 @@ def test_fit_scaling_zero_width_raises(kind):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("kind", ["minmax", "zscore", "none"])
 def test_apply_value_not_finite_raises_with_row_and_column(kind, value):
-    rows = table(60)
+    rows = make_table(60)
     rows.whole.X[41, 3] = value
     with pytest.raises(BadInput, match="Column 'x3' is not a finite number in row 42"):
         list(fit_scaling(rows, kind).apply(rows).blocks())
 
 
 def test_moments_several_blocks_match_numpy():
-    rows = table(LARGE)
+    rows = make_table(LARGE)
     n, mean, cov = moments(rows)
     assert n == LARGE
     np.testing.assert_allclose(mean, rows.whole.X.mean(axis=0), rtol=1e-12)

@@ -17,7 +17,14 @@ from ppdm_core.numerics.distributions import (
     find_distribution,
 )
 from ppdm_core.sanitizers.additive_noise import AdditiveNoise
-from tests.support.tables import fit, release, scaled, table, values, with_values
+from tests.support.tables import (
+    fit_sanitizer,
+    make_rows,
+    make_table,
+    read_cells,
+    run_sanitizer,
+    scale_rows,
+)
 
 
 def make_method(law: str, b: float = 0.3, **parameters) -> AdditiveNoise:
@@ -25,16 +32,16 @@ def make_method(law: str, b: float = 0.3, **parameters) -> AdditiveNoise:
 
 
 def compute_guarantee(sanitizer: AdditiveNoise, rows: ArrayRows) -> Guarantee:
-    fitted = fit(sanitizer, rows)
-    return sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    fitted = fit_sanitizer(sanitizer, rows)
+    return sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted)
 
 
 @pytest.mark.parametrize("law", SAMPLED_DISTRIBUTIONS)
 def test_additive_noise_each_law_has_its_moments(law):
-    rows = table(20_000, 3)
+    rows = make_table(20_000, 3)
     sanitizer = make_method(law)
-    released = release(sanitizer, rows)
-    noise = values(released.rows) - values(scaled(rows, fit(sanitizer, rows)))
+    released = run_sanitizer(sanitizer, rows)
+    noise = read_cells(released.rows) - read_cells(scale_rows(rows, fit_sanitizer(sanitizer, rows)))
     shape = find_distribution(law, 6 if law == "student_t" else None)
     variance, fourth = 0.3**2 * shape.variance, 0.3**4 * shape.fourth_moment
     n = noise.size
@@ -46,11 +53,11 @@ def test_additive_noise_each_law_has_its_moments(law):
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
 def test_additive_noise_other_units_scales_with_declared_range(scale):
-    rows = table(300)
+    rows = make_table(300)
     sanitizer = make_method("laplace", scale=scale)
-    fitted = fit(sanitizer, rows)
-    widths = scaled(rows, fitted).schema.widths
-    public = release(sanitizer, rows, fitted=fitted).public
+    fitted = fit_sanitizer(sanitizer, rows)
+    widths = scale_rows(rows, fitted).schema.widths
+    public = run_sanitizer(sanitizer, rows, fitted=fitted).public
     np.testing.assert_allclose(public.scales, 0.3 * widths)
     figures = compute_guarantee(sanitizer, rows)
     # Widening to the grid adds up to two steps of b / 1000 to each range.
@@ -59,7 +66,7 @@ def test_additive_noise_other_units_scales_with_declared_range(scale):
 
 
 def test_guarantee_each_bounded_law_equals_closed_form():
-    rows = table(60, 4)
+    rows = make_table(60, 4)
     at = 1 / 0.25  # the range in scales; a multiple of the grid, so that nothing is widened
     expected = {"laplace": at, "logistic": at, "student_t": 7 * math.asinh(at / (2 * math.sqrt(6)))}
     for law, ln_gamma in expected.items():
@@ -74,7 +81,7 @@ def test_guarantee_each_bounded_law_equals_closed_form():
     ("law", "why"), [("normal", "faster than any exponential"), ("uniform", "excludes")]
 )
 def test_guarantee_unbounded_law_states_reason(law, why):
-    guarantee = compute_guarantee(make_method(law), table())
+    guarantee = compute_guarantee(make_method(law), make_table())
     assert guarantee.kind == "empirical"
     assert guarantee.ln_component == guarantee.ln_attribute == guarantee.ln_record == math.inf
     assert why in guarantee.assumptions[0]
@@ -82,10 +89,10 @@ def test_guarantee_unbounded_law_states_reason(law, why):
 
 def test_guarantee_bounds_from_data_is_given_basis():
     columns = Schema(tuple(Numeric(f"x{j}", 0.0, 1.0, from_data=True) for j in range(2)))
-    rows = with_values(np.full((5, 2), 0.5), columns)
+    rows = make_rows(np.full((5, 2), 0.5), columns)
     assert compute_guarantee(make_method("laplace"), rows).kind == "bounded_given_basis"
     assert (
-        compute_guarantee(make_method("laplace", scale="zscore"), table()).kind
+        compute_guarantee(make_method("laplace", scale="zscore"), make_table()).kind
         == "bounded_given_basis"
     )
 
@@ -100,8 +107,8 @@ def test_guarantee_bounds_from_data_is_given_basis():
 def test_sanitize_any_bounds_outputs_on_grid_within_published_ranges(law, b, low, width):
     columns = Schema((Numeric("x", low, low + width),))
     X = low + width * np.linspace(0, 1, 40)[:, None]
-    released = release(make_method(law, b), with_values(np.minimum(X, low + width), columns))
-    public, Y = released.public, values(released.rows)
+    released = run_sanitizer(make_method(law, b), make_rows(np.minimum(X, low + width), columns))
+    public, Y = released.public, read_cells(released.rows)
     steps = (Y - public.centre) / public.grid
     assert np.array_equal(steps, np.rint(steps))
     bottom, top = public.ranges.T + public.centre
@@ -111,10 +118,10 @@ def test_sanitize_any_bounds_outputs_on_grid_within_published_ranges(law, b, low
 
 
 def test_facts_distance_distortion_matches_simulation():
-    rows = table(3000, 3)
+    rows = make_table(3000, 3)
     sanitizer = make_method("logistic")
-    released = release(sanitizer, rows)
-    X, Y = values(scaled(rows, fit(sanitizer, rows))), values(released.rows)
+    released = run_sanitizer(sanitizer, rows)
+    X, Y = read_cells(scale_rows(rows, fit_sanitizer(sanitizer, rows))), read_cells(released.rows)
     rng = np.random.default_rng(1)
     i, j = rng.integers(0, 3000, (2, 200_000))
     change = np.sum((X[i] - Y[j]) ** 2, axis=1) - np.sum((X[i] - X[j]) ** 2, axis=1)
@@ -128,7 +135,9 @@ def test_facts_distance_distortion_matches_simulation():
 
 def test_facts_student_t_without_moment_leaves_it_out():
     def facts(nu):
-        return release(AdditiveNoise(b=0.3, law="student_t", nu=nu), table()).public.facts
+        return run_sanitizer(
+            AdditiveNoise(b=0.3, law="student_t", nu=nu), make_table()
+        ).public.facts
 
     assert set(facts(2)) == {"nu"}
     assert set(facts(3)) == {"nu", "distance_distortion_mean"}
@@ -136,9 +145,9 @@ def test_facts_student_t_without_moment_leaves_it_out():
 
 
 def test_fingerprint_other_law_or_shape_differs():
-    rows = table()
-    fitted = fit(make_method("laplace"), rows)
-    schema = scaled(rows, fitted).schema
+    rows = make_table()
+    fitted = fit_sanitizer(make_method("laplace"), rows)
+    schema = scale_rows(rows, fitted).schema
     prints = {make_method(law).fingerprint(schema, fitted) for law in SAMPLED_DISTRIBUTIONS}
     prints.add(AdditiveNoise(b=0.3, law="student_t", nu=5).fingerprint(schema, fitted))
     prints.add(make_method("laplace", 0.31).fingerprint(schema, fitted))
@@ -155,23 +164,30 @@ def test_sanitize_too_little_noise_raises():
             make_method(law, 1 / 120)
         # Just above, two steps of the grid are missing.
         with pytest.raises(BadInput, match=r"all inputs\. Raise 'b' to 1\.1 times"):
-            release(make_method(law, 1 / 120 + 1e-9), table())
-        assert np.isfinite(values(release(make_method(law, 1.1 / 120), table()).rows)).all()
+            run_sanitizer(make_method(law, 1 / 120 + 1e-9), make_table())
+        assert np.isfinite(
+            read_cells(run_sanitizer(make_method(law, 1.1 / 120), make_table()).rows)
+        ).all()
     for law in ("normal", "uniform"):
-        assert np.isfinite(values(release(make_method(law, 1e-9), table()).rows)).all()
+        assert np.isfinite(
+            read_cells(run_sanitizer(make_method(law, 1e-9), make_table()).rows)
+        ).all()
 
 
 def test_sanitize_constant_column_with_declared_bounds_is_perturbed():
-    X = table(4000, 2).whole.X.copy()
+    X = make_table(4000, 2).whole.X.copy()
     X[:, 1] = 0.25
-    noise = values(release(make_method("laplace"), with_values(X)).rows) - [0, (0.25 + 2) / 6]
+    noise = read_cells(run_sanitizer(make_method("laplace"), make_rows(X)).rows) - [
+        0,
+        (0.25 + 2) / 6,
+    ]
     assert noise[:, 1].var() == pytest.approx(2 * 0.3**2, rel=0.1)
 
 
 def test_sanitize_column_without_width_raises():
-    rows = with_values(np.full((5, 1), 3.0), Schema((Numeric("x", 3.0, 3.0),)))
+    rows = make_rows(np.full((5, 1), 3.0), Schema((Numeric("x", 3.0, 3.0),)))
     with pytest.raises(BadInput, match="bounds of column 'x' are equal"):
-        release(make_method("laplace", scale="none"), rows)
+        run_sanitizer(make_method("laplace", scale="none"), rows)
 
 
 @pytest.mark.parametrize(

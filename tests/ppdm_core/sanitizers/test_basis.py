@@ -9,7 +9,7 @@ from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.rounding import round_outward
 from ppdm_core.sanitizers._basis import LOADING_STEP, fit_basis
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
-from tests.support.tables import fit, scaled, table, values
+from tests.support.tables import fit_sanitizer, make_table, read_cells, scale_rows
 
 
 def make_unit_schema(d: int) -> Schema:
@@ -23,7 +23,7 @@ def make_normal_rows(n: int, deviations: list[float], seed: int = 0) -> ArrayRow
 
 
 def test_fit_basis_loadings_rounded_orthonormal_fixed_sign():
-    rows = table(300)
+    rows = make_table(300)
     fitted = PcaLaplace(components=4, b=0.3, scale="none").fit(rows)
     L = np.array(fitted["loadings"])  # (d, s)
     assert np.array_equal(L / LOADING_STEP, np.rint(L / LOADING_STEP))
@@ -38,7 +38,7 @@ def test_fit_basis_loadings_rounded_orthonormal_fixed_sign():
 
 
 def test_fit_basis_flipped_eigenvectors_same_loadings(monkeypatch):
-    rows = table(300)
+    rows = make_table(300)
     before = fit_basis(rows, 3)
     solve = np.linalg.eigh
 
@@ -51,10 +51,10 @@ def test_fit_basis_flipped_eigenvectors_same_loadings(monkeypatch):
 
 
 def test_fit_basis_ranges_contain_every_score():
-    rows = table(300)
+    rows = make_table(300)
     sanitizer = PcaLaplace(components=3, b=0.3)
-    fitted = fit(sanitizer, rows)
-    X = values(scaled(rows, fitted))
+    fitted = fit_sanitizer(sanitizer, rows)
+    X = read_cells(scale_rows(rows, fitted))
     T = (X - 0.5) @ np.array(fitted["loadings"])
     low, high = np.array(fitted["ranges"]).T
     assert (low <= T.min(axis=0)).all()

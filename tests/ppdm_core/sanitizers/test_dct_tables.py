@@ -12,7 +12,7 @@ from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tests.ppdm_core.sanitizers.test_real_tables import audit_release
 from tests.ppdm_core.sanitizers.test_real_tables import load as load_few
-from tests.support.tables import fit, release, values
+from tests.support.tables import fit_sanitizer, read_cells, run_sanitizer
 
 
 def load(folder: Path, name: str) -> ArrayRows:
@@ -31,14 +31,14 @@ def test_fit_pendigits_keeps_coefficients_of_the_paper(shared_data: Path, b, p, 
     # The 7,494 training records in their own units, 0 to 100 in each column.
     rows = load(shared_data, "pendigits_train")
     for scale in ("none", "minmax"):
-        assert len(fit(DctFuzzy(b=b, p=p, scale=scale), rows)["kept"]) == kept
+        assert len(fit_sanitizer(DctFuzzy(b=b, p=p, scale=scale), rows)["kept"]) == kept
 
 
 @pytest.mark.parametrize("b", [0.1, 0.15])
 def test_fit_iris_keeps_coefficients_of_the_paper(shared_data: Path, b: float):
     # In centimetres. The paper names no single b: "from 0.1 to 0.2"; at 0.2 one would do.
     rows = load(shared_data, "iris")
-    assert len(fit(DctFuzzy(b=b, p=0.2, scale="none"), rows)["kept"]) == 2
+    assert len(fit_sanitizer(DctFuzzy(b=b, p=0.2, scale="none"), rows)["kept"]) == 2
 
 
 @pytest.mark.slow
@@ -46,8 +46,8 @@ def test_dct_fuzzy_pendigits_accuracy_and_distance_loss(shared_data: Path):
     # The paper: at b = 0, p = 0.2 distances lose about 3 % and 5-NN is as accurate as before.
     rows = load(shared_data, "pendigits_train")
     sanitizer = DctFuzzy(b=0, p=0.2, scale="none")
-    released = release(sanitizer, rows)
-    X, Y, label = rows.whole.X, values(released.rows), rows.whole.label
+    released = run_sanitizer(sanitizer, rows)
+    X, Y, label = rows.whole.X, read_cells(released.rows), rows.whole.label
     compared = ReleaseComparison(X, label, Y, released.public)
     loss = METRICS["distance_loss"].measure(compared).value
     accuracy = METRICS["knn_accuracy"]

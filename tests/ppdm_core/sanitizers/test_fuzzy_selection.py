@@ -16,7 +16,7 @@ from ppdm_core.sanitizers._fuzzy_selection import (
     compute_energy_bounds,
 )
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
-from tests.support.tables import fit, release, table, with_values
+from tests.support.tables import fit_sanitizer, make_rows, make_table, run_sanitizer
 
 
 def choose_by_brute_force(low: np.ndarray, spread: np.ndarray, b: float, p: float) -> tuple:
@@ -108,8 +108,8 @@ def test_choose_pruning_example_by_hand():
 @pytest.mark.parametrize("centre", [False, True])
 def test_energy_bounds_merged_sites_equal_complete_table(centre: bool):
     sanitizer = DctFuzzy(centre=centre)
-    X = np.vstack([table(300, 8).whole.X, np.zeros((3, 8))])
-    schema = table(1, 8).schema
+    X = np.vstack([make_table(300, 8).whole.X, np.zeros((3, 8))])
+    schema = make_table(1, 8).schema
     transform = sanitizer.make_transform(schema)
     whole = compute_energy_bounds(ArrayRows(schema, X), transform)
     order = np.random.default_rng(2).permutation(len(X))
@@ -128,7 +128,7 @@ def test_energy_bounds_merged_sites_equal_complete_table(centre: bool):
 
 
 def test_energy_bounds_contain_every_record():
-    rows = table(200, 6)
+    rows = make_table(200, 6)
     bounds = compute_energy_bounds(rows, DctFuzzy().make_transform(rows.schema))
     energy = dct(rows.whole.X, norm="ortho", axis=1) ** 2
     W = energy / energy.sum(axis=1, keepdims=True)
@@ -146,7 +146,7 @@ def compute_losses(rows: ArrayRows, pruned: np.ndarray) -> np.ndarray:
 def test_compute_distortion_fixed_choice_matches_simulation():
     # Far from normal. Over all pairs the mean is exact; the variance is one of a sample.
     X = np.random.default_rng(3).exponential(size=(1500, 5)) @ np.diag([3.0, 1, 1, 2, 1])
-    rows, pruned = with_values(X), np.array([1, 3, 4])
+    rows, pruned = make_rows(X), np.array([1, 3, 4])
     transform = Transform(np.arange(5), np.full(5, 0.5))
     mean, variance = compute_distortion(rows, transform, pruned, is_random=False)
     found = compute_losses(rows, pruned)
@@ -156,7 +156,7 @@ def test_compute_distortion_fixed_choice_matches_simulation():
 
 def test_compute_distortion_random_choice_matches_simulation():
     X = np.random.default_rng(4).exponential(size=(600, 4))
-    rows = with_values(X)
+    rows = make_rows(X)
     transform = Transform(np.arange(4), np.zeros(4))
     mean, variance = compute_distortion(rows, transform, np.array([0, 2]), is_random=True)
     pairs = [[i, j] for i in range(4) for j in range(i)]
@@ -166,9 +166,9 @@ def test_compute_distortion_random_choice_matches_simulation():
 
 
 def test_facts_moments_have_two_digits():
-    rows = table(200, 8)
-    facts = release(DctFuzzy(b=0.1, p=0.2, scale="none"), rows).public.facts
-    pruned = np.setdiff1d(np.arange(8), fit(DctFuzzy(scale="none"), rows)["kept"])
+    rows = make_table(200, 8)
+    facts = run_sanitizer(DctFuzzy(b=0.1, p=0.2, scale="none"), rows).public.facts
+    pruned = np.setdiff1d(np.arange(8), fit_sanitizer(DctFuzzy(scale="none"), rows)["kept"])
     found = compute_losses(rows, pruned)
     for name, expected in (("mean", found.mean()), ("variance", found.var())):
         reported = facts[f"distance_distortion_{name}"]

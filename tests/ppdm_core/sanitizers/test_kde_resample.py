@@ -17,13 +17,21 @@ from ppdm_core.numerics.scaling import Scaling
 from ppdm_core.sanitizers import _resampling as resampling
 from ppdm_core.sanitizers.kde_resample import KdeResample
 from tests.support.class_tables import labels
-from tests.support.tables import LARGE, fit, release, scaled, schema, table, values
+from tests.support.tables import (
+    LARGE,
+    fit_sanitizer,
+    make_schema,
+    make_table,
+    read_cells,
+    run_sanitizer,
+    scale_rows,
+)
 
 
 def test_fit_deviations_are_those_of_the_classes():
-    rows = table(LARGE)
-    fitted = fit(KdeResample(), rows)
-    X, label = values(scaled(rows, fitted)), rows.whole.label
+    rows = make_table(LARGE)
+    fitted = fit_sanitizer(KdeResample(), rows)
+    X, label = read_cells(scale_rows(rows, fitted)), rows.whole.label
     expected = [np.zeros(5), *(X[label == c].std(axis=0, ddof=1) for c in (0, 1))]
     np.testing.assert_allclose(fitted["deviations"], [*expected, X.std(axis=0, ddof=1)], rtol=1e-5)
     assert fitted["counts"] == [0, *np.bincount(label), LARGE]
@@ -32,10 +40,13 @@ def test_fit_deviations_are_those_of_the_classes():
 @pytest.mark.parametrize("bandwidth", ["paper", "corrected"])
 def test_sanitize_rows_have_expected_moments(bandwidth):
     """The mean is unchanged; the variance grows by a fifth of the squared bandwidth."""
-    rows, sanitizer = table(2000), KdeResample(bandwidth=bandwidth, clip=False, rows=20_000)
-    fitted = fit(sanitizer, rows)
-    X, released = values(scaled(rows, fitted)), release(sanitizer, rows, fitted=fitted).rows
-    Y, h = values(released), sanitizer.compute_bandwidths(rows.schema, fitted)
+    rows, sanitizer = make_table(2000), KdeResample(bandwidth=bandwidth, clip=False, rows=20_000)
+    fitted = fit_sanitizer(sanitizer, rows)
+    X, released = (
+        read_cells(scale_rows(rows, fitted)),
+        run_sanitizer(sanitizer, rows, fitted=fitted).rows,
+    )
+    Y, h = read_cells(released), sanitizer.compute_bandwidths(rows.schema, fitted)
     for c in (0, 1):
         x, y = X[rows.whole.label == c], Y[labels(released) == c]
         variance = x.var(axis=0) + h[c + 1] ** 2 / 5
@@ -51,12 +62,12 @@ def test_sanitize_rows_have_expected_moments(bandwidth):
     st.sampled_from(["paper", "corrected"]),
 )
 def test_sanitize_every_row_near_record_of_its_class(seed, scale, bandwidth):
-    rows = table(40, seed=seed)
+    rows = make_table(40, seed=seed)
     sanitizer = KdeResample(scale=scale, bandwidth=bandwidth, clip=False, lonely="merge")
-    fitted = fit(sanitizer, rows)
-    stored = scaled(rows, fitted)
-    X, released = values(stored), release(sanitizer, rows, fitted=fitted).rows
-    Y, label = values(released), labels(released)
+    fitted = fit_sanitizer(sanitizer, rows)
+    stored = scale_rows(rows, fitted)
+    X, released = read_cells(stored), run_sanitizer(sanitizer, rows, fitted=fitted).rows
+    Y, label = read_cells(released), labels(released)
     h = sanitizer.compute_bandwidths(stored.schema, fitted)[
         label + 1
     ] + resampling.compute_grid_steps(stored.schema)
@@ -68,10 +79,12 @@ def test_sanitize_every_row_near_record_of_its_class(seed, scale, bandwidth):
 
 def test_sanitize_clip_keeps_bounds():
     """Clipping comes last: with and without it, the rows are the same draws."""
-    X = np.tile([schema().lows, schema().highs], (100, 1))
-    X[::2] = table(100).whole.X
-    rows = ArrayRows(schema(), X)
-    inside, outside = (values(release(KdeResample(clip=c), rows).rows) for c in (True, False))
+    X = np.tile([make_schema().lows, make_schema().highs], (100, 1))
+    X[::2] = make_table(100).whole.X
+    rows = ArrayRows(make_schema(), X)
+    inside, outside = (
+        read_cells(run_sanitizer(KdeResample(clip=c), rows).rows) for c in (True, False)
+    )
     assert inside.min() >= 0.0
     assert inside.max() <= 1.0
     assert outside.max() > 1.0
@@ -84,8 +97,8 @@ def test_sanitize_integers_are_whole_in_original_units(scale):
     columns = (Numeric("age", 0.0, 99.5), Numeric("income", -3.0, 7.0))
     X = np.column_stack([rng.integers(0, 100, 500), rng.normal(0, 1, 500).clip(-3, 7)])
     rows, sanitizer = ArrayRows(Schema(columns), X), KdeResample(scale=scale, integers=["age"])
-    fitted = fit(sanitizer, rows)
-    Y = Scaling.from_dict(fitted["scaling"]).undo(values(release(sanitizer, rows).rows))
+    fitted = fit_sanitizer(sanitizer, rows)
+    Y = Scaling.from_dict(fitted["scaling"]).undo(read_cells(run_sanitizer(sanitizer, rows).rows))
     np.testing.assert_allclose(Y[:, 0], np.rint(Y[:, 0]), atol=1e-9)
     assert Y[:, 0].min() >= -1e-9
     assert Y[:, 0].max() <= 99 + 1e-9
@@ -93,9 +106,9 @@ def test_sanitize_integers_are_whole_in_original_units(scale):
 
 
 def test_bandwidths_floor_is_share_of_range():
-    rows = table(400)
-    fitted = fit(KdeResample(), rows)
-    columns = scaled(rows, fitted).schema
+    rows = make_table(400)
+    fitted = fit_sanitizer(KdeResample(), rows)
+    columns = scale_rows(rows, fitted).schema
     usual = KdeResample().compute_bandwidths(columns, fitted)
     raised = KdeResample(bandwidth="floor", floor=0.25).compute_bandwidths(columns, fitted)
     np.testing.assert_array_equal(raised, np.maximum(usual, 0.25))
@@ -103,19 +116,19 @@ def test_bandwidths_floor_is_share_of_range():
 
 
 def test_atom_is_largest_probability_of_one_value():
-    rows = table(60)
-    assert release(KdeResample(clip=False), rows).atom < 1e-9
-    assert release(KdeResample(), rows).atom == pytest.approx(0.5, abs=1e-9)  # at a bound
+    rows = make_table(60)
+    assert run_sanitizer(KdeResample(clip=False), rows).atom < 1e-9
+    assert run_sanitizer(KdeResample(), rows).atom == pytest.approx(0.5, abs=1e-9)  # at a bound
     # x1 is 6 wide: an integer step is a sixth of the range
     sanitizer = KdeResample(clip=False, integers=("x1",))
-    fitted = fit(sanitizer, rows)
+    fitted = fit_sanitizer(sanitizer, rows)
     h = sanitizer.compute_bandwidths(rows.schema, fitted)[1:, 1].min()
     v = min(1.0, 1 / 6 / 2 / h)
-    assert release(sanitizer, rows).atom == pytest.approx((3 * v - v**3) / 2)
+    assert run_sanitizer(sanitizer, rows).atom == pytest.approx((3 * v - v**3) / 2)
 
 
 def test_public_parameters_hold_no_bandwidths():
-    public = release(KdeResample(bandwidth="floor", floor=0.1), table(60)).public
+    public = run_sanitizer(KdeResample(bandwidth="floor", floor=0.1), make_table(60)).public
     assert dict(public.facts) == {"kernel": "epanechnikov", "bandwidth": "floor", "floor": 0.1}
     assert public.scales is None
     assert public.ranges is None
@@ -123,7 +136,7 @@ def test_public_parameters_hold_no_bandwidths():
 
 
 def test_guarantee_is_empirical():
-    promise = KdeResample().guarantee(schema(), {})
+    promise = KdeResample().guarantee(make_schema(), {})
     assert promise.kind == "empirical"
     assert promise.ln_record == math.inf
 
@@ -151,11 +164,11 @@ def test_parameters_invalid_raise(parameters, reported):
 
 def test_sanitize_unsuitable_table_raises():
     with pytest.raises(BadInput, match="at most 10 times the number of records"):
-        release(KdeResample(rows=601), table(60))
+        run_sanitizer(KdeResample(rows=601), make_table(60))
     with pytest.raises(BadInput, match="'age' in 'integers' is not a numeric feature"):
-        release(KdeResample(integers=["age"]), table(60))
+        run_sanitizer(KdeResample(integers=["age"]), make_table(60))
     with pytest.raises(BadInput, match="at least 2 records; 1"):
-        release(KdeResample(), table(1))
+        run_sanitizer(KdeResample(), make_table(1))
 
 
 @pytest.mark.slow
@@ -179,15 +192,15 @@ def test_knn_on_released_rows_loses_little_accuracy(shared_data: Path, name: str
         train, test = np.split(order, [3 * len(X) // 4])
         rows = ArrayRows(own, X[train], label[train].astype(np.int32))
         sanitizer = KdeResample(bandwidth="paper")
-        fitted = fit(sanitizer, rows)
-        released = release(sanitizer, rows, bytes([seed]) * 32, fitted).rows
+        fitted = fit_sanitizer(sanitizer, rows)
+        released = run_sanitizer(sanitizer, rows, bytes([seed]) * 32, fitted).rows
         scaling = Scaling.from_dict(fitted["scaling"])
         asked = (X[test] - scaling.offset) / scaling.unit
         right = [
             KNeighborsClassifier(11).fit(data, code).score(asked, label[test])
             for data, code in (
-                (values(scaled(rows, fitted)), label[train]),
-                (values(released), labels(released)),
+                (read_cells(scale_rows(rows, fitted)), label[train]),
+                (read_cells(released), labels(released)),
             )
         ]
         losses.append(right[0] - right[1])

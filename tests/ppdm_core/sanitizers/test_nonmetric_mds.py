@@ -25,7 +25,7 @@ from ppdm_core.sanitizers._nonmetric import (
 )
 from ppdm_core.sanitizers._placement import Placement
 from ppdm_core.sanitizers.nonmetric_mds import STEP, NonmetricMds
-from tests.support.tables import fit, inserted, release, table, values
+from tests.support.tables import fit_sanitizer, insert_record, make_table, read_cells, run_sanitizer
 
 both_ties = pytest.mark.parametrize("ties", ["primary", "secondary"])
 TIED = np.array([1.0, 1.0, 2.0, 2.0, 2.0, 3.0])
@@ -137,8 +137,8 @@ def test_placement_exact_distances_recovers_points():
 
 
 def test_placement_rounded_input_moves_little():
-    rows = table(300)
-    fitted = fit(NonmetricMds(dimensions=2, landmarks=60), rows)
+    rows = make_table(300)
+    fitted = fit_sanitizer(NonmetricMds(dimensions=2, landmarks=60), rows)
     placement = Placement(*(np.array(fitted[k]) for k in ("landmarks", "coordinates", "knots")))
     X = np.random.default_rng(7).random((500, 5))
     moved = np.abs(placement.place(X + 1e-14) - placement.place(X))
@@ -146,13 +146,13 @@ def test_placement_rounded_input_moves_little():
 
 
 def test_sanitize_equal_records_get_equal_points():
-    rows = table(80)
+    rows = make_table(80)
     X = np.concatenate([rows.whole.X, rows.whole.X[:5]])
     rows = ArrayRows(rows.schema, X)
     sanitizer = NonmetricMds(dimensions=2)
-    fitted = fit(sanitizer, rows)
+    fitted = fit_sanitizer(sanitizer, rows)
     assert len(fitted["landmarks"]) == 80
-    Y = values(release(sanitizer, rows, fitted=fitted).rows)
+    Y = read_cells(run_sanitizer(sanitizer, rows, fitted=fitted).rows)
     assert np.array_equal(Y[80:], Y[:5])
     layout = np.array(fitted["coordinates"])
     np.testing.assert_allclose(np.sort(pdist(Y[:80])), np.sort(pdist(layout)), atol=4 * STEP)
@@ -160,26 +160,26 @@ def test_sanitize_equal_records_get_equal_points():
 
 
 def test_sanitize_new_record_moves_no_other_and_keys_rotate():
-    rows = table(120)
+    rows = make_table(120)
     sanitizer = NonmetricMds(dimensions=2, landmarks=50)
-    fitted = fit(sanitizer, rows)
-    Y = values(release(sanitizer, rows, fitted=fitted).rows)
-    later = values(release(sanitizer, inserted(rows, 10), fitted=fitted).rows)
+    fitted = fit_sanitizer(sanitizer, rows)
+    Y = read_cells(run_sanitizer(sanitizer, rows, fitted=fitted).rows)
+    later = read_cells(run_sanitizer(sanitizer, insert_record(rows, 10), fitted=fitted).rows)
     assert np.array_equal(np.delete(later, 10, axis=0), Y)
-    other = values(release(sanitizer, rows, bytes(32), fitted).rows)
+    other = read_cells(run_sanitizer(sanitizer, rows, bytes(32), fitted).rows)
     assert np.abs(other - Y).max() > 0.01
     np.testing.assert_allclose(pdist(other), pdist(Y), atol=1e-5)
 
 
 def test_released_schema_contains_every_record_within_bounds():
-    rows = table(200)
+    rows = make_table(200)
     sanitizer = NonmetricMds(dimensions=2, landmarks=40)
-    fitted = fit(sanitizer, rows)
+    fitted = fit_sanitizer(sanitizer, rows)
     corners = np.array(np.meshgrid(*zip(rows.schema.lows, rows.schema.highs, strict=True)))
-    released = release(
+    released = run_sanitizer(
         sanitizer, ArrayRows(rows.schema, corners.reshape(5, -1).T.copy()), fitted=fitted
     )
-    assert np.abs(values(released.rows)).max() <= released.rows.schema.highs[0]
+    assert np.abs(read_cells(released.rows)).max() <= released.rows.schema.highs[0]
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ def test_fit_too_few_columns_or_records_raises():
     with pytest.raises(BadInput, match="at least 2 features; there is 1"):
         NonmetricMds().check_features(1)
     with pytest.raises(BadInput, match=r"an int in \[1, 4\]"):
-        fit(NonmetricMds(dimensions=5), table())
+        fit_sanitizer(NonmetricMds(dimensions=5), make_table())
     with pytest.raises(BadInput, match="at least 5 different records"):
-        fit(NonmetricMds(dimensions=3), table(n=4))
+        fit_sanitizer(NonmetricMds(dimensions=3), make_table(n=4))
 
 
 def make_outliers(X: np.ndarray) -> None:
@@ -263,7 +263,7 @@ def test_knn_on_released_rows_keeps_accuracy(shared_data: Path, name: str):
     X, label = load(shared_data / name)
     n, d = X.shape
     sanitizer = NonmetricMds(dimensions=d - 1, landmarks=4000, scale="zscore")
-    Y = values(release(sanitizer, make_rows(X)).rows)
+    Y = read_cells(run_sanitizer(sanitizer, make_rows(X)).rows)
     Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     gaps = []
     for train, test in StratifiedShuffleSplit(20, test_size=0.1, random_state=1).split(X, label):
@@ -309,7 +309,7 @@ def test_sanitize_memory_is_linear_in_records():
     for n in (50_000, 100_000):
         rows = ArrayRows(schema, rng.random((n, 6)))
         tracemalloc.start()
-        release(sanitizer, rows)
+        run_sanitizer(sanitizer, rows)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 2.2 * peaks[0]

@@ -10,32 +10,39 @@ from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.noise import Noise, grid_step
 from ppdm_core.sanitizers._basis import LOADING_STEP
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
-from tests.support.tables import KEY, fit, release, scaled, table, values
+from tests.support.tables import (
+    KEY,
+    fit_sanitizer,
+    make_table,
+    read_cells,
+    run_sanitizer,
+    scale_rows,
+)
 
 
 @pytest.mark.parametrize("shape", ["isotropic", "per_component"])
 @pytest.mark.parametrize("asked", [{"record": 1000}, {"attribute": 30.0}, {"component": 5.0},
                                    {"record": 1e5, "component": 20}])  # fmt: skip
 def test_gamma_solved_b_meets_and_nearly_reaches_it(asked, shape):
-    rows = table(300)
+    rows = make_table(300)
     sanitizer = PcaLaplace(components=2, gamma=asked, noise_shape=shape)
-    fitted = fit(sanitizer, rows)
-    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    fitted = fit_sanitizer(sanitizer, rows)
+    promise = sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted)
     slack = {
         kind: math.log(value) - getattr(promise, f"ln_{kind}") for kind, value in asked.items()
     }
     assert min(slack.values()) >= 0.0
     assert min(slack.values()) < 0.01
-    assert np.isfinite(values(release(sanitizer, rows, fitted=fitted).rows)).all()
+    assert np.isfinite(read_cells(run_sanitizer(sanitizer, rows, fitted=fitted).rows)).all()
 
 
 def test_sanitize_other_b_scales_noise():
-    rows = table(4000)
+    rows = make_table(4000)
     sanitizer = PcaLaplace(components=2, b=0.2, space="components")
-    fitted = fit(sanitizer, rows)
-    released = release(sanitizer, rows, fitted=fitted)
-    T = (values(scaled(rows, fitted)) - 0.5) @ np.array(fitted["loadings"])
-    noise = values(released.rows) - T
+    fitted = fit_sanitizer(sanitizer, rows)
+    released = run_sanitizer(sanitizer, rows, fitted=fitted)
+    T = (read_cells(scale_rows(rows, fitted)) - 0.5) @ np.array(fitted["loadings"])
+    noise = read_cells(released.rows) - T
     assert released.public.scales.tolist() == [0.2, 0.2]
     np.testing.assert_allclose(noise.std(axis=0), math.sqrt(2) * 0.2, rtol=0.05)
     np.testing.assert_allclose(noise.mean(axis=0), 0.0, atol=0.02)
@@ -45,10 +52,10 @@ def test_sanitize_other_b_scales_noise():
 @pytest.mark.parametrize("shape", ["isotropic", "per_component"])
 @pytest.mark.parametrize("law", [{"law": "logistic"}, {"law": "student_t", "nu": 3}])
 def test_gamma_other_laws_solved_b_meets_and_nearly_reaches_it(law, shape):
-    rows = table(300)
+    rows = make_table(300)
     sanitizer = PcaLaplace(components=2, gamma={"record": 1000}, noise_shape=shape, **law)
-    fitted = fit(sanitizer, rows)
-    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    fitted = fit_sanitizer(sanitizer, rows)
+    promise = sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted)
     assert math.log(1000) - 0.01 < promise.ln_record <= math.log(1000)
     assert promise.ln_component <= promise.ln_record
 
@@ -61,12 +68,12 @@ def test_gamma_other_laws_solved_b_meets_and_nearly_reaches_it(law, shape):
     ],
 )
 def test_sanitize_each_law_has_its_distribution(law, deviation):
-    rows = table(4000)
+    rows = make_table(4000)
     sanitizer = PcaLaplace(components=2, b=0.2, **law)
-    fitted = fit(sanitizer, rows)
-    released = release(sanitizer, rows, fitted=fitted)
-    T = (values(scaled(rows, fitted)) - 0.5) @ np.array(fitted["loadings"])
-    noise = values(released.rows) - T
+    fitted = fit_sanitizer(sanitizer, rows)
+    released = run_sanitizer(sanitizer, rows, fitted=fitted)
+    T = (read_cells(scale_rows(rows, fitted)) - 0.5) @ np.array(fitted["loadings"])
+    noise = read_cells(released.rows) - T
     np.testing.assert_allclose(noise.std(axis=0), deviation * 0.2, rtol=0.05)
     public = released.public
     assert public.law == law["law"]
@@ -78,30 +85,30 @@ def test_sanitize_each_law_has_its_distribution(law, deviation):
 
 
 def test_fingerprint_other_law_or_shape_differs():
-    rows = table(300)
+    rows = make_table(300)
     base = PcaLaplace(components=2, b=0.3)
-    fitted = fit(base, rows)
-    schema = scaled(rows, fitted).schema
+    fitted = fit_sanitizer(base, rows)
+    schema = scale_rows(rows, fitted).schema
     laws = [{}, {"law": "logistic"}, {"law": "student_t", "nu": 3}, {"law": "student_t", "nu": 4}]
     made = [PcaLaplace(components=2, b=0.3, **law) for law in laws]
     assert len({sanitizer.fingerprint(schema, fitted) for sanitizer in made}) == 4
 
 
 def test_sanitize_per_component_scales_are_shares_of_ranges():
-    rows = table(300)
+    rows = make_table(300)
     sanitizer = PcaLaplace(components=2, b=0.3, noise_shape="per_component")
-    fitted = fit(sanitizer, rows)
+    fitted = fit_sanitizer(sanitizer, rows)
     widths = np.ptp(np.array(fitted["ranges"]), axis=1)
-    released = release(sanitizer, rows, fitted=fitted)
+    released = run_sanitizer(sanitizer, rows, fitted=fitted)
     np.testing.assert_allclose(released.public.scales, 0.3 * widths)
-    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    promise = sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted)
     # exp(1/b) up to widening to the grid, at most two steps of b/1000.
     assert 1 / 0.3 <= promise.ln_component <= 1 / 0.3 + 0.003
 
 
 def test_sanitize_components_on_grid_inside_ranges():
-    released = release(PcaLaplace(components=3, b=0.3), table(300))
-    Y, public = values(released.rows), released.public
+    released = run_sanitizer(PcaLaplace(components=3, b=0.3), make_table(300))
+    Y, public = read_cells(released.rows), released.public
     assert np.array_equal(Y / public.grid, np.rint(Y / public.grid))
     low, high = public.ranges.T
     assert ((low <= Y) & (high >= Y)).all()
@@ -110,28 +117,28 @@ def test_sanitize_components_on_grid_inside_ranges():
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore"])
 def test_sanitize_original_space_maps_components_back(scale):
-    rows = table(300)
+    rows = make_table(300)
     plain, back = (
         PcaLaplace(components=3, b=0.3, scale=scale, space=space)
         for space in ("components", "original")
     )
-    fitted = fit(plain, rows)
-    assert fit(back, rows) == fitted
-    Z = values(release(plain, rows, fitted=fitted).rows)
-    released = release(back, rows, fitted=fitted)
+    fitted = fit_sanitizer(plain, rows)
+    assert fit_sanitizer(back, rows) == fitted
+    Z = read_cells(run_sanitizer(plain, rows, fitted=fitted).rows)
+    released = run_sanitizer(back, rows, fitted=fitted)
     public = released.public
     expected = public.centre + Z @ np.linalg.pinv(public.loadings)
-    np.testing.assert_allclose(values(released.rows), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(read_cells(released.rows), expected, rtol=0, atol=1e-12)
     assert released.public.columns == rows.schema.names
     assert back.keeps_columns
     assert not plain.keeps_columns
 
 
 def test_fingerprint_other_space_is_equal_other_mechanism_differs():
-    rows = table(300)
+    rows = make_table(300)
     base = PcaLaplace(components=3, b=0.3)
-    fitted = fit(base, rows)
-    X = scaled(rows, fitted)
+    fitted = fit_sanitizer(base, rows)
+    X = scale_rows(rows, fitted)
 
     def of(sanitizer=base, schema=X.schema, state=fitted):
         return sanitizer.fingerprint(schema, state)
@@ -158,25 +165,25 @@ def test_fingerprint_other_space_is_equal_other_mechanism_differs():
 
 
 def test_sanitize_other_basis_redraws_all_noise():
-    rows = table(300)
+    rows = make_table(300)
     sanitizer = PcaLaplace(components=2, b=0.3)
-    fitted = fit(sanitizer, rows)
+    fitted = fit_sanitizer(sanitizer, rows)
     moved = json.loads(json.dumps(fitted))
     moved["loadings"][0][0] += LOADING_STEP
-    one, two = (values(release(sanitizer, rows, fitted=f).rows) for f in (fitted, moved))
+    one, two = (read_cells(run_sanitizer(sanitizer, rows, fitted=f).rows) for f in (fitted, moved))
     assert np.mean(np.any(one != two, axis=1)) > 0.99
 
 
 def test_fit_json_round_trip_gives_same_release():
-    rows = table(300)
+    rows = make_table(300)
     sanitizer = PcaLaplace(components=3, b=0.3, noise_shape="per_component")
     fitted = sanitizer.fit(rows)
     again = json.loads(json.dumps(fitted))
     assert again == fitted
-    scaling = {"scaling": fit(sanitizer, rows)["scaling"]}
-    X = scaled(rows, scaling)
+    scaling = {"scaling": fit_sanitizer(sanitizer, rows)["scaling"]}
+    X = scale_rows(rows, scaling)
     one, two = (
-        values(sanitizer.sanitize(X, Noise(KEY), {**state, **scaling}).rows)
+        read_cells(sanitizer.sanitize(X, Noise(KEY), {**state, **scaling}).rows)
         for state in (fitted, again)
     )
     assert np.array_equal(one, two)
@@ -184,37 +191,40 @@ def test_fit_json_round_trip_gives_same_release():
 
 @pytest.mark.parametrize("basis", ["sample", "private"])
 def test_counts_clipped_scores_match_expected(basis):
-    rows = table(300)
+    rows = make_table(300)
     sanitizer = PcaLaplace(
         components=2, b=0.5, noise_shape="per_component", basis=basis,
         score_ranges=[[-0.2, 0.2], [-9.0, 9.0]],
     )  # fmt: skip
-    fitted = fit(sanitizer, rows)
-    released = release(sanitizer, rows, fitted=fitted)
-    T = (values(scaled(rows, fitted)) - 0.5) @ np.array(fitted["loadings"])
+    fitted = fit_sanitizer(sanitizer, rows)
+    released = run_sanitizer(sanitizer, rows, fitted=fitted)
+    T = (read_cells(scale_rows(rows, fitted)) - 0.5) @ np.array(fitted["loadings"])
     expected = int(np.sum(np.abs(T[:, 0]) > 0.2))
     assert 0 < expected < 300
     # The range is widened to the grid, by less than a step.
     assert abs(released.counts["clipped scores"] - expected) <= 2
-    promise = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    promise = sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted)
     assert promise.ln_record <= 2 / 0.5 + 0.01
 
 
 def test_counts_reused_private_range_counts_clipped_scores():
     sanitizer = PcaLaplace(components=2, b=0.5, noise_shape="per_component", basis="private")
-    rows = table(40)
-    fitted = fit(sanitizer, rows)
-    assert release(sanitizer, rows, fitted=fitted).counts["clipped scores"] == 0
-    assert release(sanitizer, table(2000, seed=2), fitted=fitted).counts["clipped scores"] > 0
+    rows = make_table(40)
+    fitted = fit_sanitizer(sanitizer, rows)
+    assert run_sanitizer(sanitizer, rows, fitted=fitted).counts["clipped scores"] == 0
+    assert (
+        run_sanitizer(sanitizer, make_table(2000, seed=2), fitted=fitted).counts["clipped scores"]
+        > 0
+    )
 
 
 def test_guarantee_kind_follows_basis_bounds_and_scale():
-    rows = table(300)
+    rows = make_table(300)
 
     def kind(schema=None, **parameters):
         sanitizer = PcaLaplace(components=2, b=0.3, **parameters)
-        fitted = fit(sanitizer, rows)
-        return sanitizer.guarantee(schema or scaled(rows, fitted).schema, fitted).kind
+        fitted = fit_sanitizer(sanitizer, rows)
+        return sanitizer.guarantee(schema or scale_rows(rows, fitted).schema, fitted).kind
 
     from_data = Schema(tuple(Numeric(f"x{j}", 0.0, 1.0, True) for j in range(5)))
     assert kind() == "bounded"

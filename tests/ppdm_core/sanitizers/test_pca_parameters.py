@@ -8,7 +8,7 @@ import pytest
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
-from tests.support.tables import fit, release, table, values
+from tests.support.tables import fit_sanitizer, make_table, read_cells, run_sanitizer
 
 
 def test_sanitize_too_little_noise_raises():
@@ -18,27 +18,32 @@ def test_sanitize_too_little_noise_raises():
     PcaLaplace(components=2, b=1 / 120, scale="zscore")  # scores may range over less than 1
     # A score of five columns ranges over more than one of them.
     with pytest.raises(BadInput, match=r"cannot come from all inputs\. Raise 'b' to \d.* times"):
-        release(PcaLaplace(components=2, b=0.01), table())
+        run_sanitizer(PcaLaplace(components=2, b=0.01), make_table())
     with pytest.raises(BadInput, match=r"cannot come from all inputs\. Lower 'gamma'\.$"):
-        release(PcaLaplace(components=2, gamma={"record": 1e200}), table())
+        run_sanitizer(PcaLaplace(components=2, gamma={"record": 1e200}), make_table())
 
 
 def test_sanitize_b_raised_as_proposed_succeeds():
     with pytest.raises(BadInput) as caught:
-        release(PcaLaplace(components=2, b=0.01), table())
+        run_sanitizer(PcaLaplace(components=2, b=0.01), make_table())
     message = re.search(r"to (\S+) times", str(caught.value))
     assert message
     enough = 0.01 * float(message[1])
-    assert np.isfinite(values(release(PcaLaplace(components=2, b=enough), table()).rows)).all()
+    assert np.isfinite(
+        read_cells(run_sanitizer(PcaLaplace(components=2, b=enough), make_table()).rows)
+    ).all()
     with pytest.raises(BadInput, match="cannot come from all inputs"):
-        release(PcaLaplace(components=2, b=enough / 1.2), table())
+        run_sanitizer(PcaLaplace(components=2, b=enough / 1.2), make_table())
 
 
 def test_sanitize_basis_with_other_columns_raises():
-    fitted = fit(PcaLaplace(components=2, b=0.3), table(60))
-    other = {**fitted, "scaling": fit(PcaLaplace(components=2, b=0.3), table(60, 4))["scaling"]}
+    fitted = fit_sanitizer(PcaLaplace(components=2, b=0.3), make_table(60))
+    other = {
+        **fitted,
+        "scaling": fit_sanitizer(PcaLaplace(components=2, b=0.3), make_table(60, 4))["scaling"],
+    }
     with pytest.raises(BadInput, match="The basis has 5 columns, the table 4"):
-        release(PcaLaplace(components=2, b=0.3), table(60, 4), fitted=other)
+        run_sanitizer(PcaLaplace(components=2, b=0.3), make_table(60, 4), fitted=other)
 
 
 def test_learns_each_basis_and_scale():
@@ -98,4 +103,4 @@ def test_parameters_invalid_raise_with_name(parameters, words):
 def test_score_ranges_invalid_raise_with_name(ranges):
     parameters = {"components": 2, "b": 0.3, "noise_shape": "per_component"}
     with pytest.raises(BadInput, match="The 'score_ranges' parameter of PcaLaplace must be"):
-        release(PcaLaplace(**parameters, score_ranges=ranges), table())
+        run_sanitizer(PcaLaplace(**parameters, score_ranges=ranges), make_table())

@@ -11,7 +11,7 @@ import pytest
 from ppdm_core.numerics.noise import grid_ranges
 from ppdm_core.sanitizers._mechanism import Mechanism
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
-from tests.support.tables import fit, scaled, table
+from tests.support.tables import fit_sanitizer, make_table, scale_rows
 
 
 def compute_ln_ratios(m: Mechanism) -> np.ndarray:
@@ -42,10 +42,10 @@ LAWS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("d", "s"), [(1, 1), (2, 1), (2, 2), (4, 3), (6, 1), (6, 4), (6, 6)])
 def test_guarantee_every_pair_of_corners_within_figures(d: int, s: int, shape: str, law: str):
-    rows = table(300, d)
+    rows = make_table(300, d)
     sanitizer = PcaLaplace(components=s, b=0.3, **SHAPES[shape], **LAWS[law])
-    fitted = fit(sanitizer, rows)
-    schema = scaled(rows, fitted).schema
+    fitted = fit_sanitizer(sanitizer, rows)
+    schema = scale_rows(rows, fitted).schema
     found = compute_ln_ratios(sanitizer._mechanism(schema, fitted))
     guarantee = sanitizer.guarantee(schema, fitted)
     corner = np.arange(2**d)
@@ -66,12 +66,12 @@ def test_guarantee_every_pair_of_corners_within_figures(d: int, s: int, shape: s
 @pytest.mark.parametrize("basis", ["sample", "private"])
 @pytest.mark.parametrize("s", [1, 3])
 def test_guarantee_clipped_scores_equals_range_figures(s: int, basis: str):
-    rows, ranges = table(300), [[-0.25, 0.25], [0.0, 0.125], [-0.5, 0.25]][:s]
+    rows, ranges = make_table(300), [[-0.25, 0.25], [0.0, 0.125], [-0.5, 0.25]][:s]
     sanitizer = PcaLaplace(
         components=s, b=0.3, noise_shape="per_component", basis=basis, score_ranges=ranges
     )
-    fitted = fit(sanitizer, rows)
-    guarantee = sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    fitted = fit_sanitizer(sanitizer, rows)
+    guarantee = sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted)
     # The ranges are multiples of their grids, so that nothing is widened. E5: e^(s/b).
     assert s / 0.3 < guarantee.ln_record < s / 0.3 + 1e-6
     assert 1 / 0.3 < guarantee.ln_component < 1 / 0.3 + 1e-6

@@ -17,7 +17,16 @@ from ppdm_core.sanitizers.pipeline import Pipeline
 from ppdm_core.sanitizers.random_rotation import RandomRotation
 from ppdm_core.sanitizers.randomized_response import RandomizedResponse
 from tests.contract import cases
-from tests.support.tables import KEY, codes, fit, numbers, release, scaled, suited, table
+from tests.support.tables import (
+    KEY,
+    adapt_columns,
+    fit_sanitizer,
+    make_table,
+    read_codes,
+    read_numbers,
+    run_sanitizer,
+    scale_rows,
+)
 
 PCA: dict[str, Any] = {"components": 2, "b": 0.5, "noise_shape": "per_component"}
 GAMMA = {"attribute": {"c0": 3.0, "c1": 2.0}}
@@ -32,12 +41,12 @@ def make_pipeline(
 
 
 def make_mixed_rows(n: int = 80) -> ArrayRows:
-    return suited(table(n), make_pipeline())
+    return adapt_columns(make_table(n), make_pipeline())
 
 
 def compute_guarantee(sanitizer: Sanitizer, rows: ArrayRows) -> Guarantee:
-    fitted = fit(sanitizer, rows)
-    return sanitizer.guarantee(scaled(rows, fitted).schema, fitted)
+    fitted = fit_sanitizer(sanitizer, rows)
+    return sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted)
 
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore"])
@@ -48,14 +57,14 @@ def test_pipeline_each_part_equals_method_alone(scale: str):
         PcaLaplace(scale=scale, **PCA),
         RandomizedResponse(gamma=GAMMA),
     )
-    fitted = fit(both, rows)
-    assert fitted == fit(pca, suited(table(80), pca))
-    one: Released = release(both, rows, fitted=fitted)
-    two = release(pca, suited(table(80), pca), fitted=fitted)
-    words = suited(table(80), responses)
+    fitted = fit_sanitizer(both, rows)
+    assert fitted == fit_sanitizer(pca, adapt_columns(make_table(80), pca))
+    one: Released = run_sanitizer(both, rows, fitted=fitted)
+    two = run_sanitizer(pca, adapt_columns(make_table(80), pca), fitted=fitted)
+    words = adapt_columns(make_table(80), responses)
     three = responses.sanitize(words, Noise(KEY), {})
-    assert np.array_equal(numbers(one.rows), numbers(two.rows))
-    assert np.array_equal(codes(one.rows), codes(three.rows))
+    assert np.array_equal(read_numbers(one.rows), read_numbers(two.rows))
+    assert np.array_equal(read_codes(one.rows), read_codes(three.rows))
     assert one.public.columns == two.public.columns
     assert one.public.responses == three.public.responses
     assert (one.atom, one.counts) == (two.atom, two.counts)
@@ -76,11 +85,11 @@ def test_pipeline_every_numeric_method_leaves_categories_unchanged(case: cases.S
     given = {name: value for name, value in case.parameters.items() if name != "scale"}
     both = make_pipeline(case.key, case.parameters.get("scale", "minmax"), **given)
     responses = RandomizedResponse(gamma=GAMMA)
-    found = release(both, make_mixed_rows(60)).rows
-    alone = responses.sanitize(suited(table(60), responses), Noise(KEY), {}).rows
-    assert np.array_equal(codes(found), codes(alone))
+    found = run_sanitizer(both, make_mixed_rows(60)).rows
+    alone = responses.sanitize(adapt_columns(make_table(60), responses), Noise(KEY), {}).rows
+    assert np.array_equal(read_codes(found), read_codes(alone))
     keys = np.concatenate([block.key for block in found.blocks()])
-    assert np.array_equal(keys, table(60).whole.key)
+    assert np.array_equal(keys, make_table(60).whole.key)
 
 
 def test_guarantee_record_gammas_multiply():
@@ -118,17 +127,17 @@ def test_guarantee_kind_is_that_of_weaker_part():
 
 def test_pipeline_change_in_one_part_leaves_other_unchanged():
     rows = make_mixed_rows()
-    fitted = fit(make_pipeline(), rows)
-    before = release(make_pipeline(), rows, fitted=fitted).rows
+    fitted = fit_sanitizer(make_pipeline(), rows)
+    before = run_sanitizer(make_pipeline(), rows, fitted=fitted).rows
     whole = rows.whole
     moved = ArrayRows(rows.schema, whole.X[::-1], whole.label, whole.key, whole.C)
-    after = release(make_pipeline(), moved, fitted=fitted).rows
-    assert np.array_equal(codes(before), codes(after))
-    assert not np.array_equal(numbers(before), numbers(after))
+    after = run_sanitizer(make_pipeline(), moved, fitted=fitted).rows
+    assert np.array_equal(read_codes(before), read_codes(after))
+    assert not np.array_equal(read_numbers(before), read_numbers(after))
     recoded = ArrayRows(rows.schema, whole.X, whole.label, whole.key, whole.C[::-1])
-    again = release(make_pipeline(), recoded, fitted=fitted).rows
-    assert np.array_equal(numbers(before), numbers(again))
-    assert not np.array_equal(codes(before), codes(again))
+    again = run_sanitizer(make_pipeline(), recoded, fitted=fitted).rows
+    assert np.array_equal(read_numbers(before), read_numbers(again))
+    assert not np.array_equal(read_codes(before), read_codes(again))
 
 
 def test_pipeline_attributes_follow_numeric_part():
@@ -157,8 +166,8 @@ def test_fit_parameters_other_numeric_part_differ():
 
 def test_mechanism_contains_both_parts():
     rows = make_mixed_rows()
-    fitted = fit(make_pipeline(), rows)
-    schema = scaled(rows, fitted).schema
+    fitted = fit_sanitizer(make_pipeline(), rows)
+    schema = scale_rows(rows, fitted).schema
     one = make_pipeline().fingerprint(schema, fitted)
     louder = replace(make_pipeline(), numeric={"method": "pca_laplace", **PCA, "b": 0.7})
     other = replace(make_pipeline(), categorical={**ANSWERS, "gamma": {"record": 7}})
@@ -170,7 +179,7 @@ def test_pipeline_table_of_one_kind_raises(missing: str):
     alone = RandomRotation() if missing == "categorical" else RandomizedResponse(gamma=GAMMA)
     method = "randomized_response" if missing == "categorical" else "random_rotation"
     with pytest.raises(BadInput, match=f"Method '{method}' has no feature to release"):
-        release(make_pipeline("random_rotation"), suited(table(), alone))
+        run_sanitizer(make_pipeline("random_rotation"), adapt_columns(make_table(), alone))
 
 
 def test_check_kinds_too_few_features_of_a_part_raises():

@@ -11,13 +11,24 @@ from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.random_projection import STEP, RandomProjection, compute_ratio_moments
-from tests.support.tables import KEY, fit, release, scaled, schema, table, values, with_values
+from tests.support.tables import (
+    KEY,
+    fit_sanitizer,
+    make_rows,
+    make_schema,
+    make_table,
+    read_cells,
+    run_sanitizer,
+    scale_rows,
+)
 
 
 def release_table(sanitizer: RandomProjection, n: int = 80) -> tuple[np.ndarray, np.ndarray]:
-    rows = table(n)
-    fitted = fit(sanitizer, rows)
-    return values(scaled(rows, fitted)), values(release(sanitizer, rows, fitted=fitted).rows)
+    rows = make_table(n)
+    fitted = fit_sanitizer(sanitizer, rows)
+    return read_cells(scale_rows(rows, fitted)), read_cells(
+        run_sanitizer(sanitizer, rows, fitted=fitted).rows
+    )
 
 
 def solve_matrix(sanitizer: RandomProjection) -> np.ndarray:
@@ -33,7 +44,7 @@ def draw_ratios(sanitizer: RandomProjection, d: int, count: int) -> np.ndarray:
     noise, factor = Noise(KEY), sanitizer._compute_factor(d)
     found = np.empty(count)
     for i in range(count):
-        R = sanitizer._draw_directions(schema(d), noise.derive(str(i)), {}) * factor
+        R = sanitizer._draw_directions(make_schema(d), noise.derive(str(i)), {}) * factor
         found[i] = np.sum((x @ R) ** 2) / np.sum(x**2)
     return found
 
@@ -42,8 +53,8 @@ def draw_ratios(sanitizer: RandomProjection, d: int, count: int) -> np.ndarray:
 @pytest.mark.parametrize(("d", "k"), [(2, 1), (8, 5)])
 def test_facts_moments_match_simulation(d, k, normalisation):
     sanitizer = RandomProjection(components=k, normalisation=normalisation)
-    rows = table(20, d)
-    facts = release(sanitizer, rows).public.facts
+    rows = make_table(20, d)
+    facts = run_sanitizer(sanitizer, rows).public.facts
     ratios = draw_ratios(sanitizer, d, 1000)
     mean, variance = (facts[f"squared_distance_ratio_{name}"] for name in ("mean", "variance"))
     assert abs(ratios.mean() - mean) < 4 * np.sqrt(variance / len(ratios))
@@ -68,7 +79,9 @@ def test_ratio_moments_match_beta_distribution(d, data):
 
 
 def test_unit_columns_shrink_squared_distances_by_component_share():
-    facts = release(RandomProjection(components=2, normalisation="unit_columns"), table(20)).public
+    facts = run_sanitizer(
+        RandomProjection(components=2, normalisation="unit_columns"), make_table(20)
+    ).public
     assert facts.facts["squared_distance_ratio_mean"] == pytest.approx(2 / 5)
     assert facts.facts["components"] == 2
 
@@ -89,15 +102,15 @@ def test_sanitize_smaller_count_shows_no_further_direction():
 
 @pytest.mark.parametrize(("components", "k"), [(4, 4), (0.5, 2), (0.01, 1), (5, 5)])
 def test_components_as_count_or_share(components, k):
-    released = release(RandomProjection(components=components), table(20))
-    assert values(released.rows).shape == (20, k)
+    released = run_sanitizer(RandomProjection(components=components), make_table(20))
+    assert read_cells(released.rows).shape == (20, k)
     assert released.public.columns == tuple(f"projected_{i + 1}" for i in range(k))
 
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
 def test_sanitize_outputs_rounded_inside_declared_bounds(scale):
-    released = release(RandomProjection(components=4, scale=scale), table(300))
-    Y = values(released.rows)
+    released = run_sanitizer(RandomProjection(components=4, scale=scale), make_table(300))
+    Y = read_cells(released.rows)
     assert np.array_equal(Y / STEP, np.rint(Y / STEP))
     assert not np.any(np.signbit(Y) & (Y == 0))
     assert (released.rows.schema.lows <= Y).all()
@@ -105,26 +118,26 @@ def test_sanitize_outputs_rounded_inside_declared_bounds(scale):
 
 
 def test_public_parameters_hold_no_matrix():
-    public = release(RandomProjection(components=2), table(20)).public
+    public = run_sanitizer(RandomProjection(components=2), make_table(20)).public
     assert public.loadings is None
     assert public.centre is None
     assert not public.preserves_distances
 
 
 def test_sanitize_zero_record_stays_zero():
-    X = table(20).whole.X.copy()
-    X[3] = schema().lows  # scaled to 0
-    assert not values(release(RandomProjection(components=3), with_values(X)).rows)[3].any()
+    X = make_table(20).whole.X.copy()
+    X[3] = make_schema().lows  # scaled to 0
+    assert not read_cells(run_sanitizer(RandomProjection(components=3), make_rows(X)).rows)[3].any()
 
 
 def test_known_pairs_recover_kept_directions():
     X, Y = release_table(RandomProjection(components=5), 60)
-    public = release(RandomProjection(components=5), table(60)).public
+    public = run_sanitizer(RandomProjection(components=5), make_table(60)).public
     view = AttackerView(
         Y=Y,
         label=np.zeros(60, dtype=np.int32),
         public=public,
-        schema=schema(),
+        schema=make_schema(),
         epsilon=0.1,
         known=KnownRows(X[:20], np.arange(20)),
     )
@@ -145,19 +158,19 @@ def test_normalisation_invalid_raises():
 
 def test_sanitize_too_few_columns_for_components_raises():
     with pytest.raises(BadInput, match=r"an int in \[1, 5\]\. Got 6"):
-        release(RandomProjection(components=6), table(20))
+        run_sanitizer(RandomProjection(components=6), make_table(20))
     with pytest.raises(BadInput, match="at least 2 features; there is 1"):
-        release(RandomProjection(), table(20, 1))
+        run_sanitizer(RandomProjection(), make_table(20, 1))
 
 
 def test_guarantee_is_empirical():
-    promise = RandomProjection().guarantee(schema(), {})
+    promise = RandomProjection().guarantee(make_schema(), {})
     assert promise.kind == "empirical"
     assert np.isinf([promise.ln_component, promise.ln_attribute, promise.ln_record]).all()
 
 
 def test_parts_other_count_is_another_draw():
-    rows = table()
+    rows = make_table()
     names = {
         part.fingerprint
         for components in (2, 3)

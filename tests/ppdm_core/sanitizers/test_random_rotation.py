@@ -8,26 +8,34 @@ from ppdm_core.model.attacker import AttackerView, KnownRows
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers.random_rotation import STEP, RandomRotation, random_orthogonal
-from tests.support.tables import KEY, fit, release, scaled, schema, table, values
+from tests.support.tables import (
+    KEY,
+    fit_sanitizer,
+    make_schema,
+    make_table,
+    read_cells,
+    run_sanitizer,
+    scale_rows,
+)
 
 
 def solve_matrix(key: bytes, d: int = 5) -> np.ndarray:
     """Return the secret matrix, from the originals and their images."""
-    rows = table(50, d)
+    rows = make_table(50, d)
     sanitizer = RandomRotation()
-    fitted = fit(sanitizer, rows)
-    X = values(scaled(rows, fitted))
-    Y = values(release(sanitizer, rows, key, fitted).rows)
+    fitted = fit_sanitizer(sanitizer, rows)
+    X = read_cells(scale_rows(rows, fitted))
+    Y = read_cells(run_sanitizer(sanitizer, rows, key, fitted).rows)
     return np.linalg.lstsq(X, Y, rcond=None)[0].T
 
 
 @pytest.mark.parametrize("scale", ["minmax", "zscore", "none"])
 def test_sanitize_preserves_distances_and_lengths(scale):
-    rows = table(80)
+    rows = make_table(80)
     sanitizer = RandomRotation(scale=scale)
-    fitted = fit(sanitizer, rows)
-    X = values(scaled(rows, fitted))
-    Y = values(release(sanitizer, rows, fitted=fitted).rows)
+    fitted = fit_sanitizer(sanitizer, rows)
+    X = read_cells(scale_rows(rows, fitted))
+    Y = read_cells(run_sanitizer(sanitizer, rows, fitted=fitted).rows)
     D, E = (np.linalg.norm(A[:, None] - A[None], axis=2) for A in (X, Y))
     np.testing.assert_allclose(E, D, atol=1e-8)
     np.testing.assert_allclose(np.linalg.norm(Y, axis=1), np.linalg.norm(X, axis=1), atol=1e-8)
@@ -45,10 +53,12 @@ def test_sanitize_other_key_other_matrix():
 
 
 def test_sanitize_other_scaling_other_matrix():
-    rows = table(50)
-    outputs = [values(release(RandomRotation(scale=s), rows).rows) for s in ("minmax", "none")]
-    fitted = fit(RandomRotation(), rows)
-    X = values(scaled(rows, fitted))
+    rows = make_table(50)
+    outputs = [
+        read_cells(run_sanitizer(RandomRotation(scale=s), rows).rows) for s in ("minmax", "none")
+    ]
+    fitted = fit_sanitizer(RandomRotation(), rows)
+    X = read_cells(scale_rows(rows, fitted))
     M = np.linalg.lstsq(X, outputs[0], rcond=None)[0].T
     N = np.linalg.lstsq(rows.whole.X, outputs[1], rcond=None)[0].T
     assert not np.allclose(M, N, atol=0.01)
@@ -75,8 +85,8 @@ def test_random_orthogonal_gives_both_orientations():
 
 
 def test_sanitize_outputs_rounded_inside_declared_bounds():
-    released = release(RandomRotation(), table(300))
-    Y = values(released.rows)
+    released = run_sanitizer(RandomRotation(), make_table(300))
+    Y = read_cells(released.rows)
     assert np.array_equal(Y / STEP, np.rint(Y / STEP))
     assert not np.any(np.signbit(Y) & (Y == 0))
     assert (released.rows.schema.lows <= Y).all()
@@ -84,7 +94,7 @@ def test_sanitize_outputs_rounded_inside_declared_bounds():
 
 
 def test_public_parameters_hold_no_matrix():
-    public = release(RandomRotation(), table(50)).public
+    public = run_sanitizer(RandomRotation(), make_table(50)).public
     assert public.preserves_distances
     assert public.loadings is None
     assert public.centre is None
@@ -92,17 +102,19 @@ def test_public_parameters_hold_no_matrix():
 
 
 def test_guarantee_is_empirical():
-    rows = table(50)
-    fitted = fit(RandomRotation(), rows)
+    rows = make_table(50)
+    fitted = fit_sanitizer(RandomRotation(), rows)
     promise = RandomRotation().guarantee(rows.schema, fitted)
     assert promise.kind == "empirical"
     assert np.isinf([promise.ln_component, promise.ln_attribute, promise.ln_record]).all()
 
 
 def translate(n: int = 80, key: bytes = KEY) -> tuple[np.ndarray, np.ndarray]:
-    rows, sanitizer = table(n), RandomRotation(translation=True)
-    fitted = fit(sanitizer, rows)
-    return values(scaled(rows, fitted)), values(release(sanitizer, rows, key, fitted).rows)
+    rows, sanitizer = make_table(n), RandomRotation(translation=True)
+    fitted = fit_sanitizer(sanitizer, rows)
+    return read_cells(scale_rows(rows, fitted)), read_cells(
+        run_sanitizer(sanitizer, rows, key, fitted).rows
+    )
 
 
 def test_translation_preserves_distances_and_hides_lengths():
@@ -128,8 +140,8 @@ def test_translation_is_one_offset_per_key():
 
 
 def test_translation_outputs_inside_declared_bounds_and_published():
-    released = release(RandomRotation(translation=True), table(300))
-    Y = values(released.rows)
+    released = run_sanitizer(RandomRotation(translation=True), make_table(300))
+    Y = read_cells(released.rows)
     assert (released.rows.schema.lows <= Y).all()
     assert (released.rows.schema.highs >= Y).all()
     assert released.public.preserves_distances
@@ -138,18 +150,20 @@ def test_translation_outputs_inside_declared_bounds_and_published():
 
 def test_known_pairs_one_more_record_removes_translation():
     X, Y = translate(40)
-    public = release(RandomRotation(translation=True), table(40)).public
+    public = run_sanitizer(RandomRotation(translation=True), make_table(40)).public
     label = np.zeros(40, dtype=np.int32)
     known = KnownRows(X[:6], np.arange(6))
-    frame = find_rotation(AttackerView(Y, label, public, schema(), 0.1, known), known)
+    frame = find_rotation(AttackerView(Y, label, public, make_schema(), 0.1, known), known)
     assert frame is not None
     assert frame.freedom == 0
     np.testing.assert_allclose(frame.x0 + (Y - frame.y0) @ frame.B @ frame.A.T, X, atol=1e-6)
 
 
 def test_fingerprint_translation_differs():
-    assert RandomRotation().mechanism(schema(), {}) == []
-    fingerprints = {RandomRotation(translation=t).fingerprint(schema(), {}) for t in (False, True)}
+    assert RandomRotation().mechanism(make_schema(), {}) == []
+    fingerprints = {
+        RandomRotation(translation=t).fingerprint(make_schema(), {}) for t in (False, True)
+    }
     assert len(fingerprints) == 2
 
 

@@ -15,7 +15,7 @@ from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.model.score import Score
 from ppdm_core.sanitizers import Sanitizer, make_sanitizer
-from tests.support.tables import fit, release, scaled, values
+from tests.support.tables import fit_sanitizer, read_cells, run_sanitizer, scale_rows
 
 pytestmark = pytest.mark.slow
 TABLES = ("iris", "wine", "wdbc", "pima", "ionosphere", "waveform")
@@ -36,16 +36,16 @@ def load(folder: Path, name: str) -> ArrayRows:
 
 
 def audit_release(sanitizer: Sanitizer, rows: ArrayRows, *names: str) -> dict[str, Score]:
-    fitted = fit(sanitizer, rows)
-    X = scaled(rows, fitted)
+    fitted = fit_sanitizer(sanitizer, rows)
+    X = scale_rows(rows, fitted)
     draws = []
     for k in range(2):
-        released = release(sanitizer, rows, bytes([k]) * 32, fitted)
-        draws.append(ReleaseDraw(values(released.rows), released.public))
+        released = run_sanitizer(sanitizer, rows, bytes([k]) * 32, fitted)
+        draws.append(ReleaseDraw(read_cells(released.rows), released.public))
     attacker = Attacker(known_records=40, sample_share=0.05, epsilon=0.1)
     policy = Policy(required=names, limits={}, attacker=attacker)
     auditor = Auditor(
-        OriginalTable(values(X), rows.whole.label, X.schema), tuple(draws), policy, b"s"
+        OriginalTable(read_cells(X), rows.whole.label, X.schema), tuple(draws), policy, b"s"
     )
     return {score.name: score for name in names for score in auditor.run(name)}
 
@@ -77,10 +77,10 @@ def test_facts_mean_distortion_real_table_matches(shared_data: Path, name: str):
     # Eq. 12 needs neither normal nor independent scores; a pair is a clean and a released record.
     rows, b = load(shared_data, name), 0.3
     sanitizer = make_sanitizer("pca_laplace", {"components": 2, "b": b, "basis": "private"})
-    fitted = fit(sanitizer, rows)
-    X = values(scaled(rows, fitted))
+    fitted = fit_sanitizer(sanitizer, rows)
+    X = read_cells(scale_rows(rows, fitted))
     L = np.array(fitted["loadings"])
-    Z = values(release(sanitizer, rows, fitted=fitted).rows)
+    Z = read_cells(run_sanitizer(sanitizer, rows, fitted=fitted).rows)
     T = (X - 0.5) @ L
     n = len(X)
 

@@ -15,7 +15,15 @@ from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import _resampling as resampling
 from ppdm_core.sanitizers.kde_resample import KdeResample, kernel_correction, normal_reference
 from tests.support.class_tables import contents, labels
-from tests.support.tables import KEY, LARGE, fit, inserted, release, table, values
+from tests.support.tables import (
+    KEY,
+    LARGE,
+    fit_sanitizer,
+    insert_record,
+    make_table,
+    read_cells,
+    run_sanitizer,
+)
 
 
 def read_keys(rows: Rows) -> list[bytes]:
@@ -70,7 +78,7 @@ def test_kernel_steps_have_exact_distribution():
 
 
 def test_sources_draws_are_independent_and_uniform():
-    rows = table(2)
+    rows = make_table(2)
     counts, wanted = np.array([0, 2, 0]), np.array([0, 2, 0])
     plain = ArrayRows(rows.schema, rows.whole.X, np.zeros(2, dtype=np.int32), rows.whole.key)
     seen = Counter()
@@ -83,10 +91,10 @@ def test_sources_draws_are_independent_and_uniform():
 
 
 def test_find_stop_times_narrow_window_widens(monkeypatch):
-    rows = table(300)
-    expected = values(release(KdeResample(), rows).rows)
+    rows = make_table(300)
+    expected = read_cells(run_sanitizer(KdeResample(), rows).rows)
     monkeypatch.setattr(resampling, "SEARCH_DEVIATIONS", 1e-3)
-    assert np.array_equal(values(release(KdeResample(), rows).rows), expected)
+    assert np.array_equal(read_cells(run_sanitizer(KdeResample(), rows).rows), expected)
 
 
 @settings(max_examples=100, deadline=None)
@@ -101,8 +109,8 @@ def test_allocate_rows_by_class_size(sizes, M):
 
 @pytest.mark.parametrize(("asked", "expected"), [(None, 90), (1, 1), (45, 45), (900, 900)])
 def test_sanitize_row_count_exact_and_class_shares_kept(asked, expected):
-    rows = table(90)
-    released = release(KdeResample(rows=asked), rows).rows
+    rows = make_table(90)
+    released = run_sanitizer(KdeResample(rows=asked), rows).rows
     assert released.n == expected
     share = np.bincount(rows.whole.label) * expected / 90
     assert np.all(np.abs(np.bincount(labels(released), minlength=2) - share) < 1)
@@ -110,16 +118,16 @@ def test_sanitize_row_count_exact_and_class_shares_kept(asked, expected):
 
 
 def test_sanitize_fewer_rows_is_subset():
-    rows = table(200)
-    few, many = (contents(release(KdeResample(rows=k), rows).rows) for k in (100, 300))
+    rows = make_table(200)
+    few, many = (contents(run_sanitizer(KdeResample(rows=k), rows).rows) for k in (100, 300))
     assert len(few) == 100
     assert len(few - many) <= 2  # a class may get one row less
 
 
 def test_sanitize_additional_record_changes_few_rows():
-    rows, sanitizer = table(LARGE), KdeResample()
-    fitted = fit(sanitizer, rows)
-    before = contents(release(sanitizer, rows, fitted=fitted).rows)
-    after = contents(release(sanitizer, inserted(rows, 5000), fitted=fitted).rows)
+    rows, sanitizer = make_table(LARGE), KdeResample()
+    fitted = fit_sanitizer(sanitizer, rows)
+    before = contents(run_sanitizer(sanitizer, rows, fitted=fitted).rows)
+    after = contents(run_sanitizer(sanitizer, insert_record(rows, 5000), fitted=fitted).rows)
     assert len(before) == LARGE
     assert 1 <= len(before ^ after) <= 20
