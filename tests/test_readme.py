@@ -23,7 +23,7 @@ def test_page_local_links_exist(page: Path) -> None:
 
 def test_pages_named_commands_exist() -> None:
     pages = "\n".join(page.read_text() for page in PAGES)
-    named = set(re.findall(r"(?:^|`)ppdm ([a-z-]+)", pages, re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)ppdm ([a-z][a-z-]*)", pages, re.MULTILINE))
     help_text = subprocess.run(
         [sys.executable, "-m", "ppdm.cli.app", "--help"],
         cwd=ROOT,
