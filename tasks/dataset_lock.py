@@ -1,4 +1,7 @@
-"""Releases of one dataset take turns; a tick whose last one is still running is skipped."""
+"""The lock of a dataset: one release of it at a time.
+
+A scheduled run whose predecessor is still running is skipped.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from pathlib import Path
 from prefect.context import FlowRunContext
 
 from ppdm_core.model.errors import MachineTrouble
-from tasks.context import Plan
+from tasks.context import ReleaseContext
 from tasks.progress import log_progress
 from warehouse.home import Home
-from warehouse.locks import hold, holder_of
+from warehouse.locks import hold, read_holder
 
-TURN_LIMIT = 3600.0  # seconds; an audit may take long
+LOCK_LIMIT = 3600.0  # seconds; an audit may take long
 
 
 class StillRunning(MachineTrouble):
@@ -22,39 +25,43 @@ class StillRunning(MachineTrouble):
 
 
 @contextmanager
-def taking_turns(plan: Plan) -> Iterator[None]:
-    home = Home(Path(plan.home))
+def hold_dataset(context: ReleaseContext) -> Iterator[None]:
+    """Hold the lock of the dataset, and that of the schedule if a schedule started this run."""
+    home = Home(Path(context.home))
     home.create()
-    holder = f"a release of {plan.dataset}"
-    with ExitStack() as held:
-        deployment = scheduled_by()
+    holder = f"a release of {context.dataset}"
+    with ExitStack() as locks:
+        deployment = find_deployment()
         if deployment is not None:
-            held.enter_context(only_tick(home, deployment, holder))
-        lock = home.dataset_lock(plan.dataset)
-        held.enter_context(hold(lock, holder=holder, limit=TURN_LIMIT, say=log_progress))
+            locks.enter_context(hold_schedule(home, deployment, holder))
+        lock = home.dataset_lock(context.dataset)
+        locks.enter_context(hold(lock, holder=holder, limit=LOCK_LIMIT, say=log_progress))
         yield
 
 
 @contextmanager
-def only_tick(home: Home, deployment: str, holder: str) -> Iterator[None]:
-    """Of one deployment: another file of the same dataset waits for its turn instead."""
+def hold_schedule(home: Home, deployment: str, holder: str) -> Iterator[None]:
+    """Hold the lock of one deployment, or raise StillRunning.
+
+    Another release file of the same dataset has another deployment and waits instead.
+    """
     lock = home.locks / f"tick-{deployment}.lock"
-    with ExitStack() as held:
+    with ExitStack() as locks:
         try:
-            held.enter_context(hold(lock, holder=holder, limit=1.0, say=log_progress))
+            locks.enter_context(hold(lock, holder=holder, limit=1.0, say=log_progress))
         except MachineTrouble:
-            who = holder_of(lock)
+            who = read_holder(lock)
             if who is None:
                 raise
             raise StillRunning(
-                f"The last tick of this schedule is still running: {who}. This one was skipped.",
+                f"The last run of this schedule has not ended: {who}. This one was skipped.",
                 remedy="Schedule it less often if this happens again.",
             ) from None
         yield
 
 
-def scheduled_by() -> str | None:
-    """The deployment whose schedule made this run; None if a person did."""
+def find_deployment() -> str | None:
+    """Return the deployment whose schedule made this run; None if a person started it."""
     context = FlowRunContext.get()  # Prefect's own ``runtime`` would ask the server
     flow_run = context.flow_run if context else None
     return str(flow_run.deployment_id) if flow_run and flow_run.auto_scheduled else None

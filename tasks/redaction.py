@@ -1,7 +1,8 @@
-"""Errors of libraries quote the values they choke on. None of them passes here.
+"""The redaction of errors: libraries quote the values that they cannot handle.
 
-Every step runs inside a ``Shield``: our own errors go through, any other becomes a ``Defect`` that
-names the kind of error and the line of our code, before Prefect can log or store it.
+Every step runs inside a ``Redaction``: errors of this program pass, any other error becomes a
+``Defect`` that names the type of the error and the line of this program's code, before Prefect can
+log or store it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ppdm_core.model.errors import Defect, MachineTrouble, PpdmError
 P = ParamSpec("P")
 R = TypeVar("R")
 ROOT = Path(__file__).resolve().parent.parent
-DISK = {
+DISK_ERRORS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
     errno.EROFS: "the disk is read-only",
@@ -27,11 +28,13 @@ DISK = {
     errno.EIO: "the disk does not answer",
 }
 
-NETWORK = ("httpx", "httpcore")  # only the Prefect client talks to a network
+NETWORK_PACKAGES = ("httpx", "httpcore")  # only the Prefect client talks to a network
 
 
-class Shield:
-    def __enter__(self) -> Shield:
+class Redaction:
+    """A context that replaces errors that may quote a value."""
+
+    def __enter__(self) -> Redaction:
         return self
 
     def __exit__(
@@ -42,31 +45,33 @@ class Shield:
     ) -> None:
         if not isinstance(error, Exception):
             return
-        shown = error if isinstance(error, PpdmError) else without_values(error)
-        forget(error)
+        shown = error if isinstance(error, PpdmError) else redact(error)
+        clear_frames(error)
         if shown is not error:
             raise shown from None
 
 
-def forget(error: BaseException | None) -> None:
-    """Prefect keeps errors: empty the frames behind this one, which hold rows and connections."""
+def clear_frames(error: BaseException | None) -> None:
+    """Empty the frames of an error, which hold rows and connections: Prefect stores errors."""
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error.__cause__, before = None, error.__cause__ or error.__context__
         error.__context__, error = None, before
 
 
-def without_values(error: Exception) -> PpdmError:
-    cause = DISK.get(error.errno or 0) if isinstance(error, OSError) else None
+def redact(error: Exception) -> PpdmError:
+    """Return an error without any value that the given one may quote."""
+    cause = DISK_ERRORS.get(error.errno or 0) if isinstance(error, OSError) else None
     if cause or "no space left" in str(error).lower():
         return MachineTrouble(
-            f"The work stopped: {cause or DISK[errno.ENOSPC]}.", remedy="Free it and try again."
+            f"The work stopped: {cause or DISK_ERRORS[errno.ENOSPC]}.",
+            remedy="Free it and try again.",
         )
-    if type(error).__module__.partition(".")[0] in NETWORK:
+    if type(error).__module__.partition(".")[0] in NETWORK_PACKAGES:
         return MachineTrouble(
             "The Prefect server stopped answering.", remedy="Run the same release again."
         )
-    trace = places_of(error)
+    trace = list_code_places(error)
     place = trace[-1] if trace else "an unknown place"
     defect = Defect(
         f"A defect of ppdm: {type(error).__name__} at {place}.",
@@ -76,8 +81,8 @@ def without_values(error: Exception) -> PpdmError:
     return defect
 
 
-def places_of(error: BaseException) -> tuple[str, ...]:
-    """Lines of our own code, the innermost last; never an argument or a value."""
+def list_code_places(error: BaseException) -> tuple[str, ...]:
+    """Return the lines of this program's code, the innermost last; no argument and no value."""
     return tuple(
         f"{Path(frame.filename).relative_to(ROOT)}:{frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
@@ -85,10 +90,12 @@ def places_of(error: BaseException) -> tuple[str, ...]:
     )
 
 
-def shielded(function: Callable[P, R]) -> Callable[P, R]:
+def redacted(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function so that its errors quote no value."""
+
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        with Shield():
+        with Redaction():
             return function(*args, **kwargs)
 
     return guarded

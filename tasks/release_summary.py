@@ -2,82 +2,108 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ppdm_core.model.errors import Defect
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding, Verdict
-from ppdm_core.numerics.amplification import in_words
-from tasks.judge.ledger_charge import told_entry
-from tasks.stage_facts import guarantee_from_dict, report_from_dict
-from warehouse.approvals import Decision, Standing, decisions, standing_of
-from warehouse.database import Run, Store, first, read_fact
-from warehouse.ledger.entries import entry_of
-from warehouse.publishing.publish import latest_version, read_verdict
-from warehouse.runs import must_find, version_folder
+from ppdm_core.numerics.amplification import format_gamma
+from tasks.judge.ledger_charge import format_entry
+from warehouse.approvals import Decision, Standing, find_standing, read_decisions
+from warehouse.audit_results import find_verdict
+from warehouse.database import Run, Store, get_run
+from warehouse.ledger.entries import find_entry
+from warehouse.publishing.publish import find_latest_version, find_publication_time
+from warehouse.runs import version_folder
+from warehouse.stage_facts import (
+    AuditedFacts,
+    EndingFacts,
+    SanitizedFacts,
+    ValidatedFacts,
+    find_facts,
+)
 from warehouse.stages import Stage
+from warehouse.transaction import Transaction
 
-if TYPE_CHECKING:
-    import duckdb
+
+@dataclass(frozen=True, eq=False)
+class JudgedFacts:
+    """Everything that a release with a verdict has."""
+
+    validated: ValidatedFacts
+    sanitized: SanitizedFacts
+    report: AuditReport
+    verdict: Verdict
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
+    """A release at any stage; what later stages add is None."""
+
     home: Path
     run: Run
-    sanitized: dict[str, Any] | None
-    validated: dict[str, Any] | None
-    guarantee: Guarantee | None
-    report: AuditReport | None
-    verdict: Verdict | None
-    folder: Path | None  # where it was published
-    ending: dict[str, str]  # what the last step had to say: refused at the door, same as another
-    latest: int | None  # number of the newest published version
+    validated: ValidatedFacts | None = None
+    sanitized: SanitizedFacts | None = None
+    report: AuditReport | None = None
+    verdict: Verdict | None = None
+    folder: Path | None = None  # where it was published
+    ending: EndingFacts = field(default_factory=EndingFacts)
+    latest: int | None = None  # number of the newest published version
     decisions: tuple[Decision, ...] = ()
-    standing: Standing | None = None  # of what waits
-    counted: tuple[Decision, ...] = ()  # approvals that count now, or did at the door
+    standing: Standing | None = None  # of a release that awaits review
+    counted: tuple[Decision, ...] = ()  # approvals that count now, or did when it was published
     ledger: dict[str, Any] | None = None  # for outsiders
 
     @property
+    def judged(self) -> JudgedFacts:
+        """Everything that a release with a verdict has; a defect if there is no verdict."""
+        if not (self.validated and self.sanitized and self.report and self.verdict):
+            raise Defect(f"{self.run.release_id} has no verdict.")
+        return JudgedFacts(self.validated, self.sanitized, self.report, self.verdict)
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        return self.sanitized.guarantee if self.sanitized else None
+
+    @property
     def method(self) -> str:
-        return str(self.sanitized["method"]) if self.sanitized else "none"
+        return self.sanitized.method if self.sanitized else "none"
 
     @property
     def refusals(self) -> tuple[Finding, ...]:
-        """Why it was refused: by the gate, by somebody, or after a PASS at the door."""
-        at_the_door = self.ending.get("at_the_door")
-        if at_the_door:
-            return (Finding("door", "FAIL", at_the_door),)
-        rejected_by = self.ending.get("rejected_by")
-        if rejected_by:
-            return (Finding("decision", "FAIL", f"{rejected_by} rejected it."),)
+        """Why it was refused: by the gate, by a person, or by the checks before publishing."""
+        if self.ending.refused_because:
+            return (Finding("publish", "FAIL", self.ending.refused_because),)
+        if self.ending.rejected_by:
+            return (Finding("decision", "FAIL", f"{self.ending.rejected_by} rejected it."),)
         return self.verdict.failures if self.verdict else ()
 
     @property
     def is_undecided(self) -> bool:
-        """People must look: it waits, or a dry run would have."""
+        """Whether a person must decide: it awaits review, or would after a dry run."""
         is_review = self.verdict is not None and self.verdict.outcome == "REVIEW"
         stage = self.run.stage
         return stage == Stage.AWAITING_REVIEW or (is_review and stage == Stage.DRY_RUN_PASSED)
 
     @property
     def self_test(self) -> dict[str, list[str]] | None:
-        """For outsiders."""
+        """The self-test for outsiders."""
         result = self.report.self_test if self.report else None
-        return result.told() if result else None
+        return result.summarize() if result else None
 
     @property
     def approvals(self) -> list[dict[str, str]] | None:
-        """For outsiders: by whom and on which day, not why."""
+        """The approvals for outsiders: by whom and on which day, without the notes."""
         return [
             {"by": one.person.name, "name": one.shown or "", "at": f"{one.happened:%Y-%m-%d}"}
             for one in self.counted
         ] or None
 
     def closing(self) -> str:
-        """What became of it, in a sentence or two."""
+        """Return the outcome in one or two sentences."""
         name, stage = self.run.release_id, self.run.stage
         if stage == Stage.PUBLISHED:
             return f"{name} was approved and published as version {self.run.number:04d}."
@@ -94,13 +120,15 @@ class Summary:
         return f"{name} was refused and nothing was published{stays}.{why}"
 
     def gammas(self) -> dict[str, str]:
+        """Return gamma of a component, an attribute and a record, in words."""
         if self.guarantee is None:
             return {}
         g = self.guarantee
         figures = {"component": g.ln_component, "attribute": g.ln_attribute, "record": g.ln_record}
-        return {name: in_words(value) for name, value in figures.items()}
+        return {name: format_gamma(value) for name, value in figures.items()}
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the summary for `--json`."""
         return {
             "release_id": self.run.release_id,
             "dataset": self.run.dataset,
@@ -120,44 +148,38 @@ class Summary:
 
 
 def read_summary(store: Store, release_id: str) -> Summary:
+    """Return everything that the warehouse holds of a release."""
     with store.transaction(f"show {release_id}") as db:
-        run = must_find(db, release_id)
-        sanitized = read_fact(db, release_id, "sanitized")
-        validated = read_fact(db, release_id, "validated")
-        report = read_fact(db, release_id, "report")
-        ending = read_fact(db, release_id, "ending")
-        verdict = read_verdict(db, release_id)
-        latest = latest_version(db, run.dataset)
-        entry = entry_of(db, release_id)
+        run = get_run(db, release_id)
+        audited = find_facts(db, release_id, AuditedFacts)
+        verdict = find_verdict(db, release_id)
+        latest = find_latest_version(db, run.dataset)
         is_review = verdict is not None and verdict.outcome == "REVIEW"
-        made = decisions(db, release_id) if is_review else []
-        is_undecided = run.stage == Stage.AWAITING_REVIEW
-        standing = standing_of(db, release_id, verdict) if is_undecided else None
-        counted = standing.counted if standing else opened_by(db, release_id, verdict)
-    folder = version_folder(store.home, run) if run.stage == Stage.PUBLISHED else None
-    return Summary(
-        home=store.home.root,
-        run=run,
-        sanitized=sanitized,
-        validated=validated,
-        guarantee=guarantee_from_dict(sanitized["guarantee"]) if sanitized else None,
-        report=report_from_dict(report) if report else None,
-        verdict=verdict,
-        folder=folder,
-        ending=ending or {},
-        latest=latest[0] if latest else None,
-        decisions=tuple(made),
-        standing=standing,
-        counted=counted,
-        ledger=told_entry(entry),
-    )
+        is_pending = run.stage == Stage.AWAITING_REVIEW
+        standing = find_standing(db, release_id, verdict) if is_pending else None
+        counted = standing.counted if standing else find_counted(db, release_id, verdict)
+        return Summary(
+            home=store.home.root,
+            run=run,
+            validated=find_facts(db, release_id, ValidatedFacts),
+            sanitized=find_facts(db, release_id, SanitizedFacts),
+            report=audited.report if audited else None,
+            verdict=verdict,
+            folder=version_folder(store.home, run) if run.stage == Stage.PUBLISHED else None,
+            ending=find_facts(db, release_id, EndingFacts) or EndingFacts(),
+            latest=latest.number if latest else None,
+            decisions=tuple(read_decisions(db, release_id)) if is_review else (),
+            standing=standing,
+            counted=counted,
+            ledger=format_entry(find_entry(db, release_id)),
+        )
 
 
-def opened_by(
-    db: duckdb.DuckDBPyConnection, release_id: str, verdict: Verdict | None
-) -> tuple[Decision, ...]:
-    """Approvals that stood when it was published: one that had lapsed by then opened no door, and
-    one that lapsed since then did."""
-    row = first(db, "select happened from published.version where release_id = ?", [release_id])
-    found = standing_of(db, release_id, verdict, row[0]) if row else None
+def find_counted(db: Transaction, release_id: str, verdict: Verdict | None) -> tuple[Decision, ...]:
+    """Return the approvals that counted when a release was published.
+
+    One that had lapsed by then did not count, and one that lapsed since then did.
+    """
+    published = find_publication_time(db, release_id)
+    found = find_standing(db, release_id, verdict, published) if published else None
     return found.counted if found else ()

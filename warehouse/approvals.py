@@ -1,6 +1,6 @@
-"""Who made a release, who decided what about it, and which approvals count now.
+"""Who made a release, what people decided about it, and which approvals count now.
 
-People are operating-system users: whoever runs the process. That proves no more than the machine
+People are the operating-system users that run the process, which proves no more than the machine
 does. Rows of authors and decisions are sealed; a decision is about one verdict, for exactly its
 data, policy and code.
 """
@@ -16,27 +16,32 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from ppdm_core.model.verdict import Review, Verdict
-from warehouse.integrity.seals import keep, moment, sealed_rows
+from warehouse.integrity.seals import insert_sealed, monotonic_now, read_sealed_rows
+from warehouse.tables import AUTHORS, DECISIONS, PENDING_FILES
 
 if TYPE_CHECKING:
-    import duckdb
+    from warehouse.transaction import Transaction
 
-AUTHORS, DECISIONS, WAITERS = "meta.author", "audit.decision", "audit.waiting"
 Choice = Literal["approve", "reject"]
 
 
 @dataclass(frozen=True)
 class Person:
+    """A person by operating-system user, or by the name in a release file."""
+
     uid: int | None  # None: only a name, in the release file
     name: str
 
     def is_same(self, other: Person) -> bool:
-        same_user = self.uid is not None and self.uid == other.uid
-        return same_user or self.name.casefold() == other.name.casefold()
+        """Return whether both have the same user id or, in any case, the same name."""
+        is_same_user = self.uid is not None and self.uid == other.uid
+        return is_same_user or self.name.casefold() == other.name.casefold()
 
 
 @dataclass(frozen=True)
 class Decision:
+    """What one person decided about one verdict."""
+
     person: Person
     choice: Choice
     note: str
@@ -47,7 +52,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Standing:
-    """What is decided so far about a release that waits."""
+    """The approvals so far of a release that awaits review."""
 
     counted: tuple[Decision, ...]
     needed: int
@@ -58,7 +63,7 @@ class Standing:
 
 
 def current_user() -> Person:
-    """The operating-system user of this process."""
+    """Return the operating-system user of this process."""
     uid = os.getuid()
     try:
         return Person(uid, pwd.getpwuid(uid).pw_name)
@@ -66,18 +71,18 @@ def current_user() -> Person:
         return Person(uid, f"uid-{uid}")
 
 
-def keep_authors(db: duckdb.DuckDBPyConnection, release_id: str, owner: str) -> list[str]:
-    """The owner that the file names, and whoever runs the release now; MACs of what is new."""
-    known = authors(db, release_id)
+def store_authors(db: Transaction, release_id: str, owner: str) -> list[str]:
+    """Store the owner in the release file and the current user as authors; return new MACs."""
+    known = read_authors(db, release_id)
     return [
-        keep(
+        insert_sealed(
             db,
             AUTHORS,
             {
                 "release_id": release_id,
                 "uid": person.uid,
                 "name": person.name,
-                "happened": moment(db),
+                "happened": monotonic_now(db),
             },
         )
         for person in (Person(None, owner), current_user())
@@ -85,28 +90,31 @@ def keep_authors(db: duckdb.DuckDBPyConnection, release_id: str, owner: str) -> 
     ]
 
 
-def authors(db: duckdb.DuckDBPyConnection, release_id: str) -> list[Person]:
-    rows = sealed_rows(db, AUTHORS, "release_id = ?", [release_id])
+def read_authors(db: Transaction, release_id: str) -> list[Person]:
+    """Return the authors of a release."""
+    rows = read_sealed_rows(db, AUTHORS, "release_id = ?", [release_id])
     return [Person(row["uid"], row["name"]) for row in rows]
 
 
-def is_author(person: Person, makers: Iterable[Person]) -> bool:
-    return any(person.is_same(maker) for maker in makers)
+def is_author(person: Person, authors: Iterable[Person]) -> bool:
+    """Return whether a person is one of the authors."""
+    return any(person.is_same(author) for author in authors)
 
 
-def about(verdict: Verdict) -> tuple[str, str, str]:
+def identify_verdict(verdict: Verdict) -> tuple[str, str, str]:
+    """Return the digests of data and policy and the version of the code of a verdict."""
     return verdict.data_digest, verdict.policy_digest, verdict.code_version
 
 
-def decision_row(
-    db: duckdb.DuckDBPyConnection,
+def build_decision(
+    db: Transaction,
     release_id: str,
     verdict: Verdict,
     choice: Choice,
     note: str,
     shown: str | None,
 ) -> dict[str, Any]:
-    """What whoever runs this process decides now."""
+    """Build the decision row for the current OS user."""
     person = current_user()
     return {
         "release_id": release_id,
@@ -118,11 +126,12 @@ def decision_row(
         "data_digest": verdict.data_digest,
         "policy_digest": verdict.policy_digest,
         "code_version": verdict.code_version,
-        "happened": moment(db),
+        "happened": monotonic_now(db),
     }
 
 
-def decisions(db: duckdb.DuckDBPyConnection, release_id: str) -> list[Decision]:
+def read_decisions(db: Transaction, release_id: str) -> list[Decision]:
+    """Return all decisions about a release, the oldest first."""
     return [
         Decision(
             Person(row["uid"], row["name"]),
@@ -132,50 +141,49 @@ def decisions(db: duckdb.DuckDBPyConnection, release_id: str) -> list[Decision]:
             (row["data_digest"], row["policy_digest"], row["code_version"]),
             row["shown"],
         )
-        for row in sealed_rows(db, DECISIONS, "release_id = ?", [release_id])
+        for row in read_sealed_rows(db, DECISIONS, "release_id = ?", [release_id])
     ]
 
 
-def standing(
-    db: duckdb.DuckDBPyConnection,
+def count_approvals(
+    db: Transaction,
     release_id: str,
     verdict: Verdict,
     review: Review,
     at: datetime | None = None,
 ) -> Standing:
-    """The approvals that count now: of this verdict, by others than its authors, not lapsed.
+    """Return the approvals that count now, or counted ``at`` some time.
 
-    Or that counted ``at`` some time. Of each person the last word holds. A rejection by anybody
-    leaves none.
+    An approval counts if it is of this verdict, by a person who is not an author, and not lapsed.
+    Of several decisions of a person the last one holds. After a rejection by any person none
+    counts.
     """
-    made, makers, at = decisions(db, release_id), authors(db, release_id), at or moment(db)
+    made, authors = read_decisions(db, release_id), read_authors(db, release_id)
+    at = at or monotonic_now(db)
     last = {decision.person.uid: decision for decision in made}
     counted = tuple(
         decision
         for decision in last.values()
         if decision.choice == "approve"
-        and decision.about == about(verdict)
-        and not is_author(decision.person, makers)
+        and decision.about == identify_verdict(verdict)
+        and not is_author(decision.person, authors)
         and 0 <= (at - decision.happened).total_seconds() <= review.lapses_after
     )
-    is_void = not makers or any(decision.choice != "approve" for decision in made)
+    is_void = not authors or any(decision.choice != "approve" for decision in made)
     return Standing(() if is_void else counted, max(1, review.approvals))
 
 
-def kept_file(db: duckdb.DuckDBPyConnection, release_id: str) -> dict[str, Any] | None:
-    """The release file of what waits, as it was when the verdict was reached."""
-    rows = sealed_rows(db, WAITERS, "release_id = ?", [release_id])
+def find_pending_file(db: Transaction, release_id: str) -> dict[str, Any] | None:
+    """Return the release file that a REVIEW was reached with, or None if none was stored."""
+    rows = read_sealed_rows(db, PENDING_FILES, "release_id = ?", [release_id])
     return json.loads(rows[0]["file"]) if len(rows) == 1 else None
 
 
-def standing_of(
-    db: duckdb.DuckDBPyConnection,
-    release_id: str,
-    verdict: Verdict | None,
-    at: datetime | None = None,
+def find_standing(
+    db: Transaction, release_id: str, verdict: Verdict | None, at: datetime | None = None
 ) -> Standing | None:
-    """By what its own file asks of people; None if nothing is there to decide."""
-    file = kept_file(db, release_id)
+    """Return the approvals of a release by the rules of its own file; None if it has none."""
+    file = find_pending_file(db, release_id)
     if file is None or verdict is None:
         return None
-    return standing(db, release_id, verdict, Review(**file["review"]), at)
+    return count_approvals(db, release_id, verdict, Review(**file["review"]), at)

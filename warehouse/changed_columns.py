@@ -1,4 +1,4 @@
-"""What changed in a table since another time, column by column; counts alone."""
+"""Counts of the cells that changed between two versions of a table, by column."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import duckdb
 
 from warehouse.columns import Column
-from warehouse.sql import column_types, count_where, number, text, without_values
+from warehouse.sql import column_types, count_where, hide_values, number, text
 
 COMPARED = """
 with now as ({now}), before as ({before})
@@ -15,7 +15,7 @@ select count(*){changed} from now join before using (identity)
 """
 
 
-@without_values("Comparing the table with the one before")
+@hide_values("Comparing the table with the one before")
 def count_changes(
     db: duckdb.DuckDBPyConnection,
     now: str,
@@ -23,7 +23,7 @@ def count_changes(
     columns: Sequence[Column],
     record_id: str,
 ) -> tuple[int, dict[str, int]]:
-    """Records that are in both tables, and in how many of them each of these columns differs."""
+    """Return the number of common records, and how many of them differ in each column."""
     known = column_types(db, before)
     features = [column for column in columns if column.role == "feature" and column.name in known]
     if record_id not in known:

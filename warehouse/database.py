@@ -1,14 +1,13 @@
 """The only place that opens the DuckDB file.
 
-One process at a time: a file lock is taken before connecting and given back right after the
-operation, so that many releases of one home take turns. Every change of a run's stage happens in
-one transaction with the rows it belongs to and the event that tells of it.
+One process at a time: a file lock is taken before connecting and released right after the
+operation, so that many releases of one home work in turn. Every change of a run's stage happens in
+one transaction with the rows that belong to it and the event that records it.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,24 +20,30 @@ from typing import TYPE_CHECKING, Any
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError
 from warehouse.checkpoints import checkpoint
 from warehouse.home import Home
-from warehouse.integrity import events
-from warehouse.integrity.events import append_event, keep_head
-from warehouse.integrity.home_key import home_key
-from warehouse.integrity.seals import NAMED, broken, insert, is_sealed_by, keep, mac_of, read_rows
+from warehouse.integrity.events import append_event, update_head
+from warehouse.integrity.seals import SEALED, insert_sealed, integrity_error
 from warehouse.locks import hold
 from warehouse.stages import Stage, check_step
+from warehouse.tables import MIGRATIONS, RUNS
+from warehouse.transaction import Transaction
 
 if TYPE_CHECKING:
     import duckdb
 
-MIGRATIONS = Path(__file__).parent / "migrations"
+SCHEMA_FILES = Path(__file__).parent / "migrations"
 SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 LOCK_LIMIT = 300.0  # seconds
 ATTACH, DETACH = "attach ? as warehouse", "detach warehouse"
+RUN_COLUMNS = (
+    "release_id, dataset, number, source_digest, file_digest, code_version, stage, pid, "
+    "flow_run_id, started"
+)
 
 
 @dataclass(frozen=True)
 class Run:
+    """One attempt to release a dataset."""
+
     release_id: str
     dataset: str
     number: int
@@ -58,18 +63,20 @@ class Run:
 
 @dataclass
 class Change:
-    """A run's step in progress: write through ``db``, tell counts in ``detail``."""
+    """A step of a run in progress: write rows through ``db``, put counts into ``detail``."""
 
-    db: duckdb.DuckDBPyConnection
+    db: Transaction
     detail: dict[str, Any]
     to: Stage  # the stage that it leads to; what is written may decide that
 
-    def keep(self, table: str, row: Mapping[str, Any]) -> None:
-        """Writes a sealed row, which the step's event then names."""
-        self.detail.setdefault(NAMED, []).append(keep(self.db, table, row))
+    def insert_sealed(self, table: str, row: Mapping[str, Any]) -> None:
+        """Insert a sealed row, which the event of the step then names."""
+        self.detail.setdefault(SEALED, []).append(insert_sealed(self.db, table, row))
 
 
 class Store:
+    """The warehouse of one home."""
+
     def __init__(
         self,
         home: Home,
@@ -80,98 +87,106 @@ class Store:
         self.home, self._say, self._limit = home, say, limit
 
     @contextmanager
-    def transaction(self, purpose: str = "reading") -> Iterator[duckdb.DuckDBPyConnection]:
+    def transaction(self, purpose: str = "reading") -> Iterator[Transaction]:
+        """Hold the warehouse for one transaction; ``purpose`` is shown to processes that wait."""
         lock = self.home.locks / "warehouse.lock"
         with (
             hold(lock, holder=purpose, limit=self._limit, say=self._say),
-            opened(self.home.database) as connection,
+            open_database(self.home.database) as connection,
         ):
-            migrate(connection)
-            before = events.appended
-            yield from committed(connection)
-            if events.appended != before:
-                with suppress(PpdmError):  # what is committed is; a head may lag behind
-                    keep_head(connection)
+            migrate(connection, self.home.database)
+            transaction = Transaction(connection, self.home)
+            with commit_at_end(connection):
+                yield transaction
+            if transaction.has_new_events:
+                # The commit already succeeded; a stale head file is acceptable.
+                with suppress(PpdmError):
+                    update_head(transaction)
 
     @contextmanager
     def advance(self, run: Run, to: Stage, **detail: Any) -> Iterator[Change]:
-        """One step of a run: the caller's writes, the new stage and its event, or nothing."""
+        """Take one step of a run: the caller's writes, the new stage and its event, or nothing."""
         with self.transaction(run.release_id) as db:
             change = Change(db, dict(detail), to)
             yield change
-            move(db, run.release_id, change.to, change.detail)
+            move_run(db, run.release_id, change.to, change.detail)
             checkpoint(f"before commit of {change.to}")
         checkpoint(f"after commit of {change.to}")
 
 
 @contextmanager
-def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The file is attached and let go again: a tenth of the time that ``connect`` takes."""
+def open_database(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Attach the file and detach it at the end: this takes a tenth of the time of ``connect``."""
     import duckdb
 
-    engine = engine_of(str(database), os.getpid())
+    engine = connect_engine(str(database), os.getpid())
     connection = engine.cursor()
     try:
         connection.execute(ATTACH, [str(database)])
     except duckdb.Error as error:
         connection.close()
-        raise unreadable(database, error) from None
+        raise describe_open_error(database, error) from None
     try:
         connection.execute("use warehouse")
         yield connection
     finally:
         connection.close()
-        let_go(engine)
+        detach(engine)
 
 
-def let_go(engine: duckdb.DuckDBPyConnection) -> None:
+def detach(engine: duckdb.DuckDBPyConnection) -> None:
+    """Detach the file; close the engine if that fails."""
     import duckdb
 
     try:
         engine.execute(DETACH)
-    except duckdb.Error:  # what was committed is in the file's log, and the next to open it goes on
-        engine_of.cache_clear()
+    except duckdb.Error:  # what was committed is in the file's log, which the next process reads
+        connect_engine.cache_clear()
         engine.close()
 
 
 @lru_cache(maxsize=1)
-def engine_of(database: str, pid: int) -> duckdb.DuckDBPyConnection:
-    """An empty database in memory, for one process: its threads do not survive a fork."""
+def connect_engine(database: str, pid: int) -> duckdb.DuckDBPyConnection:
+    """Return an empty database in memory, one for each process: threads do not survive a fork."""
     import duckdb
 
     return duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": f"{database}.tmp"})
 
 
-atexit.register(engine_of.cache_clear)  # DuckDB complains of what lives longer than its module
+atexit.register(connect_engine.cache_clear)  # DuckDB must not outlive its module
 
 
 @contextmanager
-def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory that leaves nothing behind."""
+def open_scratch_database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database in memory that leaves nothing behind."""
     import duckdb
 
-    # Better to fail than to spill rows into whatever folder this is.
+    # An error is better than rows that spill into the current folder.
     connection = duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": ""})
     try:
-        yield from committed(connection)
+        with commit_at_end(connection):
+            yield connection
     finally:
         connection.close()
 
 
-def committed(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+@contextmanager
+def commit_at_end(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commit if no exception was raised inside, else roll back."""
     import duckdb
 
     connection.begin()
     try:
-        yield connection
+        yield
     except BaseException:
-        with suppress(duckdb.Error):  # mid-statement it cannot; closing it rolls back as well
+        with suppress(duckdb.Error):  # impossible within a statement; closing also rolls back
             connection.rollback()
         raise
     connection.commit()
 
 
-def unreadable(database: Path, error: Exception) -> Exception:
+def describe_open_error(database: Path, error: Exception) -> PpdmError:
+    """Return the error of a file that DuckDB cannot open, without the values in its message."""
     words = str(error).replace(str(database), "")
     if "newer" in words or "version" in words:
         return BadInput(
@@ -186,57 +201,65 @@ def unreadable(database: Path, error: Exception) -> Exception:
     )
 
 
-def migrate(db: duckdb.DuckDBPyConnection) -> None:
-    """Brings a warehouse to this version; refuses one from a later version."""
-    steps = sorted(MIGRATIONS.glob("*.sql"))
-    done = migrations_done(db)
-    if done > len(steps):
+def migrate(db: duckdb.DuckDBPyConnection, database: Path) -> None:
+    """Create the tables of a new warehouse; refuse one that another version made."""
+    steps = list(enumerate(sorted(SCHEMA_FILES.glob("*.sql")), start=1))
+    done = read_migrations(db)
+    if done != [(number, path.stem) for number, path in steps[: len(done)]]:
         raise BadInput(
-            f"The warehouse has migration {done}; this version of ppdm knows {len(steps)}.",
-            remedy="Install the newer version of ppdm that made it, or name another PPDM_HOME.",
+            f"The warehouse {database.name} was made by another version of ppdm, and this version "
+            "cannot read it.",
+            file=str(database),
+            remedy="Name another PPDM_HOME, or use the version of ppdm that made it.",
         )
-    for number, path in enumerate(steps[done:], start=done + 1):
+    for number, path in steps[len(done) :]:
         db.begin()
         db.execute(path.read_text())
-        db.execute("insert into meta.migration values (?, ?)", [number, path.stem])
+        db.execute(f"insert into {MIGRATIONS} values (?, ?)", [number, path.stem])
         db.commit()
 
 
-def migrations_done(db: duckdb.DuckDBPyConnection) -> int:
+def read_migrations(db: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
+    """Return number and name of the schema files that made this warehouse; none if it is new."""
     import duckdb
 
     try:
-        row = first(db, "select coalesce(max(number), 0) from meta.migration")
+        return db.execute(f"select number, name from {MIGRATIONS} order by number").fetchall()
     except duckdb.CatalogException:  # a new file
         db.execute("create schema if not exists meta")
-        db.execute("create table if not exists meta.migration (number integer, name varchar)")
-        return 0
-    return row[0] if row else 0
+        db.execute(f"create table if not exists {MIGRATIONS} (number integer, name varchar)")
+        return []
 
 
-def first(
+def fetch_first(
     db: duckdb.DuckDBPyConnection, query: str, values: Sequence[Any] = ()
 ) -> tuple[Any, ...] | None:
-    """The first row; fetched to the end, because DuckDB refuses work beside an open result."""
+    """Return the first row of a result, or None.
+
+    All rows are fetched, because DuckDB runs no statement while a result is open.
+    """
     rows = db.execute(query, list(values)).fetchall()
     return rows[0] if rows else None
 
 
-RUN_COLUMNS = (
-    "release_id, dataset, number, source_digest, file_digest, code_version, stage, pid, "
-    "flow_run_id, started"
-)
-
-
 def find_run(db: duckdb.DuckDBPyConnection, release_id: str) -> Run | None:
-    row = first(db, f"select {RUN_COLUMNS} from meta.run where release_id = ?", [release_id])
+    """Return the run of a release, or None if there is none."""
+    row = fetch_first(db, f"select {RUN_COLUMNS} from {RUNS} where release_id = ?", [release_id])
     return read_run(row) if row else None
 
 
+def get_run(db: duckdb.DuckDBPyConnection, release_id: str) -> Run:
+    """Return the run of a release; raise BadInput if there is none."""
+    run = find_run(db, release_id)
+    if run is None:
+        raise BadInput(f"There is no release '{release_id}'.", remedy="See: ppdm status")
+    return run
+
+
 def list_runs(db: duckdb.DuckDBPyConnection, dataset: str | None = None) -> list[Run]:
+    """Return the runs of a dataset, or of all, in the order in which they started."""
     rows = db.execute(
-        f"select {RUN_COLUMNS} from meta.run where ? is null or dataset = ? "
-        "order by started, number",
+        f"select {RUN_COLUMNS} from {RUNS} where ? is null or dataset = ? order by started, number",
         [dataset, dataset],
     ).fetchall()
     return [read_run(row) for row in rows]
@@ -248,51 +271,12 @@ def read_run(row: tuple[Any, ...]) -> Run:
     try:
         return Run(**{**fields, "stage": Stage(fields["stage"])})
     except ValueError:
-        raise broken(f"The stage of {fields['release_id']} was changed.") from None
+        raise integrity_error(f"The stage of {fields['release_id']} was changed.") from None
 
 
-def move(
-    db: duckdb.DuckDBPyConnection, release_id: str, to: Stage, detail: Mapping[str, Any]
-) -> None:
-    run = find_run(db, release_id)
-    if run is None:
-        raise BadInput(f"There is no release '{release_id}'.", remedy="See: ppdm status")
+def move_run(db: Transaction, release_id: str, to: Stage, detail: Mapping[str, Any]) -> None:
+    """Set the stage of a run and append the event of that step."""
+    run = get_run(db, release_id)
     check_step(run.stage, to)
-    db.execute("update meta.run set stage = ? where release_id = ?", [to, release_id])
-    tell(db, run.dataset, release_id, to, detail)
-
-
-def tell(
-    db: duckdb.DuckDBPyConnection,
-    dataset: str,
-    release_id: str,
-    kind: str,
-    detail: Mapping[str, Any],
-) -> None:
-    append_event(db, dataset, release_id, kind, detail)
-
-
-FACTS = "meta.fact"
-
-
-def keep_fact(db: duckdb.DuckDBPyConnection, run: Run, kind: str, value: Mapping[str, Any]) -> None:
-    row = {"release_id": run.release_id, "kind": kind, "value": json.dumps(dict(value))}
-    insert(db, FACTS, {**row, "seal": mac_of(home_key(db), FACTS, row)})
-
-
-def read_fact(db: duckdb.DuckDBPyConnection, release_id: str, kind: str) -> dict[str, Any] | None:
-    """What a step left for the next ones; refused if it was changed since."""
-    rows = read_rows(db, FACTS, "release_id = ? and kind = ?", [release_id, kind])
-    for row in rows:
-        seal = row.pop("seal", None)
-        if seal is None and is_older(db, release_id):
-            continue
-        if not is_sealed_by(seal, mac_of(home_key(db), FACTS, row)):
-            raise broken(f"What was noted of {release_id} ({kind}) was changed afterwards.")
-    return json.loads(rows[0]["value"]) if rows else None
-
-
-def is_older(db: duckdb.DuckDBPyConnection, release_id: str) -> bool:
-    """A run from before there were seals has no sealed event."""
-    query = "select 1 from meta.event where release_id = ? and mac is not null limit 1"
-    return first(db, query, [release_id]) is None
+    db.execute(f"update {RUNS} set stage = ? where release_id = ?", [to, release_id])
+    append_event(db, run.dataset, release_id, to, detail)

@@ -1,8 +1,8 @@
-"""Where everything of one steward lives.
+"""The folder of one steward.
 
 <home>/private/     0700: warehouse, keys, locks, work files of running releases
 <home>/views/       what Prefect and MLflow show; holds no private value
-<home>/published/   what outsiders may have
+<home>/published/   what outsiders may read
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from ppdm_core.model.errors import MachineTrouble
 
 @dataclass(frozen=True)
 class Home:
+    """The paths below the folder of one steward."""
+
     root: Path
 
     @property
@@ -38,7 +40,7 @@ class Home:
 
     @property
     def head(self) -> Path:
-        """How far the history had come when it was last written to."""
+        """The file that records the last event of the history."""
         return self.private / "history.head"
 
     @property
@@ -54,17 +56,18 @@ class Home:
         return self.root / "published"
 
     def work(self, release_id: str) -> Path:
+        """Return the folder for work files of a running release."""
         return self.private / "work" / release_id
 
     def dataset_lock(self, dataset: str) -> Path:
         return self.locks / f"dataset-{dataset}.lock"  # no dataset's name holds a dash
 
     def up_record(self, service: str) -> Path:
-        """Where `ppdm up` writes down what it started: "prefect" or "mlflow"."""
+        """Return the file in which `ppdm up` records what it started: "prefect" or "mlflow"."""
         return self.private / f"up-{service}.json"
 
     def address(self, service: str) -> str | None:
-        """Of the pages that `ppdm up` started, if they still answer."""
+        """Return the address of the pages that `ppdm up` started, or None if they do not answer."""
         try:
             port = int(json.loads(self.up_record(service).read_text())["port"])
             with socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -73,11 +76,12 @@ class Home:
             return None
 
     def create(self) -> None:
+        """Make all folders."""
         folders = (self.keys, self.locks, self.private / "work", self.views, self.published)
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self.private.mkdir(mode=0o700, exist_ok=True)
-            keep_private(self.private)
+            restrict_access(self.private)
             for folder in folders:
                 folder.mkdir(exist_ok=True)
         except OSError as error:
@@ -88,28 +92,30 @@ class Home:
             ) from None
 
     def clear_work(self, release_id: str) -> None:
+        """Remove the work files of a release."""
         shutil.rmtree(self.work(release_id), ignore_errors=True)
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether its owner let a group in, to release and decide together: `chmod 2770`, no others."""
+    """Return whether a group may use the folder (`chmod 2770`), and no others."""
     return folder.stat().st_mode & 0o2077 == 0o2070
 
 
 def file_mode(folder: Path) -> int:
-    """Of private files in it."""
+    """Return the mode of private files in a folder."""
     return 0o660 if is_shared(folder) else 0o600
 
 
-def keep_private(folder: Path) -> None:
+def restrict_access(folder: Path) -> None:
+    """Restrict a folder to its owner, or to the group that shares it."""
     if is_shared(folder):
-        os.umask(0o007)  # what one of the group writes, the others must be able to change
+        os.umask(0o007)  # every member of the group must be able to change the files
     else:
         folder.chmod(0o700)
 
 
 def sync(path: Path) -> None:
-    """Written to the disk itself; for a folder: the names in it."""
+    """Write a file to the disk itself; for a folder: the names in it."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -119,7 +125,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def machine_errors(path: Path) -> Iterator[None]:
-    """Disk trouble as one sentence with exit code 5."""
+    """Turn errors of the disk into one sentence with exit code 5."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Mutual exclusion between processes: one locked file per thing that must not be shared.
+"""Locks between processes: one locked file for each resource that must not be shared.
 
 The kernel frees a lock when its process ends, however it ends, so no lock is ever stale.
 A child made by a plain fork shares the locks of its parent; start children with spawn or
@@ -17,14 +17,14 @@ from pathlib import Path
 from ppdm_core.model.errors import MachineTrouble
 from warehouse.home import file_mode
 
-PATIENCE = 1.0  # seconds of silent waiting
-LONGEST_DELAY = 0.25
-UNKNOWN = "another process"
+SILENT_SECONDS = 1.0  # of waiting before a message
+MAX_DELAY_SECONDS = 0.25
+UNKNOWN_HOLDER = "another process"
 CHECK_HOME = "Check the permissions and the free space of the home folder."
 
 
 def locks_folder(home: Path) -> Path:
-    """The folder of a home that its lock files are in, made if need be."""
+    """Return the folder of a home's lock files, made if need be."""
     folder = home / "private" / "locks"
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,8 +48,8 @@ def hold(path: Path, *, holder: str, limit: float, say: Callable[[str], None]) -
         os.close(descriptor)
 
 
-def holder_of(path: Path) -> str | None:
-    """Who holds the lock, None if nobody does."""
+def read_holder(path: Path) -> str | None:
+    """Return the process that holds a lock, or None if it is free."""
     if not path.exists():
         return None
     descriptor = _open(path)
@@ -63,7 +63,7 @@ def holder_of(path: Path) -> str | None:
 
 def _wait(descriptor: int, path: Path, limit: float, say: Callable[[str], None]) -> None:
     start = time.monotonic()
-    delay, told = 0.01, False
+    delay, is_reported = 0.01, False
     while not _try_lock(descriptor, fcntl.LOCK_EX):
         waited = time.monotonic() - start
         if waited >= limit:
@@ -72,11 +72,11 @@ def _wait(descriptor: int, path: Path, limit: float, say: Callable[[str], None])
                 f"{_read(descriptor)} holds it.",
                 remedy="Wait until that process has ended, then run the same command again.",
             )
-        if waited >= PATIENCE and not told:
+        if waited >= SILENT_SECONDS and not is_reported:
             say(f"Waiting for '{path.stem}': {_read(descriptor)} holds it.")
-            told = True
+            is_reported = True
         time.sleep(min(delay, max(limit - waited, 0.0)))
-        delay = min(2 * delay, LONGEST_DELAY)
+        delay = min(2 * delay, MAX_DELAY_SECONDS)
 
 
 def _open(path: Path) -> int:
@@ -100,11 +100,11 @@ def _try_lock(descriptor: int, mode: int) -> bool:
 
 
 def _write(descriptor: int, text: str) -> None:
-    if _read(descriptor) == text:  # most are taken again and again by the same release
+    if _read(descriptor) == text:  # the same release takes most locks again and again
         return
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, text.encode(), 0)
 
 
 def _read(descriptor: int) -> str:
-    return os.pread(descriptor, 4096, 0).decode(errors="replace") or UNKNOWN
+    return os.pread(descriptor, 4096, 0).decode(errors="replace") or UNKNOWN_HOLDER

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ppdm_core.model.rows import BLOCK, Block, S, add_counts, canonical, fold_blocks
+from ppdm_core.model.rows import BLOCK, Block, S, add_counts, fold_blocks, regroup_blocks
 from ppdm_core.model.schema import Schema
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ LABEL, RECORD, KEY = "label", "record", "key"
 
 
 class PartRows:
-    """Rows in ``folder``: parts named so that they sort in row order, row groups of any size."""
+    """Rows in a folder: the names of its parts sort in row order, row groups have any size."""
 
     def __init__(
         self, schema: Schema, folder: Path, counts: Mapping[str, int] | None = None
@@ -37,13 +37,13 @@ class PartRows:
         return sorted(self.folder.glob("*.parquet"))
 
     def blocks(self) -> Iterator[Block]:
-        return canonical(self._chunks())
+        return regroup_blocks(self._chunks())
 
     def _chunks(self) -> Iterator[Block]:
         import pyarrow.parquet as pq
 
         for path in self.parts():
-            # Buffering ahead would end with the whole file in memory.
+            # Buffering ahead would load the complete file into memory.
             with pq.ParquetFile(path, pre_buffer=False) as part:
                 for batch in part.iter_batches(batch_size=BLOCK):
                     yield to_block(batch, self.schema)
@@ -52,7 +52,7 @@ class PartRows:
         return fold_blocks(self.blocks(), step, merge)
 
     def map(self, step: Callable[[Block], Block], schema: Schema) -> PartRows:
-        """Writes the stepped blocks beside this folder."""
+        """Write the result of the step to a new folder next to this one."""
         folder = next(
             path
             for path in (
@@ -86,11 +86,13 @@ def write_parts(
 
 
 def column_names(schema: Schema) -> list[str]:
+    """Return the names of the columns in a part."""
     numeric = [f"x{i}" for i in range(len(schema.numeric))]
     return [*numeric, *(f"c{i}" for i in range(len(schema.categorical))), LABEL, RECORD, KEY]
 
 
 def to_batch(block: Block, schema: Schema) -> pa.RecordBatch:
+    """Return a block as Arrow."""
     import pyarrow as pa
 
     arrays: list[Any] = [pa.array(column) for column in np.ascontiguousarray(block.X.T)]
@@ -105,6 +107,7 @@ def to_batch(block: Block, schema: Schema) -> pa.RecordBatch:
 
 
 def to_block(batch: pa.RecordBatch, schema: Schema) -> Block:
+    """Return Arrow data as a block that starts at row 0."""
     d, c = len(schema.numeric), len(schema.categorical)
     n = batch.num_rows
     columns = batch.columns

@@ -1,4 +1,4 @@
-"""A raw table in figures: one scan, one wide row, nothing but counts and row numbers."""
+"""The profile of a raw table: counts and row numbers from one scan, no cell."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from warehouse.sql import (
     ROW,
     column_types,
     count_where,
+    hide_values,
     kept,
     listed,
     literal,
     number,
     quoted,
     text,
-    without_values,
 )
 
 ROWS = "rows"
@@ -36,16 +36,17 @@ VALUES = "values"
 
 
 def entry(check: str, column: Column, *, is_record_id: bool = False) -> str:
-    """The key of a count in the profile."""
+    """Return the key of a count in the profile."""
     return f"{check} in record id" if is_record_id else f"{check} in '{column.name}'"
 
 
 def first_row(check: str, column: Column, *, is_record_id: bool = False) -> str:
-    """The key of the first data row, from 1, that the count is about; 0 if there is none."""
+    """Return the key of the first such data row, from 1; its value is 0 if there is none."""
     return f"first row {entry(check, column, is_record_id=is_record_id)}"
 
 
 def check_columns(names_in_source: Sequence[str], columns: Sequence[Column], file: str) -> None:
+    """Check that source and release file have the same columns."""
     name = os.path.basename(file)
     missing = [column.name for column in columns if column.name not in names_in_source]
     if missing and len(missing) == len(columns):
@@ -61,7 +62,7 @@ def check_columns(names_in_source: Sequence[str], columns: Sequence[Column], fil
             column=missing[0],
             remedy="Correct its spelling in [columns], or add it to the source.",
         )
-    # Only now is it sure that the first line is a header, so that its names may be told.
+    # Only now is it sure that the first line is a header, so that its names may be shown.
     declared = {column.name for column in columns}
     for extra in names_in_source:
         if extra not in declared:
@@ -73,14 +74,14 @@ def check_columns(names_in_source: Sequence[str], columns: Sequence[Column], fil
             )
 
 
-@without_values("Profiling the table")
+@hide_values("Profiling the table")
 def profile(
     db: duckdb.DuckDBPyConnection,
     raw_table: str,
     columns: tuple[Column, ...],
     record_id: str | None,
 ) -> dict[str, float | int]:
-    """All counts that a table is judged by."""
+    """Return all counts that a table is judged by."""
     types = column_types(db, raw_table)
     cells = [f"{ROW} + 1 as r", f"({kept(columns)}) as kept"]
     figures = {ROWS: "count(*)", ROWS_LEFT: count_where("kept")}

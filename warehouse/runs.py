@@ -1,29 +1,28 @@
-"""Beginning, continuing and tidying up runs. The caller holds the dataset's lock."""
+"""How runs begin, continue and are cleaned up. The caller holds the dataset's lock."""
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm_core.model.errors import BadInput
-from warehouse.approvals import keep_authors
+from warehouse.approvals import store_authors
 from warehouse.checkpoints import checkpoint
 from warehouse.clock import now
-from warehouse.database import RUN_COLUMNS, Run, Store, find_run, first, list_runs, move, tell
+from warehouse.database import RUN_COLUMNS, Run, Store, fetch_first, get_run, list_runs, move_run
 from warehouse.home import Home
-from warehouse.integrity.seals import NAMED
+from warehouse.integrity.events import append_event
+from warehouse.integrity.seals import SEALED
 from warehouse.stages import FINISHED, Stage
+from warehouse.tables import DATASETS, EVENTS, RUN_SCHEMAS, RUNS, VERSIONS, is_table_of, raw_table
 
 if TYPE_CHECKING:
     import duckdb
 
-STAGE_SCHEMAS = ("raw", "validated", "sanitized")
-# What follows the run's own name, which ends in four digits: exact, because the names of two
-# datasets may start with each other, such as "a" and "a_0001".
-TABLE_END = re.compile(r"(_kept|_draws|_candidate|_(shadow|half)_[0-9]{1,2})$")
+    from warehouse.transaction import Transaction
+
+CONTINUED = "continued"  # kind of an event
 
 
 def begin_run(
@@ -37,113 +36,112 @@ def begin_run(
     pid: int,
     flow_run_id: str | None,
 ) -> tuple[Run, list[Run]]:
-    """The unfinished run of the same identity, or a new one; and all earlier ones as they were.
+    """Return the unfinished run of the same source, file and code, or a new one; and all earlier.
 
-    The dataset's lock is held, so every other unfinished run of the dataset is dead, or waits for
-    a decision about what is not asked for any more.
+    The dataset's lock is held, so every other unfinished run of the dataset is dead, or awaits a
+    decision about a release that is not asked for any more: both are abandoned.
     """
+    identity = (source_digest, file_digest, code_version)
     with store.transaction(f"{dataset} begins") as db:
-        learn_dataset(db, dataset, owner)
+        add_dataset(db, dataset, owner)
         earlier = list_runs(db, dataset)
-        dead = [run for run in earlier if run.stage not in FINISHED]
-        identity = (source_digest, file_digest, code_version)
-        for run in dead:
+        unfinished = [run for run in earlier if run.stage not in FINISHED]
+        for run in unfinished:
             if (run.source_digest, run.file_digest, run.code_version) != identity:
-                drop_tables(db, [run])  # nobody will continue it
-                move(db, run.release_id, Stage.ABANDONED, {})
-        number = 1 + max((run.number for run in earlier), default=0)
-        for run in dead:
+                drop_tables(db, [run])
+                move_run(db, run.release_id, Stage.ABANDONED, {})
+        for run in unfinished:
             if (run.source_digest, run.file_digest, run.code_version) == identity:
-                db.execute(
-                    "update meta.run set pid = ?, flow_run_id = ? where release_id = ?",
-                    [pid, flow_run_id, run.release_id],
-                )
-                # Whoever only looks at what waits has no part in it.
-                sealed = (
-                    []
-                    if run.stage == Stage.AWAITING_REVIEW
-                    else keep_authors(db, run.release_id, owner)
-                )
-                told = {"at stage": run.stage, NAMED: sealed}
-                tell(db, dataset, run.release_id, "continued", told)
-                return must_find(db, run.release_id), earlier
+                continue_run(db, run, owner, pid, flow_run_id)
+                return get_run(db, run.release_id), earlier
+        number = 1 + max((run.number for run in earlier), default=0)
         release_id = f"{dataset}-{number:04d}"
-        db.execute(
-            f"insert into meta.run ({RUN_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                release_id,
-                dataset,
-                number,
-                source_digest,
-                file_digest,
-                code_version,
-                Stage.CREATED,
-                pid,
-                flow_run_id,
-                now(),
-            ],
-        )
-        told = {"source": source_digest, "file": file_digest, "code": code_version}
-        sealed = keep_authors(db, release_id, owner)
-        tell(db, dataset, release_id, Stage.CREATED, {**told, NAMED: sealed})
-        return must_find(db, release_id), earlier
+        values = [release_id, dataset, number, *identity, Stage.CREATED, pid, flow_run_id, now()]
+        marks = ", ".join("?" for _ in values)
+        db.execute(f"insert into {RUNS} ({RUN_COLUMNS}) values ({marks})", values)
+        detail = {"source": source_digest, "file": file_digest, "code": code_version}
+        sealed = store_authors(db, release_id, owner)
+        append_event(db, dataset, release_id, Stage.CREATED, {**detail, SEALED: sealed})
+        return get_run(db, release_id), earlier
 
 
-def learn_dataset(db: duckdb.DuckDBPyConnection, dataset: str, owner: str) -> None:
-    if not first(db, "select 1 from meta.dataset where name = ?", [dataset]):
-        db.execute("insert into meta.dataset values (?, ?, null, ?)", [dataset, owner, now()])
+def continue_run(db: Transaction, run: Run, owner: str, pid: int, flow_run_id: str | None) -> None:
+    """Record that another process continues a run."""
+    db.execute(
+        f"update {RUNS} set pid = ?, flow_run_id = ? where release_id = ?",
+        [pid, flow_run_id, run.release_id],
+    )
+    # A process that finds a release awaiting a decision does not become one of its authors.
+    is_author = run.stage != Stage.AWAITING_REVIEW
+    sealed = store_authors(db, run.release_id, owner) if is_author else []
+    detail = {"at stage": run.stage, SEALED: sealed}
+    append_event(db, run.dataset, run.release_id, CONTINUED, detail)
 
 
-def must_find(db: duckdb.DuckDBPyConnection, release_id: str) -> Run:
-    run = find_run(db, release_id)
-    if run is None:
-        raise BadInput(f"There is no release '{release_id}'.", remedy="See: ppdm status")
-    return run
+def add_dataset(db: duckdb.DuckDBPyConnection, dataset: str, owner: str) -> None:
+    """Insert a dataset that is not known yet."""
+    if not fetch_first(db, f"select 1 from {DATASETS} where name = ?", [dataset]):
+        db.execute(f"insert into {DATASETS} values (?, ?, null, ?)", [dataset, owner, now()])
 
 
-def reject_run(store: Store, run: Run, why: dict[str, str | None]) -> None:
-    """Bad input: the run ends, and none of its tables stay."""
-    with store.advance(run, Stage.REJECTED, **why) as change:
+def list_datasets(db: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return the names of all datasets, sorted."""
+    return [name for (name,) in db.execute(f"select name from {DATASETS} order by name").fetchall()]
+
+
+def list_record_ids(db: duckdb.DuckDBPyConnection, dataset: str) -> set[str]:
+    """Return the columns that earlier runs of a dataset used as record id."""
+    rows = db.execute(
+        f"select distinct json_extract_string(detail, '$.record_id') from {EVENTS} "
+        "where dataset = ? and kind = ?",
+        [dataset, Stage.VALIDATED],
+    ).fetchall()
+    return {name for (name,) in rows if name is not None}
+
+
+def reject_run(store: Store, run: Run, error: dict[str, str | None]) -> None:
+    """End a run that has bad input, and drop its tables."""
+    with store.advance(run, Stage.REJECTED, **error) as change:
         drop_tables(change.db, [run])
     store.home.clear_work(run.release_id)
 
 
 def drop_tables(db: duckdb.DuckDBPyConnection, runs: Iterable[Run]) -> None:
-    tables = {run.table for run in runs}
+    """Drop the private tables of these runs."""
+    names = {run.table for run in runs}
     rows = db.execute(
         "select table_schema, table_name from information_schema.tables "
         "where list_contains(?, table_schema)",
-        [list(STAGE_SCHEMAS)],
+        [list(RUN_SCHEMAS)],
     ).fetchall()
     for schema, table in rows:
-        if TABLE_END.sub("", table) in tables:
+        if is_table_of(table, names):
             db.execute(f'drop table {schema}."{table}"')
 
 
-def tidy(store: Store, dataset: str, keep_raw: int) -> None:
-    """Drops private tables of runs older than ``keep_raw`` and whatever dead runs left in folders.
+def clean_up(store: Store, dataset: str, keep_raw: int) -> None:
+    """Drop private tables of runs older than ``keep_raw``, and remove files of dead runs.
 
     Digests, facts and events stay.
     """
-    with store.transaction(f"{dataset} tidies") as db:
+    with store.transaction(f"{dataset} cleans up") as db:
         runs = list_runs(db, dataset)
         finished = [run for run in runs if run.stage in FINISHED]
         drop_tables(db, finished[: max(0, len(finished) - keep_raw)])
-        recorded = {
-            row[0]
-            for row in db.execute(
-                "select number from published.version where dataset = ?", [dataset]
-            ).fetchall()
-        }
+        rows = db.execute(f"select number from {VERSIONS} where dataset = ?", [dataset]).fetchall()
+        recorded = {number for (number,) in rows}
     for run in (*finished, *(run for run in runs if run.stage == Stage.AWAITING_REVIEW)):
         store.home.clear_work(run.release_id)
         if run.number not in recorded:  # a crash between rename and commit left it
-            discard(version_folder(store.home, run))
-    sweep(store.home, dataset)
+            hide_folder(version_folder(store.home, run))
+    remove_leftovers(store.home, dataset)
 
 
-def discard(folder: Path) -> None:
-    """Out of sight at once, so that a crash leaves no half of it; ``sweep`` removes it."""
+def hide_folder(folder: Path) -> None:
+    """Rename a folder at once, so that a crash leaves no part of it visible.
+
+    ``remove_leftovers`` deletes it.
+    """
     if folder.exists():
         hidden = folder.with_name(f".{folder.name}.old.tmp")
         shutil.rmtree(hidden, ignore_errors=True)
@@ -151,8 +149,8 @@ def discard(folder: Path) -> None:
         checkpoint("leftover hidden")
 
 
-def sweep(home: Home, dataset: str) -> None:
-    """Removes temporary folders and links that a killed process left; never a version."""
+def remove_leftovers(home: Home, dataset: str) -> None:
+    """Remove temporary folders and links that a killed process left; never a version."""
     for leftover in (home.published / dataset).glob(".*.tmp"):
         if leftover.is_symlink():
             leftover.unlink()
@@ -161,16 +159,17 @@ def sweep(home: Home, dataset: str) -> None:
 
 
 def version_folder(home: Home, run: Run) -> Path:
+    """Return the folder that a run is published in."""
     return home.published / run.dataset / f"{run.number:04d}"
 
 
-def last_raw(db: duckdb.DuckDBPyConnection, dataset: str) -> Any:
-    """The raw table of the newest run that has one still, for Arrow; None if there is none."""
+def read_last_raw(db: duckdb.DuckDBPyConnection, dataset: str) -> Any:
+    """Return the raw table of the newest run that still has one, as Arrow; None if none has."""
     rows = db.execute(
         "select table_name from information_schema.tables where table_schema = 'raw'"
     ).fetchall()
-    kept = {name for (name,) in rows}
+    existing = {name for (name,) in rows}
     for run in reversed(list_runs(db, dataset)):
-        if run.table in kept:
-            return db.sql(f'select * from raw."{run.table}"').to_arrow_table()
+        if run.table in existing:
+            return db.sql(f"select * from {raw_table(run)}").to_arrow_table()
     return None

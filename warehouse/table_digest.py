@@ -1,4 +1,4 @@
-"""What a table holds, in one short text."""
+"""The digest of a table's content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def content_digest(db: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]) -> str:
-    """The same for the same rows in any order; a row that is there twice counts twice."""
+    """Return a digest of the rows in any order; a repeated row counts twice."""
     cells = ", ".join(f"coalesce({quoted(name)}::varchar, '')" for name in columns)
     query = f"""
         with texts as (select concat_ws('|', {cells}) as text from {table})

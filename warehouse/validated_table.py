@@ -1,4 +1,4 @@
-"""From a raw table to the validated one: numbers, codes and keys; no identifier is left."""
+"""The validated table: numbers, codes and keys from a raw table, without identifiers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Categorical, Numeric, Schema
-from ppdm_core.numerics.rounding import outward
+from ppdm_core.numerics.rounding import round_outward
 from warehouse.columns import RESERVED, Column
 from warehouse.sql import (
     KEY,
@@ -19,17 +19,17 @@ from warehouse.sql import (
     ROW,
     column_types,
     count_where,
+    hide_values,
     kept,
     literal,
     number,
     quoted,
     text,
-    without_values,
 )
 
-KeyOf = Callable[[Sequence[bytes]], Sequence[bytes]]
+MakeKeys = Callable[[Sequence[bytes]], Sequence[bytes]]
 
-BATCH = 122_880  # rows in memory at a time
+BATCH_ROWS = 122_880  # in memory at a time
 KEY_BYTES = 16
 CHUNK = f"{RESERVED}chunk"
 IDENTITY = f"{RESERVED}identity"
@@ -49,6 +49,8 @@ order by source_row
 
 @dataclass(frozen=True)
 class Validated:
+    """What was written to a validated table."""
+
     n: int
     schema: Schema
     clamped: dict[str, int]
@@ -57,8 +59,8 @@ class Validated:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What the data themselves say of a numeric feature."""
+class _NumericSurvey:
+    """Bounds, median and counts of a numeric feature."""
 
     bounds: Numeric
     median: float | None
@@ -66,44 +68,44 @@ class _Found:
     imputed: int
 
 
-@without_values("Writing the validated table")
+@hide_values("Writing the validated table")
 def write_validated(
     db: duckdb.DuckDBPyConnection,
     raw_table: str,
     validated_table: str,
     columns: tuple[Column, ...],
     record_id: str | None,
-    key_of: KeyOf,
+    make_keys: MakeKeys,
 ) -> Validated:
     """Create the validated table; the caller owns the transaction.
 
-    A cell that no rule covers violates NOT NULL, so that nothing unchecked gets through.
+    A cell that no rule covers violates NOT NULL, so that no unchecked cell is written.
     """
-    cells = _cells(columns, column_types(db, raw_table))
+    cells = _cell_expressions(columns, column_types(db, raw_table))
     total, n, found = _survey(db, raw_table, columns, cells)
-    db.execute(f"create table {validated_table} ({_declared(columns)})").fetchall()
+    db.execute(f"create table {validated_table} ({_declare_columns(columns)})").fetchall()
     written = 0
-    for start in range(0, total, BATCH):
+    for start in range(0, total, BATCH_ROWS):
         statement = COPY.format(
             row=ROW,
             identity=ROW if record_id is None else f"encode({text(record_id)})",
             cells="".join(f", {cell} as c{i}" for i, cell in cells.items()),
             table=raw_table,
             start=start,
-            stop=start + BATCH,
+            stop=start + BATCH_ROWS,
             kept=kept(columns),
             offset=written,
             name=IDENTITY,
-            values="".join(_values(columns, found)),
+            values="".join(_list_values(columns, found)),
         )
-        chunk = _with_keys(db.sql(statement).to_arrow_table(), key_of)
+        chunk = _replace_identities(db.sql(statement).to_arrow_table(), make_keys)
         _append(db, validated_table, chunk)
         written += chunk.num_rows
     if written != n:
         raise Defect(f"The validated table has {written} rows in place of {n}.")
     return Validated(
         n=n,
-        schema=_schema(columns, found),
+        schema=_build_schema(columns, found),
         clamped={name: each.clamped for name, each in found.items()},
         imputed={name: each.imputed for name, each in found.items()},
         dropped_rows=total - n,
@@ -114,8 +116,8 @@ def _is_numeric(column: Column) -> bool:
     return column.role == "feature" and column.type == "numeric"
 
 
-def _cells(columns: tuple[Column, ...], types: dict[str, str]) -> dict[int, str]:
-    """Position of each feature and label, and its cell as double or text."""
+def _cell_expressions(columns: tuple[Column, ...], types: dict[str, str]) -> dict[int, str]:
+    """Return SQL for the cell of each feature and label, as double or text, by position."""
     return {
         i: number(column.name, types[column.name]) if _is_numeric(column) else text(column.name)
         for i, column in enumerate(columns)
@@ -128,8 +130,8 @@ def _survey(
     raw_table: str,
     columns: tuple[Column, ...],
     cells: dict[int, str],
-) -> tuple[int, int, dict[str, _Found]]:
-    """Rows, rows kept, and bounds, medians and counts of the numeric features in one scan."""
+) -> tuple[int, int, dict[str, _NumericSurvey]]:
+    """Return rows, remaining rows, and bounds, medians and counts of features, in one scan."""
     numeric = {i: column for i, column in enumerate(columns) if _is_numeric(column)}
     figures = ["count(*)", count_where("kept")]
     for i, column in numeric.items():
@@ -151,26 +153,26 @@ def _survey(
     """
     total, n, *rest = db.execute(statement).fetchall()[0]
     found = {
-        column.name: _found(column, *rest[5 * k : 5 * k + 5])
+        column.name: _build_survey(column, *rest[5 * k : 5 * k + 5])
         for k, column in enumerate(numeric.values())
     }
     return total, n, found
 
 
-def _found(
+def _build_survey(
     column: Column, least: float, most: float, median: float, clamped: int, imputed: int
-) -> _Found:
-    low = outward(least, up=False) if column.low == "from_data" else column.low
-    high = outward(most) if column.high == "from_data" else column.high
+) -> _NumericSurvey:
+    low = round_outward(least, up=False) if column.low == "from_data" else column.low
+    high = round_outward(most) if column.high == "from_data" else column.high
     if low is None or high is None:
         raise Defect(f"Column '{column.name}' has no bounds.", column=column.name)
     from_data = "from_data" in (column.low, column.high)
     # Adding 0.0 turns a negative zero into zero.
     bounds = Numeric(column.name, float(low) + 0.0, float(high) + 0.0, from_data)
-    return _Found(bounds, median, clamped, imputed)
+    return _NumericSurvey(bounds, median, clamped, imputed)
 
 
-def _declared(columns: tuple[Column, ...]) -> str:
+def _declare_columns(columns: tuple[Column, ...]) -> str:
     features = (
         f"{quoted(column.name)} {'double' if _is_numeric(column) else 'integer'} not null"
         for column in columns
@@ -181,34 +183,36 @@ def _declared(columns: tuple[Column, ...]) -> str:
     )
 
 
-def _values(columns: tuple[Column, ...], found: dict[str, _Found]) -> list[str]:
+def _list_values(columns: tuple[Column, ...], found: dict[str, _NumericSurvey]) -> list[str]:
     values, label = [], "-1"
     for i, column in enumerate(columns):
         if _is_numeric(column):
-            value = _number_value(f"c{i}", column, found[column.name])
+            value = _number_expression(f"c{i}", column, found[column.name])
             values.append(f", {value} as {quoted(column.name)}")
         elif column.role == "feature":
-            values.append(f", {_code(f'c{i}', column)} as {quoted(column.name)}")
+            values.append(f", {_code_expression(f'c{i}', column)} as {quoted(column.name)}")
         elif column.role == "label":
-            label = _code(f"c{i}", column)
+            label = _code_expression(f"c{i}", column)
     return [*values, f", ({label})::integer as {LABEL}"]
 
 
-def _number_value(cell: str, column: Column, found: _Found) -> str:
-    """The cell imputed, inside its bounds, without negative zero; null if no rule covers it."""
+def _number_expression(cell: str, column: Column, found: _NumericSurvey) -> str:
+    """Return SQL for an imputed cell inside its bounds, without -0.0; null if no rule covers it."""
     value = cell if found.median is None else f"coalesce({cell}, {literal(found.median)})"
     low, high = literal(found.bounds.low), literal(found.bounds.high)
     inside = f"least(greatest({value}, {low}), {high})"
     allowed = f"isfinite({value})"
     if column.outside == "reject":
         allowed += f" and {value} between {low} and {high}"
-    # Asked for, not ruled out: isfinite(null) is null, and greatest() passes over nulls.
+    # It must be true, not merely not false: isfinite(null) is null, greatest() skips nulls.
     return f"case when {allowed} then case when {inside} = 0 then 0.0 else {inside} end end"
 
 
-def _code(cell: str, column: Column) -> str:
-    """Its place among the categories, -1 for a missing one that is kept; null if no rule covers
-    it."""
+def _code_expression(cell: str, column: Column) -> str:
+    """Return SQL for the place of a cell among the categories; null if no rule covers it.
+
+    A missing cell that is a category of its own has the code -1.
+    """
     categories = ", ".join(literal(category) for category in column.categories)
     code = f"list_position([{categories}], {cell}) - 1"
     if column.missing == "keep":
@@ -216,14 +220,14 @@ def _code(cell: str, column: Column) -> str:
     return f"({code})::integer"
 
 
-def _with_keys(chunk: Any, key_of: KeyOf) -> Any:
-    """The chunk with keys where the identities were."""
+def _replace_identities(chunk: Any, make_keys: MakeKeys) -> Any:
+    """Return the chunk with keys in place of the identities."""
     identities = chunk.column(IDENTITY).to_pylist()
     if None in identities:
         raise Defect("A record without an id got past the checks.")
     if identities and isinstance(identities[0], int):
         identities = [position.to_bytes(8, "big") for position in identities]
-    keys = key_of(identities) if identities else []
+    keys = make_keys(identities) if identities else []
     if len(keys) != len(identities) or any(len(key) != KEY_BYTES for key in keys):
         raise Defect("The keys of the records are not 16 bytes each.")
     place = chunk.schema.get_field_index(IDENTITY)
@@ -236,7 +240,7 @@ def _append(db: duckdb.DuckDBPyConnection, table: str, chunk: Any) -> None:
     db.unregister(CHUNK)
 
 
-def _schema(columns: tuple[Column, ...], found: dict[str, _Found]) -> Schema:
+def _build_schema(columns: tuple[Column, ...], found: dict[str, _NumericSurvey]) -> Schema:
     categorical = {
         column.name: Categorical(column.name, column.categories, column.missing == "keep")
         for column in columns

@@ -1,4 +1,4 @@
-"""What the attacking process gets: the truth and the draws, out of the warehouse."""
+"""The inputs of the attack process: the original records and the draws, read from the warehouse."""
 
 from __future__ import annotations
 
@@ -6,85 +6,83 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.audit.simulation import Draw, Past, Truth
+from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.release import Public
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.numerics.scaling import Scaling
-from tasks.audit.attack_worker import Job
-from tasks.audit.earlier_releases import read_past
-from tasks.context import Plan
-from tasks.ingest.task import validated_table
-from tasks.keys import dataset_noise
-from tasks.sanitize.task import half_name, half_table, kept_table, shadow_table
-from tasks.stage_facts import public_from_dict, schema_from_dict
-from warehouse.database import Run, Store, read_fact
-from warehouse.publishing.publish import ORDER
-from warehouse.sql import ROW, literal, quoted
+from tasks.audit.attack_worker import AttackJob
+from tasks.audit.earlier_releases import read_earlier_releases
+from tasks.context import ReleaseContext
+from warehouse.database import Run, Store
+from warehouse.integrity.dataset_key import dataset_noise
+from warehouse.sanitized_tables import read_kept_records, read_original, read_released_table
+from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
+from warehouse.tables import half_table, shadow_table
+from warehouse.transaction import Transaction
 
 
-def export(plan: Plan, store: Store, run: Run) -> Job:
-    """Everything as files in the private work folder."""
+def export_inputs(context: ReleaseContext, store: Store, run: Run) -> AttackJob:
+    """Write all inputs as files into the private work folder."""
     folder = store.home.work(run.release_id)
     store.home.clear_work(run.release_id)
     folder.mkdir(parents=True)
+    policy = context.policy
     with store.transaction(run.release_id) as db:
-        facts = read_fact(db, run.release_id, "sanitized")
-        valid = read_fact(db, run.release_id, "validated")
-        assert facts is not None and valid is not None
-        scaling, schema = Scaling.from_dict(facts["scaling"]), schema_from_dict(valid["schema"])
-        halves = range(len(facts["halves"]))
-        kept, is_in = numbered(db, [half_name(k) for k in halves], kept_table(run))
-        write(folder / "truth", read_truth(db, run, schema, scaling, plan.policy.groups))
-        public = public_from_dict(facts["public"])
-        for k in range(plan.policy.shadow_draws):
-            draw = read_draw(db, public, shadow_table(run, k), kept)
-            if facts["row_aligned"]:
+        facts = read_facts(db, run.release_id, SanitizedFacts)
+        validated = read_facts(db, run.release_id, ValidatedFacts)
+        kept, is_in = read_kept_records(db, run, len(facts.halves))
+        original = build_original(db, run, validated.schema, facts.scaling, policy.groups)
+        write(folder / "truth", original)
+        for k in range(policy.shadow_draws):
+            draw = build_draw(db, facts.public, shadow_table(run, k), kept)
+            if facts.row_aligned:
                 draw = replace(draw, source=None)
-            write(folder / f"shadow_{k}", with_leak(draw, facts["leaks"][k : k + 1]))
-        for k in halves:
-            draw = read_draw(db, public_from_dict(facts["halves"][k]), half_table(run, k), kept)
+            write(folder / f"shadow_{k}", add_leaked_map(draw, facts.leaks[k : k + 1]))
+        for k, public in enumerate(facts.halves):
+            draw = build_draw(db, public, half_table(run, k), kept)
             write(folder / f"half_{k}", replace(draw, members=np.flatnonzero(is_in[:, k])))
-        past = read_past(db, plan, run, facts, kept)
-        if past is not None:
-            write(folder / "past", past)
-    noise = dataset_noise(store, plan.dataset)
-    seed = noise.subkey("audit", valid["data"], plan.policy.play, run.code_version)
-    draws = plan.policy.shadow_draws
-    return Job(str(folder), draws, len(halves), plan.policy, seed, past is not None)
+        earlier = read_earlier_releases(db, context, run, facts, kept)
+        if earlier is not None:
+            write(folder / "past", earlier)
+    noise = dataset_noise(store, context.dataset)
+    seed = noise.subkey("audit", validated.data, policy.play, run.code_version)
+    halves = len(facts.halves)
+    return AttackJob(str(folder), policy.shadow_draws, halves, policy, seed, earlier is not None)
 
 
-def write(path: Path, evidence: Truth | Draw | Past) -> None:
+def write(path: Path, inputs: OriginalTable | ReleaseDraw | EarlierReleases) -> None:
+    """Write one input as a pickle, which only the attack process reads."""
     with path.open("wb") as file:
-        pickle.dump(evidence, file)
+        pickle.dump(inputs, file)
 
 
-def read_truth(db: Any, run: Run, schema: Schema, scaling: Scaling, groups: Sequence[str]) -> Truth:
-    table = f"{validated_table(run)} where {ROW} in (select {ROW} from {kept_table(run)})"
-    _, X = numbered(db, schema.names, table)
-    _, C = numbered(db, [column.name for column in schema.categorical], table)
-    _, label = numbered(db, ["__ppdm_label"], table)
-    truth = Truth(
+def build_original(
+    db: Transaction, run: Run, schema: Schema, scaling: Scaling, groups: Sequence[str]
+) -> OriginalTable:
+    """Return the scaled records that could be released, with the groups of the policy."""
+    X, C, label = read_original(db, run, schema)
+    original = OriginalTable(
         X=(X - scaling.offset) / scaling.unit,
-        label=label[:, 0].astype(np.int32),
-        schema=scaling.schema(schema),
-        C=C.astype(np.int32),
+        label=label,
+        schema=scaling.scale_schema(schema),
+        C=C,
     )
-    return replace(truth, groups=groups_of(truth, groups))
+    return replace(original, groups=find_groups(original, groups))
 
 
-def groups_of(truth: Truth, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
+def find_groups(original: OriginalTable, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
+    """Return the members of each category of the named columns."""
     found = {}
-    schema = truth.schema
+    schema = original.schema
     columns: list[tuple[Categorical, Codes]] = list(
-        zip(schema.categorical, truth.codes.T, strict=True)
+        zip(schema.categorical, original.codes.T, strict=True)
     )
-    columns += [(schema.label, truth.label)] if schema.label else []
+    columns += [(schema.label, original.label)] if schema.label else []
     for column, codes in columns:
         if column.name in names:
             for code, category in enumerate(column.categories):
@@ -92,35 +90,14 @@ def groups_of(truth: Truth, names: Sequence[str]) -> dict[str, NDArray[np.bool_]
     return found
 
 
-def read_draw(db: Any, public: Public, table: str, kept: Ints) -> Draw:
-    order = f"{ROW}, {ORDER}"
-    rows, Y = numbered(db, public.columns, table, order)
-    answers = [code_of(response.column) for response in public.responses]
-    query = f"select {', '.join([ROW, *answers])} from {table} order by {order}"
-    found = db.execute(query).fetchnumpy()
-    C = np.column_stack([found[r.column.name] for r in public.responses] or [np.zeros((len(Y), 0))])
-    return Draw(Y, public, np.searchsorted(kept, rows), C.astype(np.int32))
+def build_draw(db: Transaction, public: PublicParameters, table: str, kept: Ints) -> ReleaseDraw:
+    """Return a draw; its records are numbered by their place among the kept ones."""
+    rows, Y, C = read_released_table(db, table, public)
+    return ReleaseDraw(Y, public, np.searchsorted(kept, rows), C)
 
 
-def code_of(column: Categorical) -> str:
-    """Words back to their places among the categories, -1 for none."""
-    words = ", ".join(map(literal, column.categories))
-    name = quoted(column.name)
-    return f"coalesce(list_position([{words}], {name}), 0) - 1 as {name}"
-
-
-def with_leak(draw: Draw, leak: list[list[Any]]) -> Draw:
-    if not leak:
-        return draw
-    centre, loadings = (np.array(part) for part in leak[0])
-    return replace(draw, leak=replace(draw.public, centre=centre, loadings=loadings))
-
-
-def numbered(db: Any, names: Sequence[str], table: str, order: str = ROW) -> tuple[Ints, Floats]:
-    """Places in the source, and the named columns beside them, (n, len(names))."""
-    query = f"select {', '.join(map(quoted, (ROW, *names)))} from {table} order by {order}"
-    columns = db.execute(query).fetchnumpy()
-    found = np.empty((len(columns[ROW]), len(names)))
-    for i, name in enumerate(names):
-        found[:, i] = columns[name]
-    return columns[ROW], found
+def add_leaked_map(draw: ReleaseDraw, leaks: Sequence[tuple[Floats, Floats]]) -> ReleaseDraw:
+    """Return the draw with the map that an attacker who has the key would know, if there is one."""
+    for centre, loadings in leaks:
+        return replace(draw, leaked_map=replace(draw.public, centre=centre, loadings=loadings))
+    return draw

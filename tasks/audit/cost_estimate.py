@@ -23,7 +23,7 @@ PILOT = 0.3  # seconds of measuring
 WORTH_A_PILOT = 10.0  # seconds: for less nobody waits longer to know better
 
 
-def foretell(shape: tuple[int, ...], draws: int, audits: Sequence[str], policy: Policy) -> str:
+def estimate_cost(shape: tuple[int, ...], draws: int, audits: Sequence[str], policy: Policy) -> str:
     """One line for people who wait."""
     attacks = sum(name in ATTACKS for name in audits)
     work = attacks + OF_AN_ATTACK * (len(audits) - attacks)

@@ -19,15 +19,15 @@ from tasks.audit.attack_process import AttackProcess
 from tasks.audit.attack_worker import AttackJob
 from tasks.audit.leak_scan_check import add_leak_scan, test_leak_scan
 from tasks.progress import log_progress
-from warehouse.database import Change, Run, Store, read_fact
-from warehouse.integrity.seals import moment, sealed_rows
+from warehouse.database import Change, Run, Store
+from warehouse.integrity.seals import monotonic_now, read_sealed_rows
+from warehouse.stage_facts import SanitizedFacts, read_facts
+from warehouse.tables import SELF_TESTS
 
 if TYPE_CHECKING:
-    import duckdb
-
     from ppdm_core.audit.runner import Auditor
+    from warehouse.transaction import Transaction
 
-TABLE = "audit.self_test"
 TIME_LIMIT = 120.0  # seconds for the planted leaks of one attack, which take a few
 LeakTests = dict[str, tuple[LeakTest, ...]]  # by attack
 
@@ -43,9 +43,7 @@ class SelfTestRun:
         self.home, self.version = str(store.home.root.resolve()), name_version(run.code_version)
         with store.transaction(run.release_id) as db:
             self.stored = read_leak_tests(db, self.version)
-            facts = read_fact(db, run.release_id, "sanitized")
-        assert facts is not None
-        self.facts = facts
+            self.facts = read_facts(db, run.release_id, SanitizedFacts)
         self.result = SelfTestResult(run.code_version, policy.digest)
 
     def test_attacks(self, process: AttackProcess) -> None:
@@ -93,9 +91,9 @@ class SelfTestRun:
                 "version": self.version,
                 "attack": name,
                 "proofs": json.dumps([asdict(test) for test in tests]),
-                "happened": moment(change.db),
+                "happened": monotonic_now(change.db),
             }
-            change.keep(TABLE, row)
+            change.insert_sealed(SELF_TESTS, row)
 
 
 def name_version(code_version: str) -> str:
@@ -106,9 +104,9 @@ def name_version(code_version: str) -> str:
     return f"{code_version}, numpy {numpy.__version__}, scipy {scipy.__version__}"
 
 
-def read_leak_tests(db: duckdb.DuckDBPyConnection, version: str) -> LeakTests:
+def read_leak_tests(db: Transaction, version: str) -> LeakTests:
     """Return what earlier releases of this home found; an edited row is refused."""
-    rows = sealed_rows(db, TABLE, "version = ?", [version])
+    rows = read_sealed_rows(db, SELF_TESTS, "version = ?", [version])
     return {
         row["attack"]: tuple(LeakTest(**test) for test in json.loads(row["proofs"])) for row in rows
     }

@@ -1,44 +1,41 @@
-"""Attacks the shadow draws and records what they got."""
+"""The step that attacks the shadow draws and stores what the attacks measured."""
 
 from __future__ import annotations
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from ppdm_core.audit.runner import audit_names
-from tasks.audit.attack_inputs import export
-from tasks.audit.attack_process import Worker, play
-from tasks.audit.self_test import SelfTesting
-from tasks.context import Plan
-from tasks.notify.prefect_artifacts import Bar
-from tasks.redaction import shielded
-from tasks.stage_facts import report_to_dict
+from ppdm_core.audit.runner import choose_audits
+from tasks.audit.attack_inputs import export_inputs
+from tasks.audit.attack_process import AttackProcess, run_attacks
+from tasks.audit.self_test import SelfTestRun
+from tasks.context import ReleaseContext
+from tasks.notify.prefect_artifacts import ProgressBar
+from tasks.redaction import redacted
+from warehouse.audit_results import store_scores
 from warehouse.checkpoints import checkpoint
-from warehouse.database import keep_fact
+from warehouse.stage_facts import AuditedFacts, store_facts
 from warehouse.stages import Stage, is_past
 
 
 @task(name="attack shadows", cache_policy=NO_CACHE)
-@shielded
-def attack_shadows(plan: Plan, release_id: str) -> None:
-    store, run = plan.run(release_id)
+@redacted
+def attack_shadows(context: ReleaseContext, release_id: str) -> None:
+    """Run every attack of the policy in a child process, with the self-test of the audit."""
+    store, run = context.open_run(release_id)
     if is_past(run.stage, Stage.AUDITED):
         return
-    testing = SelfTesting(store, run, plan.policy)
-    job = export(plan, store, run)
-    with Worker(job) as worker:
-        testing.prove(worker)
-        report = play(job, audit_names(plan.policy), Bar(plan.dataset).show, worker)
-        report = testing.cover(worker, job, report)
+    self_test = SelfTestRun(store, run, context.policy)
+    job = export_inputs(context, store, run)
+    show_share = ProgressBar(context.dataset).show
+    with AttackProcess(job) as process:
+        self_test.test_attacks(process)
+        report = run_attacks(job, choose_audits(context.policy), show_share, process)
+        report = self_test.test_policy(process, job, report)
     store.home.clear_work(release_id)
-    checkpoint("attacks played")
+    checkpoint("attacks run")
     with store.advance(run, Stage.AUDITED) as change:
-        keep_fact(change.db, run, "report", report_to_dict(report))
-        rows = [
-            [run.release_id, s.name, s.value, s.low, s.high, s.n, s.baseline, s.worst]
-            for s in report.scores
-        ]
-        if rows:
-            change.db.executemany("insert into audit.score values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        testing.keep(change)
-        change.detail.update(scores=len(rows), failed=len(report.failed))
+        store_facts(change.db, run, AuditedFacts(report))
+        store_scores(change.db, run.release_id, report.scores)
+        self_test.store_tests(change)
+        change.detail.update(scores=len(report.scores), failed=len(report.failed))

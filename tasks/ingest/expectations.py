@@ -1,4 +1,4 @@
-"""The verdict on a source, by Great Expectations, on the profile: no cell ever reaches it."""
+"""The checks of a source's profile with Great Expectations, which receives no cell."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CELLS = {  # check: one such cell, several, and the remedy
 
 @dataclass(frozen=True)
 class Check:
-    """One figure of the profile, where it must lie, and what to say if it does not."""
+    """One figure of the profile, its bounds, and the message if it is outside."""
 
     key: str
     message: str
@@ -69,13 +69,13 @@ class Check:
     high: int | None = 0
 
     def holds(self, profile: Mapping[str, float | int]) -> bool:
-        """As Great Expectations will see it."""
+        """Return whether the figure is within the bounds, as Great Expectations decides it."""
         return self.low <= profile[self.key] and (
             self.high is None or profile[self.key] <= self.high
         )
 
 
-def check(
+def check_profile(
     profile: Mapping[str, float | int],
     columns: Sequence[Column],
     *,
@@ -86,7 +86,7 @@ def check(
     unusable = sum(value is None or not math.isfinite(value) for value in profile.values())
     if unusable:  # Great Expectations would pass over them
         raise Defect(f"The profile has {unusable} figures that are no numbers.")
-    checks = checks_of(profile, columns, record_id, os.path.basename(file))
+    checks = list_checks(profile, columns, record_id, os.path.basename(file))
     passed = _evaluate(profile, checks)
     for each in checks:
         if not passed[each.key]:
@@ -94,7 +94,7 @@ def check(
     return {"checks": len(checks), "counts": dict(profile)}
 
 
-def checks_of(
+def list_checks(
     profile: Mapping[str, float | int], columns: Sequence[Column], record_id: str | None, file: str
 ) -> list[Check]:
     checks = [
@@ -189,7 +189,7 @@ def _cells(
 
 
 def preload() -> None:
-    """Import Great Expectations, while something else is waited for."""
+    """Import Great Expectations, while the program waits for something else."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of the standard library, on import
@@ -198,8 +198,11 @@ def preload() -> None:
 
 
 def _evaluate(profile: Mapping[str, float | int], checks: Sequence[Check]) -> dict[str, bool]:
-    """Figures with the same bounds are one column: an expectation costs milliseconds, and there
-    are several figures for each of perhaps hundreds of columns."""
+    """Return which checks pass.
+
+    Figures with the same bounds are one column, because an expectation costs milliseconds and
+    there are several figures for each of perhaps hundreds of columns.
+    """
     missing = sum(each.key not in profile for each in checks)
     if missing:
         raise Defect(f"The profile lacks {missing} of {len(checks)} figures.")
@@ -218,7 +221,7 @@ def _evaluate(profile: Mapping[str, float | int], checks: Sequence[Check]) -> di
 def _judge(
     figures: Mapping[str, list[float | int]], bounds: Mapping[str, tuple[int, int | None]]
 ) -> dict[str, bool]:
-    """Great Expectations reports its own errors as failed checks, so those are looked for."""
+    """Return which bounds hold; errors of Great Expectations, which look like failures, raise."""
     preload()
     import great_expectations as gx
     import pandas as pd
@@ -245,13 +248,13 @@ def _judge(
         raise Defect(f"Great Expectations judged {len(results)} of {len(expectations)} figures.")
     good = dict.fromkeys(bounds, True)
     for result in results:
-        if _raised(result.exception_info) or result.expectation_config is None:
+        if _has_exception(result.exception_info) or result.expectation_config is None:
             raise Defect("Great Expectations failed on the profile.")
         good[result.expectation_config.kwargs["column"]] &= result.success is True
     return good
 
 
-def _raised(info: Any) -> bool:
-    """One record, or one record for each metric; anything else counts as an error."""
+def _has_exception(info: Any) -> bool:
+    """Return whether a record, or one of several records by metric, reports an exception."""
     records = [info] if "raised_exception" in info else list(info.values())
     return any(record["raised_exception"] is not False for record in records)

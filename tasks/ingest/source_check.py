@@ -1,62 +1,64 @@
-"""Everything about a source that can be found out without making a release."""
+"""The checks of a source that need no release."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from tasks.context import Plan
+from tasks.context import ReleaseContext
 from tasks.ingest import expectations
 from tasks.progress import log_progress
 from warehouse.changed_columns import count_changes
-from warehouse.database import scratch
+from warehouse.database import open_scratch_database
 from warehouse.home import Home
 from warehouse.raw_profile import ROWS, ROWS_LEFT, check_columns, profile
-from warehouse.runs import last_raw
+from warehouse.runs import read_last_raw
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types
 
-TABLE, BEFORE = "main.source", "before_now"
-NEARLY_ALL = 0.95  # of the records that were there before
-FEWEST = 20  # records; fewer may all change by chance
+TABLE, EARLIER_TABLE = "main.source", "earlier_source"
+MIN_CHANGED_SHARE = 0.95  # of the records that were there before
+MIN_COMMON_RECORDS = 20  # fewer may all change by chance
 
 
-def check_source(plan: Plan) -> dict[str, Any]:
-    """Reads the source into memory, validates it, and keeps nothing."""
-    from ppdm_core.audit.certifiable import smallest_limits
+def check_source(context: ReleaseContext) -> dict[str, Any]:
+    """Read the source into memory, validate it, and return counts; nothing is stored."""
+    from ppdm_core.audit.certifiable import compute_smallest_limits
 
-    name = Path(plan.source.path).name
+    name = Path(context.source.path).name
     log_progress("reading the source")
-    with scratch() as db:
-        SOURCES[plan.source.kind].load(db, plan.source, TABLE)
-        check_columns(list(column_types(db, TABLE)), plan.columns, name)
-        counts = profile(db, TABLE, plan.columns, plan.record_id)
-        changed = restless_columns(db, plan)
+    with open_scratch_database() as db:
+        SOURCES[context.source.kind].load(db, context.source, TABLE)
+        check_columns(list(column_types(db, TABLE)), context.columns, name)
+        counts = profile(db, TABLE, context.columns, context.record_id)
+        changed = find_restless_columns(db, context)
     log_progress("validating")
-    summary = expectations.check(counts, plan.columns, record_id=plan.record_id, file=name)
+    summary = expectations.check_profile(
+        counts, context.columns, record_id=context.record_id, file=name
+    )
     return {
         "rows": int(counts[ROWS]),
         "checks": summary["checks"],
-        "method": plan.method,
-        "smallest_limits": smallest_limits(plan.policy, int(counts[ROWS_LEFT])),
+        "method": context.method,
+        "smallest_limits": compute_smallest_limits(context.policy, int(counts[ROWS_LEFT])),
         "restless_columns": changed,
     }
 
 
-def restless_columns(db: Any, plan: Plan) -> dict[str, float]:
-    """Columns that changed in nearly every record since the last run, and in which share.
+def find_restless_columns(db: Any, context: ReleaseContext) -> dict[str, float]:
+    """Return the columns that changed in nearly every record since the last run, and the share.
 
-    An unchanged record keeps its row; one such column has everybody drawn anew in every release.
+    An unchanged record keeps its row; one such column makes every release redraw all records.
     """
-    if plan.record_id is None or not Home(Path(plan.home)).database.exists():
+    if context.record_id is None or not Home(Path(context.home)).database.exists():
         return {}
-    with plan.store().transaction(f"{plan.dataset} check") as warehouse:
-        before = last_raw(warehouse, plan.dataset)
+    with context.open_store().transaction(f"{context.dataset} check") as warehouse:
+        before = read_last_raw(warehouse, context.dataset)
     if before is None:
         return {}
-    db.register(BEFORE, before)
-    common, changed = count_changes(db, TABLE, BEFORE, plan.columns, plan.record_id)
-    if common < FEWEST:
+    db.register(EARLIER_TABLE, before)
+    common, changed = count_changes(db, TABLE, EARLIER_TABLE, context.columns, context.record_id)
+    if common < MIN_COMMON_RECORDS:
         return {}
     shares = {name: count / common for name, count in changed.items()}
-    return {name: share for name, share in shares.items() if share >= NEARLY_ALL}
+    return {name: share for name, share in shares.items() if share >= MIN_CHANGED_SHARE}

@@ -1,4 +1,4 @@
-"""Bounds that come from the private data: taken once, then kept for every later release."""
+"""Bounds that come from the private data: taken once, then used for every later release."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ppdm_core.model.schema import Schema
-from tasks.sanitize.stored_fit import published_facts
 from warehouse.columns import Column
+from warehouse.stage_facts import ValidatedFacts, read_published_facts
 
 if TYPE_CHECKING:
-    import duckdb
+    from warehouse.transaction import Transaction
 
 FROM_DATA = "from_data"
 
 
-def with_known_bounds(
-    db: duckdb.DuckDBPyConnection, dataset: str, columns: tuple[Column, ...]
+def apply_published_bounds(
+    db: Transaction, dataset: str, columns: tuple[Column, ...]
 ) -> tuple[Column, ...]:
-    """The columns with the bounds that earlier releases published, where they are from the data.
+    """Replace bounds from the data by those that earlier releases published.
 
-    Taken anew, one record beyond the old bounds would be published through the new ones.
+    If they were taken again, one record beyond the old bounds would be published through the new
+    ones.
     """
     known: dict[str, tuple[float, float]] = {}
-    for facts in published_facts(db, dataset, "validated"):
-        for column in facts["schema"]["numeric"]:
-            if column["from_data"]:
-                known.setdefault(column["name"], (column["low"], column["high"]))
+    for facts in read_published_facts(db, dataset, ValidatedFacts):
+        for column in facts.schema.numeric:
+            if column.from_data:
+                known.setdefault(column.name, (column.low, column.high))
 
-    def settled(column: Column) -> Column:
+    def settle(column: Column) -> Column:
         if column.name not in known:
             return column
         low, high = known[column.name]
@@ -38,11 +39,11 @@ def with_known_bounds(
             high=high if column.high == FROM_DATA else column.high,
         )
 
-    return tuple(map(settled, columns))
+    return tuple(map(settle, columns))
 
 
-def marked(schema: Schema, columns: tuple[Column, ...]) -> Schema:
-    """The schema with the mark of columns whose bounds are, or once were, from the data."""
+def mark_bounds_from_data(schema: Schema, columns: tuple[Column, ...]) -> Schema:
+    """Mark the columns whose bounds are, or once were, from the data."""
     names = {column.name for column in columns if FROM_DATA in (column.low, column.high)}
     return replace(
         schema,

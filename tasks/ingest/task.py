@@ -1,183 +1,171 @@
-"""From the source file to the validated table."""
+"""The steps from the source file to the validated table."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput, MachineTrouble
-from tasks.context import Plan, code_version
+from tasks.code_version import compute_code_version
+from tasks.context import ReleaseContext
 from tasks.ingest import expectations
 from tasks.ingest.dead_runs import end_dead_runs
-from tasks.ingest.stored_bounds import marked, with_known_bounds
-from tasks.keys import dataset_noise
+from tasks.ingest.stored_bounds import apply_published_bounds, mark_bounds_from_data
 from tasks.progress import log_progress
-from tasks.redaction import shielded
+from tasks.redaction import redacted
 from warehouse.checkpoints import checkpoint
-from warehouse.database import Run, Store, first, keep_fact
-from warehouse.publishing.publish import mend_latest
+from warehouse.database import Run, Store
+from warehouse.integrity.dataset_key import dataset_noise
+from warehouse.publishing.publish import repair_latest
 from warehouse.raw_profile import check_columns, profile
-from warehouse.runs import begin_run, reject_run, tidy
+from warehouse.runs import begin_run, clean_up, list_record_ids, reject_run
 from warehouse.sources import SOURCES
-from warehouse.sql import KEY, LABEL, column_types
+from warehouse.sql import KEY, LABEL, column_types, count_rows
+from warehouse.stage_facts import ValidatedFacts, store_facts
 from warehouse.stages import Stage, is_past
 from warehouse.table_digest import content_digest
+from warehouse.tables import raw_table, validated_table
+from warehouse.transaction import Transaction
 from warehouse.validated_table import write_validated
 
-if TYPE_CHECKING:
-    import duckdb
 
+@task(name="begin release", cache_policy=NO_CACHE)
+@redacted
+def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> str:
+    """Return the id of the release: a new one, or that of a dead run of the same release.
 
-@task(name="begin", cache_policy=NO_CACHE)
-@shielded
-def begin(plan: Plan, flow_run_id: str | None = None) -> str:
-    """The id of the release: a new one, or that of a dead run of the same release.
-
-    ``flow_run_id`` is that of the whole release; to ask Prefect for it takes three requests.
+    ``flow_run_id`` is that of the release flow; to ask Prefect for it takes three requests.
     """
-    store = plan.store()
-    digest = SOURCES[plan.source.kind].digest(plan.source)
+    store = context.open_store()
+    digest = SOURCES[context.source.kind].digest(context.source)
     run, earlier = begin_run(
         store,
-        dataset=plan.dataset,
-        owner=plan.owner,
+        dataset=context.dataset,
+        owner=context.owner,
         source_digest=digest,
-        file_digest=plan.file_digest,
-        code_version=code_version(),
+        file_digest=context.file_digest,
+        code_version=compute_code_version(),
         pid=os.getpid(),
         flow_run_id=flow_run_id,
     )
     checkpoint("run begun")
     end_dead_runs(earlier)
-    mend_latest(store, plan.dataset)
-    tidy(store, plan.dataset, plan.keep_raw)
+    repair_latest(store, context.dataset)
+    clean_up(store, context.dataset, context.keep_raw)
     return run.release_id
 
 
 @task(name="load raw table", cache_policy=NO_CACHE)
-@shielded
-def load_raw(plan: Plan, release_id: str) -> None:
+@redacted
+def load_raw(context: ReleaseContext, release_id: str) -> None:
+    """Load the source into the raw table of the run."""
     log_progress("reading the source")
-    store, run = plan.run(release_id)
+    store, run = context.open_run(release_id)
     if is_past(run.stage, Stage.RAW):
         return
     table = raw_table(run)
-    with rejecting(store, run, plan), store.advance(run, Stage.RAW) as change:
-        SOURCES[plan.source.kind].load(change.db, plan.source, table)
-        if SOURCES[plan.source.kind].digest(plan.source) != run.source_digest:
+    with reject_bad_input(store, run, context), store.advance(run, Stage.RAW) as change:
+        SOURCES[context.source.kind].load(change.db, context.source, table)
+        if SOURCES[context.source.kind].digest(context.source) != run.source_digest:
             raise MachineTrouble(
-                f"{source_name(plan)} changed while it was read.",
-                file=source_name(plan),
-                remedy="Run the same release again when nobody writes to it.",
+                f"{source_name(context)} changed while it was read.",
+                file=source_name(context),
+                remedy="Run the same release again when no process writes to it.",
             )
-        row = first(change.db, f"select count(*) from {table}")
-        change.detail["rows"] = row[0] if row else 0
+        change.detail["rows"] = count_rows(change.db, table)
 
 
 @task(name="validate", cache_policy=NO_CACHE)
-@shielded
-def validate(plan: Plan, release_id: str) -> None:
+@redacted
+def validate(context: ReleaseContext, release_id: str) -> None:
+    """Check the raw table and write the validated one."""
     log_progress("validating")
-    store, run = plan.run(release_id)
+    store, run = context.open_run(release_id)
     if is_past(run.stage, Stage.VALIDATED):
         return
-    with rejecting(store, run, plan):
-        check_raw(plan, store, run)
-        write_records(plan, store, run)
+    with reject_bad_input(store, run, context):
+        check_raw(context, store, run)
+        write_records(context, store, run)
 
 
-def check_raw(plan: Plan, store: Store, run: Run) -> None:
-    """Great Expectations judges one row of counts; no cell of the table reaches it."""
+def check_raw(context: ReleaseContext, store: Store, run: Run) -> None:
+    """Check the profile of the raw table with Great Expectations, which receives no cell."""
+    file = source_name(context)
     with store.transaction(run.release_id) as db:
         names = list(column_types(db, raw_table(run)))
-        check_columns(names, plan.columns, source_name(plan))
-        counts = profile(db, raw_table(run), plan.columns, plan.record_id)
-    expectations.check(counts, plan.columns, record_id=plan.record_id, file=source_name(plan))
+        check_columns(names, context.columns, file)
+        counts = profile(db, raw_table(run), context.columns, context.record_id)
+    expectations.check_profile(counts, context.columns, record_id=context.record_id, file=file)
 
 
-def write_records(plan: Plan, store: Store, run: Run) -> None:
-    noise = dataset_noise(store, plan.dataset)
-    # Without a stable id nothing may be a function of who or what a record is:
-    # its key is its place in this one release.
-    scope = ("id",) if plan.record_id else ("place", str(run.number))
+def write_records(context: ReleaseContext, store: Store, run: Run) -> None:
+    """Write the validated table and its facts."""
+    noise = dataset_noise(store, context.dataset)
+    # Without a stable id, a key must not depend on the content or the identity of a record:
+    # it is the record's place in this one release.
+    scope = ("id",) if context.record_id else ("place", str(run.number))
 
-    def key_of(ids: Sequence[bytes]) -> list[bytes]:
-        return noise.record_keys(ids, *scope)
+    def make_keys(ids: Sequence[bytes]) -> list[bytes]:
+        return noise.make_record_keys(ids, *scope)
 
     with store.advance(run, Stage.VALIDATED) as change:
-        check_same_id(change.db, plan)
-        columns = with_known_bounds(change.db, plan.dataset, plan.columns)
+        check_record_id(change.db, context)
+        columns = apply_published_bounds(change.db, context.dataset, context.columns)
         validated = write_validated(
-            change.db, raw_table(run), validated_table(run), columns, plan.record_id, key_of
+            change.db, raw_table(run), validated_table(run), columns, context.record_id, make_keys
         )
-        data = records_digest(change.db, run, plan)
-        facts = {
-            "n": validated.n,
-            "data": data,
-            "schema": asdict(marked(validated.schema, plan.columns)),
-            "clamped": validated.clamped,
-            "imputed": validated.imputed,
-            "dropped_rows": validated.dropped_rows,
-        }
-        keep_fact(change.db, run, "validated", facts)
+        facts = ValidatedFacts(
+            n=validated.n,
+            data=digest_records(change.db, run, context),
+            schema=mark_bounds_from_data(validated.schema, context.columns),
+            clamped=validated.clamped,
+            imputed=validated.imputed,
+            dropped_rows=validated.dropped_rows,
+        )
+        store_facts(change.db, run, facts)
         change.detail.update(rows=validated.n, dropped=validated.dropped_rows)
-        change.detail.update(data=data, record_id=plan.record_id)
+        change.detail.update(data=facts.data, record_id=context.record_id)
 
 
-def records_digest(db: duckdb.DuckDBPyConnection, run: Run, plan: Plan) -> str:
-    """Of all that a release can use, and nothing else: what is excluded, or how the source is
-    written, makes no other data. Without ids keys are places in this one run."""
-    features = [column.name for column in plan.columns if column.role == "feature"]
-    keys = [KEY] if plan.record_id else []
+def digest_records(db: Transaction, run: Run, context: ReleaseContext) -> str:
+    """Return the digest of all columns that a release can use, and of no others.
+
+    Excluded columns and the format of the source do not change it. Without ids the keys, which are
+    places in this one run, are left out.
+    """
+    features = [column.name for column in context.columns if column.role == "feature"]
+    keys = [KEY] if context.record_id else []
     return content_digest(db, validated_table(run), [*keys, *features, LABEL])
 
 
-def check_same_id(db: duckdb.DuckDBPyConnection, plan: Plan) -> None:
-    """Under another id everybody would be somebody else to the ledger."""
-    rows = db.execute(
-        "select distinct json_extract_string(detail, '$.record_id') from meta.event "
-        "where dataset = ? and kind = ?",
-        [plan.dataset, Stage.VALIDATED],
-    ).fetchall()
-    known = {name for (name,) in rows} - {None}
-    if plan.record_id and known and plan.record_id not in known:
+def check_record_id(db: Transaction, context: ReleaseContext) -> None:
+    """Check that earlier releases used the same record id, by which the ledger knows records."""
+    known = list_record_ids(db, context.dataset)
+    if context.record_id and known and context.record_id not in known:
         raise BadInput(
-            f"Earlier releases of '{plan.dataset}' knew records by '{min(known)}', not by "
-            f"'{plan.record_id}': the ledger could not tell who is who.",
-            column=plan.record_id,
+            f"Earlier releases of '{context.dataset}' knew records by '{min(known)}', not by "
+            f"'{context.record_id}': the ledger could not recognise them.",
+            column=context.record_id,
             remedy="Keep the record_id; give the column its old name if it was renamed.",
         )
 
 
-def raw_table(run: Run) -> str:
-    return f'raw."{run.table}"'
-
-
-def validated_table(run: Run) -> str:
-    return f'validated."{run.table}"'
-
-
 @contextmanager
-def rejecting(store: Store, run: Run, plan: Plan) -> Iterator[None]:
-    """Bad input ends the run and leaves none of its tables behind."""
+def reject_bad_input(store: Store, run: Run, context: ReleaseContext) -> Iterator[None]:
+    """End the run and drop its tables if the input is bad; the error names the source."""
     try:
         yield
     except BadInput as error:
         reject_run(store, run, error.as_dict())
-        raise named(error, plan) from None
+        file = error.file or source_name(context)
+        raise BadInput(error.message, file=file, column=error.column, remedy=error.remedy) from None
 
 
-def named(error: BadInput, plan: Plan) -> BadInput:
-    file = error.file or source_name(plan)
-    return BadInput(error.message, file=file, column=error.column, remedy=error.remedy)
-
-
-def source_name(plan: Plan) -> str:
-    return Path(plan.source.path).name
+def source_name(context: ReleaseContext) -> str:
+    """Return the name of the source file."""
+    return Path(context.source.path).name

@@ -1,58 +1,63 @@
-"""What people decide about a release that the gate left to them.
+"""The decision of a person about a release that awaits review.
 
-The decision is written down by whoever runs the command, and only then carried out, through the
-same door as any release. The note stays in the warehouse.
+The decision is stored by the person who runs the command, and only then carried out, with the same
+checks as any release. The note stays in the warehouse.
 """
 
 from __future__ import annotations
 
 from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.verdict import Verdict
-from tasks.context import Plan, code_version
-from tasks.dataset_lock import taking_turns
-from tasks.redaction import shielded
+from tasks.code_version import compute_code_version
+from tasks.context import ReleaseContext
+from tasks.dataset_lock import hold_dataset
+from tasks.redaction import redacted
 from warehouse import approvals
 from warehouse.approvals import Choice
-from warehouse.database import Run, Store, keep_fact, tell
-from warehouse.integrity.seals import NAMED, keep
-from warehouse.publishing.publish import read_verdict
-from warehouse.runs import must_find
+from warehouse.audit_results import find_verdict
+from warehouse.database import Run, Store, get_run
+from warehouse.integrity.events import append_event
+from warehouse.integrity.seals import SEALED, insert_sealed
 from warehouse.sources import SOURCES
+from warehouse.stage_facts import EndingFacts, store_facts
 from warehouse.stages import Stage
+from warehouse.tables import DECISIONS
 
-MOST_LETTERS = 1000
-AGAIN = "Run the release again: what it makes then is decided anew."
+MAX_NOTE_LETTERS = 1000
+RELEASE_AGAIN = "Run the release again, and decide about its result."
 
 
-@shielded
+@redacted
 def record_decision(
-    plan: Plan, release_id: str, choice: Choice, note: str, shown: str | None = None
+    context: ReleaseContext, release_id: str, choice: Choice, note: str, shown: str | None = None
 ) -> None:
-    """Writes it down; a rejection ends the release."""
-    note, shown = plain_text("--note", note), shown and plain_text("--by", shown)
-    with taking_turns(plan):
-        store = plan.store()
+    """Store a decision; a rejection ends the release."""
+    note, shown = check_line("--note", note), shown and check_line("--by", shown)
+    with hold_dataset(context):
+        store = context.open_store()
         with store.transaction(release_id) as db:
-            run = must_find(db, release_id)
-        check_waiting(run)
+            run = get_run(db, release_id)
+        check_awaits_review(run)
         if choice == "approve":
-            check_unchanged(plan, run)
+            check_same_release(context, run)
             approve(store, run, note, shown)
         else:
             reject(store, run, note, shown)
 
 
-def plain_text(option: str, text: str) -> str:
+def check_line(option: str, text: str) -> str:
+    """Return the text of an option without outer spaces; raise BadInput unless it is one line."""
     text = text.strip()
-    if not text or len(text) > MOST_LETTERS or not text.isprintable():
+    if not text or len(text) > MAX_NOTE_LETTERS or not text.isprintable():
         raise BadInput(
-            f"{option} takes one line of at most {MOST_LETTERS} letters.",
-            remedy="Say in a sentence what you decide by.",
+            f"{option} takes one line of at most {MAX_NOTE_LETTERS} letters.",
+            remedy="Give the reason in one sentence.",
         )
     return text
 
 
-def check_waiting(run: Run) -> None:
+def check_awaits_review(run: Run) -> None:
+    """Check that a run awaits the decision of a person."""
     if run.stage != Stage.AWAITING_REVIEW:
         raise BadInput(
             f"{run.release_id} does not wait for a decision: it is '{run.stage}'.",
@@ -60,41 +65,55 @@ def check_waiting(run: Run) -> None:
         )
 
 
-def check_unchanged(plan: Plan, run: Run) -> None:
-    """An approval is of what the gate saw; the next run then abandons what waited."""
-    if code_version() != run.code_version:
-        raise Refused(f"The code changed after the verdict on {run.release_id}.", remedy=AGAIN)
-    if (plan.dataset, plan.file_digest) != (run.dataset, run.file_digest):
-        raise Refused(f"The release file of {run.release_id} is not the one kept.", remedy=AGAIN)
-    if SOURCES[plan.source.kind].digest(plan.source) != run.source_digest:
-        raise Refused(f"The source changed after the verdict on {run.release_id}.", remedy=AGAIN)
+def check_same_release(context: ReleaseContext, run: Run) -> None:
+    """Check that code, release file and source are those of the verdict.
+
+    If one of them changed, the next run abandons this release.
+    """
+    if compute_code_version() != run.code_version:
+        raise Refused(
+            f"The code changed after the verdict on {run.release_id}.", remedy=RELEASE_AGAIN
+        )
+    if (context.dataset, context.file_digest) != (run.dataset, run.file_digest):
+        raise Refused(
+            f"The release file of {run.release_id} is not the stored one.", remedy=RELEASE_AGAIN
+        )
+    if SOURCES[context.source.kind].digest(context.source) != run.source_digest:
+        raise Refused(
+            f"The source changed after the verdict on {run.release_id}.", remedy=RELEASE_AGAIN
+        )
 
 
 def approve(store: Store, run: Run, note: str, shown: str | None) -> None:
+    """Store the approval of the current user, who must not be an author."""
     person = approvals.current_user()
     with store.transaction(run.release_id) as db:
-        verdict = reviewed(read_verdict(db, run.release_id), run)
-        if approvals.is_author(person, approvals.authors(db, run.release_id)):
+        verdict = check_review(find_verdict(db, run.release_id), run)
+        if approvals.is_author(person, approvals.read_authors(db, run.release_id)):
             raise Refused(
-                f"{person.name} made {run.release_id}, and nobody approves a release of their own.",
-                remedy="Ask somebody else who may use this home, under a user name of their own.",
+                f"{person.name} made {run.release_id}, and an author cannot approve a release.",
+                remedy="Ask another person who may use this home, under their own user name.",
             )
-        row = approvals.decision_row(db, run.release_id, verdict, "approve", note, shown)
-        told = {"choice": "approve", "by": person.name, NAMED: [keep(db, approvals.DECISIONS, row)]}
-        tell(db, run.dataset, run.release_id, "decision", told)
+        row = approvals.build_decision(db, run.release_id, verdict, "approve", note, shown)
+        sealed = [insert_sealed(db, DECISIONS, row)]
+        detail = {"choice": "approve", "by": person.name, SEALED: sealed}
+        append_event(db, run.dataset, run.release_id, "decision", detail)
 
 
 def reject(store: Store, run: Run, note: str, shown: str | None) -> None:
-    """Anybody may, also the author."""
+    """Store the rejection of the current user, who may be an author, and end the release."""
     person = approvals.current_user()
     with store.advance(run, Stage.REFUSED, rejected_by=person.name) as change:
-        verdict = reviewed(read_verdict(change.db, run.release_id), run)
-        row = approvals.decision_row(change.db, run.release_id, verdict, "reject", note, shown)
-        change.keep(approvals.DECISIONS, row)
-        keep_fact(change.db, run, "ending", {"rejected_by": person.name})
+        verdict = check_review(find_verdict(change.db, run.release_id), run)
+        row = approvals.build_decision(change.db, run.release_id, verdict, "reject", note, shown)
+        change.insert_sealed(DECISIONS, row)
+        store_facts(change.db, run, EndingFacts(rejected_by=person.name))
 
 
-def reviewed(verdict: Verdict | None, run: Run) -> Verdict:
+def check_review(verdict: Verdict | None, run: Run) -> Verdict:
+    """Return the verdict if it is a REVIEW."""
     if verdict is None or verdict.outcome != "REVIEW":
-        raise Refused(f"The verdict on {run.release_id} leaves nothing to people.", remedy=AGAIN)
+        raise Refused(
+            f"The verdict on {run.release_id} leaves nothing to decide.", remedy=RELEASE_AGAIN
+        )
     return verdict

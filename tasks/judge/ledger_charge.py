@@ -1,4 +1,4 @@
-"""What a release draws of whom, and what the ledger makes of it with the verdict."""
+"""What a release draws of which record, and the charge of the ledger with the verdict."""
 
 from __future__ import annotations
 
@@ -10,30 +10,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.gates.ledger import ROUNDING
+from ppdm_core.gates.ledger import ROUNDING_MARGIN
 from ppdm_core.model.arrays import Floats, Keys
-from ppdm_core.model.ledger import Account
+from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD
 from ppdm_core.model.release import Released
 from ppdm_core.model.rows import Rows
 from ppdm_core.model.verdict import Verdict
-from ppdm_core.numerics.amplification import in_words
+from ppdm_core.numerics.amplification import format_gamma
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, code_bytes
-from tasks.context import Plan
-from warehouse.database import Change, Run, read_fact
-from warehouse.integrity.seals import broken
-from warehouse.ledger import balance as accounts
-from warehouse.ledger import entries as ledger
-from warehouse.ledger.balance import EVERYBODY, Terms
+from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, encode_codes
+from tasks.context import ReleaseContext
+from warehouse.database import Change, Run
+from warehouse.integrity.seals import integrity_error
+from warehouse.ledger import balance as ledger_balance
+from warehouse.ledger.balance import ALL_RECORDS, LedgerScope
+from warehouse.ledger.entries import digest_draws, store_entry
+from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from warehouse.transaction import Transaction
+
 Names = NDArray[np.uint64]  # (n,)
 
 
-def drawn(
+def list_draws(
     X: Rows,
     candidate: Released,
     sanitizer: Sanitizer,
@@ -41,15 +44,17 @@ def drawn(
     fitted: Fitted,
     run: Run | None,
 ) -> pa.RecordBatchReader:
-    """A line for each thing that is drawn of each record. ``run`` where records have no ids: then
-    it draws everybody anew."""
+    """Return one line for each draw of each record.
+
+    ``run`` is given where records have no ids: then the run redraws all records.
+    """
     import pyarrow as pa
 
     parts = sanitizer.parts(X.schema, fitted)
     if run is not None:
-        batches = table_lines(parts, most_copies(candidate, sanitizer), noise, run)
+        batches = list_table_draws(parts, count_most_copies(candidate, sanitizer), noise, run)
     else:
-        batches = record_lines(X, candidate, sanitizer, noise, parts)
+        batches = list_record_draws(X, candidate, sanitizer, noise, parts)
     schema = pa.schema(
         [
             pa.field("record", pa.uint64()),
@@ -67,130 +72,130 @@ def drawn(
 Lines = Iterator[tuple[Names, Names, Names, Floats]]
 
 
-def record_lines(
+def list_record_draws(
     X: Rows, candidate: Released, sanitizer: Sanitizer, noise: Noise, parts: tuple[Part, ...]
 ) -> Lines:
+    """Yield the draws of every record, and of further rows of a record."""
     places, accounts = [], []
     for block in X.blocks():
         account = noise.ranks(block.key, "ledger")
         places.append(block.record)
         accounts.append(account)
         for part in parts:
-            names = noise.draw_names(block.key, part.consumed(block), part.fingerprint)
-            yield (account, *halves(names), np.full(block.n, part.ln_record))
+            names = noise.name_draws(block.key, part.consumed(block), part.fingerprint)
+            yield (account, *split_names(names), np.full(block.n, part.ln_record))
     if not sanitizer.row_aligned:
-        yield from copy_lines(candidate, noise, np.concatenate(places), np.concatenate(accounts))
+        yield from list_copy_draws(
+            candidate, noise, np.concatenate(places), np.concatenate(accounts)
+        )
 
 
-def copy_lines(candidate: Released, noise: Noise, places: Any, accounts: Names) -> Lines:
-    """Rows of a record beyond its first: further draws of it, each with a key of its own."""
+def list_copy_draws(candidate: Released, noise: Noise, places: Any, accounts: Names) -> Lines:
+    """Yield the draws of rows of a record after its first: each has a key of its own."""
     last = -1
     for block in candidate.rows.blocks():
         is_copy = np.diff(block.record, prepend=last) == 0
         last = int(block.record[-1])
         account = accounts[np.searchsorted(places, block.record[is_copy])]
-        consumed = code_bytes(block.label[is_copy, None])
-        names = noise.draw_names(block.key[is_copy], consumed, b"copy")
-        yield (account, *halves(names), np.full(len(account), math.inf))
+        consumed = encode_codes(block.label[is_copy, None])
+        names = noise.name_draws(block.key[is_copy], consumed, b"copy")
+        yield (account, *split_names(names), np.full(len(account), math.inf))
 
 
-def table_lines(parts: tuple[Part, ...], copies: int, noise: Noise, run: Run) -> Lines:
+def list_table_draws(parts: tuple[Part, ...], copies: int, noise: Noise, run: Run) -> Lines:
+    """Yield the draws of a table without ids, which count for all records."""
     figures = np.array([part.ln_record for part in parts] + [math.inf] * (copies - 1))
     number = np.arange(len(figures), dtype=np.int32)[:, None]
-    nobody = np.zeros((len(figures), 16), dtype=np.uint8)
-    names = noise.draw_names(nobody, code_bytes(number), run.release_id.encode())
-    yield (np.full(len(figures), EVERYBODY, dtype=np.uint64), *halves(names), figures)
+    no_key = np.zeros((len(figures), 16), dtype=np.uint8)
+    names = noise.name_draws(no_key, encode_codes(number), run.release_id.encode())
+    yield (np.full(len(figures), ALL_RECORDS, dtype=np.uint64), *split_names(names), figures)
 
 
-def most_copies(candidate: Released, sanitizer: Sanitizer) -> int:
+def count_most_copies(candidate: Released, sanitizer: Sanitizer) -> int:
+    """Return the largest number of rows that are made from one record."""
     if sanitizer.row_aligned:
         return 1
     records = np.concatenate([block.record for block in candidate.rows.blocks()])
     return int(np.bincount(records).max())
 
 
-def halves(names: Keys) -> tuple[Names, Names]:
+def split_names(names: Keys) -> tuple[Names, Names]:
+    """Return the two halves of names of 16 bytes as numbers."""
     high, low = np.ascontiguousarray(names).view("<u8").T
     return high, low
 
 
-def terms_of(plan: Plan, facts: Mapping[str, Any] | None = None) -> Terms:
-    """By what was sanitized: draws without a bound are told and waived by the name of the method
-    inside that makes them, not by that of the pipeline around it."""
-    names = (facts or {}).get("guarantee", {}).get("without_bound")
-    limits = {key: plan.policy.limits.get(key) for key in (LEDGER_RECORD, LEDGER_DRAWS)}
+def build_scope(context: ReleaseContext, facts: SanitizedFacts | None = None) -> LedgerScope:
+    """Return the limits and waivers of the ledger for a release.
+
+    Draws without a bound are recorded and waived by the name of the method that makes them, not by
+    that of the pipeline around it; ``facts`` of the candidate tell which.
+    """
+    names = facts.guarantee.without_bound if facts else ()
+    limits = {key: context.policy.limits.get(key) for key in (LEDGER_RECORD, LEDGER_DRAWS)}
     product, draws = limits[LEDGER_RECORD], limits[LEDGER_DRAWS]
-    return Terms(
-        dataset=plan.dataset,
-        audience=plan.audience,
-        method=" and ".join(names or [plan.method]),
-        is_shared=not plan.policy.collusion_waiver,
+    return LedgerScope(
+        dataset=context.dataset,
+        audience=context.audience,
+        method=" and ".join(names or [context.method]),
+        is_shared=not context.policy.collusion_waiver,
         waived=product.waive if product else (),
-        line=math.log(product.value) + ROUNDING if product else math.inf,
-        draw_line=draws.value if draws else math.inf,
-        told={
+        ln_limit=math.log(product.value) + ROUNDING_MARGIN if product else math.inf,
+        draw_limit=draws.value if draws else math.inf,
+        terms={
             "limits": {key: limit.value for key, limit in limits.items() if limit},
             "waived": list(product.waive) if product else [],
-            "collusion_waiver": plan.policy.collusion_waiver,
+            "collusion_waiver": context.policy.collusion_waiver,
         },
     )
 
 
-def weigh(change: Change, run: Run, plan: Plan) -> Account | None:
-    """What earlier releases spent and this one asks for; None if that cannot be told."""
-    charge_earlier(change, run)
-    valid = read_fact(change.db, run.release_id, "validated")
-    facts = read_fact(change.db, run.release_id, "sanitized")
-    if valid is None or facts is None:
-        return None
-    if ledger.draws_digest(change.db, run) != facts["draws"]:
-        raise broken(f"What {run.release_id} draws of whom was changed.")
-    return accounts.weigh(change.db, run, terms_of(plan, facts), valid["n"] - facts["set_aside"])
+def compute_balance(db: Transaction, run: Run, context: ReleaseContext) -> LedgerBalance | None:
+    """Return what earlier releases spent and this one asks for; None if draws are incomplete."""
+    validated = read_facts(db, run.release_id, ValidatedFacts)
+    facts = read_facts(db, run.release_id, SanitizedFacts)
+    if digest_draws(db, run) != facts.draws:
+        raise integrity_error(f"The stored draws of {run.release_id} were changed.")
+    scope, released = build_scope(context, facts), validated.n - facts.set_aside
+    return ledger_balance.compute_balance(db, run, scope, released)
 
 
-def charge(change: Change, run: Run, plan: Plan, account: Account | None, verdict: Verdict) -> None:
-    """For every outcome; what only the ledger refuses was drawn for nobody."""
+def charge_ledger(
+    change: Change,
+    run: Run,
+    context: ReleaseContext,
+    balance: LedgerBalance | None,
+    verdict: Verdict,
+) -> None:
+    """Store the ledger entry of a verdict, whatever the outcome.
+
+    A release that the ledger itself refuses is not charged, because no attacker sees its draws.
+    """
     refusals = {f.check for f in verdict.findings if f.outcome == "FAIL"}
-    is_refused = account is None or any(name in refusals for name in (LEDGER_RECORD, LEDGER_DRAWS))
+    is_refused = balance is None or any(name in refusals for name in (LEDGER_RECORD, LEDGER_DRAWS))
     kind = "refused" if is_refused else "charged"
-    facts = read_fact(change.db, run.release_id, "sanitized")
-    ledger.charge(change, run, terms_of(plan, facts), account, kind)
-    if account is not None:
-        change.detail["records charged"] = 0 if is_refused else account.records
+    facts = read_facts(change.db, run.release_id, SanitizedFacts)
+    store_entry(change, run, build_scope(context, facts), balance, kind)
+    if balance is not None:
+        change.detail["records charged"] = 0 if is_refused else balance.records
 
 
-def charge_earlier(change: Change, run: Run) -> None:
-    """Verdicts without an entry; there are some where releases are older than the ledger."""
-    rows = change.db.execute(
-        "select v.release_id, f.value from audit.verdict v join meta.run r using (release_id) "
-        "left join meta.fact f on f.release_id = v.release_id and f.kind = 'sanitized' "
-        "where r.dataset = ? and v.release_id not in (select release_id from ledger.entry) "
-        "order by r.number",
-        [run.dataset],
-    ).fetchall()
-    for release_id, value in rows:
-        facts: dict[str, Any] = json.loads(value) if value else {}
-        ln_gamma = float(facts.get("guarantee", {}).get("ln_record", "inf"))
-        terms = Terms(run.dataset, "", facts.get("method", "unknown"))
-        ledger.inherit(change, terms, release_id, ln_gamma)
-
-
-def told_entry(entry: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What outsiders may know: gamma of each release is public, and so is their product."""
+def format_entry(entry: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what outsiders may know: gamma of each release is public, and so is their product."""
     if entry is None:
         return None
-    is_open = entry["unbounded"] > 0 and entry["records"] > 0  # draws without a bound, new ones
+    is_open = entry["unbounded"] > 0 and entry["records"] > 0  # new draws without a bound
     return {
-        "gamma_added": with_waived(entry["asked"], is_open),
-        "gamma_so_far": with_waived(entry["total"], entry["draws"] > 0),
+        "gamma_added": format_total(entry["asked"], is_open),
+        "gamma_so_far": format_total(entry["total"], entry["draws"] > 0),
         **({"draws": entry["draws"]} if entry["draws"] else {}),  # without a bound, of one record
         **json.loads(entry["terms"]),
     }
 
 
-def with_waived(ln_gamma: float, is_open: bool) -> str:
-    """A sum leaves out what was waived, which has no bound all the same."""
+def format_total(ln_gamma: float, is_open: bool) -> str:
+    """Return gamma in words; draws whose missing bound was waived are not part of the sum."""
     if not is_open or math.isinf(ln_gamma):
-        return in_words(ln_gamma)
-    rest = f", the rest {in_words(ln_gamma)}" if ln_gamma else ""
+        return format_gamma(ln_gamma)
+    rest = f", the rest {format_gamma(ln_gamma)}" if ln_gamma else ""
     return f"unbounded (waived){rest}"

@@ -1,4 +1,4 @@
-"""What MLflow is told of a release: names, figures and words.
+"""What MLflow shows of a release: names, figures and words.
 
 The names are the same for every method, so that any two runs stand in the same rows. MLflow makes
 a section of what is before the slash, and sorts. After it comes the name that a limit has:
@@ -29,7 +29,7 @@ from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Verdict
-from ppdm_core.numerics.amplification import USELESS, in_words
+from ppdm_core.numerics.amplification import MAX_USEFUL_GAMMA, format_gamma
 from warehouse.stages import Stage
 
 NOTE = "mlflow.note.content"  # MLflow shows this tag as the description
@@ -48,14 +48,14 @@ SCORE_PARTS = (
 
 @dataclass(frozen=True)
 class ReleaseEntry:
-    """Nothing in it is private."""
+    """A release as MLflow shows it; nothing in it is private."""
 
     dataset: str
     number: int
     release_id: str
     started: datetime
     outcome: Stage  # the stage that the release ended in
-    closing: str  # what became of it, in a sentence or two
+    closing: str  # the outcome in one or two sentences
     method: str
     parameters: Mapping[str, Any]
     policy: Policy
@@ -75,7 +75,7 @@ class ReleaseEntry:
         return self.outcome == Stage.REFUSED
 
     def metrics(self) -> dict[str, float]:
-        """What was judged comes first: pages of one run keep this order."""
+        """Return every figure; judged scores come first, because pages keep this order."""
         scores = sorted(self.scores, key=lambda score: score.name not in self._judged)
         values = {f"{score.kind}/{score.name}": score.value for score in scores}
         for unit, ln_gamma in self._ln_gammas.items():
@@ -85,24 +85,26 @@ class ReleaseEntry:
             present = {part: value for part, value in parts.items() if value is not None}
             values |= {f"zoom/{score.name}.{part}": value for part, value in present.items()}
         # MLflow would store infinity as a large number.
-        return {name: rounded(value) for name, value in values.items() if math.isfinite(value)}
+        return {name: round_figure(value) for name, value in values.items() if math.isfinite(value)}
 
     def params(self) -> dict[str, str]:
         limits = {f.check: f.limit for f in self.verdict.findings if f.limit}
-        broken = [score for score in self.scores if not math.isfinite(score.value)]
+        infinite = [score for score in self.scores if not math.isfinite(score.value)]
         return {
             "method": self.method,
             **{f"method/{name}": str(value) for name, value in self.parameters.items()},
             **self._gammas(),
             **{f"limit/{check}": limit for check, limit in limits.items()},
             **{f"attacker/{name}": str(v) for name, v in asdict(self.policy.attacker).items()},
-            **{f"{score.kind}/{score.name}": "not a finite number" for score in broken},
+            **{f"{score.kind}/{score.name}": "not a finite number" for score in infinite},
         }
 
     def _gammas(self) -> dict[str, str]:
-        """Figures alone, because plots cut longer texts; what they are worth has its own row."""
-        figures = {unit: in_words(ln).partition(" (")[0] for unit, ln in self._ln_gammas.items()}
-        is_useful = self.guarantee.ln_record <= math.log(USELESS)
+        """Return figures alone, because plots cut longer texts, and whether they are useful."""
+        figures = {
+            unit: format_gamma(ln).partition(" (")[0] for unit, ln in self._ln_gammas.items()
+        }
+        is_useful = self.guarantee.ln_record <= math.log(MAX_USEFUL_GAMMA)
         return {
             **{f"gamma/{unit}": text for unit, text in figures.items()},
             "gamma/worst_case": "useful bound" if is_useful else "no useful bound",
@@ -127,11 +129,11 @@ class ReleaseEntry:
         return tags
 
     def _note(self) -> str:
-        """One paragraph: what became of it, what is promised, what the judged scores say."""
-        gammas = [f"{unit} {in_words(ln)}" for unit, ln in self._ln_gammas.items()]
+        """Return one paragraph: the outcome, the guarantee, and the sentences of judged scores."""
+        gammas = [f"{unit} {format_gamma(ln)}" for unit, ln in self._ln_gammas.items()]
         sentences = [score.sentence for score in self.scores if score.name in self._judged]
-        told = [sentence for sentence in sentences if sentence not in self.closing]
-        return " ".join([self.closing, f"Gamma: {', '.join(gammas)}.", *told])
+        new = [sentence for sentence in sentences if sentence not in self.closing]
+        return " ".join([self.closing, f"Gamma: {', '.join(gammas)}.", *new])
 
     @property
     def _judged(self) -> set[str]:
@@ -142,12 +144,13 @@ class ReleaseEntry:
         return {unit: getattr(self.guarantee, figure) for unit, figure in FIGURES.items()}
 
 
-def rounded(value: float) -> float:
-    """To six digits: pages show all of them, and no interval is that narrow."""
+def round_figure(value: float) -> float:
+    """Round to six digits: pages show all of them, and no interval is that narrow."""
     return float(f"{value:.6g}")
 
 
 def experiment_tags(dataset: str) -> dict[str, str]:
+    """Return the tags of a dataset's experiment: which metrics are better up or down."""
     better = {way: [m.name for m in METRICS.values() if m.better == way] for way in ("up", "down")}
     note = (
         f"Releases of {dataset}, one run each. "

@@ -1,4 +1,4 @@
-"""One MLflow run per release: a view for people. The record that counts is in the warehouse.
+"""One MLflow run per release: a view. The record itself is in the warehouse.
 
 The only module that imports mlflow, and only when it is used.
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 LOCK_LIMIT = 60.0
-BATCH = 100  # MLflow takes no more parameters at once
-MOST_METRICS = 800  # nor more than 1,000 of all together
+MAX_PARAMETERS = 100  # MLflow takes no more in one request
+MAX_METRICS = 800  # nor more than 1,000 of all together
 NOISY_LOGGERS = ("mlflow", "alembic", "urllib3")
 # A release must not wait for a view: an address that does not answer costs 10 s at most.
-GIVE_UP_EARLY = {
+SHORT_TIMEOUTS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -47,20 +47,20 @@ class LoggedRun:
 
 
 def preload() -> None:
-    """Import MLflow, while something else is waited for."""
+    """Import MLflow, while the program waits for something else."""
     with _quiet():
         import mlflow
     assert mlflow
 
 
-def log_release(
+def log_to_mlflow(
     home: Path, entry: ReleaseEntry, say: Callable[[str], None] = lambda text: None
 ) -> LoggedRun | None:
     """Log the release and return its run; None if MLflow cannot be reached or fails.
 
     A release that is logged again replaces its earlier run.
     """
-    for name, value in GIVE_UP_EARLY.items():
+    for name, value in SHORT_TIMEOUTS.items():
         os.environ.setdefault(name, value)
     with _quiet():
         from mlflow import MlflowClient
@@ -68,17 +68,19 @@ def log_release(
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
-            with _alone(home, entry.release_id, say):
+            with _lock_database(home, entry.release_id, say):
                 return _log(MlflowClient(tracking_uri=_tracking_uri(home)), home, entry)
         except (MlflowException, SQLAlchemyError, OSError, MachineTrouble):
             return None
 
 
 def serve_pages(home: Path, listener: socket.socket) -> None:
-    """The pages of a home's own database, on a socket that listens already, until it is told to
-    end. `mlflow server` would start a child, and look for its port by itself."""
+    """Serve the pages of a home's own database on a bound socket until the process is stopped.
+
+    `mlflow server` would start a child process, and choose its port itself.
+    """
     os.environ.pop("MLFLOW_TRACKING_URI", None)
-    with _quiet(), _alone(home, "MLflow pages", lambda text: None):
+    with _quiet(), _lock_database(home, "MLflow pages", lambda text: None):
         import uvicorn
         from mlflow import MlflowClient
         from mlflow.server import constants
@@ -97,21 +99,21 @@ def serve_pages(home: Path, listener: socket.socket) -> None:
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def page_of(home: Path, run: LoggedRun) -> str | None:
-    """The run's page, if somebody shows it: a server that was given, or that of `ppdm up`."""
+def find_page(home: Path, run: LoggedRun) -> str | None:
+    """Return the run's page, if a given server or that of `ppdm up` shows it."""
     given = os.environ.get("MLFLOW_TRACKING_URI")
     address = given if given and given.startswith("http") else Home(home).address("mlflow")
     return run_page(address, run) if address else None
 
 
 def run_page(address: str, run: LoggedRun) -> str:
-    """Where the MLflow server at this address shows the run; not among its pages for chats."""
+    """Return where the MLflow server at this address shows the run, not among its chat pages."""
     page = f"{_page(address)}/#/experiments/{run.experiment_id}/runs/{run.run_id}"
     return f"{page}?workflowType=machine_learning"
 
 
 def _page(address: str) -> str:
-    """For people to open: without the password that a tracking address may hold."""
+    """Return a tracking address without its password."""
     parts = urlsplit(address)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
@@ -140,15 +142,15 @@ def _log_values(client: MlflowClient, run_id: str, entry: ReleaseEntry) -> None:
     when = _milliseconds(entry.started)
     metrics = [Metric(*figure, when, entry.number) for figure in entry.metrics().items()]
     params = [Param(name, text) for name, text in entry.params().items()]
-    client.log_batch(run_id, metrics=metrics[:MOST_METRICS], params=params[:BATCH])
-    for start in range(MOST_METRICS, len(metrics), MOST_METRICS):
-        client.log_batch(run_id, metrics=metrics[start : start + MOST_METRICS])
-    for start in range(BATCH, len(params), BATCH):
-        client.log_batch(run_id, params=params[start : start + BATCH])
+    client.log_batch(run_id, metrics=metrics[:MAX_METRICS], params=params[:MAX_PARAMETERS])
+    for start in range(MAX_METRICS, len(metrics), MAX_METRICS):
+        client.log_batch(run_id, metrics=metrics[start : start + MAX_METRICS])
+    for start in range(MAX_PARAMETERS, len(params), MAX_PARAMETERS):
+        client.log_batch(run_id, params=params[start : start + MAX_PARAMETERS])
 
 
-def _milliseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)
+def _milliseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1000)
 
 
 def _experiment(client: MlflowClient, home: Path, dataset: str) -> str:
@@ -179,13 +181,14 @@ def _tracking_uri(home: Path) -> str:
 
 
 def local_folder(home: Path) -> Path:
+    """Return the folder of the home's own database, made if need be."""
     folder = home.absolute() / "views" / "mlflow"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def local_store(home: Path) -> str:
-    """The address of the home's own database."""
+    """Return the address of the home's own database."""
     return f"sqlite:///{local_folder(home) / 'mlflow.db'}"
 
 
@@ -195,8 +198,10 @@ def _artifact_location(home: Path, dataset: str) -> str | None:
     return (local_folder(home) / "artifacts" / dataset).as_uri()
 
 
-def _alone(home: Path, release_id: str, say: Callable[[str], None]) -> AbstractContextManager[None]:
-    """Only one process at a time may make the tables of a new sqlite file."""
+def _lock_database(
+    home: Path, release_id: str, say: Callable[[str], None]
+) -> AbstractContextManager[None]:
+    """Hold the lock of the home's database: only one process may make the tables of a new file."""
     if not _is_local():
         return nullcontext()
     local_folder(home)
@@ -206,6 +211,7 @@ def _alone(home: Path, release_id: str, say: Callable[[str], None]) -> AbstractC
 
 @contextmanager
 def _quiet() -> Iterator[None]:
+    """Silence warnings and loggers of MLflow and its libraries."""
     loggers = [logging.getLogger(name) for name in NOISY_LOGGERS]
     levels = [logger.level for logger in loggers]
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "CRITICAL")

@@ -1,4 +1,4 @@
-"""What a run shows in Prefect (the only import of its artifacts)."""
+"""What a run shows in Prefect: artifacts, run name, tags and events."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput, PpdmError
-from tasks.context import Plan
-from tasks.publish.card import card_text
+from tasks.context import ReleaseContext
 from tasks.release_summary import Summary
 from warehouse.stages import Stage
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-MOMENT = 1.0  # seconds
+MIN_PROGRESS_INTERVAL = 1.0  # seconds
 FAILED = "failed"  # not a stage: the machine or this program failed
 FAILED_EVENT = "ppdm.release.failed"
 
 
-def verdict_rows(summary: Summary) -> list[dict[str, str]]:
+def list_findings(summary: Summary) -> list[dict[str, str]]:
+    """Return the findings of a verdict as rows of a table."""
     return [
         {
             "check": finding.check,
@@ -33,30 +33,30 @@ def verdict_rows(summary: Summary) -> list[dict[str, str]]:
     ]
 
 
-def show_release(plan: Plan, summary: Summary, page: str | None) -> None:
-    """Name, tags, artifacts and event of a run at its end; ``page`` is its one in MLflow."""
+def show_release(context: ReleaseContext, summary: Summary, card: str, page: str | None) -> None:
+    """Set name, tags, artifacts and event of a run at its end; ``page`` is its one in MLflow."""
     from prefect.artifacts import create_link_artifact, create_markdown_artifact
 
     run = summary.run
-    show_verdict(plan.dataset, verdict_rows(summary), summary.closing())
+    show_verdict(context.dataset, list_findings(summary), summary.closing())
     create_markdown_artifact(
-        key=artifact_key(plan.dataset, "card"),
-        markdown=card_text(plan, summary),
+        key=artifact_key(context.dataset, "card"),
+        markdown=card,
         description="The release's card.",
     )
     if page:
         create_link_artifact(
-            key=artifact_key(plan.dataset, "mlflow"),
+            key=artifact_key(context.dataset, "mlflow"),
             link=page,
             link_text="Its figures in MLflow",
             description="Its figures in MLflow, to compare with other releases.",
         )
-    name_run(plan.dataset, plan.method, run.stage, run.release_id)
+    name_run(context.dataset, context.method, run.stage, run.release_id)
     if run.stage.event:
         emit(
             run.stage.event,
-            plan.dataset,
-            plan.method,
+            context.dataset,
+            context.method,
             run.stage,
             run.release_id,
             summary.closing(),
@@ -64,6 +64,7 @@ def show_release(plan: Plan, summary: Summary, page: str | None) -> None:
 
 
 def show_rejection(dataset: str, method: str, error: BadInput) -> None:
+    """Show that bad input ended a run."""
     why = f"{error} Nothing was published; `latest` stays as it was."
     row = {"check": "input", "outcome": "FAIL", "observed": "", "limit": "", "why": str(error)}
     show_verdict(dataset, [row], why)
@@ -73,7 +74,10 @@ def show_rejection(dataset: str, method: str, error: BadInput) -> None:
 
 
 def show_failure(dataset: str, method: str, error: PpdmError) -> None:
-    """The machine or we failed; perhaps also Prefect, which is then not asked twice."""
+    """Show that the machine or this program failed.
+
+    If Prefect itself fails, it is not asked again.
+    """
     import httpx
 
     emit(FAILED_EVENT, dataset, method, FAILED, dataset, str(error))
@@ -82,6 +86,7 @@ def show_failure(dataset: str, method: str, error: PpdmError) -> None:
 
 
 def show_verdict(dataset: str, rows: list[dict[str, str]], closing: str) -> None:
+    """Show every check of a verdict in a table."""
     from prefect.artifacts import create_table_artifact
 
     create_table_artifact(
@@ -89,33 +94,38 @@ def show_verdict(dataset: str, rows: list[dict[str, str]], closing: str) -> None
     )
 
 
-class Bar:
-    """A progress bar on the run's page, for work that takes longer than a moment."""
+class ProgressBar:
+    """A progress bar on the run's page, for work that takes longer than a second."""
 
     def __init__(self, dataset: str) -> None:
         self.key = artifact_key(dataset, "audit")
         self.artifact: UUID | None = None
-        self.told = time.monotonic()
+        self.shown_at = time.monotonic()
 
     def show(self, share: float) -> None:
+        """Show the share of the work that is done."""
         from prefect.artifacts import create_progress_artifact, update_progress_artifact
 
-        if time.monotonic() - self.told < MOMENT and not (self.artifact and share == 1):
+        if time.monotonic() - self.shown_at < MIN_PROGRESS_INTERVAL and not (
+            self.artifact and share == 1
+        ):
             return
         if self.artifact is None:
             self.artifact = create_progress_artifact(  # type: ignore[assignment]
-                progress=100 * share, key=self.key, description="Attacks played."
+                progress=100 * share, key=self.key, description="Attacks run."
             )
         else:
             update_progress_artifact(artifact_id=self.artifact, progress=100 * share)
-        self.told = time.monotonic()
+        self.shown_at = time.monotonic()
 
 
 def artifact_key(dataset: str, what: str) -> str:
+    """Return the key of an artifact, which may hold no underscore."""
     return f"{dataset}-{what}".replace("_", "-")
 
 
 def name_run(dataset: str, method: str, outcome: str, subject: str) -> None:
+    """Set name and tags of the current flow run."""
     from prefect.client.orchestration import get_client
     from prefect.runtime import flow_run
 

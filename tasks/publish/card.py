@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from ppdm_core.audit.disclosure_rounding import banded_report
+from ppdm_core.audit.disclosure_rounding import round_report
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.score import AuditReport, Score
-from tasks.context import Plan
+from tasks.context import ReleaseContext
 from tasks.release_summary import Summary
 
 BANDS = (
@@ -22,47 +23,46 @@ NOT_PROTECTED = (
 )
 
 
-def card_text(plan: Plan, summary: Summary) -> str:
-    """Markdown for recipients and stewards; the same facts as the manifest, in words."""
-    lines = [f"# {plan.dataset}, release {summary.run.release_id}", ""]
-    lines += [f"For {plan.audience}, by {plan.owner}.", ""]
-    lines += made_how(plan, summary)
-    lines += promised(summary)
-    lines += measured(plan, summary)
-    lines += decided(summary)
+T = TypeVar("T")
+
+
+def format_card(context: ReleaseContext, summary: Summary) -> str:
+    """Return the card as Markdown; it holds the same facts as the manifest, in words."""
+    lines = [f"# {context.dataset}, release {summary.run.release_id}", ""]
+    lines += [f"For {context.audience}, by {context.owner}.", ""]
+    lines += format_method(context, summary)
+    lines += format_guarantee(summary)
+    lines += format_scores(context, summary)
+    lines += format_decision(summary)
     lines += ["## What is not protected", "", *(f"- {line}" for line in NOT_PROTECTED), ""]
     return "\n".join(lines)
 
 
-def made_how(plan: Plan, summary: Summary) -> list[str]:
-    facts = summary.sanitized or {}
-    label = f" and the label `{plan.label.name}`" if plan.label else ""
-    public = facts.get("public", {})
-    answered = [response["column"]["name"] for response in public.get("responses", [])]
-    columns = [*public.get("columns", []), *answered]
+def format_method(context: ReleaseContext, summary: Summary) -> list[str]:
+    facts = summary.judged.sanitized
+    label = f" and the label `{context.label.name}`" if context.label else ""
+    columns = facts.public.names
     named = f"`{columns[0]}` to `{columns[-1]}`" if len(columns) > 1 else f"`{columns[0]}`"
     lines = [
         "## How it was made",
         "",
-        f"Method `{summary.method}`: {facts.get('released', 0):,} records, columns {named}{label}.",
+        f"Method `{summary.method}`: {facts.released:,} records, columns {named}{label}.",
         "The map, the noise and the scaling that a recipient needs are in `manifest.json`.",
     ]
-    if answered:
+    if facts.public.responses:
         lines.append(
             "Categories are random answers: count them with the gamma of their column, by "
             "`estimate_frequencies`. Of the attacks below, linkage and inference read them."
         )
-    if facts.get("set_aside"):
+    if facts.set_aside:
         lines.append("Records set aside to fit the basis are in no release.")
-    if facts.get("counts", {}).get("clipped scores"):
+    if facts.counts.get("clipped scores"):
         lines.append("Component scores beyond their range were moved to its end.")
     return [*lines, ""]
 
 
-def promised(summary: Summary) -> list[str]:
-    guarantee = summary.guarantee
-    if guarantee is None:
-        return []
+def format_guarantee(summary: Summary) -> list[str]:
+    guarantee = summary.judged.sanitized.guarantee
     lines = ["## What is promised", ""]
     if guarantee.kind == "empirical":
         lines.append("No worst-case bound: only what the attacks below measured.")
@@ -78,51 +78,48 @@ def promised(summary: Summary) -> list[str]:
         *lines,
         "",
         *(f"- {line}" for line in guarantee.assumptions),
-        *(f"- {line}" for line in [so_far(summary)] if line),
+        *(f"- {line}" for line in [format_ledger(summary)] if line),
         "",
     ]
 
 
-def so_far(summary: Summary) -> str:
+def format_ledger(summary: Summary) -> str:
     if summary.ledger is None:
         return ""
     draws = summary.ledger.get("draws")
     more = f" Rows of it that were drawn without a bound: up to {draws:,}." if draws else ""
-    apart = " to this audience" if summary.ledger.get("collusion_waiver") else ""
+    audience = " to this audience" if summary.ledger.get("collusion_waiver") else ""
     return (
-        f"All releases{apart} so far, for the record that was drawn anew most often: "
+        f"All releases{audience} so far, for the record that was drawn anew most often: "
         f"gamma {summary.ledger['gamma_so_far']}.{more}"
     )
 
 
-def decided(summary: Summary) -> list[str]:
-    """What people stood for in place of the gate; their reasons are not for outsiders."""
-    if summary.verdict is None or summary.verdict.outcome != "REVIEW":
+def format_decision(summary: Summary) -> list[str]:
+    """Return who approved a REVIEW and which checks; the notes are not for outsiders."""
+    verdict = summary.judged.verdict
+    if verdict.outcome != "REVIEW":
         return []
     lines = ["## What people decided", "", "The gate could not decide these checks:", ""]
-    lines += [f"- `{finding.check}`" for finding in summary.verdict.failures]
+    lines += [f"- `{finding.check}`" for finding in verdict.failures]
     names = [f"{one['name'] or one['by']} on {one['at']}" for one in summary.approvals or ()]
     by = f"Approved by {', '.join(names)}." if names else "Nobody has approved it."
     return [*lines, "", by, ""]
 
 
-def measured(plan: Plan, summary: Summary) -> list[str]:
-    if summary.report is None:
-        return []
-    report = banded_report(summary.report, plan.policy.attacker.epsilon)
-    gates = summary.verdict.findings if summary.verdict else ()
-    return [
-        *attackers(report),
-        *recipients(report, {finding.check for finding in gates}),
-    ]
+def format_scores(context: ReleaseContext, summary: Summary) -> list[str]:
+    judged = summary.judged
+    report = round_report(judged.report, context.policy.attacker.epsilon)
+    checks = {finding.check for finding in judged.verdict.findings}
+    return [*format_attacks(report), *format_utility(report, checks)]
 
 
-def attackers(report: AuditReport) -> list[str]:
+def format_attacks(report: AuditReport) -> list[str]:
     scores = [score for score in report.scores if score.kind == "privacy"]
     lines = ["## What attackers got", ""]
     lines += ["Measured on other draws of the same noise than the released one.", BANDS, ""]
     lines += ["| score | value | interval | without the release | worst tenth of records |"]
-    lines += ["| --- | --- | --- | --- | --- |", *map(score_row, scores), ""]
+    lines += ["| --- | --- | --- | --- | --- |", *map(format_score_row, scores), ""]
     lines += [f"- {score.sentence}" for score in scores if score.sentence]
     lines += [
         f"- Without knowing the others, the attacker of `{score.name}` computes a rate of "
@@ -140,12 +137,12 @@ def attackers(report: AuditReport) -> list[str]:
         for score in scores
         if score.worst_group is not None
     ]
-    lines += noted(scores)
-    return [*lines, *absent(report, "privacy"), ""]
+    lines += format_notes(scores)
+    return [*lines, *format_missing(report, "privacy"), ""]
 
 
-def recipients(report: AuditReport, judged: set[str]) -> list[str]:
-    """A line each; sentences only for what a limit judges."""
+def format_utility(report: AuditReport, judged: set[str]) -> list[str]:
+    """Return one line for each score, and sentences only for those that a limit judges."""
     scores = {score.name: score for score in report.scores if score.kind == "utility"}
     lines = ["## What recipients get", ""]
     lines += ["Measured on the same draws. `lost` is what the original table gives more.", ""]
@@ -154,18 +151,18 @@ def recipients(report: AuditReport, judged: set[str]) -> list[str]:
     ]
     lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
     lines += [
-        use_row(score, scores.get(f"{name}.deterioration"))
+        format_utility_row(score, scores.get(f"{name}.deterioration"))
         for name, score in scores.items()
         if "." not in name
     ]
     lines.append("")
     lines += [f"- {score.sentence}" for name, score in scores.items() if name in judged]
-    lines += noted(list(scores.values()))
-    return [*lines, *absent(report, "utility"), ""]
+    lines += format_notes(list(scores.values()))
+    return [*lines, *format_missing(report, "utility"), ""]
 
 
-def noted(scores: Sequence[Score]) -> list[str]:
-    """What an attack or a metric can tell of its own work."""
+def format_notes(scores: Sequence[Score]) -> list[str]:
+    """Return the details that attacks and metrics report of their own work."""
     found = []
     for score in scores:
         notes = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in score.notes.items()]
@@ -175,22 +172,26 @@ def noted(scores: Sequence[Score]) -> list[str]:
     return found
 
 
-def absent(report: AuditReport, kind: str) -> list[str]:
-    """What there is no score of, and why."""
-    lines = [f"- `{name}` does not apply. {why}" for name, why in of_kind(kind, report.skipped)]
-    lines += [
-        f"- `{name}` was not run." for name, _ in of_kind(kind, dict.fromkeys(report.not_run, ""))
+def format_missing(report: AuditReport, kind: str) -> list[str]:
+    """Return the audits without a score, and why they have none."""
+    lines = [
+        f"- `{name}` does not apply. {skip.sentence}"
+        for name, skip in select_kind(kind, report.skipped)
     ]
-    return lines + [f"- `{name}` failed ({why})." for name, why in of_kind(kind, report.failed)]
+    lines += [f"- `{name}` was not run." for name, _ in select_kind(kind, report.not_run)]
+    return lines + [
+        f"- `{name}` failed ({error})." for name, error in select_kind(kind, report.failed)
+    ]
 
 
-def of_kind(kind: str, named: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for name, why in named.items():
+def select_kind(kind: str, audits: Mapping[str, T]) -> Iterator[tuple[str, T]]:
+    """Yield the audits that measure privacy, or those that measure utility."""
+    for name, value in audits.items():
         if (METRICS[name].kind if name in METRICS else "privacy") == kind:
-            yield name, why
+            yield name, value
 
 
-def score_row(score: Score) -> str:
+def format_score_row(score: Score) -> str:
     worst = "" if score.worst_decile is None else f"{score.worst_decile:.3g}"
     return (
         f"| {score.name} | {score.value:.3g} | {score.low:.3g} to {score.high:.3g} "
@@ -198,7 +199,7 @@ def score_row(score: Score) -> str:
     )
 
 
-def use_row(score: Score, change: Score | None) -> str:
+def format_utility_row(score: Score, change: Score | None) -> str:
     metric = METRICS[score.name]
     original = "" if score.original is None else f"{score.original:.3g}"
     lost = "" if change is None else f"{change.value:.3g} ({change.low:.3g} to {change.high:.3g})"

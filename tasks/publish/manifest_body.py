@@ -1,75 +1,92 @@
-"""What the manifest of a release tells; the door adds the files and signs."""
+"""The content of a manifest; publishing adds the files and signs it."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.disclosure_rounding import banded_report, observed
+from ppdm_core.audit.disclosure_rounding import format_bound, round_report
 from ppdm_core.gates.amplification import PREFIX
+from ppdm_core.model.release import Guarantee
 from ppdm_core.model.rows import BLOCK
 from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding
 from ppdm_core.numerics.noise import SCHEME
-from tasks.context import Plan
-from tasks.keys import dataset_noise
+from tasks.context import ReleaseContext
 from tasks.release_summary import Summary
 from warehouse.database import Store
+from warehouse.integrity.dataset_key import dataset_noise
+from warehouse.json_codec import to_json
+
+FORMAT = 2
 
 
-def manifest_body(plan: Plan, store: Store, summary: Summary) -> dict[str, Any]:
-    facts, run, verdict, report = summary.sanitized, summary.run, summary.verdict, summary.report
-    assert facts is not None and verdict is not None and report is not None
-    secret = dataset_noise(store, plan.dataset).subkey("input")
+def build_manifest(context: ReleaseContext, store: Store, summary: Summary) -> dict[str, Any]:
+    """Return everything that the manifest says of a release, except its files."""
+    run, judged = summary.run, summary.judged
+    facts, verdict, report = judged.sanitized, judged.verdict, judged.report
+    secret = dataset_noise(store, context.dataset).subkey("input")
     return {
-        "format": 2,
-        "dataset": plan.dataset,
+        "format": FORMAT,
+        "dataset": context.dataset,
         "release_id": run.release_id,
         "version": f"{run.number:04d}",
         "released": run.started.date().isoformat(),
-        "owner": plan.owner,
-        "audience": plan.audience,
-        "rows": facts["released"],
-        "label": plan.label.name if plan.label else None,
-        "method": plan.method,
-        "parameters": plan.parameters,
-        "public": facts["public"],
-        "features": [
-            column["name"]
-            for kind in ("numeric", "categorical")
-            for column in facts["schema"][kind]
-        ],
-        "scaling": facts["scaling"],
-        "guarantee": facts["guarantee"],
+        "owner": context.owner,
+        "audience": context.audience,
+        "rows": facts.released,
+        "label": context.label.name if context.label else None,
+        "method": context.method,
+        "parameters": context.parameters,
+        "public": to_json(facts.public),
+        "features": [*facts.schema.names, *(column.name for column in facts.schema.categorical)],
+        "scaling": to_json(facts.scaling),
+        "guarantee": format_guarantee(facts.guarantee),
         "noise": {"scheme": SCHEME.decode(), "block": BLOCK},
         "verdict": {
             "outcome": verdict.outcome,
             "policy_digest": verdict.policy_digest,
-            "findings": told_findings(plan, report, verdict.findings),
+            "findings": format_findings(context, report, verdict.findings),
         },
         "code_version": run.code_version,
-        "attacks": attack_versions(report),
+        "attacks": list_attack_versions(report),
         "input_hmac": hmac.new(secret, run.source_digest.encode(), "sha256").hexdigest(),
-        **slots(summary),
+        **select_public_parts(summary),
     }
 
 
-def slots(summary: Summary) -> dict[str, Any]:
-    """What other steps leave for outsiders, where there is such a thing."""
-    found = {name: getattr(summary, name, None) for name in ("self_test", "ledger", "approvals")}
+def select_public_parts(summary: Summary) -> dict[str, Any]:
+    """Return self-test, ledger and approvals for outsiders, where there are any."""
+    found = {
+        "self_test": summary.self_test,
+        "ledger": summary.ledger,
+        "approvals": summary.approvals,
+    }
     return {name: value for name, value in found.items() if value is not None}
 
 
-def told_findings(
-    plan: Plan, report: AuditReport, findings: tuple[Finding, ...]
+def format_guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    """Return the guarantee with all figures as text, because JSON has no infinity."""
+    data = asdict(guarantee)
+    return {
+        name: repr(value) if isinstance(value, float) else value for name, value in data.items()
+    }
+
+
+def format_findings(
+    context: ReleaseContext, report: AuditReport, findings: tuple[Finding, ...]
 ) -> list[dict[str, str]]:
-    """Scores in bands; a promise is no measurement and stays exact; of the rest the outcome."""
-    scores = banded_report(report, plan.policy.attacker.epsilon).scores
-    words = {score.name: observed(score) for score in scores}
+    """Return every finding; measured scores are rounded, guarantees are exact.
+
+    Of all other checks only the outcome is published.
+    """
+    scores = round_report(report, context.policy.attacker.epsilon).scores
+    words = {score.name: format_bound(score) for score in scores}
     words |= {each.check: each.observed for each in findings if each.check.startswith(PREFIX)}
     return [
         {
@@ -82,12 +99,13 @@ def told_findings(
     ]
 
 
-def attack_versions(report: AuditReport) -> dict[str, str]:
-    """Of each attack that was played, the digest of its own file; ``code_version`` is of all."""
-    played = {score.name.split(".")[0] for score in report.scores} & set(ATTACKS)
-    return {name: source_digest(type(ATTACKS[name])) for name in sorted(played)}
+def list_attack_versions(report: AuditReport) -> dict[str, str]:
+    """Return the digest of the file of each attack that was run; ``code_version`` is of all."""
+    names = {score.name.split(".")[0] for score in report.scores} & set(ATTACKS)
+    return {name: digest_source(type(ATTACKS[name])) for name in sorted(names)}
 
 
-def source_digest(kind: type) -> str:
+def digest_source(kind: type) -> str:
+    """Return the digest of the file that defines a class."""
     source = Path(str(sys.modules[kind.__module__].__file__))
     return hashlib.sha256(source.read_bytes()).hexdigest()[:16]

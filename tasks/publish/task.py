@@ -1,190 +1,136 @@
-"""The last step: through the door, or not; and then told to MLflow and Prefect."""
+"""The last step: publish the candidate, or end the release without a new version."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput, Refused, Undecided
-from ppdm_core.numerics.scaling import Scaling
-from tasks.audit.attack_inputs import numbered
-from tasks.context import Plan, code_version
-from tasks.ingest.task import raw_table, validated_table
-from tasks.notify import mlflow_log as tracking
-from tasks.notify.mlflow_entry import ReleaseEntry
-from tasks.notify.prefect_artifacts import show_rejection, show_release
+from tasks.code_version import compute_code_version
+from tasks.context import ReleaseContext
 from tasks.progress import log_progress
-from tasks.publish.card import card_text
-from tasks.publish.manifest_body import manifest_body
-from tasks.redaction import shielded
+from tasks.publish.card import format_card
+from tasks.publish.manifest_body import build_manifest
+from tasks.redaction import redacted
 from tasks.release_summary import Summary, read_summary
-from tasks.stage_facts import public_from_dict, schema_from_dict
-from warehouse.checkpoints import checkpoint
-from warehouse.database import Run, Store, keep_fact
-from warehouse.publishing import publish as door
-from warehouse.publishing.leak_scan import Answered, Expected
+from warehouse.database import Run, Store
+from warehouse.publishing.leak_scan import ExpectedContent, ReleasedCategory
 from warehouse.publishing.manifest import NAME, file_digest, verify
-from warehouse.publishing.publish import ORDER
-from warehouse.runs import tidy
-from warehouse.sql import ROW, quoted
+from warehouse.publishing.publish import (
+    PublishedVersion,
+    PublishRequest,
+    find_latest_version,
+    publish_release,
+)
+from warehouse.sanitized_tables import (
+    read_candidate_order,
+    read_numeric_ids,
+    read_validated_columns,
+)
+from warehouse.stage_facts import EndingFacts, SanitizedFacts, ValidatedFacts, store_facts
 from warehouse.stages import FINISHED, Stage
+from warehouse.tables import validated_table
 
 
-@task(name="leave", cache_policy=NO_CACHE)
-@shielded
-def leave(plan: Plan, release_id: str, dry_run: bool) -> Stage:
-    """The stage that the release ends in."""
-    log_progress("at the door")
-    store, run = plan.run(release_id)
+@task(name="publish", cache_policy=NO_CACHE)
+@redacted
+def publish_candidate(context: ReleaseContext, release_id: str, dry_run: bool) -> Stage:
+    """Publish a release if its verdict allows it; return the stage that the release ends in."""
+    log_progress("publishing")
+    store, run = context.open_run(release_id)
     if run.stage in FINISHED:
         return run.stage
     summary = read_summary(store, release_id)
-    assert summary.sanitized is not None
     with store.transaction(release_id) as db:
-        latest = door.latest_version(db, plan.dataset)
-    if dry_run:  # what waits is left to those who decide
-        is_undecided = run.stage == Stage.AWAITING_REVIEW
-        return run.stage if is_undecided else end(store, run, Stage.DRY_RUN_PASSED)
-    same = latest is not None and latest[2] == summary.sanitized["data_digest"]
-    if latest and same and is_intact(store, plan.dataset, latest):
-        return end(store, run, Stage.NO_CHANGE, same_as=latest[1])
-    is_undecided = summary.standing is None or summary.standing.missing > 0
-    if run.stage == Stage.AWAITING_REVIEW and is_undecided:
+        latest = find_latest_version(db, context.dataset)
+    is_pending = run.stage == Stage.AWAITING_REVIEW
+    if dry_run:  # a decision is left to people
+        return run.stage if is_pending else end_run(store, run, Stage.DRY_RUN_PASSED)
+    data_digest = summary.judged.sanitized.data_digest
+    if latest and latest.data_digest == data_digest and is_intact(store, context.dataset, latest):
+        ending = EndingFacts(same_as=latest.release_id)
+        return end_run(store, run, Stage.NO_CHANGE, ending)
+    if is_pending and (summary.standing is None or summary.standing.missing):
         return run.stage
     try:
-        door.publish(store, parcel(plan, store, summary))
+        publish_release(store, build_request(context, store, summary))
     except Undecided:  # an approval lapsed just now
         return Stage.AWAITING_REVIEW
     except Refused as refusal:
-        return end(store, run, Stage.REFUSED, at_the_door=refusal.message)
+        ending = EndingFacts(refused_because=refusal.message)
+        return end_run(store, run, Stage.REFUSED, ending)
     return Stage.PUBLISHED
 
 
-def is_intact(store: Store, dataset: str, version: tuple[Any, ...]) -> bool:
-    """A latest version that was lost or altered is published again, as a new one."""
-    number, _, _, manifest_digest = version
-    folder = store.home.published / dataset / f"{number:04d}"
+def is_intact(store: Store, dataset: str, version: PublishedVersion) -> bool:
+    """Return whether a published folder is as it was; else it is published as a new version."""
+    folder = store.home.published / dataset / f"{version.number:04d}"
     try:
         verify(folder)
     except (BadInput, Refused):
         return False
-    return file_digest(folder / NAME) == manifest_digest
+    return file_digest(folder / NAME) == version.manifest_digest
 
 
-def end(store: Store, run: Run, stage: Stage, **detail: str) -> Stage:
+def end_run(store: Store, run: Run, stage: Stage, ending: EndingFacts | None = None) -> Stage:
+    """End a run without a new version, and store why."""
+    detail = {name: value for name, value in vars(ending).items() if value} if ending else {}
     with store.advance(run, stage, **detail) as change:
-        if detail:
-            keep_fact(change.db, run, "ending", detail)
+        if ending is not None:
+            store_facts(change.db, run, ending)
     return stage
 
 
-@task(name="tell", task_run_name="tell {release_id}", cache_policy=NO_CACHE)
-@shielded
-def tell(plan: Plan, release_id: str) -> str:
-    """MLflow and Prefect are views: a release is what it is even if they cannot be told.
-
-    Returns what became of it, in words.
-    """
-    log_progress("logging to MLflow")
-    store = plan.store()
-    summary = read_summary(store, release_id)
-    assert summary.report and summary.guarantee and summary.verdict
-    entry = ReleaseEntry(
-        dataset=plan.dataset,
-        number=summary.run.number,
-        release_id=release_id,
-        started=summary.run.started,
-        outcome=summary.run.stage,
-        closing=summary.closing(),
-        method=plan.method,
-        parameters=plan.parameters,
-        policy=plan.policy,
-        verdict=summary.verdict,
-        scores=summary.report.scores,
-        guarantee=summary.guarantee,
-        code_version=summary.run.code_version,
-        flow_run_id=summary.run.flow_run_id,
-        card=card_text(plan, summary),
-    )
-    logged = tracking.log_release(Path(plan.home), entry, log_progress)
-    if logged is None:
-        log_progress("MLflow could not be reached; the release does not depend on it")
-    page = tracking.page_of(Path(plan.home), logged) if logged else None
-    show_release(plan, summary, page)
-    checkpoint("views told")
-    tidy(store, plan.dataset, plan.keep_raw)
-    return summary.closing()
-
-
-@task(name="tell rejected", task_run_name="tell rejected", cache_policy=NO_CACHE)
-@shielded
-def tell_rejected(dataset: str, method: str, error: BadInput) -> None:
-    """Bad input is told where refusals are: a schedule has no console."""
-    show_rejection(dataset, method, error)
-
-
-def parcel(plan: Plan, store: Store, summary: Summary) -> door.Parcel:
-    assert summary.sanitized is not None and summary.validated is not None
-    return door.Parcel(
+def build_request(context: ReleaseContext, store: Store, summary: Summary) -> PublishRequest:
+    """Return everything that publishing needs and checks."""
+    # Without stable ids, or where rows belong to no record, later releases cannot be compared.
+    is_comparable = context.record_id and summary.judged.sanitized.row_aligned
+    return PublishRequest(
         run=summary.run,
-        sink=plan.sink,
-        policy_digest=plan.policy.digest,
-        review=plan.policy.review,
-        code_version=code_version(),
-        expected=expected(plan, store, summary),
-        people=people_table(plan, summary),
-        card=card_text(plan, summary),
-        manifest=manifest_body(plan, store, summary),
+        sink=context.sink,
+        policy_digest=context.policy.digest,
+        review=context.policy.review,
+        code_version=compute_code_version(),
+        expected=build_expected_content(
+            context, store, summary.run, summary.judged.validated, summary.judged.sanitized
+        ),
+        records=validated_table(summary.run) if is_comparable else None,
+        card=format_card(context, summary),
+        manifest=build_manifest(context, store, summary),
     )
 
 
-def people_table(plan: Plan, summary: Summary) -> str | None:
-    """Without stable ids, or where rows belong to nobody, later releases cannot be compared."""
-    facts = summary.sanitized
-    assert facts is not None
-    return validated_table(summary.run) if plan.record_id and facts["row_aligned"] else None
-
-
-def expected(plan: Plan, store: Store, summary: Summary) -> Expected:
-    """What the door compares the leaving bytes with."""
-    facts, valid, run = summary.sanitized, summary.validated, summary.run
-    assert facts is not None and valid is not None
-    names = schema_from_dict(valid["schema"]).names
-    public = public_from_dict(facts["public"])
-    answered = tuple(response.column.name for response in public.responses)
-    scaling = Scaling.from_dict(facts["scaling"])
+def build_expected_content(
+    context: ReleaseContext,
+    store: Store,
+    run: Run,
+    validated: ValidatedFacts,
+    sanitized: SanitizedFacts,
+) -> ExpectedContent:
+    """Return what the leak scan compares the bytes with."""
+    public, scaling, label = sanitized.public, sanitized.scaling, context.label
+    categorical = tuple(response.column.name for response in public.responses)
+    identifiers = [column.name for column in context.columns if column.role == "identifier"]
     with store.transaction(run.release_id) as db:
-        _, X = numbered(db, names, validated_table(run))
-        _, codes = numbered(db, answered, validated_table(run))
-        order = db.execute(
-            f"select {ROW} from {door.candidate_table(run)} order by {ORDER}, {ROW}"
-        ).fetchnumpy()[ROW]
-        ids = [numeric_ids(db, run, c.name) for c in plan.columns if c.role == "identifier"]
+        X = read_validated_columns(db, run, validated.schema.names)
+        codes = read_validated_columns(db, run, categorical)
+        order = read_candidate_order(db, run)
+        ids = tuple(read_numeric_ids(db, run, name) for name in identifiers)
     # Validated rows are numbered from 0 without gaps.
     X, C = X[order], codes[order].astype(np.int32)
-    on_grid = public.space != "original"
-    return Expected(
+    return ExpectedContent(
         columns=public.columns,
-        label=plan.label.name if plan.label else None,
-        categories=plan.label.categories if plan.label else (),
-        rows=facts["released"],
-        atom=facts["atom"],
+        label=label.name if label else None,
+        categories=label.categories if label else (),
+        rows=sanitized.released,
+        atom=sanitized.atom,
         draws=len(public.columns) if public.scales is None else len(public.scales),
-        grid=public.grid if on_grid else None,
-        forbidden=frozenset(c.name for c in plan.columns if c.role in ("identifier", "exclude")),
+        grid=public.grid if public.space != "original" else None,
+        forbidden=frozenset(c.name for c in context.columns if c.role in ("identifier", "exclude")),
         originals=(X, (X - scaling.offset) / scaling.unit),
-        others=tuple(ids),
-        same_columns=facts["same_columns"],
+        others=ids,
+        same_columns=sanitized.same_columns,
         source_order=np.asarray(order, dtype=np.float64),
-        answered=tuple(map(Answered, public.responses, C.T)),
+        categorical=tuple(map(ReleasedCategory, public.responses, C.T)),
     )
-
-
-def numeric_ids(db: Any, run: Run, name: str) -> np.ndarray:
-    query = f"select try_cast({quoted(name)} as double) as id from {raw_table(run)}"
-    ids = np.ma.filled(db.execute(query).fetchnumpy()["id"].astype(np.float64), np.nan)
-    return ids[np.isfinite(ids)]

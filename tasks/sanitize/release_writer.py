@@ -1,4 +1,4 @@
-"""Released rows on their way to the warehouse: codes become words, scaled numbers original ones."""
+"""Released rows as Arrow data for the warehouse, with categories and original units restored."""
 
 from __future__ import annotations
 
@@ -8,64 +8,67 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ppdm_core.model.arrays import Codes, Floats
-from ppdm_core.model.release import Public, Released
+from ppdm_core.model.release import PublicParameters, Released
 from ppdm_core.model.rows import Block
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import Scaling
 from warehouse.columns import Column
-from warehouse.publishing.publish import ORDER
+from warehouse.sanitized_tables import ORDER
 from warehouse.sql import ROW
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def reader_of(
+def stream_released_rows(
     released: Released,
     noise: Noise,
     label: Column | None,
-    undo: Callable[[Floats], Floats] | None,
+    undo_scaling: Callable[[Floats], Floats] | None,
 ) -> pa.RecordBatchReader:
-    """Released rows as Arrow, with the record they were made from, a keyed order, label in words.
+    """Return released rows as Arrow, with source row, keyed order, and the label as text.
 
-    Of the categorical columns only those that the method answers for are written.
+    Of the categorical columns only those that the method releases are written.
     """
     import pyarrow as pa
 
-    answered = [response.column for response in released.public.responses]
+    categorical = [response.column for response in released.public.responses]
     place = {column.name: j for j, column in enumerate(released.rows.schema.categorical)}
     fields = [pa.field(name, pa.float64()) for name in released.public.columns]
-    fields += [pa.field(column.name, pa.string()) for column in answered]
+    fields += [pa.field(column.name, pa.string()) for column in categorical]
     fields += [pa.field(label.name, pa.string())] if label else []
     fields += [pa.field(ORDER, pa.uint64()), pa.field(ROW, pa.int64())]
     schema = pa.schema(fields)
 
-    def batch(block: Block) -> pa.RecordBatch:
-        Y = block.X if undo is None else undo(block.X)
+    def make_batch(block: Block) -> pa.RecordBatch:
+        Y = block.X if undo_scaling is None else undo_scaling(block.X)
         arrays: list[Any] = [pa.array(column) for column in np.ascontiguousarray(Y.T)]
-        arrays += [words(block.C[:, place[each.name]], each.categories) for each in answered]
+        arrays += [decode(block.C[:, place[each.name]], each.categories) for each in categorical]
         if label:
-            arrays.append(words(block.label, label.categories))
+            arrays.append(decode(block.label, label.categories))
         arrays += [pa.array(noise.ranks(block.key, "row order")), pa.array(block.record)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    return pa.RecordBatchReader.from_batches(schema, map(batch, released.rows.blocks()))
+    return pa.RecordBatchReader.from_batches(schema, map(make_batch, released.rows.blocks()))
 
 
-def original_units(scaling: Scaling, public: Public) -> Callable[[Floats], Floats]:
-    """Undoes the scaling; its rounding must not make a whole number look measured."""
+def make_unscaler(scaling: Scaling, public: PublicParameters) -> Callable[[Floats], Floats]:
+    """Return a function from scaled to original units.
+
+    Rounding of the arithmetic must not make a whole number look measured.
+    """
     whole = [public.columns.index(name) for name in public.whole]
 
-    def undo(Y: Floats) -> Floats:
+    def undo_scaling(Y: Floats) -> Floats:
         Y = scaling.undo(Y)
         Y[:, whole] = np.rint(Y[:, whole]) + 0.0  # no -0.0
         return Y
 
-    return undo
+    return undo_scaling
 
 
-def words(codes: Codes, categories: Sequence[str]) -> pa.Array:
-    """The category of each code, null for -1."""
+def decode(codes: Codes, categories: Sequence[str]) -> pa.Array:
+    """Return the category of each code, null for -1."""
     import pyarrow as pa
 
     return pa.array(categories, pa.string()).take(pa.array(codes, mask=codes < 0))

@@ -121,7 +121,7 @@ def approved_by(release: Small, user: int, point: str = "none") -> Result:
 
 
 @pytest.mark.parametrize(
-    "point", [pytest.param("door opened", marks=pytest.mark.slow), "folder renamed"]
+    "point", [pytest.param("publishing begun", marks=pytest.mark.slow), "folder renamed"]
 )
 def test_killed_at_the_door_it_goes_on(waiting: Small, tmp_path: Path, point: str) -> None:
     release = waiting.copied_to(tmp_path / "copy")

@@ -14,7 +14,7 @@ from ppdm_core.model.errors import BadInput
 from tests.support.stewards import Row, Steward
 from warehouse.clock import now
 from warehouse.columns import Column
-from warehouse.database import tell
+from warehouse.integrity.events import append_event
 from warehouse.ledger.entries import check_ledger
 
 WEEKS, CHANGED = 52, 9  # 5 % of 178
@@ -61,7 +61,7 @@ class Year:
                 [number, release_id, now()],
             )
             db.execute("update meta.run set stage = 'published' where release_id = ?", [release_id])
-            tell(db, "people", release_id, "published", {"data": "d", "manifest": "m"})
+            append_event(db, "people", release_id, "published", {"data": "d", "manifest": "m"})
 
     def change(self) -> None:
         """Some records change, and one of all goes back to what it was once."""

@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused, Undecided
+from ppdm_core.model.score import AuditReport
 from tests.support import mutants
 from tests.support.forkserver import Result
 from tests.support.kills import orphans
 from tests.support.small_release import ATTACKS, Small
-from warehouse.database import Store, read_fact
+from warehouse.database import Store
 from warehouse.home import Home
+from warehouse.publishing.publish import publish_release
+from warehouse.stage_facts import AuditedFacts, read_facts
 
 Maker = Callable[..., Small]
 
@@ -50,7 +53,7 @@ MATRIX = [
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
     """Everything is ready for the audit."""
-    return up_to("make draws", release_in(tmp_path_factory.mktemp("sanitized")))
+    return up_to("draw releases", release_in(tmp_path_factory.mktemp("sanitized")))
 
 
 @pytest.fixture(scope="module")
@@ -71,15 +74,14 @@ def with_mutant(release: Small, kind: str, name: str) -> None:
     release.env |= {"PYTHONPATH": str(folder), "PPDM_TESTS_MUTANT": f"{kind} {name}"}
 
 
-def ending(release: Small) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
+def ending(release: Small) -> tuple[str, AuditReport, list[dict[str, str]]]:
     """Stage, report and findings of the run."""
     with Store(Home(release.home)).transaction("tests") as db:
         release_id, stage = db.execute(
             "select max(release_id), arg_max(stage, release_id) from meta.run"
         ).fetchall()[0]
         ((findings,),) = db.execute("select findings from audit.verdict").fetchall()
-        report = read_fact(db, release_id, "report")
-    assert report is not None
+        report = read_facts(db, release_id, AuditedFacts).report
     return stage, report, json.loads(findings)
 
 
@@ -87,7 +89,7 @@ def check_refused(release: Small, result: Result, name: str, why: str) -> None:
     assert (result.exit_code, result.stdout) == (0, "refused\n")
     stage, report, findings = ending(release)
     assert stage == "refused"
-    assert report["failed"].get(name, "not asked") == why
+    assert report.failed.get(name, "not asked") == why
     failed = [each["check"] for each in findings if each["outcome"] == "FAIL"]
     assert f"required.{name}" in failed
     assert not release.published.exists()
@@ -128,7 +130,7 @@ def test_an_audit_that_does_not_test_itself_blocks(
     result = release.run(what, "", entry="without_self_test")
     assert (result.exit_code, result.stdout) == (0, "refused\n")
     stage, report, findings = ending(release)
-    assert (stage, report["failed"]) == ("refused", {})
+    assert (stage, report.failed) == ("refused", {})
     assert [each["check"] for each in findings if each["outcome"] != "PASS"] == [check]
     assert not release.published.exists()
 
@@ -195,45 +197,41 @@ VERDICTS = {
 }
 
 
-def at_the_door(release: Small) -> Any:
-    """The store, and the parcel as the pipeline makes it."""
+def prepare_publication(release: Small) -> Any:
+    """Return the store, and the request to publish as the pipeline makes it."""
     from ppdm.cli.release_files import read_release_file
-    from tasks.publish.task import parcel
+    from tasks.publish.task import build_request
     from tasks.release_summary import read_summary
 
-    plan = read_release_file(release.file)[1]
+    context = read_release_file(release.file)[1]
     store = Store(Home(release.home))
-    return store, parcel(plan, store, read_summary(store, "small-0001"))
+    return store, build_request(context, store, read_summary(store, "small-0001"))
 
 
 @pytest.mark.parametrize("what", VERDICTS)
 def test_the_door_believes_only_the_stored_verdict(
     what: str, approved: Small, tmp_path: Path
 ) -> None:
-    from warehouse.publishing.publish import publish
-
     release = approved.copied_to(tmp_path / "copy")
-    store, parcel = at_the_door(release)
+    store, request = prepare_publication(release)
     change(release, VERDICTS[what])
-    with pytest.raises(Refused, match="The door"):
-        publish(store, parcel)
+    with pytest.raises(Refused, match="cannot be published"):
+        publish_release(store, request)
     check_shut(release)
 
 
 @pytest.mark.parametrize("what", ["missing", "another"])
 def test_the_door_needs_the_key_of_the_home(what: str, approved: Small, tmp_path: Path) -> None:
-    from warehouse.publishing.publish import publish
-
     release = approved.copied_to(tmp_path / "copy")
-    store, parcel = at_the_door(release)
+    store, request = prepare_publication(release)
     key = release.private / "keys" / "home-seal.key"
     kept = key.read_text()
     key.unlink() if what == "missing" else key.write_text("ab" * 32)
     with pytest.raises(BadInput, match="ppdm key restore"):
-        publish(store, parcel)
+        publish_release(store, request)
     check_shut(release)
     key.write_text(kept)
-    publish(store, parcel)
+    publish_release(store, request)
     assert release.versions() == ["0001"]
 
 
@@ -242,18 +240,17 @@ def test_what_is_committed_is_not_removed_by_an_interrupt(
 ) -> None:
     from warehouse import database as store_module
     from warehouse.publishing.manifest import verify
-    from warehouse.publishing.publish import publish
 
     release = approved.copied_to(tmp_path / "copy")
-    store, parcel = at_the_door(release)
+    store, request = prepare_publication(release)
 
     def interrupted(db: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(store_module, "keep_head", interrupted)
+        patch.setattr(store_module, "update_head", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            publish(store, parcel)
+            publish_release(store, request)
     assert release.versions() == ["0001"]
     verify(release.published / "0001")
     assert release.run("", entry="prepared").stdout == "no_change\n"
@@ -264,13 +261,12 @@ def test_the_door_does_not_open_when_the_clock_was_moved_back(
     approved: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from warehouse.integrity import seals
-    from warehouse.publishing.publish import publish
 
     release = approved.copied_to(tmp_path / "copy")
-    store, parcel = at_the_door(release)
+    store, request = prepare_publication(release)
     monkeypatch.setattr(seals, "now", lambda: datetime.now(UTC) - timedelta(days=1))
     with pytest.raises(MachineTrouble, match="clock"):
-        publish(store, parcel)
+        publish_release(store, request)
     check_shut(release)
 
 
@@ -278,14 +274,12 @@ def test_the_door_does_not_open_when_the_clock_was_moved_back(
 def test_the_door_refuses_another_policy_and_other_code(
     what: str, approved: Small, tmp_path: Path
 ) -> None:
-    from warehouse.publishing.publish import publish
-
     release = approved.copied_to(tmp_path / "copy")
-    store, parcel = at_the_door(release)
-    with pytest.raises(Refused, match="The door"):
-        publish(store, replace(parcel, **{what: "0" * 64}))
+    store, request = prepare_publication(release)
+    with pytest.raises(Refused, match="cannot be published"):
+        publish_release(store, replace(request, **{what: "0" * 64}))
     check_shut(release)
-    publish(store, parcel)  # the control: nothing else keeps it shut
+    publish_release(store, request)  # the control: nothing else keeps it shut
     assert release.versions() == ["0001"]
 
 
@@ -313,7 +307,7 @@ def agreed(tmp_path_factory: pytest.TempPathFactory, waiting: Small) -> Small:
         pytest.skip("needs root, to act for other users")
     release = waiting.copied_to(tmp_path_factory.mktemp("agreed") / "copy")
     for user in ("1", "2"):  # the second dies before its release leaves
-        release.run(user, "door opened", "small-0001", entry="approved_by")
+        release.run(user, "publishing begun", "small-0001", entry="approved_by")
     return release
 
 
@@ -321,13 +315,11 @@ def agreed(tmp_path_factory: pytest.TempPathFactory, waiting: Small) -> Small:
 def test_the_door_believes_only_what_people_decided(
     what: str, agreed: Small, tmp_path: Path
 ) -> None:
-    from warehouse.publishing.publish import publish
-
     release = agreed.copied_to(tmp_path / "copy")
-    store, parcel = at_the_door(release)
+    store, request = prepare_publication(release)
     change(release, DECISIONS[what])
-    with pytest.raises(Refused, match="The door"):
-        publish(store, parcel)
+    with pytest.raises(Refused, match="cannot be published"):
+        publish_release(store, request)
     check_shut(release, "awaiting_review")
 
 
@@ -344,17 +336,16 @@ def test_approvals_count_for_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from warehouse.integrity import seals
-    from warehouse.publishing.publish import publish
 
     release = agreed.copied_to(tmp_path / "copy")
-    store, parcel = at_the_door(release)
+    store, request = prepare_publication(release)
     monkeypatch.setattr(seals, "now", lambda: datetime.now(UTC) + timedelta(days=days))
     if error is None:
-        publish(store, parcel)
+        publish_release(store, request)
         assert release.versions() == ["0001"]
         return
     with pytest.raises(error):
-        publish(store, parcel)
+        publish_release(store, request)
     check_shut(release, "awaiting_review")
 
 

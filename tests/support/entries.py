@@ -25,14 +25,14 @@ def make_known() -> None:
     """A dataset's first key is always the same one, so that two homes can be compared."""
     import tqdm
 
-    import tasks.keys
+    import warehouse.integrity.dataset_key
 
     class Known:
         @staticmethod
         def token_bytes(n: int) -> bytes:
             return KEY
 
-    tasks.keys.secrets = Known  # type: ignore[assignment]
+    warehouse.integrity.dataset_key.secrets = Known  # type: ignore[assignment]
     tempfile.tempdir = None  # TMPDIR is read again
     tqdm.tqdm.set_lock(threading.RLock())  # its own is a semaphore that a killed process leaves
 
@@ -114,13 +114,14 @@ def other_code(args: list[str]) -> None:
     """As if the program had been changed."""
     import tasks.ingest.task
     import tasks.publish.task
-    from tasks.audit.self_test import PROVEN, version_of
+    from tasks.audit.self_test import FOUND_TESTS, name_version
 
     other = "0123456789abcdef"
     for module in (tasks.ingest.task, tasks.publish.task):
-        module.code_version = lambda: other  # type: ignore[assignment]
-    version = version_of(other)
-    PROVEN.update({(home, version, name): found for (home, _, name), found in PROVEN.items()})
+        module.compute_code_version = lambda: other  # type: ignore[assignment]
+    version = name_version(other)
+    known = {(home, version, name): found for (home, _, name), found in FOUND_TESTS.items()}
+    FOUND_TESTS.update(known)
     prepared(args)
 
 
@@ -139,21 +140,21 @@ def without_audit(args: list[str]) -> None:
 
 def without_self_test(args: list[str]) -> None:
     """The audit does not test itself, or only its attacks or its policy, whichever is left out."""
-    from tasks.audit.self_test import SelfTesting
+    from tasks.audit.self_test import SelfTestRun
 
     if args[0] == "attacks":
-        SelfTesting.prove = lambda *given: None  # type: ignore[method-assign]
+        SelfTestRun.test_attacks = lambda *given: None  # type: ignore[method-assign]
     elif args[0] == "policy":
-        cover = SelfTesting.cover
-        SelfTesting.cover = lambda *given: forgetful(cover(*given))  # type: ignore[method-assign]
+        test = SelfTestRun.test_policy
+        SelfTestRun.test_policy = lambda *given: forgetful(test(*given))  # type: ignore[method-assign]
     else:
-        SelfTesting.cover = lambda testing, worker, job, report: report  # type: ignore[method-assign]
+        SelfTestRun.test_policy = lambda test, process, job, report: report  # type: ignore[method-assign]
     prepared(args[1:])
 
 
 def forgetful(report: AuditReport) -> AuditReport:
     assert report.self_test is not None
-    return replace(report, self_test=replace(report.self_test, coverage=None))
+    return replace(report, self_test=replace(report.self_test, policy_check=None))
 
 
 def killed_steps(args: list[str]) -> None:
@@ -165,29 +166,29 @@ def prepared(args: list[str]) -> None:
     """The steps of a release, without Prefect, up to the one that is the first argument."""
     from ppdm.cli.release_files import read_release_file
     from tasks.audit import task as audit
-    from tasks.dataset_lock import taking_turns
+    from tasks.dataset_lock import hold_dataset
     from tasks.ingest import task as ingest
     from tasks.judge import task as gate
     from tasks.publish import task as publish
     from tasks.sanitize import task as sanitize
-    from warehouse.runs import tidy
+    from warehouse.runs import clean_up
 
     make_known()
-    plan = read_release_file(Path(args[-1]))[1]
-    with taking_turns(plan):
-        release_id = ingest.begin.fn(plan)
+    context = read_release_file(Path(args[-1]))[1]
+    with hold_dataset(context):
+        release_id = ingest.begin_release.fn(context)
         for step in (
             ingest.load_raw,
             ingest.validate,
-            sanitize.make_draws,
+            sanitize.draw_candidate,
             audit.attack_shadows,
             gate.judge,
         ):
-            step.fn(plan, release_id)
+            step.fn(context, release_id)
             if step.name == args[0]:
                 return
-        print(publish.leave.fn(plan, release_id, False))
-        tidy(plan.store(), plan.dataset, plan.keep_raw)
+        print(publish.publish_candidate.fn(context, release_id, False))
+        clean_up(context.open_store(), context.dataset, context.keep_raw)
 
 
 def as_user(args: list[str]) -> None:
@@ -200,18 +201,18 @@ def approved_by(args: list[str]) -> None:
     """A user approves a release, and then the door is tried, without Prefect; unless it dies at
     the checkpoint that is the second argument."""
     from ppdm.cli.release_files import read_release_file
-    from tasks.dataset_lock import taking_turns
+    from tasks.dataset_lock import hold_dataset
     from tasks.judge.decision import record_decision
-    from tasks.publish.task import leave
+    from tasks.publish.task import publish_candidate
 
     user, point, release_id, file = args
     os.setresuid(int(user), 0, 0)
     make_known()
-    plan = read_release_file(Path(file))[1]
-    record_decision(plan, release_id, "approve", "I looked at it.")
+    context = read_release_file(Path(file))[1]
+    record_decision(context, release_id, "approve", "I looked at it.")
     kill_at(point)
-    with taking_turns(plan):
-        print(leave.fn(plan, release_id, False))
+    with hold_dataset(context):
+        print(publish_candidate.fn(context, release_id, False))
 
 
 def approved_in_a_group(args: list[str]) -> None:
@@ -221,11 +222,11 @@ def approved_in_a_group(args: list[str]) -> None:
     from tasks.release_summary import read_summary
 
     user, group, release_id, file = args
-    plan = read_release_file(Path(file))[1]
-    read_summary(plan.store(), release_id)  # loads all that the user may not read
+    context = read_release_file(Path(file))[1]
+    read_summary(context.open_store(), release_id)  # loads all that the user may not read
     os.setgroups([])
     os.setresgid(int(group), int(group), int(group))
     os.setresuid(int(user), int(user), int(user))
-    record_decision(plan, release_id, "approve", "I looked at it.")
-    standing = read_summary(plan.store(), release_id).standing
+    record_decision(context, release_id, "approve", "I looked at it.")
+    standing = read_summary(context.open_store(), release_id).standing
     print(standing.missing if standing else "nothing waits")

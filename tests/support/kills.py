@@ -13,6 +13,7 @@ from tests.support.small_release import Small
 from warehouse.publishing.manifest import verify
 from warehouse.stages import ALLOWED
 
+NAMES = ("checkpoint", "on_step")  # functions that are called at such a point
 PACKAGES = ("flows", "tasks", "warehouse", "ppdm_core")
 NO_STEP = {"created", "abandoned"}  # stages that a run is put into as another one begins
 # Only met by the run after one that was killed at the point on the right.
@@ -45,7 +46,7 @@ def points_in_code() -> set[str]:
 
 def points_in(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "checkpoint":
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) in NAMES:
             yield from names_of(node.args[0])
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import duckdb
 
 from ppdm_core.model.errors import Refused
-from ppdm_core.model.ledger import Account
+from ppdm_core.model.ledger import LedgerBalance
 from warehouse.database import Run, Store
 from warehouse.home import Home
 from warehouse.integrity.history import check_history
-from warehouse.ledger.entries import Terms, keep_entry, next_number
+from warehouse.ledger.entries import LedgerScope, insert_entry, next_entry_number
 from warehouse.runs import begin_run
 from warehouse.stages import Stage
 
@@ -61,15 +61,15 @@ def judge(store: Store, run: Run) -> None:
         with store.advance(run, Stage(stage)):
             pass
     with store.advance(run, Stage.REFUSED) as change:
-        change.keep("audit.verdict", {**VERDICT, "release_id": run.release_id})
-        terms = Terms(run.dataset, "all", "pca_laplace")
-        charged = Account(spent=0.0, asked=0.0, after=0.0, records=0)
-        number = next_number(change.db)
-        keep_entry(change, run.release_id, number, terms, charged, "refused")
+        change.insert_sealed("audit.verdict", {**VERDICT, "release_id": run.release_id})
+        terms = LedgerScope(run.dataset, "all", "pca_laplace")
+        charged = LedgerBalance(spent=0.0, asked=0.0, after=0.0, records=0)
+        number = next_entry_number(change.db)
+        insert_entry(change, run.release_id, number, terms, charged, "refused")
         for table in OTHERS:
             types = columns(change.db, table)
             row = {name: ANY[kind] for name, kind in types.items() if name != "mac"}
-            change.keep(table, {**row, "release_id": run.release_id})
+            change.insert_sealed(table, {**row, "release_id": run.release_id})
 
 
 def edit(store: Store, *statements: str) -> None:

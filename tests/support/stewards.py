@@ -13,21 +13,24 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.model.policy import Limit, Policy
-from tasks.context import Plan, check_plan
-from tasks.dataset_lock import taking_turns
-from tasks.ingest.task import begin, load_raw, write_records
+from ppdm_core.model.score import AuditReport
+from tasks.context import ReleaseContext
+from tasks.dataset_lock import hold_dataset
+from tasks.ingest.task import begin_release, load_raw, write_records
 from tasks.judge.task import judge
-from tasks.keys import dataset_noise
-from tasks.sanitize.task import make_draws
+from tasks.sanitize.task import draw_candidate
+from tasks.settings_check import check_settings
 from warehouse.columns import Column, Source
-from warehouse.database import Store, keep_fact
+from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.ledger.entries import entry_of
+from warehouse.integrity.dataset_key import dataset_noise
+from warehouse.ledger.entries import find_entry
+from warehouse.stage_facts import AuditedFacts, store_facts
 from warehouse.stages import Stage, is_past
 
 NUMERIC: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 1.0}
 COLUMNS = (Column("id", "identifier"), Column("x", **NUMERIC), Column("y", **NUMERIC))
-NO_REPORT = {"scores": [], "skipped": {}, "failed": {}}
+NO_REPORT = AuditedFacts(AuditReport(()))
 NOISE = {"b": 0.5}
 
 Row = tuple[Any, ...]
@@ -56,14 +59,14 @@ class Steward:
     file: str = "t.csv"
     policy: Policy = field(default_factory=lambda: Policy((), {}, shadow_draws=1, splits=0))
 
-    def plan(self) -> Plan:
+    def build_context(self) -> ReleaseContext:
         home = Home(self.folder / "home")
         home.create()
         lines = [",".join(map(str, (name, *row))) for name, row in self.rows.items()]
         names = ",".join(column.name for column in self.columns)
         path = self.folder / self.file
         path.write_text("\n".join([names, *lines]) + "\n")
-        return Plan(
+        return ReleaseContext(
             folder=str(self.folder),
             file_digest=repr((self.method, self.parameters, self.audience, self.policy.digest)),
             home=str(home.root),
@@ -86,21 +89,21 @@ class Steward:
         """The entry of the ledger, and what the gate found of it."""
         for name, value in changes.items():
             setattr(self, name, value)
-        plan = self.plan()
-        check_plan(plan)
-        with taking_turns(plan):
-            release_id = begin.fn(plan)
-            load_raw.fn(plan, release_id)
-            store, run = plan.run(release_id)
+        context = self.build_context()
+        check_settings(context)
+        with hold_dataset(context):
+            release_id = begin_release.fn(context)
+            load_raw.fn(context, release_id)
+            store, run = context.open_run(release_id)
             if not is_past(run.stage, Stage.VALIDATED):
-                write_records(plan, store, run)
-            make_draws.fn(plan, release_id)
-            if not is_past(plan.run(release_id)[1].stage, Stage.AUDITED):
+                write_records(context, store, run)
+            draw_candidate.fn(context, release_id)
+            if not is_past(context.open_run(release_id)[1].stage, Stage.AUDITED):
                 with store.advance(run, Stage.AUDITED) as change:
-                    keep_fact(change.db, run, "report", NO_REPORT)
-            judge.fn(plan, release_id)
+                    store_facts(change.db, run, NO_REPORT)
+            judge.fn(context, release_id)
         with store.transaction() as db:
-            entry = entry_of(db, release_id)
+            entry = find_entry(db, release_id)
             ((found,),) = db.execute(
                 "select findings from audit.verdict where release_id = ?", [release_id]
             ).fetchall()
@@ -112,7 +115,7 @@ class Steward:
         """What each record has spent, by its id: the test may know what nobody else does."""
         ids = list(ids or self.rows)
         noise = dataset_noise(self.store, "people")
-        keys = noise.record_keys([name.encode() for name in ids], "id")
+        keys = noise.make_record_keys([name.encode() for name in ids], "id")
         names = noise.ranks(np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 16), "ledger")
         with self.store.transaction() as db:
             rows = db.execute("select record, ln_gamma from ledger.charge").fetchall()

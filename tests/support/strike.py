@@ -20,19 +20,19 @@ def struck(args: list[str]) -> None:
     """Judges an audited release and publishes it; dies before the line that is the first argument,
     counted from 1 in the order in which lines are met first. 0: it lives, and tells all lines."""
     from ppdm.cli.release_files import read_release_file
-    from tasks.dataset_lock import taking_turns
+    from tasks.dataset_lock import hold_dataset
     from tasks.ingest import task as ingest
     from tasks.judge import task as gate
     from tasks.publish import task as publish
     from tests.support.entries import make_known
 
     make_known()
-    plan = read_release_file(Path(args[-1]))[1]
-    with taking_turns(plan):
-        release_id = ingest.begin.fn(plan)
+    context = read_release_file(Path(args[-1]))[1]
+    with hold_dataset(context):
+        release_id = ingest.begin_release.fn(context)
         with watched(int(args[0])) as lines:
-            gate.judge.fn(plan, release_id)
-            publish.leave.fn(plan, release_id, False)
+            gate.judge.fn(context, release_id)
+            publish.leave.fn(context, release_id, False)
     print("\n".join(f"{Path(file).relative_to(ROOT)}:{line}" for file, line in lines))
 
 

@@ -17,14 +17,14 @@ import warehouse.approvals
 import warehouse.integrity.seals
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.verdict import Finding, Outcome, Review, Verdict
-from tasks.context import Plan
-from warehouse.approvals import Choice, Person, Standing, standing
+from tasks.context import ReleaseContext
+from warehouse.approvals import Choice, Person, Standing, count_approvals
+from warehouse.audit_results import find_verdict
 from warehouse.columns import Source
-from warehouse.database import Run, Store
+from warehouse.database import Run, Store, get_run
 from warehouse.home import Home
-from warehouse.ledger.entries import Terms, charge
-from warehouse.publishing.publish import read_verdict
-from warehouse.runs import begin_run, must_find
+from warehouse.ledger.entries import LedgerScope, store_entry
+from warehouse.runs import begin_run
 from warehouse.sources import SOURCES
 from warehouse.stages import Stage
 
@@ -56,12 +56,12 @@ class Office:
         self.table.write_text("a,b\n1,2\n")
 
     @property
-    def plan(self) -> Plan:
+    def context(self) -> ReleaseContext:
         policy = Policy(required=(), limits={}, review=self.review)
         source = Source("csv", str(self.table))
         home = str(self.store.home.root)
         file = json.dumps({"review": asdict(self.review)})
-        return Plan(
+        return ReleaseContext(
             folder=str(self.folder),
             file_digest=self.file,
             home=home,
@@ -97,16 +97,18 @@ class Office:
     def judge(self, run: Run, outcome: Outcome) -> None:
         """Stores a verdict as the gate does."""
         verdict = Verdict(
-            outcome, (Finding("a", outcome, WHY[outcome]),), self.plan.policy.digest, "d", CODE
+            outcome, (Finding("a", outcome, WHY[outcome]),), self.context.policy.digest, "d", CODE
         )
         with self.store.advance(run, STAGES[outcome]) as change:
             row = {**verdict.as_dict(), "findings": json.dumps(verdict.as_dict()["findings"])}
-            when = warehouse.integrity.seals.moment(change.db)
-            change.keep("audit.verdict", {"release_id": run.release_id, **row, "happened": when})
-            charge(change, run, Terms("t", "all", "m"), None, "refused by the ledger")
+            when = warehouse.integrity.seals.monotonic_now(change.db)
+            change.insert_sealed(
+                "audit.verdict", {"release_id": run.release_id, **row, "happened": when}
+            )
+            store_entry(change, run, LedgerScope("t", "all", "m"), None, "refused by the ledger")
             if outcome == "REVIEW":
-                kept = {"release_id": run.release_id, "file": self.plan.file}
-                change.keep("audit.waiting", kept)
+                kept = {"release_id": run.release_id, "file": self.context.file}
+                change.insert_sealed("audit.waiting", kept)
 
     def waiting(self) -> Run:
         run = self.begin()
@@ -122,20 +124,20 @@ class Office:
         release_id: str = "t-0001",
     ) -> None:
         self.person = person
-        tasks.judge.decision.record_decision(self.plan, release_id, choice, note)
+        tasks.judge.decision.record_decision(self.context, release_id, choice, note)
 
     def later(self, **span: float) -> None:
         self.time += timedelta(**span)
 
     def standing(self, release_id: str = "t-0001") -> Standing:
         with self.store.transaction() as db:
-            verdict = read_verdict(db, release_id)
+            verdict = find_verdict(db, release_id)
             assert verdict is not None
-            return standing(db, release_id, verdict, self.review)
+            return count_approvals(db, release_id, verdict, self.review)
 
     def stage(self, release_id: str = "t-0001") -> str:
         with self.store.transaction() as db:
-            return must_find(db, release_id).stage
+            return get_run(db, release_id).stage
 
 
 @contextmanager
@@ -144,5 +146,5 @@ def staffed(office: Office) -> Iterator[Office]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(warehouse.approvals, "current_user", lambda: office.person)
         patch.setattr(warehouse.integrity.seals, "now", lambda: office.time)
-        patch.setattr(tasks.judge.decision, "code_version", lambda: CODE)
+        patch.setattr(tasks.judge.decision, "compute_code_version", lambda: CODE)
         yield office

@@ -15,27 +15,29 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config.context import checked_plan
+from flows.config.context import build_checked_context
 from flows.config.release_file import load
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Attacker, Limit, Policy
-from ppdm_core.model.release import Public, Response
+from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical
+from ppdm_core.published import public_from_dict
 from ppdm_core.sanitizers.randomized_response import estimate_frequencies
 from tasks.audit.task import attack_shadows
-from tasks.context import Plan, check_plan
-from tasks.ingest.task import begin, load_raw, validate
+from tasks.context import ReleaseContext
+from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.judge.task import judge
-from tasks.publish.task import expected, leave
+from tasks.publish.task import build_expected_content, publish_candidate
 from tasks.release_summary import Summary, read_summary
-from tasks.sanitize.task import make_draws
-from tasks.stage_facts import public_from_dict, public_to_dict
+from tasks.sanitize.task import draw_candidate
+from tasks.settings_check import check_settings
 from warehouse.columns import Column, Source
 from warehouse.home import Home
 from warehouse.integrity.key_files import write_key
+from warehouse.json_codec import from_json, to_json
 from warehouse.publishing.leak_scan import check_bytes
-from warehouse.publishing.publish import candidate_table
 from warehouse.sinks.parquet import write as write_parquet
+from warehouse.tables import candidate_table
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KEY = bytes(range(32))  # estimates are compared with their errors: no other draw each time
@@ -55,18 +57,21 @@ COLOURS = ("red", "it's green", "bl\u00fce")
 N = 400
 
 
-def run(plan: Plan, *steps: Any) -> Summary:
-    release_id = begin.fn(plan)
+def run(context: ReleaseContext, *steps: Any) -> Summary:
+    release_id = begin_release.fn(context)
     for step in steps:
-        step.fn(plan, release_id)
-    return read_summary(plan.store(), release_id)
+        step.fn(context, release_id)
+    return read_summary(context.open_store(), release_id)
 
 
-def leaving(plan: Plan, summary: Summary, path: Path) -> Path:
-    """The file as the door would write it, after the door's look at it."""
-    store = plan.store()
+def leaving(context: ReleaseContext, summary: Summary, path: Path) -> Path:
+    """Write the file as it would be published, and check it as publishing does."""
+    assert summary.validated is not None and summary.sanitized is not None
+    store = context.open_store()
     order = "__ppdm_order, __ppdm_row"
-    wanted = expected(plan, store, summary)
+    wanted = build_expected_content(
+        context, store, summary.run, summary.validated, summary.sanitized
+    )
     names = ", ".join(f'"{name}"' for name in wanted.names)
     with store.transaction() as db:
         write_parquet(
@@ -79,11 +84,11 @@ def leaving(plan: Plan, summary: Summary, path: Path) -> Path:
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No progress bar: these steps run without a Prefect server."""
-    monkeypatch.setattr("tasks.notify.prefect_artifacts.MOMENT", math.inf)
+    monkeypatch.setattr("tasks.notify.prefect_artifacts.MIN_PROGRESS_INTERVAL", math.inf)
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Plan:
+def context(tmp_path: Path) -> ReleaseContext:
     rng = np.random.default_rng(5)
     lines = [
         f'p{i},{rng.random()!r},{rng.random()!r},"{COLOURS[i % 3] if i % 5 else ""}",{"ab"[i % 2]}'
@@ -93,7 +98,7 @@ def plan(tmp_path: Path) -> Plan:
     Home(tmp_path / "home").create()
     write_key(Home(tmp_path / "home").keys / "table.key", KEY)
     number: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 1.0}
-    return Plan(
+    return ReleaseContext(
         folder=str(tmp_path),
         file_digest="f",
         home=str(tmp_path / "home"),
@@ -118,27 +123,27 @@ def plan(tmp_path: Path) -> Plan:
     )
 
 
-def words_alone(plan: Plan) -> Plan:
+def words_alone(context: ReleaseContext) -> ReleaseContext:
     columns = tuple(
         replace(column, role="exclude") if column.type == "numeric" else column
-        for column in plan.columns
+        for column in context.columns
     )
-    parameters = plan.parameters["categorical"]
+    parameters = context.parameters["categorical"]
     return replace(
-        plan,
+        context,
         columns=columns,
         method="randomized_response",
         parameters={"gamma": parameters["gamma"]},
     )
 
 
-def test_a_mixed_table_is_published_in_words(plan: Plan, quiet: None) -> None:
-    check_plan(plan)
-    steps = (load_raw, validate, make_draws, attack_shadows, judge)
-    summary = run(plan, *steps)
+def test_a_mixed_table_is_published_in_words(context: ReleaseContext, quiet: None) -> None:
+    check_settings(context)
+    steps = (load_raw, validate, draw_candidate, attack_shadows, judge)
+    summary = run(context, *steps)
     assert summary.verdict is not None and summary.verdict.failures == ()
-    assert leave.fn(plan, summary.run.release_id, False) == "published"
-    folder = Path(plan.home) / "published" / "table" / "latest"
+    assert publish_candidate.fn(context, summary.run.release_id, False) == "published"
+    folder = Path(context.home) / "published" / "table" / "latest"
     table = pq.read_table(folder / "data.parquet")
     assert table.column_names == ["component_1", "colour", "group"]
     assert set(table.column("colour").to_pylist()) == {*COLOURS, None}
@@ -147,11 +152,15 @@ def test_a_mixed_table_is_published_in_words(plan: Plan, quiet: None) -> None:
     assert "Categories are random answers" in card
 
 
-def test_only_the_keyed_answers_differ_from_the_source(plan: Plan, tmp_path: Path) -> None:
-    summary = run(words_alone(plan), load_raw, validate, make_draws)
-    wanted = expected(words_alone(plan), plan.store(), summary)
+def test_only_the_keyed_answers_differ_from_the_source(
+    context: ReleaseContext, tmp_path: Path
+) -> None:
+    summary = run(words_alone(context), load_raw, validate, draw_candidate)
+    assert summary.validated is not None and summary.sanitized is not None
+    facts = (summary.validated, summary.sanitized)
+    wanted = build_expected_content(words_alone(context), context.open_store(), summary.run, *facts)
     assert wanted.names == ("colour", "group")
-    table = pq.read_table(leaving(words_alone(plan), summary, tmp_path / "out.parquet"))
+    table = pq.read_table(leaving(words_alone(context), summary, tmp_path / "out.parquet"))
     place = wanted.source_order.astype(int).tolist()
     truth = [COLOURS[i % 3] if i % 5 else None for i in place]
     assert [COLOURS.index(t) if t else -1 for t in truth] == wanted.answered[0].originals.tolist()
@@ -160,16 +169,18 @@ def test_only_the_keyed_answers_differ_from_the_source(plan: Plan, tmp_path: Pat
     assert abs(same / N - 0.5) < 4 * math.sqrt(0.25 / N)  # kept with 3 / (3 + 4 - 1)
 
 
-def test_a_release_of_words_alone_is_attacked_by_its_words(plan: Plan, quiet: None) -> None:
-    alone = words_alone(plan)
-    check_plan(alone)
-    summary = run(alone, load_raw, validate, make_draws, attack_shadows, judge)
+def test_a_release_of_words_alone_is_attacked_by_its_words(
+    context: ReleaseContext, quiet: None
+) -> None:
+    alone = words_alone(context)
+    check_settings(alone)
+    summary = run(alone, load_raw, validate, draw_candidate, attack_shadows, judge)
     assert summary.run.stage == "refused"
     assert summary.report is not None and not summary.report.failed
     scores = {score.name: score for score in summary.report.scores}
     assert scores["record_linkage.rate"].value < 0.05
     assert "attribute_inference.inference_rate" in scores
-    assert "works on numbers" in summary.report.skipped["shrinkage"]
+    assert "works on numbers" in summary.report.skipped["shrinkage"].sentence
     assert summary.verdict is not None
     why = {finding.check: finding.why for finding in summary.verdict.failures}
     on_numbers = {"shrinkage.breach_rate", "membership.true_positive_rate"}
@@ -178,39 +189,43 @@ def test_a_release_of_words_alone_is_attacked_by_its_words(plan: Plan, quiet: No
     assert "any release of this table keeps the limit on record_linkage" in why["covered.linkage"]
 
 
-def test_categories_without_a_limit_on_amplification_are_bad_input(plan: Plan) -> None:
+def test_categories_without_a_limit_on_amplification_are_bad_input(context: ReleaseContext) -> None:
     limits = {name: limit for name, limit in SMALL.limits.items() if "amplification" not in name}
-    with pytest.raises(BadInput, match="Nothing would judge the categorical features"):
-        check_plan(replace(plan, policy=replace(SMALL, limits=limits)))
+    with pytest.raises(BadInput, match="No limit judges the categorical features"):
+        check_settings(replace(context, policy=replace(SMALL, limits=limits)))
 
 
-def test_a_category_may_not_have_the_name_of_a_component(plan: Plan, tmp_path: Path) -> None:
+def test_a_category_may_not_have_the_name_of_a_component(
+    context: ReleaseContext, tmp_path: Path
+) -> None:
     source = tmp_path / "t.csv"
     source.write_text(source.read_text().replace("colour", "Component_1", 1))
     columns = tuple(
         replace(column, name="Component_1") if column.name == "colour" else column
-        for column in plan.columns
+        for column in context.columns
     )
     with pytest.raises(BadInput, match="'Component_1' has the name of a column"):
-        run(replace(plan, columns=columns), load_raw, validate, make_draws)
+        run(replace(context, columns=columns), load_raw, validate, draw_candidate)
 
 
-def test_a_basis_file_serves_the_numeric_part(plan: Plan, tmp_path: Path) -> None:
+def test_a_basis_file_serves_the_numeric_part(context: ReleaseContext, tmp_path: Path) -> None:
     (tmp_path / "basis.json").write_text(
         '{"columns": ["x", "y"], "loadings": [[0.6], [0.8]], "variances": [0.2, 0.1]}'
     )
     numeric = {"method": "pca_laplace", "components": 1, "b": 0.5, "basis": "file"}
-    parameters = {**plan.parameters, "numeric": {**numeric, "basis_file": "basis.json"}}
-    summary = run(replace(plan, parameters=parameters), load_raw, validate, make_draws)
+    parameters = {**context.parameters, "numeric": {**numeric, "basis_file": "basis.json"}}
+    summary = run(replace(context, parameters=parameters), load_raw, validate, draw_candidate)
     assert summary.sanitized is not None
-    found = np.array(summary.sanitized["public"]["loadings"])
+    found = summary.sanitized.public.loadings
+    assert found is not None
     assert np.allclose(found, [[0.6], [0.8]], atol=2.0**-20)
 
 
 def test_public_facts_of_categories_come_back_as_they_were() -> None:
     response = Response(Categorical("c", ("a", "b"), True), 3.0)
-    public = Public("randomized_response", "original", (), responses=(response,))
-    assert public_from_dict(public_to_dict(public)).responses == (response,)
+    public = PublicParameters("randomized_response", "original", (), responses=(response,))
+    assert from_json(PublicParameters, to_json(public)).responses == (response,)
+    assert public_from_dict(to_json(public)).responses == (response,)
 
 
 def test_frequencies_of_adult_are_estimated_within_their_errors(
@@ -218,17 +233,17 @@ def test_frequencies_of_adult_are_estimated_within_their_errors(
 ) -> None:
     source = shared_data / "adult.csv.gz"
     content = tomllib.loads((EXAMPLES / "randomized_response.toml").read_text())
-    plan = checked_plan(load(EXAMPLES / "randomized_response.toml"))
+    context = build_checked_context(load(EXAMPLES / "randomized_response.toml"))
     Home(tmp_path).create()
-    write_key(Home(tmp_path).keys / f"{plan.dataset}.key", KEY)
-    plan = replace(
-        plan,
+    write_key(Home(tmp_path).keys / f"{context.dataset}.key", KEY)
+    context = replace(
+        context,
         home=str(tmp_path),
-        source=replace(plan.source, path=str(source)),
-        policy=replace(plan.policy, shadow_draws=1),
+        source=replace(context.source, path=str(source)),
+        policy=replace(context.policy, shadow_draws=1),
     )
-    summary = run(plan, load_raw, validate, make_draws)
-    table = pq.read_table(leaving(plan, summary, tmp_path / "out.parquet"))
+    summary = run(context, load_raw, validate, draw_candidate)
+    table = pq.read_table(leaving(context, summary, tmp_path / "out.parquet"))
     with gzip.open(source, "rt") as file:
         records = list(csv.DictReader(file))
     features = [n for n, c in content["columns"].items() if c["role"] == "feature"]
@@ -236,13 +251,13 @@ def test_frequencies_of_adult_are_estimated_within_their_errors(
     assert table.num_rows == len(records) == 32_561
     assert summary.sanitized is not None
     errors: list[float] = []
-    for told in summary.sanitized["public"]["responses"]:
-        name, k = told["column"]["name"], len(told["column"]["categories"])
-        answers = [*told["column"]["categories"], *([None] if told["column"]["missing"] else [])]
+    for response in summary.sanitized.public.responses:
+        name, k = response.column.name, len(response.column.categories)
+        answers = [*response.column.categories, *([None] if response.column.missing else [])]
         counts, truth = Counter(table.column(name).to_pylist()), Counter(r[name] for r in records)
         assert counts.keys() <= set(answers) and len(answers) >= k
         found, variance = estimate_frequencies(
-            np.array([counts[answer] for answer in answers]), told["gamma"], len(answers)
+            np.array([counts[answer] for answer in answers]), response.gamma, len(answers)
         )
         real = np.array([truth[answer or ""] for answer in answers]) / len(records)
         errors += ((found - real) / np.sqrt(variance)).tolist()

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
+from ppdm_core.audit.draws import shadow_noise
 from ppdm_core.model.errors import BadInput, Refused
-from tasks.context import Plan
-from tasks.ingest.task import begin, load_raw, write_records
+from ppdm_core.model.score import AuditReport
+from tasks.context import ReleaseContext
+from tasks.ingest.task import begin_release, load_raw, write_records
 from tasks.judge.task import judge
-from tasks.sanitize.task import Draws, make_draws
+from tasks.sanitize.task import Sanitizing, draw_candidate
 from tests.support.stewards import NUMERIC, Steward, limits, numbers
 from warehouse.columns import Column
-from warehouse.database import Run, Store, keep_fact, read_fact
+from warehouse.database import Run, Store
+from warehouse.stage_facts import AuditedFacts, ValidatedFacts, read_facts, store_facts
 from warehouse.stages import Stage
 
 WITH_NOTES = (
@@ -33,20 +36,20 @@ def steward(tmp_path: Path) -> Steward:
     return Steward(tmp_path, rows, WITH_NOTES)
 
 
-def sanitized(plan: Plan) -> tuple[Store, Run]:
+def sanitized(context: ReleaseContext) -> tuple[Store, Run]:
     """Everything is ready for the audit."""
-    release_id = begin.fn(plan)
-    load_raw.fn(plan, release_id)
-    store, run = plan.run(release_id)
-    write_records(plan, store, run)
-    make_draws.fn(plan, release_id)
+    release_id = begin_release.fn(context)
+    load_raw.fn(context, release_id)
+    store, run = context.open_run(release_id)
+    write_records(context, store, run)
+    draw_candidate.fn(context, release_id)
     return store, run
 
 
-def audited(plan: Plan) -> tuple[Store, Run]:
-    store, run = sanitized(plan)
+def audited(context: ReleaseContext) -> tuple[Store, Run]:
+    store, run = sanitized(context)
     with store.advance(run, Stage.AUDITED) as change:
-        keep_fact(change.db, run, "report", {"scores": [], "skipped": {}, "failed": {}})
+        store_facts(change.db, run, AuditedFacts(AuditReport(())))
     return store, run
 
 
@@ -55,24 +58,25 @@ def edit(store: Store, statement: str) -> None:
         db.execute(statement)
 
 
-def data_and_shadow(plan: Plan) -> tuple[Any, Any]:
-    store, run = sanitized(plan)
+def data_and_shadow(context: ReleaseContext) -> tuple[Any, Any]:
+    store, run = sanitized(context)
     with store.transaction() as db:
-        facts = read_fact(db, run.release_id, "validated")
-    assert facts is not None
-    return facts["data"], Draws(plan, store, run).shadow_noise(0).subkey("any")
+        data = read_facts(db, run.release_id, ValidatedFacts).data
+    sanitizing = Sanitizing(context, store, run)
+    shadow = shadow_noise(sanitizing.noise, sanitizing.shadow_scope(data), 0)
+    return data, shadow.subkey("any")
 
 
 def test_what_a_release_does_not_use_changes_no_draw_that_it_is_judged_on(
     steward: Steward,
 ) -> None:
-    first = data_and_shadow(steward.plan())
+    first = data_and_shadow(steward.build_context())
     steward.rows = {name: (x, y, "new", o) for name, (x, y, _, o) in steward.rows.items()}
-    assert data_and_shadow(steward.plan()) == first
+    assert data_and_shadow(steward.build_context()) == first
     steward.rows = dict(reversed(steward.rows.items()))
-    assert data_and_shadow(steward.plan()) == first
+    assert data_and_shadow(steward.build_context()) == first
     steward.rows["p3"] = (0.25, 0.75, "new", "op3")
-    assert data_and_shadow(steward.plan()) != first
+    assert data_and_shadow(steward.build_context()) != first
 
 
 def test_records_cannot_get_other_ids(steward: Steward) -> None:
@@ -86,41 +90,41 @@ def test_records_cannot_get_other_ids(steward: Steward) -> None:
 
 @pytest.mark.parametrize("changes", [{"file_digest": "another"}, {"dataset": "others"}])
 def test_a_step_takes_no_other_file(steward: Steward, changes: dict[str, str]) -> None:
-    plan = steward.plan()
-    store, run = audited(plan)
+    context = steward.build_context()
+    store, run = audited(context)
     with pytest.raises(Refused, match="begun by another release file"):
-        judge.fn(replace(plan, **changes), run.release_id)
+        judge.fn(replace(context, **changes), run.release_id)
     with store.transaction() as db:
         assert db.execute("select * from ledger.entry").fetchall() == []
 
 
 def test_what_is_drawn_cannot_be_made_cheaper_before_the_verdict(steward: Steward) -> None:
     steward.policy = replace(steward.policy, limits=limits(product=2.0))
-    plan = steward.plan()
-    store, run = audited(plan)
+    context = steward.build_context()
+    store, run = audited(context)
     edit(store, f'update sanitized."{run.table}_draws" set ln_gamma = 0')
-    with pytest.raises(Refused, match="draws of whom was changed"):
-        judge.fn(plan, run.release_id)
+    with pytest.raises(Refused, match="stored draws of people-0001 were changed"):
+        judge.fn(context, run.release_id)
 
 
 def test_charges_cannot_be_taken_away_for_a_verdict_and_put_back(steward: Steward) -> None:
     steward.release()
     steward.parameters = {"b": 0.6}
-    plan = steward.plan()
-    store, run = audited(plan)
+    context = steward.build_context()
+    store, run = audited(context)
     edit(store, "create table main.aside as from ledger.charge")
     edit(store, "delete from ledger.charge")
-    with pytest.raises(Refused, match=r"charges of people-0001 in the ledger were changed"):
-        judge.fn(plan, run.release_id)
+    with pytest.raises(Refused, match=r"charges of people-0001 in the ledger changed"):
+        judge.fn(context, run.release_id)
     edit(store, "insert into ledger.charge from main.aside")
-    judge.fn(plan, run.release_id)
+    judge.fn(context, run.release_id)
 
 
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("update meta.run set source_digest = 'x'", "made from is not what its events tell"),
-        ("update meta.run set file_digest = 'x'", "made from is not what its events tell"),
+        ("update meta.run set source_digest = 'x'", "is not the one that its events record"),
+        ("update meta.run set file_digest = 'x'", "is not the one that its events record"),
         ("update meta.fitted set state = '{}'", "learned from its records was changed"),
     ],
 )

@@ -38,7 +38,9 @@ def feature(name: str, **bounds: Any) -> Column:
     return Column(name, "feature", "numeric", **{"low": 0.0, "high": 1.0, **bounds})
 
 
-def make_plan(folder: Path, method: str, columns: tuple[Column, ...], **given: Any) -> ReleaseContext:
+def make_plan(
+    folder: Path, method: str, columns: tuple[Column, ...], **given: Any
+) -> ReleaseContext:
     Home(folder / "home").create()
     return ReleaseContext(
         folder=str(folder),

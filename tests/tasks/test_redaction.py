@@ -11,12 +11,12 @@ import httpx
 import pytest
 
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
-from tasks.redaction import Shield, shielded
+from tasks.redaction import Redaction, redacted
 
 CANARY = "canary-4711"
 
 
-@shielded
+@redacted
 def choke() -> None:
     duckdb.sql(f"select '{CANARY}'::integer").fetchall()
 
@@ -40,7 +40,7 @@ def test_the_place_is_a_line_of_ours() -> None:
 
 def test_our_own_errors_pass_as_they_are() -> None:
     given = BadInput("A sentence.", file="a.csv", column="x", remedy="Do that.")
-    with pytest.raises(BadInput) as caught, Shield():
+    with pytest.raises(BadInput) as caught, Redaction():
         raise given
     assert caught.value is given
 
@@ -59,7 +59,7 @@ def test_nothing_behind_an_error_is_kept() -> None:
         except ValueError:
             raise BadInput("A sentence.") from None
 
-    with pytest.raises(BadInput) as caught, Shield():
+    with pytest.raises(BadInput) as caught, Redaction():
         work()
     gc.collect()
     assert held[0]() is None
@@ -68,19 +68,19 @@ def test_nothing_behind_an_error_is_kept() -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
 def test_trouble_of_the_machine_is_told_as_such(code: int) -> None:
-    with pytest.raises(MachineTrouble) as caught, Shield():
+    with pytest.raises(MachineTrouble) as caught, Redaction():
         raise OSError(code, CANARY)
     assert caught.value.exit_code == 5
     assert CANARY not in str(caught.value)
 
 
 def test_a_lost_server_is_trouble_of_the_machine() -> None:
-    with pytest.raises(MachineTrouble, match="stopped answering"), Shield():
+    with pytest.raises(MachineTrouble, match="stopped answering"), Redaction():
         raise httpx.ConnectError(CANARY)
 
 
 def test_an_interrupt_is_not_an_error() -> None:
-    with pytest.raises(KeyboardInterrupt), Shield():
+    with pytest.raises(KeyboardInterrupt), Redaction():
         raise KeyboardInterrupt
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,13 @@ import pytest
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Attacker, Policy
-from tasks.context import Plan
-from tasks.ingest.task import begin, load_raw, validate
-from tasks.sanitize.task import make_draws
+from tasks.context import ReleaseContext
+from tasks.ingest.task import begin_release, load_raw, validate
+from tasks.sanitize.task import draw_candidate
 from warehouse.clock import now
 from warehouse.columns import Column, Source
-from warehouse.database import read_fact
 from warehouse.home import Home
+from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
 
 POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
 SAMPLE = {"components": 1, "b": 0.5, "basis": "sample", "basis_share": 0.3}
@@ -29,7 +29,7 @@ def write(path: Path, values: np.ndarray) -> None:
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Plan:
+def context(tmp_path: Path) -> ReleaseContext:
     write(tmp_path / "t.csv", np.random.default_rng(1).random((60, 2)))
     Home(tmp_path / "home").create()
     numeric: dict[str, Any] = {"role": "feature", "type": "numeric"}
@@ -38,7 +38,7 @@ def plan(tmp_path: Path) -> Plan:
         Column("x", low=0.0, high=1.0, **numeric),
         Column("y", low="from_data", high="from_data", **numeric),
     )
-    return Plan(
+    return ReleaseContext(
         folder=str(tmp_path),
         file_digest="f",
         home=str(tmp_path / "home"),
@@ -54,47 +54,57 @@ def plan(tmp_path: Path) -> Plan:
     )
 
 
-def go(plan: Plan, *, published: bool = True) -> dict[str, Any]:
-    """A release up to its draws, taken for published; its facts."""
-    release_id = begin.fn(plan)
-    for step in (load_raw, validate, make_draws):
-        step.fn(plan, release_id)
-    store, run = plan.run(release_id)
+@dataclass(frozen=True)
+class Drawn:
+    """What a release leaves for the next ones."""
+
+    validated: ValidatedFacts
+    sanitized: SanitizedFacts
+    places: set[int]  # source rows of the candidate
+
+
+def go(context: ReleaseContext, *, published: bool = True) -> Drawn:
+    """Make a release up to its draws, and record it as published."""
+    release_id = begin_release.fn(context)
+    for step in (load_raw, validate, draw_candidate):
+        step.fn(context, release_id)
+    store, run = context.open_run(release_id)
     with store.transaction() as db:
-        facts = read_fact(db, release_id, "sanitized")
-        valid = read_fact(db, release_id, "validated")
+        sanitized = read_facts(db, release_id, SanitizedFacts)
+        validated = read_facts(db, release_id, ValidatedFacts)
         rows = db.execute(f'select __ppdm_row from sanitized."{run.table}_candidate"').fetchall()
         if published:
             values = [run.dataset, run.number, release_id, "d", "m", now()]
             db.execute("insert into published.version values (?, ?, ?, ?, ?, ?)", values)
-    assert facts is not None and valid is not None
-    return {**facts, "valid": valid, "places": {place for (place,) in rows}}
+    return Drawn(validated, sanitized, {place for (place,) in rows})
 
 
-def test_a_second_fit_is_refused_unless_somebody_stands_for_it(plan: Plan) -> None:
-    go(plan)
+def test_a_second_fit_is_refused_unless_somebody_stands_for_it(context: ReleaseContext) -> None:
+    go(context)
     two = {**SAMPLE, "components": 2}
     with pytest.raises(BadInput, match="a second time") as caught:
-        go(replace(plan, file_digest="g", parameters=two))
+        go(replace(context, file_digest="g", parameters=two))
     assert "refit_waiver" in str(caught.value)
-    go(replace(plan, file_digest="h", parameters={**two, "refit_waiver": "the DPO"}))
+    go(replace(context, file_digest="h", parameters={**two, "refit_waiver": "the DPO"}))
 
 
-def test_no_other_column_may_have_the_name_of_a_released_one(plan: Plan, tmp_path: Path) -> None:
+def test_no_other_column_may_have_the_name_of_a_released_one(
+    context: ReleaseContext, tmp_path: Path
+) -> None:
     table = tmp_path / "t.csv"
     table.write_text(table.read_text().replace("id,", "Component_1,", 1))
-    columns = (Column("Component_1", "identifier"), *plan.columns[1:])
+    columns = (Column("Component_1", "identifier"), *context.columns[1:])
     with pytest.raises(BadInput, match="'Component_1' has the name of a column"):
-        go(replace(plan, columns=columns, record_id="Component_1"))
+        go(replace(context, columns=columns, record_id="Component_1"))
 
 
-def test_drawn_rows_know_their_records_and_stand_in_no_order(plan: Plan) -> None:
-    first = go(plan)  # sets records aside, which must not be drawn later either
+def test_drawn_rows_know_their_records_and_stand_in_no_order(context: ReleaseContext) -> None:
+    first = go(context)  # sets records aside, which must not be drawn later either
     parameters = {"rows": 300, "bandwidth": "paper", "refit_waiver": "the DPO"}
-    drawn = replace(plan, file_digest="g", method="kde_resample", parameters=parameters)
-    assert go(drawn)["places"] <= first["places"]
-    store, run = drawn.run("table-0002")
-    X = np.loadtxt(Path(plan.source.path), delimiter=",", skiprows=1, usecols=(1, 2))
+    drawn = replace(context, file_digest="g", method="kde_resample", parameters=parameters)
+    assert go(drawn).places <= first.places
+    store, run = drawn.open_run("table-0002")
+    X = np.loadtxt(Path(context.source.path), delimiter=",", skiprows=1, usecols=(1, 2))
     with store.transaction() as db:
         query = f'select __ppdm_row, x, y from sanitized."{run.table}_candidate" order by '
         found = np.array(db.execute(query + "__ppdm_order").fetchall())
@@ -105,17 +115,17 @@ def test_drawn_rows_know_their_records_and_stand_in_no_order(plan: Plan) -> None
     assert abs(np.corrcoef(place, np.arange(300))[0, 1]) < 0.3
 
 
-def test_whole_numbers_leave_as_whole_numbers(plan: Plan, tmp_path: Path) -> None:
+def test_whole_numbers_leave_as_whole_numbers(context: ReleaseContext, tmp_path: Path) -> None:
     """Bounds such that scaling and back is off by a last bit."""
     counts = np.random.default_rng(3).integers(0, 50, (60, 2)).astype(np.float64)
     write(tmp_path / "t.csv", counts)
     columns = (
-        plan.columns[0],
-        *(replace(c, low=-0.1, high=50.3) for c in plan.columns[1:]),
+        context.columns[0],
+        *(replace(c, low=-0.1, high=50.3) for c in context.columns[1:]),
     )
     parameters = {"integers": ["x"], "rows": 200}
-    go(replace(plan, columns=columns, method="kde_resample", parameters=parameters))
-    store, run = plan.run("table-0001")
+    go(replace(context, columns=columns, method="kde_resample", parameters=parameters))
+    store, run = context.open_run("table-0001")
     with store.transaction() as db:
         query = f'select x, y from sanitized."{run.table}_candidate"'
         x, y = np.array(db.execute(query).fetchall()).T
@@ -123,33 +133,40 @@ def test_whole_numbers_leave_as_whole_numbers(plan: Plan, tmp_path: Path) -> Non
     assert np.count_nonzero(y == np.rint(y)) < 20
 
 
-def test_a_fit_that_never_left_binds_nobody(plan: Plan) -> None:
-    go(plan, published=False)
-    go(replace(plan, file_digest="g", parameters={**SAMPLE, "components": 2}))
+def test_a_fit_that_never_left_binds_nobody(context: ReleaseContext) -> None:
+    go(context, published=False)
+    go(replace(context, file_digest="g", parameters={**SAMPLE, "components": 2}))
 
 
-def test_a_fit_is_reused_although_the_records_changed(plan: Plan, tmp_path: Path) -> None:
-    first = go(plan)
+def test_a_fit_is_reused_although_the_records_changed(
+    context: ReleaseContext, tmp_path: Path
+) -> None:
+    first = go(context)
     write(tmp_path / "t.csv", np.random.default_rng(2).random((60, 2)))
-    assert go(plan)["public"]["loadings"] == first["public"]["loadings"]
+    again, before = (each.sanitized.public.loadings for each in (go(context), first))
+    assert again is not None and before is not None and np.array_equal(again, before)
 
 
-def test_records_set_aside_once_are_in_no_later_release_of_any_method(plan: Plan) -> None:
-    first = go(plan)
-    assert 0 < first["set_aside"] < 60
-    rotated = go(replace(plan, file_digest="g", method="random_rotation", parameters={}))
-    assert rotated["places"] == first["places"]
+def test_records_set_aside_once_are_in_no_later_release_of_any_method(
+    context: ReleaseContext,
+) -> None:
+    first = go(context)
+    assert 0 < first.sanitized.set_aside < 60
+    rotated = go(replace(context, file_digest="g", method="random_rotation", parameters={}))
+    assert rotated.places == first.places
 
 
-def test_bounds_from_the_data_are_taken_once_in_two_digits(plan: Plan, tmp_path: Path) -> None:
-    first = go(plan)
+def test_bounds_from_the_data_are_taken_once_in_two_digits(
+    context: ReleaseContext, tmp_path: Path
+) -> None:
+    first = go(context)
     X = np.random.default_rng(1).random((60, 2))
     X[7, 1] = 5.4321
     write(tmp_path / "t.csv", X)
-    second = go(plan)
+    second = go(context)
     for facts in (first, second):
-        _, bounds = facts["valid"]["schema"]["numeric"]
-        assert bounds["from_data"] is True
-        assert (bounds["low"], bounds["high"]) == (0.0058, 0.99)
-    assert second["valid"]["clamped"]["y"] == 1
-    assert any("two digits" in line for line in second["guarantee"]["assumptions"])
+        _, bounds = facts.validated.schema.numeric
+        assert bounds.from_data is True
+        assert (bounds.low, bounds.high) == (0.0058, 0.99)
+    assert second.validated.clamped["y"] == 1
+    assert any("two digits" in line for line in second.sanitized.guarantee.assumptions)

@@ -7,13 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from ppdm_core.metrics import METRICS, Told
+from ppdm_core.metrics import METRICS, SentenceValues
 from ppdm_core.metrics._metric import Better
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Limit, Policy
+from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.score import AuditReport, Score
-from tasks.context import check_limit, needs_label
-from tasks.publish.card import measured
+from tasks.publish.card import format_scores
+from tasks.settings_check import check_limit, needs_label
 
 ABSOLUTE = Limit(0.5, "who", "why", absolute=True)
 
@@ -50,7 +51,9 @@ def test_which_limits_need_a_label() -> None:
 
 
 def sentence(name: str, value: float, original: float | None = None) -> str:
-    return METRICS[name].sentence(Told(value, 0.6, "", Policy((), {}).attacker.epsilon, original))
+    return METRICS[name].sentence(
+        SentenceValues(value, 0.6, "", Policy((), {}).attacker.epsilon, original)
+    )
 
 
 def score(name: str, value: float, better: Better = "up", **given) -> Score:
@@ -72,15 +75,19 @@ REPORT = AuditReport(
         ),
         score("column_distance", 0.1, notes={"worst_column": 0.25}),
     ),
-    skipped={"stress": "It needs rows.", "known_pairs": "Nobody is known."},
-    not_run=("adjusted_rand", "membership"),
+    skipped={
+        "stress": Skip(Reason.TOO_FEW_RECORDS, "It needs rows."),
+        "known_pairs": Skip(Reason.TOO_FEW_RECORDS, "Nobody is known."),
+    },
+    not_run=dict.fromkeys(("adjusted_rand", "membership"), Skip(Reason.NOT_REQUESTED)),
 )
 
 
 def test_the_card_tells_attackers_from_recipients() -> None:
     verdict = SimpleNamespace(findings=[SimpleNamespace(check="best_accuracy")])
-    plan = SimpleNamespace(policy=Policy(required=(), limits={}))
-    text = "\n".join(measured(plan, SimpleNamespace(report=REPORT, verdict=verdict)))
+    judged = SimpleNamespace(report=REPORT, verdict=verdict)
+    context = SimpleNamespace(policy=Policy(required=(), limits={}))
+    text = "\n".join(format_scores(context, SimpleNamespace(judged=judged)))
     attackers, recipients = text.split("## What recipients get")
     for words in (
         "record_linkage.rate",

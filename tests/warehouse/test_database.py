@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -8,11 +9,16 @@ from pathlib import Path
 import pytest
 
 from ppdm_core.model.errors import BadInput, Defect
+from tests.support.facts import make_validated_facts
+from tests.support.forkserver import run_cli
 from warehouse import database as store_module
-from warehouse.database import Run, Store, find_run, keep_fact, list_runs, read_fact
+from warehouse.database import Run, Store, find_run, list_runs
 from warehouse.home import Home
-from warehouse.runs import begin_run, reject_run, tidy
+from warehouse.runs import begin_run, clean_up, reject_run
+from warehouse.stage_facts import ValidatedFacts, read_facts, store_facts
 from warehouse.stages import ALLOWED, FINISHED, ORDER, Stage, is_past
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 @pytest.fixture
@@ -143,15 +149,15 @@ def test_old_private_tables_are_dropped_and_facts_stay(store: Store) -> None:
         run = begin(store, source=source)
         with store.advance(run, Stage.RAW) as change:
             change.db.execute(f'create table raw."{run.table}" (x integer)')
-            keep_fact(change.db, run, "validated", {"n": 3})
+            store_facts(change.db, run, make_validated_facts(n=3))
         walk(store, run, "validated", "sanitized", "audited", "refused")
-    tidy(store, "wine", keep_raw=1)
+    clean_up(store, "wine", keep_raw=1)
     with store.transaction() as db:
         tables = db.execute(
             "select table_name from information_schema.tables where table_schema = 'raw'"
         ).fetchall()
         assert tables == [("wine_0002",)]
-        assert read_fact(db, "wine-0001", "validated") == {"n": 3}
+        assert read_facts(db, "wine-0001", ValidatedFacts) == make_validated_facts(n=3)
 
 
 def test_a_folder_that_no_record_knows_is_removed(store: Store) -> None:
@@ -160,33 +166,54 @@ def test_a_folder_that_no_record_knows_is_removed(store: Store) -> None:
     folder = store.home.published / "wine" / "0001"
     folder.mkdir(parents=True)
     (store.home.published / "wine" / ".0001.tmp").mkdir()
-    tidy(store, "wine", keep_raw=1)
+    clean_up(store, "wine", keep_raw=1)
     assert list((store.home.published / "wine").iterdir()) == []
 
 
-def test_a_newer_warehouse_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warehouse_of_fewer_or_other_schema_files_is_refused(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin(store)
-    empty = store.home.root / "no_migrations"
-    empty.mkdir()
-    monkeypatch.setattr(store_module, "MIGRATIONS", empty)
-    with pytest.raises(BadInput, match="newer version") as caught, store.transaction():
-        pass
-    assert caught.value.exit_code == 2
+    folder = store.home.root / "migrations"
+    folder.mkdir()
+    monkeypatch.setattr(store_module, "SCHEMA_FILES", folder)
+    for name in (None, "0001_other.sql"):
+        if name:
+            (folder / name).write_text("select 1;")
+        with pytest.raises(BadInput, match="made by another version") as caught:
+            with store.transaction():
+                pass
+        assert caught.value.exit_code == 2
+        assert caught.value.file == str(store.home.database)
+
+
+def test_status_of_a_home_of_another_version_is_one_sentence(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.create()
+    packed = FIXTURES / "home_of_another_version.duckdb.gz"
+    home.database.write_bytes(gzip.decompress(packed.read_bytes()))
+    before = home.database.read_bytes()
+    result = run_cli(["status", "--home", str(home.root)])
+    assert result.exit_code == 2, result
+    (line,) = result.stderr.splitlines()
+    assert "warehouse.duckdb" in line and "another version" in line and "PPDM_HOME" in line
+    assert "Traceback" not in result.stdout + result.stderr
+    assert home.database.read_bytes() == before
 
 
 def test_migrations_run_once_and_in_order(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     begin(store)
     folder = store.home.root / "migrations"
-    shutil.copytree(store_module.MIGRATIONS, folder)
+    shutil.copytree(store_module.SCHEMA_FILES, folder)
     (folder / "9999_more.sql").write_text("create table meta.more (x integer);")
-    monkeypatch.setattr(store_module, "MIGRATIONS", folder)
+    monkeypatch.setattr(store_module, "SCHEMA_FILES", folder)
     for _ in range(2):
         with store.transaction() as db:
             assert db.execute("select count(*) from meta.more").fetchall() == [(0,)]
             names = db.execute("select name from meta.migration order by number").fetchall()
-            steps = sorted(path.stem for path in store_module.MIGRATIONS.glob("*.sql"))
+            steps = sorted(path.stem for path in store_module.SCHEMA_FILES.glob("*.sql"))
             assert [name for (name,) in names] == steps
-            assert (steps[0], steps[-1]) == ("0001_start", "9999_more")
+            assert (steps[0], steps[-1]) == ("0001_schema", "9999_more")
 
 
 def test_events_are_plain_json(store: Store) -> None:

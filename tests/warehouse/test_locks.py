@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ppdm_core.model.errors import MachineTrouble
-from warehouse.locks import hold, holder_of
+from warehouse.locks import hold, read_holder
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
@@ -55,18 +55,18 @@ def quiet(text: str) -> None:
 
 def test_a_free_lock_is_taken_at_once_and_freed(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
-    assert holder_of(path) is None
+    assert read_holder(path) is None
     with hold(path, holder="wdbc-0007", limit=0, say=quiet):
-        assert holder_of(path) == f"wdbc-0007 (pid {os.getpid()})"
+        assert read_holder(path) == f"wdbc-0007 (pid {os.getpid()})"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert holder_of(path) is None
+    assert read_holder(path) is None
 
 
 def test_the_lock_is_freed_by_an_error_inside(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     with pytest.raises(KeyError), hold(path, holder="a", limit=0, say=quiet):
         raise KeyError
-    assert holder_of(path) is None
+    assert read_holder(path) is None
 
 
 def test_a_held_lock_gives_up_after_the_limit_and_names_the_holder(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_held_lock_gives_up_after_the_limit_and_names_the_holder(tmp_path: Pat
         ):
             pytest.fail("held twice")
         assert 0.3 <= time.monotonic() - start < 2
-        assert holder_of(path) == f"wdbc-0001 (pid {process.pid})"
+        assert read_holder(path) == f"wdbc-0001 (pid {process.pid})"
     assert f"wdbc-0001 (pid {process.pid})" in trouble.value.message
     assert trouble.value.remedy
     assert trouble.value.exit_code == 5
@@ -92,7 +92,7 @@ def test_a_waiting_process_says_so_once_and_then_gets_the_lock(tmp_path: Path) -
         other_process(path, 2) as process,
         hold(path, holder="b", limit=30, say=said.append),
     ):
-        assert holder_of(path) == f"b (pid {os.getpid()})"
+        assert read_holder(path) == f"b (pid {os.getpid()})"
     assert said == [f"Waiting for 'a': wdbc-0001 (pid {process.pid}) holds it."]
 
 
@@ -101,9 +101,9 @@ def test_a_killed_holder_frees_the_lock(tmp_path: Path) -> None:
     with other_process(path, 60) as process:
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert holder_of(path) is None
+        assert read_holder(path) is None
         with hold(path, holder="b", limit=0, say=quiet):
-            assert holder_of(path) == f"b (pid {os.getpid()})"
+            assert read_holder(path) == f"b (pid {os.getpid()})"
 
 
 def test_processes_exclude_each_other(tmp_path: Path) -> None:

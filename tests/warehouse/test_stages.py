@@ -31,8 +31,9 @@ from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError, Refused
 from ppdm_core.model.verdict import Outcome, Review
 from tests.support.waiting_runs import ANN, BOB, CAT, OWNER, STAGES, Office, Person, staffed
 from warehouse.approvals import Choice
+from warehouse.audit_results import find_verdict
 from warehouse.integrity.history import check_history
-from warehouse.publishing.publish import check_approved, read_verdict
+from warehouse.publishing.publish import check_approved
 from warehouse.stages import ALLOWED, FINISHED, ORDER, Stage
 
 DORA = Person(1004, OWNER.lower())  # has the name that the file gives its owner
@@ -108,7 +109,7 @@ class Dataset(RuleBasedStateMachine):
     )
     def work(self, until: str, outcome: Outcome) -> None:
         """The steps up to a verdict, unless somebody kills them before."""
-        model, run = self.model, self.office.plan.run(self.current)[1]
+        model, run = self.model, self.office.context.open_run(self.current)[1]
         last = WORK[-1] if until == "judged" else until
         steps = WORK[WORK.index(model.stage) + 1 : WORK.index(last) + 1]
         self.office.walk(run, *steps)
@@ -147,11 +148,11 @@ class Dataset(RuleBasedStateMachine):
         """What the door asks before it writes the last line."""
         model, before = self.model, self.model.stage
         may_leave = model.may_leave(self.office.time, self.needed)
-        run = self.office.plan.run(self.current)[1]
+        run = self.office.context.open_run(self.current)[1]
         parcel: Any = SimpleNamespace(run=run, review=self.office.review)
         try:
             with self.office.store.advance(run, Stage.PUBLISHED) as change:
-                verdict = read_verdict(change.db, self.current)
+                verdict = find_verdict(change.db, self.current)
                 if verdict is None:
                     raise Refused("It has no verdict.")
                 check_approved(change.db, verdict, parcel)

@@ -210,7 +210,7 @@ def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
         return key_of(identities)
 
     for size in (1, 7, 49):
-        monkeypatch.setattr(warehouse.validated_table, "BATCH", size)
+        monkeypatch.setattr(warehouse.validated_table, "BATCH_ROWS", size)
         asked.clear()
         again = validated("id varchar, x double", rows, *columns, record_id="id", keys=counting)
         assert again == whole

@@ -1,4 +1,4 @@
-"""The append-only log: a chain of sealed events, and the head that tells how far it has come."""
+"""The append-only log: a chain of sealed events, and the head file that records its last one."""
 
 from __future__ import annotations
 
@@ -10,69 +10,28 @@ from typing import TYPE_CHECKING, Any
 from ppdm_core.model.errors import Defect
 from warehouse.checkpoints import checkpoint
 from warehouse.home import Home, machine_errors
-from warehouse.integrity.home_key import HomeKey, has_seals, home_key, home_of
-from warehouse.integrity.key_files import write_whole
-from warehouse.integrity.seals import (
-    EVENTS,
-    earlier,
-    insert,
-    is_sealed_by,
-    mac_of,
-    moment,
-    read_rows,
-    sealed_tables,
-)
+from warehouse.integrity.home_key import HomeKey, home_key
+from warehouse.integrity.key_files import write_atomically
+from warehouse.integrity.seals import insert, is_sealed_by, mac_of, monotonic_now
+from warehouse.tables import EVENTS
 
 if TYPE_CHECKING:
-    import duckdb
-
-EARLIER = "earlier history"  # kind of the event that seals what was there before the seals
-
-
-appended = 0  # in this process, so that nobody must ask the warehouse whether something was told
+    from warehouse.transaction import Transaction
 
 
 def append_event(
-    db: duckdb.DuckDBPyConnection,
-    dataset: str,
-    release_id: str,
-    kind: str,
-    detail: Mapping[str, Any],
+    db: Transaction, dataset: str, release_id: str, kind: str, detail: Mapping[str, Any]
 ) -> None:
-    """The next link of the chain. Numbers have no gaps: the warehouse has one writer at a time."""
-    if not has_seals(db):
-        begin_chain(db)
+    """Append the next event of the chain, sealed together with the one before.
+
+    Numbers have no gaps, because the warehouse has one writer at a time.
+    """
     number, previous = last_event(db)
-    append_link(db, number, previous or "", (dataset, release_id, kind, detail))
-
-
-def begin_chain(db: duckdb.DuckDBPyConnection) -> None:
-    home = home_of(db)
-    if not home.head.exists():  # it must be there before the first event is
-        write_head(home, home_key(db), Head(0, ""))
-    number, _ = last_event(db)
-    if number:
-        rows = {table: read_rows(db, table) for table in sealed_tables(db)}
-        append_link(db, number, "", ("", "", EARLIER, asdict(earlier(rows))))
-
-
-def last_event(db: duckdb.DuckDBPyConnection) -> tuple[int, str | None]:
-    rows = db.execute(
-        "select number, mac from meta.event order by number desc, rowid desc limit 1"
-    ).fetchall()
-    return rows[0] if rows else (0, "")
-
-
-def append_link(
-    db: duckdb.DuckDBPyConnection,
-    number: int,
-    previous: str,
-    told: tuple[str, str, str, Mapping[str, Any]],
-) -> None:
-    dataset, release_id, kind, detail = told
+    if number == 0 and not db.home.head.exists():  # it must exist before the first event does
+        write_head(db.home, home_key(db), Head(0, ""))
     event = {
         "number": number + 1,
-        "happened": moment(db),
+        "happened": monotonic_now(db),
         "dataset": dataset,
         "release_id": release_id,
         "kind": kind,
@@ -80,13 +39,20 @@ def append_link(
     }
     mac = mac_of(home_key(db), EVENTS, event, previous)
     insert(db, EVENTS, {**event, "mac": mac})
-    global appended
-    appended += 1
+    db.has_new_events = True
+
+
+def last_event(db: Transaction) -> tuple[int, str]:
+    """Return number and MAC of the last event; (0, "") if there is none."""
+    rows = db.execute(
+        f"select number, coalesce(mac, '') from {EVENTS} order by number desc, rowid desc limit 1"
+    ).fetchall()
+    return rows[0] if rows else (0, "")
 
 
 @dataclass(frozen=True)
 class Head:
-    """The last event that was committed, sealed by itself: only an old copy can stand in for it."""
+    """The last event that was committed, with its own seal: only an old copy can replace it."""
 
     number: int
     mac: str
@@ -96,6 +62,7 @@ class Head:
 
 
 def read_head(home: Home, key: HomeKey) -> Head | None:
+    """Return the head; None if it is missing, damaged or sealed by another key."""
     try:
         content = json.loads(home.head.read_text())
         head = Head(content["number"], content["mac"])
@@ -105,18 +72,22 @@ def read_head(home: Home, key: HomeKey) -> Head | None:
 
 
 def write_head(home: Home, key: HomeKey, head: Head) -> None:
+    """Write the head file, all or nothing."""
     with machine_errors(home.head):
-        write_whole(home.head, json.dumps({**asdict(head), "seal": head.seal(key)}) + "\n")
+        write_atomically(home.head, json.dumps({**asdict(head), "seal": head.seal(key)}) + "\n")
 
 
-def keep_head(db: duckdb.DuckDBPyConnection) -> None:
-    """After a commit that told something. A head that is missing or that contradicts the events
-    stays as it is: it is evidence, and it shuts the door."""
-    home, key = home_of(db), home_key(db)
+def update_head(db: Transaction) -> None:
+    """Write the last event to the head file, after a commit that appended events.
+
+    A head that is missing or that contradicts the events stays as it is: it is evidence, and
+    nothing is published before a person has looked at it.
+    """
+    home, key = db.home, home_key(db)
     head = read_head(home, key)
     if head is None:
         return
-    at_head = db.execute("select mac from meta.event where number = ?", [head.number]).fetchall()
+    at_head = db.execute(f"select mac from {EVENTS} where number = ?", [head.number]).fetchall()
     number, mac = last_event(db)
     if mac and (head.number == 0 or at_head == [(head.mac,)]):
         checkpoint("events committed")

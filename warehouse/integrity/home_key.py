@@ -1,7 +1,7 @@
 """The home's own key: it seals rows of the warehouse and signs manifests.
 
 Like a dataset's key it is made once. A home that has sealed rows and whose key is missing or is
-another one is an error: with a new key nobody could tell an edited row from an old one.
+another one is an error: with a new key, edited rows could not be distinguished from old ones.
 """
 
 from __future__ import annotations
@@ -12,64 +12,69 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdm_core.model.errors import BadInput, Defect
+from ppdm_core.model.errors import BadInput
 from warehouse.checkpoints import checkpoint
 from warehouse.home import Home, machine_errors
-from warehouse.integrity.key_files import another_key, fingerprint_of, read_key, write_key
+from warehouse.integrity.key_files import (
+    compute_fingerprint,
+    read_key,
+    write_key,
+    wrong_key_error,
+)
+from warehouse.tables import EVENTS, HOME_KEYS
 
 if TYPE_CHECKING:
-    import duckdb
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from warehouse.transaction import Transaction
 
 OWNER = "this home"
 
 
 @dataclass(frozen=True)
 class HomeKey:
+    """The secret of a home, from which the keys for seals and for signatures are derived."""
+
     root: bytes = field(repr=False)
 
-    def derived(self, purpose: bytes) -> bytes:
-        """Seals and signatures never share a key, though one file holds both."""
+    def derive(self, purpose: bytes) -> bytes:
+        """Return a key for one purpose: seals and signatures never share a key."""
         return hashlib.blake2b(key=self.root, person=purpose, digest_size=32).digest()
 
     @property
     def sealing(self) -> bytes:
-        return self.derived(b"ppdm seals")
+        return self.derive(b"ppdm seals")
 
     def signing(self) -> Ed25519PrivateKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        return Ed25519PrivateKey.from_private_bytes(self.derived(b"ppdm manifests"))
+        return Ed25519PrivateKey.from_private_bytes(self.derive(b"ppdm manifests"))
 
 
-def home_of(db: duckdb.DuckDBPyConnection) -> Home:
-    """The home whose warehouse this connection has open."""
-    ((path,),) = db.execute(
-        "select path from duckdb_databases() where database_name = current_database()"
-    ).fetchall()
-    if path is None:
-        raise Defect("Rows of a database in memory cannot be sealed.")
-    return Home(Path(path).parent.parent)
-
-
-def key_path(home: Home) -> Path:
+def home_key_path(home: Home) -> Path:
+    """Return the path of the home's key file."""
     return home.keys / "home-seal.key"  # no dataset's name holds a dash
 
 
-def recorded_fingerprint(db: duckdb.DuckDBPyConnection) -> str | None:
-    rows = db.execute("select fingerprint from meta.home_key").fetchall()
+def find_home_fingerprint(db: Transaction) -> str | None:
+    """Return the fingerprint of the key that this warehouse knows, or None before its first use."""
+    rows = db.execute(f"select fingerprint from {HOME_KEYS}").fetchall()
     return rows[0][0] if rows else None
 
 
-def has_seals(db: duckdb.DuckDBPyConnection) -> bool:
-    return bool(db.execute("select 1 from meta.event where mac is not null limit 1").fetchall())
+def has_events(db: Transaction) -> bool:
+    """Return whether the warehouse holds an event; every event is sealed."""
+    return bool(db.execute(f"select 1 from {EVENTS} limit 1").fetchall())
 
 
-def home_key(db: duckdb.DuckDBPyConnection) -> HomeKey:
-    """The key that this warehouse knows; made at first use, under the warehouse's lock."""
-    path = key_path(home_of(db))
-    known = recorded_fingerprint(db)
-    if known is None and has_seals(db):
+def home_key(db: Transaction) -> HomeKey:
+    """Return the key that this warehouse knows; make it at first use.
+
+    The caller holds the lock of the warehouse.
+    """
+    path = home_key_path(db.home)
+    known = find_home_fingerprint(db)
+    if known is None and has_events(db):
         raise BadInput(
             "The warehouse has sealed rows, and the record of their key is gone.",
             remedy="Restore `private` from a backup.",
@@ -79,8 +84,8 @@ def home_key(db: duckdb.DuckDBPyConnection) -> HomeKey:
             write_key(path, secrets.token_bytes(32))
         checkpoint("home key written")
     key = read_key(path, OWNER)
-    if known is None:  # a crash after the key was written ends here, too
-        db.execute("insert into meta.home_key values (?)", [fingerprint_of(key)])
-    elif known != fingerprint_of(key):
-        raise another_key(path, OWNER)
+    if known is None:  # also after a crash that followed the writing of the key
+        db.execute(f"insert into {HOME_KEYS} values (?)", [compute_fingerprint(key)])
+    elif known != compute_fingerprint(key):
+        raise wrong_key_error(path, OWNER)
     return HomeKey(key)

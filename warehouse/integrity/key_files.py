@@ -1,4 +1,4 @@
-"""Key files: one secret of 32 bytes each, for its owner alone, written all or nothing."""
+"""Key files: one secret of 32 bytes each, readable by its owner alone, written all or nothing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from warehouse.home import file_mode, sync
 RESTORE = "Restore it with: ppdm key restore FILE (made earlier by: ppdm key backup)."
 
 
-def fingerprint_of(key: bytes) -> str:
+def compute_fingerprint(key: bytes) -> str:
+    """Return a short text that identifies a key and reveals nothing of it."""
     return hashlib.blake2b(b"ppdm key fingerprint", key=key, digest_size=8).hexdigest()
 
 
 def read_key(path: Path, owner: str) -> bytes:
-    """``owner`` is what the key belongs to, in the words of an error: "dataset 'wine'"."""
+    """Return the key in a file; ``owner`` names what it belongs to: "dataset 'wine'"."""
     try:
         key = bytes.fromhex(path.read_text().strip())
     except FileNotFoundError:
@@ -33,7 +34,8 @@ def read_key(path: Path, owner: str) -> bytes:
     return key
 
 
-def another_key(path: Path, owner: str) -> BadInput:
+def wrong_key_error(path: Path, owner: str) -> BadInput:
+    """Return the error of a key file that holds another key than the one in use."""
     return BadInput(
         f"The key of {owner} is not the one that its earlier releases used.",
         file=str(path),
@@ -42,12 +44,12 @@ def another_key(path: Path, owner: str) -> BadInput:
 
 
 def write_key(path: Path, key: bytes) -> None:
-    """A torn key would lock its owner out for ever."""
-    write_whole(path, key.hex() + "\n")
+    """Write a key file, all or nothing: half a key would lock its owner out for ever."""
+    write_atomically(path, key.hex() + "\n")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """All or nothing, and readable by the owner alone, or by the group that shares the folder."""
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file all or nothing, readable by its owner or by the group of a shared folder."""
     for leftover in path.parent.glob(f"{path.stem}.*.tmp"):  # of a killed process
         leftover.unlink(missing_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")

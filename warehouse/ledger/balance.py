@@ -1,6 +1,6 @@
-"""What all draws of a record add up to, for the record that is worst off.
+"""What all draws of a record add up to, for the most exposed record.
 
-Where releases had no ids, what they drew counts for everybody: it is added to every record's.
+Where releases had no ids, what they drew counts for all records: it is added to each of them.
 """
 
 from __future__ import annotations
@@ -10,24 +10,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ppdm_core.model.ledger import Account
-from warehouse.database import first
+from ppdm_core.model.ledger import LedgerBalance
+from warehouse.database import fetch_first
+from warehouse.tables import LEDGER_CHARGES, LEDGER_ENTRIES, draws_table
 
 if TYPE_CHECKING:
     import duckdb
 
     from warehouse.database import Run
 
-EVERYBODY = 0  # stands for all records, where they have no ids
-NO_DRAWS = "(select record, draw_high, draw_low, ln_gamma from ledger.charge where false)"
+ALL_RECORDS = 0  # stands for all records, where they have no ids
+NO_DRAWS = f"(select record, draw_high, draw_low, ln_gamma from {LEDGER_CHARGES} where false)"
 
-PRIOR = """
+PRIOR = f"""
     select c.*, isinf(c.ln_gamma) and list_contains($waived, e.method) as is_waived
-    from ledger.charge c join ledger.entry e on e.number = c.entry
+    from {LEDGER_CHARGES} c join {LEDGER_ENTRIES} e on e.number = c.entry
     where e.dataset = $dataset
-    and if($audience is null, c.is_first, e.audience = $audience or e.kind = 'inherited')
+    and if($audience is null, c.is_first, e.audience = $audience)
 """
-ACCOUNT = """
+BALANCE = """
 with prior as ({prior}),
 fresh as (from {draws} d anti join prior using (draw_high, draw_low)),
 lines as (
@@ -53,20 +54,20 @@ records as (
         if(old_open > 0, 'infinity'::double, coalesce(old_sum, 0)) as spent,
         if(new_open > 0, 'infinity'::double, coalesce(new_sum, 0)) as asked
     from sums
-    union all select {everybody}, 0, 0, false, 0, 0  -- so that there is a line
+    union all select {all_records}, 0, 0, false, 0, 0  -- so that there is a line
 ),
-everybody as (
+shared as (
     select sum(spent) as spent, sum(asked) as asked, sum(drawn) as drawn, sum(drawing) as drawing
-    from records where record = {everybody}
+    from records where record = {all_records}
 ),
 totals as (
     select
         is_new,
-        if(record = {everybody}, 0, r.spent) + e.spent as spent,
-        if(record = {everybody}, 0, r.asked) + e.asked as asked,
-        if(record = {everybody}, 0, r.drawn) + e.drawn as drawn,
-        if(record = {everybody}, 0, r.drawing) + e.drawing as drawing
-    from records r cross join everybody e
+        if(record = {all_records}, 0, r.spent) + e.spent as spent,
+        if(record = {all_records}, 0, r.asked) + e.asked as asked,
+        if(record = {all_records}, 0, r.drawn) + e.drawn as drawn,
+        if(record = {all_records}, 0, r.drawing) + e.drawing as drawing
+    from records r cross join shared e
 )
 select
     max(spent), max(asked), max(spent + asked), max(drawn), max(drawn + drawing),
@@ -78,29 +79,25 @@ from totals
 
 
 @dataclass(frozen=True)
-class Terms:
-    """How a release is to be counted, and up to where."""
+class LedgerScope:
+    """Which charges count for a release, and up to which limits."""
 
     dataset: str
     audience: str
     method: str
     is_shared: bool = True  # audiences share one total
     waived: tuple[str, ...] = ()  # methods whose missing bound counts for nothing
-    line: float = math.inf  # ln gamma
-    draw_line: float = math.inf
-    told: Mapping[str, Any] = field(default_factory=dict)  # the same in the words of the policy
+    ln_limit: float = math.inf  # ln gamma
+    draw_limit: float = math.inf
+    terms: Mapping[str, Any] = field(default_factory=dict)  # limits and waivers of the policy
 
     @property
-    def scope(self) -> dict[str, Any]:
+    def query_values(self) -> dict[str, Any]:
         audience = None if self.is_shared else self.audience
         return {"dataset": self.dataset, "audience": audience, "waived": list(self.waived)}
 
 
-def draws_table(run: Run) -> str:
-    return f'sanitized."{run.table}_draws"'
-
-
-class Sums(NamedTuple):
+class RecordTotals(NamedTuple):
     """Largest of any record: before, by the new draws, and both; then counts of records."""
 
     spent: float
@@ -108,73 +105,87 @@ class Sums(NamedTuple):
     total: float
     drawn: int  # draws without a bound
     drawing: int
-    fresh: int  # records that are drawn anew
+    fresh: int  # records with new draws
     over: int
     draws_over: int
 
 
-def sums(db: duckdb.DuckDBPyConnection, terms: Terms, draws: str = NO_DRAWS) -> Sums:
-    query = ACCOUNT.format(prior=PRIOR, draws=draws, everybody=EVERYBODY)
-    lines = {"method": terms.method, "line": terms.line, "draw_line": terms.draw_line}
-    (row,) = db.execute(query, {**terms.scope, **lines}).fetchall()
-    return Sums(*row[:3], *map(int, row[3:]))
+def compute_totals(
+    db: duckdb.DuckDBPyConnection, scope: LedgerScope, draws: str = NO_DRAWS
+) -> RecordTotals:
+    """Return the totals of the ledger, and of a table of new draws in addition."""
+    query = BALANCE.format(prior=PRIOR, draws=draws, all_records=ALL_RECORDS)
+    limits = {"method": scope.method, "line": scope.ln_limit, "draw_line": scope.draw_limit}
+    (row,) = db.execute(query, {**scope.query_values, **limits}).fetchall()
+    return RecordTotals(*row[:3], *map(int, row[3:]))
 
 
-def weigh(db: duckdb.DuckDBPyConnection, run: Run, terms: Terms, released: int) -> Account | None:
-    """The account with and without this run; None if its draws are not there or not whole."""
-    records = drawn_records(db, run)
+def compute_balance(
+    db: duckdb.DuckDBPyConnection, run: Run, scope: LedgerScope, released: int
+) -> LedgerBalance | None:
+    """Return the balance before and after this run; None if its draws are missing or incomplete.
+
+    ``released`` is the number of records that the run can release.
+    """
+    records = count_drawn_records(db, run)
     if records is None or (records and records != released):
         return None
-    found = sums(db, terms, draws_table(run))
+    found = compute_totals(db, scope, draws_table(run))
 
-    def people(count: int) -> int:
-        return count if records or not count else released
+    def count(records_found: int) -> int:
+        return records_found if records or not records_found else released
 
-    return Account(
+    return LedgerBalance(
         spent=found.spent,
         asked=found.asked,
         after=found.total,
-        records=people(found.fresh),
-        over=people(found.over),
+        records=count(found.fresh),
+        over=count(found.over),
         draws_spent=found.drawn,
         draws_after=found.drawing,
-        draws_over=people(found.draws_over),
-        unbounded=unbounded_methods(db, run, terms),
+        draws_over=count(found.draws_over),
+        unbounded=list_unbounded_methods(db, run, scope),
         has_ids=records > 0,
     )
 
 
-def drawn_records(db: duckdb.DuckDBPyConnection, run: Run) -> int | None:
-    """How many records the run's draws are of, 0 for a table without ids; None for a defect."""
-    is_there = first(
+def count_drawn_records(db: duckdb.DuckDBPyConnection, run: Run) -> int | None:
+    """Return how many records the draws of a run are of, 0 for a table without ids.
+
+    Return None if the draws are missing or contradict each other.
+    """
+    is_there = fetch_first(
         db,
-        "select 1 from information_schema.tables where table_schema = 'sanitized' "
-        "and table_name = ?",
-        [f"{run.table}_draws"],
+        """select 1 from information_schema.tables
+        where format('{}."{}"', table_schema, table_name) = ?""",
+        [draws_table(run)],
     )
     if not is_there:
         return None
-    row = first(
+    row = fetch_first(
         db,
         "select count(distinct record), count(*) filter (record = ?), count(*), "
         "count(*) filter (isnan(ln_gamma) or ln_gamma < 0), "
         f"count(distinct (draw_high, draw_low)) from {draws_table(run)}",
-        [EVERYBODY],
+        [ALL_RECORDS],
     )
     assert row is not None
-    records, everybody, lines, wrong, different = row
-    if wrong or not lines or lines != different or (everybody and records > 1):
+    records, without_ids, lines, wrong, different = row
+    if wrong or not lines or lines != different or (without_ids and records > 1):
         return None
-    return 0 if everybody else records
+    return 0 if without_ids else records
 
 
-def unbounded_methods(db: duckdb.DuckDBPyConnection, run: Run, terms: Terms) -> tuple[str, ...]:
+def list_unbounded_methods(
+    db: duckdb.DuckDBPyConnection, run: Run, scope: LedgerScope
+) -> tuple[str, ...]:
+    """Return the methods of earlier entries and of this run that have draws without a bound."""
     rows = db.execute(
-        "select distinct method from ledger.entry where dataset = $dataset and unbounded > 0 "
-        "and ($audience is null or audience = $audience or kind = 'inherited') "
+        f"select distinct method from {LEDGER_ENTRIES} where dataset = $dataset "
+        "and unbounded > 0 and ($audience is null or audience = $audience) "
         "and not list_contains($waived, method) union "
         f"select distinct $method from {draws_table(run)} where isinf(ln_gamma) "
         "and not list_contains($waived, $method) order by 1",
-        {**terms.scope, "method": terms.method},
+        {**scope.query_values, "method": scope.method},
     ).fetchall()
     return tuple(name for (name,) in rows)

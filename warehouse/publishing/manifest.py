@@ -1,11 +1,11 @@
 """The manifest of a release: canonical JSON, signed, whose last field is the digest of the rest.
 
-    body        what is told of the release, with the digest of every file
+    body        what recipients need to know, with the digest of every file
     signature   Ed25519 over the canonical bytes of the body
     digest      SHA-256 over the canonical bytes of both
 
-There is one way to write a manifest: bytes that are not the canonical form of what they say are
-refused, so that no two manifests say the same and differ.
+There is one way to write a manifest: bytes that are not in canonical form are refused, so that no
+two different files have the same content.
 """
 
 from __future__ import annotations
@@ -34,18 +34,22 @@ SIGNATURE = {"ed25519": "[0-9a-f]{128}", "key": "[0-9a-f]{32}"}
 
 @dataclass(frozen=True)
 class Verified:
+    """A folder whose files match its manifest."""
+
     manifest: dict[str, Any]
     signer: str | None  # fingerprint of the key that the manifest names; None: it is unsigned
     is_checked: bool  # the signature is by the key that was given
 
 
 def canonical_json(value: Any) -> str:
+    """Return the only JSON text of a value that is used for digests and MACs."""
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
 
 
-def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
+def sign(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
+    """Return the bytes of a signed manifest."""
     text = SCHEME + canonical_json(dict(body)).encode()
     signature = {
         "ed25519": key.sign(text).hex(),
@@ -55,21 +59,23 @@ def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
 
 
 def seal(body: Mapping[str, Any]) -> bytes:
+    """Return canonical bytes whose last field is the digest of the rest."""
     text = canonical_json(dict(body))
     digest = hashlib.sha256(text.encode()).hexdigest()
     return f'{text[:-1]},"digest":"{digest}"}}\n'.encode()
 
 
 def file_digest(path: Path) -> str:
+    """Return the SHA-256 digest of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def verify(path: Path, key: Ed25519PublicKey | None = None) -> Verified:
-    """The release in this folder, if every byte is as it left the door.
+    """Return the release in this folder, if every byte is as it was published.
 
-    Without the steward's key that says only that the folder is whole: anybody can make a folder
-    that is.
+    Without the steward's key that says only that the folder is complete and consistent, which any
+    person can achieve.
     """
     folder = path.parent if path.name == NAME else path
     source = folder / NAME
@@ -86,19 +92,21 @@ def verify(path: Path, key: Ed25519PublicKey | None = None) -> Verified:
     present = {entry.name for entry in folder.iterdir()}
     for name in sorted(expected | present):
         if name not in present:
-            raise altered(folder / name, "is missing")
+            raise alteration_error(folder / name, "is missing")
         if name not in expected:
-            raise altered(folder / name, "is not part of the release")
+            raise alteration_error(folder / name, "is not part of the release")
         if name != NAME and not is_described(folder / name, manifest["files"][name]):
-            raise altered(folder / name, "was changed after the release")
+            raise alteration_error(folder / name, "was changed after the release")
     return Verified(manifest, manifest.get("signature", {}).get("key"), key is not None)
 
 
-def is_described(path: Path, told: Any) -> bool:
-    return path.is_file() and isinstance(told, dict) and file_digest(path) == told.get("sha256")
+def is_described(path: Path, entry: Any) -> bool:
+    """Return whether a file has the digest that the manifest gives."""
+    return path.is_file() and isinstance(entry, dict) and file_digest(path) == entry.get("sha256")
 
 
 def read_manifest(source: Path) -> dict[str, Any]:
+    """Return the content of a manifest; refuse one whose digest or form is wrong."""
     raw = source.read_bytes()
     try:
         manifest: dict[str, Any] = json.loads(raw)
@@ -107,14 +115,15 @@ def read_manifest(source: Path) -> dict[str, Any]:
     except (ValueError, AttributeError, TypeError, RecursionError):
         is_sound = False
     if not is_sound:
-        raise altered(source, "was changed after the release")
+        raise alteration_error(source, "was changed after the release")
     return manifest
 
 
 def has_form(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a manifest has the required fields."""
     if not all(isinstance(manifest.get(name), kind) for name, kind in FIELDS.items()):
         return False
-    if "signature" not in manifest:  # as in earlier versions
+    if "signature" not in manifest:
         return True
     signature = manifest["signature"]
     return set(signature) == set(SIGNATURE) and all(
@@ -123,33 +132,36 @@ def has_form(manifest: Mapping[str, Any]) -> bool:
 
 
 def check_signature(source: Path, manifest: Mapping[str, Any], key: Ed25519PublicKey) -> None:
+    """Check that a manifest is signed with the key of the steward."""
     from cryptography.exceptions import InvalidSignature
 
     body = {name: manifest[name] for name in manifest if name not in ("digest", "signature")}
     signature = manifest.get("signature")
     if signature is None:
-        raise altered(source, "is not signed, so nothing says who made it")
+        raise alteration_error(source, "is not signed, so nothing says who made it")
     if signature["key"] != key_fingerprint(key):
-        raise altered(source, f"was signed with another key ({signature['key']})")
+        raise alteration_error(source, f"was signed with another key ({signature['key']})")
     try:
         text = SCHEME + canonical_json(body).encode()
         key.verify(bytes.fromhex(signature["ed25519"]), text)
     except InvalidSignature:
-        raise altered(source, "has a signature that is not of this key") from None
+        raise alteration_error(source, "has a signature that is not of this key") from None
 
 
 def key_fingerprint(key: Ed25519PublicKey) -> str:
-    """Short enough to compare by telephone."""
+    """Return a text that identifies a public key, short enough to compare by telephone."""
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:32]
 
 
 def public_pem(key: Ed25519PublicKey) -> bytes:
+    """Return a public key as PEM."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 def read_public_key(path: Path) -> Ed25519PublicKey:
+    """Return the public key in a PEM file."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -167,7 +179,8 @@ def read_public_key(path: Path) -> Ed25519PublicKey:
     return key
 
 
-def altered(path: Path, what: str) -> Refused:
+def alteration_error(path: Path, what: str) -> Refused:
+    """Return the error of a file that is not as it was published."""
     return Refused(
         f"{path.name} {what}.",
         file=str(path),

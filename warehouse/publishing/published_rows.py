@@ -1,7 +1,7 @@
-"""Released rows with the keys of their records: what later releases can be compared with.
+"""Released rows with the keys of their records, which later releases are compared with.
 
-Rows leave without keys and in a keyed order; here, inside, the audit can put together what
-belongs to one record, as a subscriber who knows people's rows would.
+Rows are published without keys and in a keyed order. Inside the warehouse the audit can collect the
+rows of one record, as a subscriber who knows the rows of some persons could.
 """
 
 from __future__ import annotations
@@ -11,91 +11,100 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from warehouse.columns import RESERVED
-from warehouse.database import Run, find_run, first
-from warehouse.integrity.seals import broken
+from warehouse.database import Run, fetch_first, find_run
+from warehouse.integrity.seals import integrity_error
 from warehouse.sql import KEY, ROW, quoted
 from warehouse.stages import Stage
 from warehouse.table_digest import content_digest
+from warehouse.tables import EVENTS, VERSIONS, candidate_table, published_rows_table
 
 if TYPE_CHECKING:
     import duckdb
 
 NUMBER = f"{RESERVED}number"
 SEEN, LAST = f"{RESERVED}seen", f"{RESERVED}last"  # the releases that a draw was in
-# What left twice was drawn once.
-DRAWN = """
+# A row that was published twice was drawn once.
+DISTINCT_DRAWS = """
 with released as ({released})
 select {row}, {columns}, max({number}) as {last},
     string_agg({number}::varchar, ' ' order by {number}) as {seen}
-from released join {people} using ({key}) group by {row}, {columns} order by {row}
+from released join {records} using ({key}) group by {row}, {columns} order by {row}
 """
 
 
-def who(people: str) -> str:
-    """Keys and places alone: the table's columns may have the names of released ones."""
-    return f"(select {KEY}, {ROW} from {people}) as who"
+def select_keys(records: str) -> str:
+    """Return SQL for keys and rows of a table of records.
+
+    Its other columns are left out, because they may have the names of released ones.
+    """
+    return f"(select {KEY}, {ROW} from {records}) as records"
 
 
-def kept_rows(run: Run) -> str:
-    return f'published."{run.table}"'
-
-
-def keep_rows(
-    db: duckdb.DuckDBPyConnection, run: Run, candidate: str, columns: Sequence[str], people: str
+def store_published_rows(
+    db: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str], records: str
 ) -> str:
-    """Their digest, which the event of their publication is to tell."""
+    """Store the rows of the candidate by record key; return their digest for the event."""
     names = ", ".join((KEY, *map(quoted, columns)))
+    table = published_rows_table(run)
     db.execute(
-        f"create table {kept_rows(run)} as "
-        f"select {names} from {candidate} join {who(people)} using ({ROW})"
+        f"create table {table} as "
+        f"select {names} from {candidate_table(run)} join {select_keys(records)} using ({ROW})"
     )
-    return content_digest(db, kept_rows(run), (KEY, *columns))
+    return content_digest(db, table, (KEY, *columns))
 
 
-def check_kept(db: duckdb.DuckDBPyConnection, run: Run) -> None:
-    """Kept rows are those that left, or attackers would be handed others."""
-    row = first(
+def check_published_rows(db: duckdb.DuckDBPyConnection, run: Run) -> None:
+    """Check that the stored rows are those that were published; attacks compare with them."""
+    row = fetch_first(
         db,
-        "select detail from meta.event where release_id = ? and kind = ?",
+        f"select detail from {EVENTS} where release_id = ? and kind = ?",
         [run.release_id, Stage.PUBLISHED],
     )
-    told = json.loads(row[0]).get("rows") if row else None  # older releases tell nothing
-    names = [name for (name, *_) in db.execute(f"describe {kept_rows(run)}").fetchall()]
-    if told is not None and told != content_digest(db, kept_rows(run), names):
-        raise broken(f"The kept rows of {run.release_id} are not those that left.")
+    expected = json.loads(row[0]).get("rows") if row else None
+    table = published_rows_table(run)
+    names = [name for (name, *_) in db.execute(f"describe {table}").fetchall()]
+    if expected != content_digest(db, table, names):
+        raise integrity_error(f"The stored rows of {run.release_id} are not the published ones.")
 
 
-def published_runs(db: duckdb.DuckDBPyConnection, dataset: str) -> tuple[list[Run], int]:
-    """Those whose rows were kept by record, the oldest first, and how many others there are."""
+def list_comparable_runs(db: duckdb.DuckDBPyConnection, dataset: str) -> tuple[list[Run], int]:
+    """Return the published runs whose rows are stored by record, the oldest first.
+
+    In addition return how many other versions there are.
+    """
     rows = db.execute(
-        "select release_id from published.version where dataset = ? order by number", [dataset]
+        f"select release_id from {VERSIONS} where dataset = ? order by number", [dataset]
     ).fetchall()
-    kept = {
+    stored = {
         name
         for (name,) in db.execute(
             "select table_name from information_schema.tables where table_schema = 'published'"
         ).fetchall()
     }
     runs = [find_run(db, release_id) for (release_id,) in rows]
-    found = [run for run in runs if run is not None and run.table in kept]
+    found = [run for run in runs if run is not None and run.table in stored]
     for run in found:
-        check_kept(db, run)
+        check_published_rows(db, run)
     return found, len(rows) - len(found)
 
 
-def read_drawn(
-    db: duckdb.DuckDBPyConnection, runs: Sequence[Run], columns: Sequence[str], people: str
+def read_distinct_draws(
+    db: duckdb.DuckDBPyConnection, runs: Sequence[Run], columns: Sequence[str], records: str
 ) -> dict[str, Any]:
-    """Places of the records now, and the released columns: every draw of each once, with the
-    releases that it was in."""
+    """Return every draw of each record once, with the releases that it was in.
+
+    ``records`` is a table with the keys and the current rows of the records. The result holds the
+    rows, the released columns, ``SEEN`` and ``LAST``.
+    """
     names = ", ".join(map(quoted, columns))
     released = " union all ".join(
-        f"select {KEY}, {names}, {run.number} as {NUMBER} from {kept_rows(run)}" for run in runs
+        f"select {KEY}, {names}, {run.number} as {NUMBER} from {published_rows_table(run)}"
+        for run in runs
     )
-    query = DRAWN.format(
+    query = DISTINCT_DRAWS.format(
         released=released,
         columns=names,
-        people=who(people),
+        records=select_keys(records),
         key=KEY,
         row=ROW,
         number=NUMBER,
@@ -103,9 +112,3 @@ def read_drawn(
         last=LAST,
     )
     return dict(db.execute(query).fetchnumpy())
-
-
-def count_rows(db: duckdb.DuckDBPyConnection, run: Run) -> int:
-    row = first(db, f"select count(*) from {kept_rows(run)}")
-    assert row is not None
-    return int(row[0])

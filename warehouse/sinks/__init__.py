@@ -1,4 +1,4 @@
-"""Every form a release can leave in. One file a sink, one line here."""
+"""Every format that a release can be published in. One file for each sink, one line here."""
 
 from __future__ import annotations
 

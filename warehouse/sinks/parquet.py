@@ -1,4 +1,4 @@
-"""Parquet that says nothing beside its cells: no statistics, dictionaries or metadata."""
+"""Parquet files that hold nothing except cells: no statistics, dictionaries or metadata."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import duckdb
 
-GROUP = 65_536  # rows in a row group: fixed, so that the same rows give the same bytes
+ROW_GROUP_ROWS = 65_536  # fixed, so that the same rows give the same bytes
 
 
 def write(db: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
+    """Write the result of a query to a file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     # On the caller's own connection: a cursor would not see what its transaction wrote.
-    reader = db.sql(query).to_arrow_reader(GROUP)
+    reader = db.sql(query).to_arrow_reader(ROW_GROUP_ROWS)
     fields = [pa.field(field.name, field.type) for field in reader.schema]
     with pq.ParquetWriter(
         path,
@@ -29,9 +30,9 @@ def write(db: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
         held: list[pa.RecordBatch] = []
         for batch in reader:
             held.append(batch)
-            if sum(part.num_rows for part in held) >= GROUP:
+            if sum(part.num_rows for part in held) >= ROW_GROUP_ROWS:
                 table = pa.Table.from_batches(held)
-                writer.write_table(table.slice(0, GROUP), row_group_size=GROUP)
-                held = table.slice(GROUP).to_batches()
+                writer.write_table(table.slice(0, ROW_GROUP_ROWS), row_group_size=ROW_GROUP_ROWS)
+                held = table.slice(ROW_GROUP_ROWS).to_batches()
         if held:
-            writer.write_table(pa.Table.from_batches(held), row_group_size=GROUP)
+            writer.write_table(pa.Table.from_batches(held), row_group_size=ROW_GROUP_ROWS)

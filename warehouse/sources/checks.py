@@ -78,7 +78,7 @@ def check_rows(db: duckdb.DuckDBPyConnection, table: str, source: Source) -> Non
         )
 
 
-def without_values(error: duckdb.Error, source: Source, if_bad_data: PpdmError) -> PpdmError:
+def hide_values(error: duckdb.Error, source: Source, if_bad_data: PpdmError) -> PpdmError:
     """DuckDB quotes cells in its messages, so only the type of its error is looked at."""
     if isinstance(error, duckdb.InvalidInputException | duckdb.DataError):
         return if_bad_data

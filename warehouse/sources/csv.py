@@ -21,7 +21,7 @@ from warehouse.sources.checks import (
     check_rows,
     file_digest,
     file_name,
-    without_values,
+    hide_values,
 )
 from warehouse.sql import ROW, literal, quoted
 
@@ -70,7 +70,7 @@ def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
         db.execute(_load_statement(source, table, names, dialect))
         db.fetchall()
     except duckdb.Error as error:
-        problem = without_values(error, source, _diagnosis(source, error))
+        problem = hide_values(error, source, _diagnosis(source, error))
     except (EOFError, zlib.error, gzip.BadGzipFile):
         problem = _bad(source, "is a damaged gzip file.", "Compress it again.")
     else:

@@ -14,7 +14,7 @@ import duckdb
 
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
-from warehouse.sources.checks import check_file, check_header, check_rows, file_name, without_values
+from warehouse.sources.checks import check_file, check_header, check_rows, file_name, hide_values
 from warehouse.sql import ROW, quoted
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ def _with_opened(source: Source, work: Callable[[duckdb.DuckDBPyConnection], T])
                 other.execute("set timezone = 'UTC'")  # or the digest would depend on the machine
                 return work(other)
         except duckdb.Error as error:
-            problem = without_values(error, source, _unreadable(source))
+            problem = hide_values(error, source, _unreadable(source))
     raise problem
 
 

@@ -14,7 +14,7 @@ from warehouse.sources.checks import (
     check_rows,
     file_digest,
     file_name,
-    without_values,
+    hide_values,
 )
 from warehouse.sql import ROW, literal
 
@@ -34,7 +34,7 @@ def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
         db.execute(LOAD.format(table=table, row=ROW, path=literal(glob.escape(source.path))))
         db.fetchall()
     except duckdb.Error as error:
-        problem = without_values(error, source, _not_parquet(source))
+        problem = hide_values(error, source, _not_parquet(source))
     else:
         return check_rows(db, table, source)
     raise problem

@@ -10,22 +10,25 @@ import numpy as np
 import pytest
 
 from ppdm_core.attacks.release_averaging import ReleaseAveraging
+from ppdm_core.audit.draws import EarlierReleases
 from ppdm_core.audit.runner import Auditor
-from ppdm_core.audit.simulation import Past
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Policy
-from tasks.audit.attack_inputs import export
-from tasks.audit.attack_worker import Job
-from tasks.context import Plan
-from tasks.ingest.task import begin, load_raw, validate, validated_table
-from tasks.keys import key_path, write_key
-from tasks.sanitize.task import make_draws
+from tasks.audit.attack_inputs import export_inputs
+from tasks.audit.attack_worker import AttackJob
+from tasks.context import ReleaseContext
+from tasks.ingest.task import begin_release, load_raw, validate
+from tasks.sanitize.task import draw_candidate
 from warehouse.clock import now
 from warehouse.columns import Column, Source
-from warehouse.database import read_fact
 from warehouse.home import Home
-from warehouse.publishing.publish import candidate_table
-from warehouse.publishing.published_rows import keep_rows
+from warehouse.integrity.dataset_key import dataset_key_path
+from warehouse.integrity.events import append_event
+from warehouse.integrity.key_files import write_key
+from warehouse.publishing.published_rows import store_published_rows
+from warehouse.stage_facts import SanitizedFacts, read_facts
+from warehouse.stages import Stage
+from warehouse.tables import validated_table
 
 N, B = 60, 0.1
 POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
@@ -35,19 +38,21 @@ def table(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(2.0, 8.0, (N, 2))
 
 
-def write(plan: Plan, values: np.ndarray, first: int = 0) -> None:
+def write(context: ReleaseContext, values: np.ndarray, first: int = 0) -> None:
     """Columns x and y, whatever the plan takes of them."""
     lines = [f"p{i},{','.join(map(repr, row))}" for i, row in enumerate(values.tolist(), first)]
-    Path(plan.source.path).write_text("id,x,y\n" + "\n".join(lines) + "\n")
+    Path(context.source.path).write_text("id,x,y\n" + "\n".join(lines) + "\n")
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Plan:
+def context(tmp_path: Path) -> ReleaseContext:
     home = Home(tmp_path / "home")
     home.create()
-    write_key(key_path(home, "table"), bytes(range(32)))  # one noise for every run of the tests
+    write_key(
+        dataset_key_path(home, "table"), bytes(range(32))
+    )  # one noise for every run of the tests
     numeric: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 10.0}
-    return Plan(
+    return ReleaseContext(
         folder=str(tmp_path),
         file_digest="f",
         home=str(tmp_path / "home"),
@@ -64,88 +69,88 @@ def plan(tmp_path: Path) -> Plan:
     )
 
 
-def go(plan: Plan, values: np.ndarray, first: int = 0) -> Job:
+def go(context: ReleaseContext, values: np.ndarray, first: int = 0) -> AttackJob:
     """What the attackers of one release get; afterwards it counts as published."""
-    write(plan, values, first)
-    release_id = begin.fn(plan)
-    for step in (load_raw, validate, make_draws):
-        step.fn(plan, release_id)
-    store, run = plan.run(release_id)
-    job = export(plan, store, run)
+    write(context, values, first)
+    release_id = begin_release.fn(context)
+    for step in (load_raw, validate, draw_candidate):
+        step.fn(context, release_id)
+    store, run = context.open_run(release_id)
+    job = export_inputs(context, store, run)
     with store.transaction() as db:
-        facts = read_fact(db, release_id, "sanitized")
-        assert facts is not None
+        columns = read_facts(db, release_id, SanitizedFacts).public.columns
         row = [run.dataset, run.number, release_id, "d", "m", now()]
         db.execute("insert into published.version values (?, ?, ?, ?, ?, ?)", row)
-        columns = facts["public"]["columns"]
-        keep_rows(db, run, candidate_table(run), columns, validated_table(run))
+        digest = store_published_rows(db, run, columns, validated_table(run))
+        append_event(db, run.dataset, release_id, Stage.PUBLISHED, {"rows": digest})
         db.execute("update meta.run set stage = 'published' where release_id = ?", [release_id])
     return job
 
 
-def past_of(job: Job) -> Past:
+def past_of(job: AttackJob) -> EarlierReleases:
     past = job.read("past")
-    assert isinstance(past, Past)
+    assert isinstance(past, EarlierReleases)
     return past
 
 
-def test_the_first_release_has_no_past(plan: Plan) -> None:
-    job = go(plan, table(1))
+def test_the_first_release_has_no_past(context: ReleaseContext) -> None:
+    job = go(context, table(1))
     past, shadow = past_of(job), job.read("shadow_0").Y
-    assert past.versions == () and np.isnan(past.again).all()
+    assert past.versions == () and np.isnan(past.unchanged_rows).all()
     one_draw = float(np.abs(np.clip(shadow, 0, 1) - job.read("truth").X).mean())
     assert mean_error(job) == pytest.approx(one_draw)
 
 
-def test_an_unchanged_table_leaves_as_it_did(plan: Plan) -> None:
-    go(plan, table(1))
-    past = past_of(go(plan, table(1)))
+def test_an_unchanged_table_leaves_as_it_did(context: ReleaseContext) -> None:
+    go(context, table(1))
+    past = past_of(go(context, table(1)))
     (version,) = past.versions
     np.testing.assert_array_equal(version.rows, np.arange(N))
-    np.testing.assert_array_equal(past.again, version.Y)
+    np.testing.assert_array_equal(past.unchanged_rows, version.Y)
     # In the scale that records are attacked in, 0 to 1 for 0 to 10.
     assert 0 < np.abs(version.Y - table(1) / 10).mean() < 3 * B
 
 
-def test_only_changed_records_are_drawn_anew(plan: Plan) -> None:
+def test_only_changed_records_are_drawn_anew(context: ReleaseContext) -> None:
     one, two = table(1), table(1)
     two[:20] += 0.5
-    go(plan, one)
-    past = past_of(go(plan, two))
-    assert np.isnan(past.again[:20]).all() and np.isfinite(past.again[20:]).all()
+    go(context, one)
+    past = past_of(go(context, two))
+    assert np.isnan(past.unchanged_rows[:20]).all() and np.isfinite(past.unchanged_rows[20:]).all()
     (version,) = past.versions
     assert np.isfinite(version.Y).all()
-    np.testing.assert_array_equal(past.again[20:], version.Y[20:])
+    np.testing.assert_array_equal(past.unchanged_rows[20:], version.Y[20:])
 
 
-def test_what_left_twice_was_drawn_once(plan: Plan) -> None:
+def test_what_left_twice_was_drawn_once(context: ReleaseContext) -> None:
     """The first 20 records change every time, the last 20 never, and the others once."""
     values = table(1)
     for week in range(4):
         values[:20] += 0.25
         values[20:40] += 0.25 if week == 2 else 0.0
-        job = go(plan, values)
+        job = go(context, values)
     (versions,) = past_of(job).versions
     np.testing.assert_array_equal(np.bincount(versions.rows), np.repeat([3, 2, 1], 20))
-    np.testing.assert_array_equal(np.isfinite(past_of(job).again[:, 0]), np.arange(N) >= 20)
+    is_unchanged = np.isfinite(past_of(job).unchanged_rows[:, 0])
+    np.testing.assert_array_equal(is_unchanged, np.arange(N) >= 20)
 
 
-def test_other_settings_are_other_versions_with_their_own_noise(plan: Plan) -> None:
-    go(plan, table(1))
-    other = replace(plan, file_digest="g", parameters={"b": 4 * B})
+def test_other_settings_are_other_versions_with_their_own_noise(context: ReleaseContext) -> None:
+    go(context, table(1))
+    other = replace(context, file_digest="g", parameters={"b": 4 * B})
     go(other, table(1))
-    past = past_of(go(plan, table(1)))
-    assert np.isfinite(past.again).all()
+    past = past_of(go(context, table(1)))
+    assert np.isfinite(past.unchanged_rows).all()
     scales = {float(version.public.scales[0]): version.Y for version in past.versions}  # type: ignore[index]
     assert sorted(scales) == pytest.approx([B, 4 * B], rel=0.1)
     errors = [np.abs(scales[b] - table(1) / 10).mean() for b in sorted(scales)]
     assert errors[1] > 2 * errors[0]
 
 
-def test_other_bounds_are_another_scale_of_the_same_values(plan: Plan) -> None:
-    go(plan, table(1))
-    columns = (plan.columns[0], *(replace(c, high=20.0) for c in plan.columns[1:]))
-    wider = replace(plan, file_digest="g", columns=columns)
+def test_other_bounds_are_another_scale_of_the_same_values(context: ReleaseContext) -> None:
+    go(context, table(1))
+    columns = (context.columns[0], *(replace(c, high=20.0) for c in context.columns[1:]))
+    wider = replace(context, file_digest="g", columns=columns)
     (version,) = past_of(go(wider, table(1))).versions
     error = version.Y - table(1) / 20
     assert np.abs(error.mean()) < B / 4 and np.abs(error).mean() < 2 * B
@@ -161,118 +166,120 @@ def test_other_bounds_are_another_scale_of_the_same_values(plan: Plan) -> None:
     [{"record_id": None}, {"method": "kde_resample", "parameters": {"rows": N}}],
     ids=["no ids", "nobody's rows"],
 )
-def test_rows_that_belong_to_nobody_have_no_past(plan: Plan, changed: dict[str, Any]) -> None:
-    go(plan, table(1))
-    job = go(replace(plan, file_digest="g", **changed), table(2))
-    assert not job.has_past
+def test_rows_that_belong_to_nobody_have_no_past(
+    context: ReleaseContext, changed: dict[str, Any]
+) -> None:
+    go(context, table(1))
+    job = go(replace(context, file_digest="g", **changed), table(2))
+    assert not job.has_earlier
     with pytest.raises(NotApplicable, match=r"put together by record \(record_id"):
-        job.auditor().run("release_averaging")
+        job.make_auditor().run("release_averaging")
 
 
-def with_columns(plan: Plan, names: str, digest: str) -> Plan:
+def with_columns(context: ReleaseContext, names: str, digest: str) -> ReleaseContext:
     numeric: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 10.0}
     left = (Column(name, "exclude") for name in "xy" if name not in names)
-    columns = (plan.columns[0], *(Column(name, **numeric) for name in names), *left)
-    return replace(plan, columns=columns, file_digest=digest)
+    columns = (context.columns[0], *(Column(name, **numeric) for name in names), *left)
+    return replace(context, columns=columns, file_digest=digest)
 
 
-def test_columns_in_another_order_are_the_same_columns(plan: Plan) -> None:
+def test_columns_in_another_order_are_the_same_columns(context: ReleaseContext) -> None:
     """Noise is drawn anew then, and averages."""
     X = table(1)
-    go(with_columns(plan, "xy", "a"), X)
-    go(with_columns(plan, "yx", "b"), X)  # the file has x and y all the same
-    job = go(with_columns(plan, "xy", "c"), X)
+    go(with_columns(context, "xy", "a"), X)
+    go(with_columns(context, "yx", "b"), X)  # the file has x and y all the same
+    job = go(with_columns(context, "xy", "c"), X)
     past = past_of(job)
     assert sorted(len(version.rows) for version in past.versions) == [N, N]
-    assert np.isfinite(past.again).all()
+    assert np.isfinite(past.unchanged_rows).all()
     turned = next(version for version in past.versions if version.public.scales is None)
     error = turned.Y - X / 10
     assert np.abs(error.mean(axis=0)).max() < B / 2 and np.abs(error).mean() < 2 * B
     truth, draw = job.read("truth"), job.read("shadow_0")
-    (played,) = Auditor(truth, [draw], POLICY, b"s", past=past).play(ReleaseAveraging())
-    single = float(np.abs(np.clip(past.again, 0, 1) - truth.X).mean())
+    (played,) = Auditor(truth, [draw], POLICY, b"s", earlier=past).run_trials(ReleaseAveraging())
+    single = float(np.abs(np.clip(past.unchanged_rows, 0, 1) - truth.X).mean())
     assert np.abs(played.candidates["mean"] - truth.X).mean() < 0.85 * single
 
 
-def test_a_column_that_joins_later_has_no_past(plan: Plan) -> None:
-    go(with_columns(plan, "x", "a"), table(1))
-    (version,) = past_of(go(with_columns(plan, "xy", "b"), table(1))).versions
+def test_a_column_that_joins_later_has_no_past(context: ReleaseContext) -> None:
+    go(with_columns(context, "x", "a"), table(1))
+    (version,) = past_of(go(with_columns(context, "xy", "b"), table(1))).versions
     assert np.isfinite(version.Y[:, 0]).all() and np.isnan(version.Y[:, 1]).all()
 
 
-def test_the_same_draw_in_another_space_is_the_same_draw(plan: Plan) -> None:
+def test_the_same_draw_in_another_space_is_the_same_draw(context: ReleaseContext) -> None:
     parameters = {"components": 2, "b": 0.3, "basis": "private"}
-    one = replace(plan, method="pca_laplace", parameters={**parameters, "space": "original"})
+    one = replace(context, method="pca_laplace", parameters={**parameters, "space": "original"})
     go(one, table(1))
     past = past_of(go(replace(one, file_digest="g", parameters=parameters), table(1)))
-    assert np.isfinite(past.again).all()
+    assert np.isfinite(past.unchanged_rows).all()
 
 
-def test_a_release_without_keys_is_missed_and_told(plan: Plan) -> None:
-    go(plan, table(1))
-    go(replace(plan, file_digest="g", record_id=None), table(1))
-    with plan.store().transaction() as db:
+def test_a_release_without_keys_is_missed_and_told(context: ReleaseContext) -> None:
+    go(context, table(1))
+    go(replace(context, file_digest="g", record_id=None), table(1))
+    with context.open_store().transaction() as db:
         db.execute('drop table published."table_0002"')  # as the door leaves it without ids
-    job = go(replace(plan, file_digest="h"), table(1))
-    assert past_of(job).lost == 1
+    job = go(replace(context, file_digest="h"), table(1))
+    assert past_of(job).unmatched_releases == 1
     with pytest.raises(NotApplicable, match="1 earlier releases had rows"):
-        job.auditor().run("release_averaging")
+        job.make_auditor().run("release_averaging")
 
 
-def mean_error(job: Job, past: Past | None = None) -> float:
+def mean_error(job: AttackJob, past: EarlierReleases | None = None) -> float:
     truth, draw = job.read("truth"), job.read("shadow_0")
-    auditor = Auditor(truth, [draw], POLICY, b"s", past=past or past_of(job))
-    (played,) = auditor.play(ReleaseAveraging())
+    auditor = Auditor(truth, [draw], POLICY, b"s", earlier=past or past_of(job))
+    (played,) = auditor.run_trials(ReleaseAveraging())
     return float(np.abs(played.candidates["likeliest"] - truth.X).mean())
 
 
-def test_keyed_noise_of_unchanged_records_does_not_average(plan: Plan) -> None:
-    go(plan, table(1))
-    job = go(plan, table(1))
+def test_keyed_noise_of_unchanged_records_does_not_average(context: ReleaseContext) -> None:
+    go(context, table(1))
+    job = go(context, table(1))
     past = past_of(job)
-    one_draw = float(np.abs(np.clip(past.again, 0, 1) - table(1) / 10).mean())
+    one_draw = float(np.abs(np.clip(past.unchanged_rows, 0, 1) - table(1) / 10).mean())
     assert mean_error(job) == pytest.approx(one_draw)
     # As if the shadow's noise were new to a subscriber: two draws, and the check above bites.
-    fresh = replace(past, again=np.full_like(past.again, np.nan))
+    fresh = replace(past, again=np.full_like(past.unchanged_rows, np.nan))
     assert mean_error(job, fresh) < 0.85 * one_draw
 
 
-def test_records_that_change_a_little_every_time_are_averaged(plan: Plan) -> None:
+def test_records_that_change_a_little_every_time_are_averaged(context: ReleaseContext) -> None:
     values = table(1)
     for _ in range(6):
         values += 0.001
-        job = go(plan, values)
+        job = go(context, values)
     single = float(np.abs(job.read("shadow_0").Y - job.read("truth").X).mean())
     assert mean_error(job) < 0.55 * single
-    found = {score.name: score for score in job.auditor().run("release_averaging")}
+    found = {score.name: score for score in job.make_auditor().run("release_averaging")}
     score = found["release_averaging.breach_rate"]
     assert score.low > score.baseline
 
 
-def batches(past: Past) -> list[int]:
+def batches(past: EarlierReleases) -> list[int]:
     """Numbered by who is in them first."""
     known: dict[int, int] = {}
-    return [known.setdefault(each, len(known)) for each in past.batch.tolist()]
+    return [known.setdefault(each, len(known)) for each in past.arrival_batch.tolist()]
 
 
-def test_releases_tell_who_came_when_and_how_many_are_gone(plan: Plan) -> None:
+def test_releases_tell_who_came_when_and_how_many_are_gone(context: ReleaseContext) -> None:
     """Forty people at first; then ten more, of whom five change; then ten leave and ten come."""
     values = table(1)
-    go(plan, values[:40])
-    first = past_of(go(plan, values[:50]))
+    go(context, values[:40])
+    first = past_of(go(context, values[:50]))
     assert batches(first) == np.repeat(np.arange(2), [40, 10]).tolist()
-    assert first.gone == 0
+    assert first.removed_count == 0
     values[45:50] += 0.5
-    second = past_of(go(plan, values[:50]))
+    second = past_of(go(context, values[:50]))
     assert batches(second) == np.repeat(np.arange(3), [40, 5, 5]).tolist()
-    assert second.gone == 5
-    third = past_of(go(plan, values[10:60], first=10))
+    assert second.removed_count == 5
+    third = past_of(go(context, values[10:60], first=10))
     assert batches(third) == np.repeat(np.arange(4), [30, 5, 5, 10]).tolist()
-    assert third.gone == 10
+    assert third.removed_count == 10
     # Those who come back are new to whoever has the last release.
-    back = past_of(go(plan, values[:60]))
+    back = past_of(go(context, values[:60]))
     assert batches(back) == np.repeat(np.arange(5), [10, 30, 5, 5, 10]).tolist()
-    assert back.gone == 0
-    other = past_of(go(replace(plan, file_digest="g", parameters={"b": 4 * B}), values[:60]))
+    assert back.removed_count == 0
+    other = past_of(go(replace(context, file_digest="g", parameters={"b": 4 * B}), values[:60]))
     assert batches(other) == [0] * 60
-    assert other.gone == 60
+    assert other.removed_count == 60

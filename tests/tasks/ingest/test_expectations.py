@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from ppdm_core.model.errors import BadInput, Defect
-from tasks.ingest.expectations import check
+from tasks.ingest.expectations import check_profile
 from warehouse.columns import Column, Source
 from warehouse.raw_profile import profile
 from warehouse.sources import SOURCES
@@ -40,7 +40,7 @@ def judge(
     with duckdb.connect(":memory:") as db:
         SOURCES["csv"].load(db, Source("csv", str(path)), "raw")
         found = profile(db, "raw", columns, record_id)
-    return check(found, columns, record_id=record_id, file=str(path))
+    return check_profile(found, columns, record_id=record_id, file=str(path))
 
 
 def refused(folder: Path, *args: Any) -> BadInput:
@@ -145,7 +145,7 @@ def test_too_few_rows_after_dropping(tmp_path: Path) -> None:
 def test_too_few_rows() -> None:
     found = {"rows": 1, "rows left": 1}
     with pytest.raises(BadInput, match="fewer than 2 rows"):
-        check(found, (), record_id=None, file=FILE)
+        check_profile(found, (), record_id=None, file=FILE)
 
 
 def test_a_column_without_any_value(tmp_path: Path) -> None:
@@ -172,22 +172,24 @@ def found_for(columns: tuple[Column, ...]) -> dict[str, Any]:
 def test_a_figure_that_is_missing_is_a_defect_not_bad_data() -> None:
     columns = (number("x"),)
     found = found_for(columns)
-    check(found, columns, record_id=None, file=FILE)
+    check_profile(found, columns, record_id=None, file=FILE)
     del found["not finite in 'x'"]
     with pytest.raises(Defect, match="lacks 1 of"):
-        check(found, columns, record_id=None, file=FILE)
+        check_profile(found, columns, record_id=None, file=FILE)
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
 def test_a_figure_that_is_no_number_is_a_defect(value: Any) -> None:
     columns = (number("x"),)
     with pytest.raises(Defect, match="no numbers"):
-        check({**found_for(columns), "rows": value}, columns, record_id=None, file=FILE)
+        check_profile({**found_for(columns), "rows": value}, columns, record_id=None, file=FILE)
 
 
 def test_a_check_that_was_not_evaluated_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = (number("x"),)
-    check(found_for(columns), columns, record_id=None, file=FILE)  # imports Great Expectations
+    check_profile(
+        found_for(columns), columns, record_id=None, file=FILE
+    )  # imports Great Expectations
     from great_expectations.datasource.fluent.interfaces import Batch
 
     whole = Batch.validate
@@ -200,7 +202,7 @@ def test_a_check_that_was_not_evaluated_is_a_defect(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Batch, "validate", forgetful)
     for keep in (0, 3):
         with pytest.raises(Defect, match=f"judged {keep} of"):
-            check(found_for(columns), columns, record_id=None, file=FILE)
+            check_profile(found_for(columns), columns, record_id=None, file=FILE)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,9 @@ def test_a_verdict_that_the_figures_do_not_bear_out_is_a_defect(
     monkeypatch: pytest.MonkeyPatch, field: str, value: Any, words: str
 ) -> None:
     columns = (number("x"),)
-    check(found_for(columns), columns, record_id=None, file=FILE)  # imports Great Expectations
+    check_profile(
+        found_for(columns), columns, record_id=None, file=FILE
+    )  # imports Great Expectations
     from great_expectations.datasource.fluent.interfaces import Batch
 
     whole = Batch.validate
@@ -226,7 +230,7 @@ def test_a_verdict_that_the_figures_do_not_bear_out_is_a_defect(
 
     monkeypatch.setattr(Batch, "validate", wrong)
     with pytest.raises(Defect, match=words):
-        check(found_for(columns), columns, record_id=None, file=FILE)
+        check_profile(found_for(columns), columns, record_id=None, file=FILE)
 
 
 def test_nothing_is_printed_or_left_behind(

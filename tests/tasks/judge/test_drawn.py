@@ -14,8 +14,8 @@ from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import make_sanitizer
-from tasks.judge.ledger_charge import drawn
-from tests.support.tables import KEY, fit, scaled, table
+from tasks.judge.ledger_charge import list_draws
+from tests.support.tables import KEY, fit_sanitizer, make_table, scale_rows
 from warehouse.clock import now
 from warehouse.database import Run
 
@@ -29,10 +29,10 @@ def told(
     rows: ArrayRows, method: str, parameters: dict[str, Any], run: Run | None = None
 ) -> tuple[Lines, Any]:
     sanitizer = make_sanitizer(method, parameters)
-    fitted = fit(sanitizer, rows)
-    X, noise = scaled(rows, fitted), Noise(KEY)
+    fitted = fit_sanitizer(sanitizer, rows)
+    X, noise = scale_rows(rows, fitted), Noise(KEY)
     candidate = sanitizer.sanitize(X, noise, fitted)
-    found = drawn(X, candidate, sanitizer, noise, fitted, run).read_all()
+    found = list_draws(X, candidate, sanitizer, noise, fitted, run).read_all()
     columns = [found.column(name).to_pylist() for name in ("record", "draw_high", "draw_low")]
     names = list(zip(*columns, strict=True))
     assert len(set(names)) == len(names)
@@ -40,7 +40,7 @@ def told(
 
 
 def people(codes: np.ndarray, schema: Schema) -> ArrayRows:
-    whole = table(len(codes)).whole
+    whole = make_table(len(codes)).whole
     return ArrayRows(schema, whole.X[:, :0], whole.label, whole.key, codes)
 
 
@@ -64,20 +64,20 @@ def test_of_answers_only_the_changed_one_is_drawn_anew() -> None:
 
 
 def test_every_row_that_is_drawn_of_a_record_counts() -> None:
-    rows = table(40)
+    rows = make_table(40)
     once, few = told(rows, "kde_resample", {})
     more, many = told(rows, "kde_resample", {"rows": 200})
     for lines, candidate in ((once, few), (more, many)):
         copies = Counter(np.concatenate([b.record for b in candidate.rows.blocks()]).tolist())
-        # Each record counts, drawn or not.
+        # Each record counts, list_draws or not.
         expected = sorted(max(1, copies[place]) for place in range(40))
         assert sorted(Counter(record for record, _, _ in lines).values()) == expected
         assert set(lines.values()) == {math.inf}
-    assert once.keys() < more.keys()  # the first draws are drawn again, and are free
+    assert once.keys() < more.keys()  # the first draws are list_draws again, and are free
 
 
 def test_without_ids_every_run_draws_everybody_anew() -> None:
-    rows, noisy = table(40), ("additive_noise", {"b": 0.3})
+    rows, noisy = make_table(40), ("additive_noise", {"b": 0.3})
     by_record, _ = told(rows, *noisy)
     first, _ = told(rows, *noisy, RUN)
     second, _ = told(rows, *noisy, replace(RUN, release_id="people-0002"))
@@ -89,12 +89,12 @@ def test_without_ids_every_run_draws_everybody_anew() -> None:
 
 
 def test_names_need_the_key() -> None:
-    rows, sanitizer = table(5), make_sanitizer("additive_noise", {"b": 0.3})
-    fitted = fit(sanitizer, rows)
-    X = scaled(rows, fitted)
+    rows, sanitizer = make_table(5), make_sanitizer("additive_noise", {"b": 0.3})
+    fitted = fit_sanitizer(sanitizer, rows)
+    X = scale_rows(rows, fitted)
     names = []
     for key in (KEY, bytes(32)):
         candidate = sanitizer.sanitize(X, Noise(key), fitted)
-        lines = drawn(X, candidate, sanitizer, Noise(key), fitted, None).read_all()
+        lines = list_draws(X, candidate, sanitizer, Noise(key), fitted, None).read_all()
         names += [lines.column(name).to_pylist() for name in ("record", "draw_high")]
     assert not set(names[0]) & set(names[2]) and not set(names[1]) & set(names[3])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,10 @@ import pytest
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Limit
-from tasks.context import check_plan
-from tasks.judge.ledger_charge import terms_of, told_entry
+from tasks.judge.ledger_charge import build_scope, format_entry
+from tasks.settings_check import check_settings
 from tests.support.stewards import COLUMNS, NOISE, Steward, limits, numbers
-from warehouse import database as store_module
 from warehouse.columns import Column
-from warehouse.home import Home
 from warehouse.ledger.entries import check_ledger
 
 
@@ -74,7 +70,7 @@ def test_what_the_ledger_refuses_is_told_with_figures_and_charged_to_nobody(
     assert finding["outcome"] == "FAIL"
     for word in ("by up to 55, ", "asks for up to 55 for 1 record ", "Limit: 403 (DPO: for the "):
         assert word in finding["why"]
-    assert "1 record has no room for it; nobody was charged." in finding["why"]
+    assert "1 record has no room for it; no record was charged." in finding["why"]
     assert max(steward.accounts().values()) == pytest.approx(one["asked"])
     steward.rows["p3"] = numbers()["p3"]
     assert steward.release()["kind"] == "charged"  # nobody is drawn anew
@@ -119,7 +115,7 @@ def test_a_waiver_of_a_pipeline_names_the_method_inside(steward: Steward) -> Non
     assert (
         "Name random_rotation in 'waive'" in found["pipeline"]["findings"]["ledger.record"]["why"]
     )
-    told = told_entry(found["random_rotation"])
+    told = format_entry(found["random_rotation"])
     assert told is not None
     assert (told["gamma_added"], told["gamma_so_far"]) == 2 * ("unbounded (waived), the rest 3",)
     assert (told["draws"], told["waived"]) == (1, ["random_rotation"])
@@ -129,7 +125,7 @@ def test_what_was_waived_is_still_told_to_be_unbounded(steward: Steward) -> None
     lax = replace(steward.policy, limits=limits(1e9, 2, waive=("random_rotation",)))
 
     def told(**changes: Any) -> list[Any]:
-        found = told_entry(steward.release(policy=lax, **changes))
+        found = format_entry(steward.release(policy=lax, **changes))
         assert found is not None
         return [found.get(name) for name in ("gamma_added", "gamma_so_far", "draws")]
 
@@ -141,55 +137,6 @@ def test_what_was_waived_is_still_told_to_be_unbounded(steward: Steward) -> None
     assert told(audience="others") == ["1", *rotated[1:]]  # the same draws
 
 
-def test_releases_from_before_the_ledger_are_charged_to_everybody(
-    steward: Steward, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = steward.folder / "migrations"
-    old.mkdir()
-    shutil.copy(store_module.MIGRATIONS / "0001_start.sql", old)
-    home = Home(steward.folder / "home")
-    home.create()
-    monkeypatch.setattr(store_module, "MIGRATIONS", old)
-    with store_module.opened(home.database) as db:
-        store_module.migrate(db)
-        write_old_releases(db)
-    monkeypatch.undo()
-    entry = steward.release(record_id=None)
-    assert (entry["spent"], entry["release_id"]) == (3.25, "people-0003")
-    assert (entry["records"], entry["charges"]) == (12, 1)  # one line for everybody
-    assert entry["total"] == pytest.approx(3.25 + entry["asked"])
-    with steward.store.transaction() as db:
-        check_ledger(db, [])
-        kinds = db.execute("select release_id, kind from ledger.entry order by number").fetchall()
-    assert kinds == [
-        ("people-0001", "inherited"),
-        ("people-0002", "inherited"),
-        ("people-0003", "charged"),
-    ]
-
-
-def write_old_releases(db: Any) -> None:
-    db.execute("insert into meta.dataset values ('people', 'registry', null, now())")
-    for number, (stage, ln_gamma) in enumerate((("dry_run_passed", "2.0"), ("refused", "1.25")), 1):
-        name = f"people-{number:04d}"
-        db.execute(
-            "insert into meta.run values (?, 'people', ?, 's', 'f', 'c', ?, 1, null, now())",
-            [name, number, stage],
-        )
-        db.execute(
-            "insert into meta.event (happened, dataset, release_id, kind, detail) "
-            "values (now(), 'people', ?, ?, '{}')",
-            [name, stage],
-        )
-        fact = {"method": "additive_noise", "guarantee": {"ln_record": ln_gamma}, "fit": None}
-        fact |= {"set_aside_share": 0.0}
-        values = [name, "sanitized", json.dumps(fact)]
-        db.execute("insert into meta.fact (release_id, kind, value) values (?, ?, ?)", values)
-        db.execute(
-            "insert into audit.verdict values (?, 'PASS', 'd', 'p', 'c', '[]', now())", [name]
-        )
-
-
 @pytest.mark.parametrize(
     ("given", "word"),
     [
@@ -197,18 +144,24 @@ def write_old_releases(db: Any) -> None:
         (limits(product=math.inf), "at least 1"),
         (limits(product=math.nan), "at least 1"),
         (limits(draws=0), "at least 1"),
-        (limits(product=10, waive=("random_rotation",)), "nothing counts their draws"),
+        (limits(product=10, waive=("random_rotation",)), "no limit counts their draws"),
     ],
 )
 def test_limits_that_make_no_sense_are_told_before_any_record_is_read(
     steward: Steward, given: dict[str, Limit], word: str
 ) -> None:
     with pytest.raises(BadInput, match=word):
-        check_plan(replace(steward.plan(), policy=replace(steward.policy, limits=given)))
+        check_settings(
+            replace(steward.build_context(), policy=replace(steward.policy, limits=given))
+        )
 
 
 def test_a_waiver_names_the_audience_that_is_counted_apart(steward: Steward) -> None:
-    plan = steward.plan()
-    shared = terms_of(plan)
-    apart = terms_of(replace(plan, policy=replace(plan.policy, collusion_waiver="the DPO")))
-    assert (shared.scope["audience"], apart.scope["audience"]) == (None, "partners")
+    context = steward.build_context()
+    shared = build_scope(context)
+    policy = replace(context.policy, collusion_waiver="the DPO")
+    separate = build_scope(replace(context, policy=policy))
+    assert (shared.query_values["audience"], separate.query_values["audience"]) == (
+        None,
+        "partners",
+    )

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from ppdm_core.model.verdict import Finding
-from tasks.judge.task import earlier_refusals
+from tasks.judge.task import judge_earlier_refusals
+from tests.support.facts import make_sanitized_facts, make_validated_facts
 from warehouse.clock import now
-from warehouse.database import Run, Store, keep_fact
+from warehouse.database import Run, Store
 from warehouse.home import Home
 from warehouse.runs import begin_run
+from warehouse.stage_facts import store_facts
 from warehouse.stages import Stage
 
 BEGUN = ("raw", "validated")
@@ -48,16 +50,16 @@ def run_to(
     for stage in stages:
         with store.advance(run, Stage(stage)) as change:
             if stage == "validated":
-                keep_fact(change.db, run, stage, {"data": data or source})
+                store_facts(change.db, run, make_validated_facts(data=data or source))
                 change.detail["data"] = data or source
             if stage == "sanitized":
-                keep_fact(change.db, run, stage, {"method": method})
+                store_facts(change.db, run, make_sanitized_facts(method=method))
     return run
 
 
 def findings(store: Store, run: Run) -> tuple[Finding, ...]:
     with store.transaction() as db:
-        return earlier_refusals(db, run)
+        return judge_earlier_refusals(db, run)
 
 
 @pytest.mark.parametrize("method", ["pca_laplace", "random_rotation"])

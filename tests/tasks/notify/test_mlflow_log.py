@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from ppdm.services.processes import listening
+from ppdm.services.processes import open_listener
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Finding, Verdict
 from tasks.notify.mlflow_entry import SCORE_PARTS, ReleaseEntry
-from tasks.notify.mlflow_log import LoggedRun, log_release, page_of, run_page
+from tasks.notify.mlflow_log import LoggedRun, find_page, log_to_mlflow, run_page
 from tests.support.forkserver import ROOT, Result, run_cli, start_cli
 from warehouse.home import Home
-from warehouse.locks import hold, holder_of
+from warehouse.locks import hold, read_holder
 
 BREACH = Score(
     name="known_pairs.breach_rate",
@@ -140,7 +140,7 @@ def runs_of(home: Path, dataset: str) -> list[Any]:
 
 
 def test_a_release_becomes_one_run_with_every_figure(home: Path) -> None:
-    logged = log_release(home, ENTRY)
+    logged = log_to_mlflow(home, ENTRY)
     (run,) = runs_of(home, "wdbc")
     assert logged == LoggedRun(run.info.experiment_id, run.info.run_id)
     assert run.info.run_name == "wdbc-0001 pca_laplace published"
@@ -204,7 +204,7 @@ def test_a_release_becomes_one_run_with_every_figure(home: Path) -> None:
 
 
 def test_a_refused_release_is_a_failed_run_in_the_same_rows(home: Path) -> None:
-    log_release(home, refused(1))
+    log_to_mlflow(home, refused(1))
     (run,) = runs_of(home, "wdbc")
     assert run.info.run_name == "wdbc-0001 random_rotation refused"
     assert run.info.status == "FAILED"
@@ -221,7 +221,7 @@ def test_a_refused_release_is_a_failed_run_in_the_same_rows(home: Path) -> None:
 
 def test_lists_and_charts_go_by_releases_also_if_logged_late(home: Path) -> None:
     for number in (3, 1, 2):
-        log_release(home, release(number))
+        log_to_mlflow(home, release(number))
     runs = runs_of(home, "wdbc")  # the newest first
     assert [run.data.tags["version"] for run in runs] == ["0003", "0002", "0001"]
     assert runs[-1].info.start_time == STARTED.timestamp() * 1000
@@ -249,7 +249,7 @@ def test_figures_have_six_digits() -> None:
 
 
 def test_the_card_is_an_artifact_inside_the_home(home: Path) -> None:
-    logged = log_release(home, ENTRY)
+    logged = log_to_mlflow(home, ENTRY)
     assert logged is not None
     artifacts = home / "views" / "mlflow" / "artifacts" / "wdbc" / logged.run_id / "artifacts"
     card = artifacts / "card.md"
@@ -259,7 +259,7 @@ def test_the_card_is_an_artifact_inside_the_home(home: Path) -> None:
 def test_infinity_is_logged_as_a_word_not_as_a_number(home: Path) -> None:
     nan = replace(BREACH, value=math.nan, worst=math.inf)
     guarantee = Guarantee("empirical", math.inf, math.inf, math.inf)
-    log_release(home, replace(ENTRY, guarantee=guarantee, scores=(nan,), flow_run_id=None))
+    log_to_mlflow(home, replace(ENTRY, guarantee=guarantee, scores=(nan,), flow_run_id=None))
     (run,) = runs_of(home, "wdbc")
     assert run.data.params["gamma/record"] == "unbounded"
     assert run.data.params["privacy/known_pairs.breach_rate"] == "not a finite number"
@@ -271,9 +271,9 @@ def test_infinity_is_logged_as_a_word_not_as_a_number(home: Path) -> None:
 
 
 def test_a_release_logged_again_replaces_its_run(home: Path) -> None:
-    first = log_release(home, ENTRY)
-    other = log_release(home, release(2))
-    second = log_release(home, refused(1))
+    first = log_to_mlflow(home, ENTRY)
+    other = log_to_mlflow(home, release(2))
+    second = log_to_mlflow(home, refused(1))
     assert first and other and second and first != second
     runs = {run.info.run_id: run for run in runs_of(home, "wdbc")}
     assert set(runs) == {other.run_id, second.run_id}
@@ -283,15 +283,15 @@ def test_a_release_logged_again_replaces_its_run(home: Path) -> None:
 
 
 def test_each_dataset_has_its_own_experiment_also_after_it_was_deleted(home: Path) -> None:
-    log_release(home, ENTRY)
-    log_release(home, replace(ENTRY, dataset="iris", release_id="iris-0001"))
+    log_to_mlflow(home, ENTRY)
+    log_to_mlflow(home, replace(ENTRY, dataset="iris", release_id="iris-0001"))
     assert [len(runs_of(home, dataset)) for dataset in ("wdbc", "iris")] == [1, 1]
     client(home).delete_experiment(client(home).get_experiment_by_name("iris").experiment_id)
-    assert log_release(home, replace(ENTRY, dataset="iris", release_id="iris-0002")) is not None
+    assert log_to_mlflow(home, replace(ENTRY, dataset="iris", release_id="iris-0002")) is not None
 
 
 def test_the_experiment_says_what_is_better(home: Path) -> None:
-    log_release(home, ENTRY)
+    log_to_mlflow(home, ENTRY)
     note = client(home).get_experiment_by_name("wdbc").tags["mlflow.note.content"]
     up, down = note.split("Lower is better: ")
     for metric in METRICS.values():
@@ -300,14 +300,14 @@ def test_the_experiment_says_what_is_better(home: Path) -> None:
 
 def test_more_parameters_than_one_batch_takes(home: Path) -> None:
     parameters = {f"c{number:03}": number for number in range(250)}
-    log_release(home, replace(ENTRY, parameters=parameters))
+    log_to_mlflow(home, replace(ENTRY, parameters=parameters))
     (run,) = runs_of(home, "wdbc")
     assert {f"method/{name}" for name in parameters} <= set(run.data.params)
 
 
 def log_one(args: list[str]) -> int:
     home, release_id = args
-    return 1 if log_release(Path(home), replace(ENTRY, release_id=release_id)) is None else 0
+    return 1 if log_to_mlflow(Path(home), replace(ENTRY, release_id=release_id)) is None else 0
 
 
 def test_two_processes_make_one_new_database(tmp_path: Path) -> None:
@@ -322,14 +322,14 @@ def test_an_address_that_does_not_answer_gives_none_soon(
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     start = time.monotonic()
-    assert log_release(home, ENTRY) is None
+    assert log_to_mlflow(home, ENTRY) is None
     assert time.monotonic() - start < 10
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_damaged_database_gives_none(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (home / "views" / "mlflow" / "mlflow.db").write_bytes(b"not a database" * 1000)
-    assert log_release(home, ENTRY) is None
+    assert log_to_mlflow(home, ENTRY) is None
     assert capfd.readouterr() == ("", "")
 
 
@@ -338,15 +338,15 @@ def test_a_lock_that_is_not_freed_gives_none(home: Path, monkeypatch: pytest.Mon
     (home / "private" / "locks").mkdir(parents=True)
     lock = home / "private" / "locks" / "mlflow.lock"
     with hold(lock, holder="other", limit=1, say=print):
-        assert log_release(home, ENTRY) is None
-    assert log_release(home, ENTRY) is not None
-    assert holder_of(lock) is None
+        assert log_to_mlflow(home, ENTRY) is None
+    assert log_to_mlflow(home, ENTRY) is not None
+    assert read_holder(lock) is None
 
 
 def test_logging_is_left_as_it_was(home: Path) -> None:
     levels = {name: logging.getLogger(name).level for name in ("alembic", "urllib3")}
     filters = list(warnings.filters)
-    log_release(home, ENTRY)
+    log_to_mlflow(home, ENTRY)
     assert {name: logging.getLogger(name).level for name in levels} == levels
     assert warnings.filters == filters
 
@@ -355,16 +355,16 @@ def test_a_run_has_a_page_only_if_somebody_shows_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = LoggedRun("3", "ab12")
-    assert page_of(home, run) is None
+    assert find_page(home, run) is None
     record = Home(home).up_record("mlflow")
     record.parent.mkdir(parents=True, exist_ok=True)
-    with listening(0) as listener:
+    with open_listener(0) as listener:
         port = listener.getsockname()[1]
         record.write_text(f'{{"port": {port}}}')
-        assert page_of(home, run) == run_page(f"http://127.0.0.1:{port}", run)
-    assert page_of(home, run) is None
+        assert find_page(home, run) == run_page(f"http://127.0.0.1:{port}", run)
+    assert find_page(home, run) is None
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://mlflow.example:5000")
-    assert page_of(home, run) == run_page("http://mlflow.example:5000", run)
+    assert find_page(home, run) == run_page("http://mlflow.example:5000", run)
 
 
 def test_the_page_of_a_run_names_no_password() -> None:
@@ -385,8 +385,8 @@ def test_the_query_of_the_page_tells_how_risk_and_accuracy_moved(home: Path) -> 
     weeks = range(1, 7)
     for n in weeks:
         found, accuracy = replace(LINKED, value=n / 100), replace(ACCURACY, value=0.9 - n / 1000)
-        log_release(home, release(n, scores=(found, BREACH, accuracy)))
-    log_release(home, refused(7))
+        log_to_mlflow(home, release(n, scores=(found, BREACH, accuracy)))
+    log_to_mlflow(home, refused(7))
     result = run_cli([], cwd=home.parent, entry="tests.tasks.notify.test_mlflow_log:run_the_query")
     assert (result.exit_code, result.stderr) == (0, "")
     head, *rows, last = [line.split() for line in result.stdout.splitlines()]

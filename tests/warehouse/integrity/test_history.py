@@ -15,16 +15,12 @@ from tests.support.sealed_home import (
     check,
     damaged,
     edit,
-    judge,
     new_store,
     trouble,
 )
-from warehouse import database as store_module
 from warehouse.checkpoints import LISTENERS
-from warehouse.database import Store, read_fact, tell
-from warehouse.home import Home
-from warehouse.integrity.history import check_history
-from warehouse.integrity.seals import sealed_rows
+from warehouse.database import Store
+from warehouse.integrity.events import append_event
 from warehouse.publishing.manifest import NAME
 
 
@@ -76,7 +72,7 @@ DAMAGES = {
 def test_damage_is_found_and_stays_found(template: Store, what: str) -> None:
     with damaged(template, *DAMAGES[what]) as db:
         assert trouble(db)
-        tell(db, "wine", "", "note", {})  # life goes on, and covers nothing up
+        append_event(db, "wine", "", "note", {})  # life goes on, and covers nothing up
         assert trouble(db)
 
 
@@ -106,7 +102,7 @@ def test_a_head_cannot_be_written_by_others(judged: Store, what: str) -> None:
     with pytest.raises(Refused, match=r"history\.head"):
         check(judged)
     with judged.transaction() as db:
-        tell(db, "wine", "", "note", {})
+        append_event(db, "wine", "", "note", {})
     with pytest.raises(Refused, match=r"history\.head"):
         check(judged)
 
@@ -119,7 +115,7 @@ def test_a_cut_tail_is_found_by_the_head(judged: Store) -> None:
     with pytest.raises(Refused, match="once had an event 6"):
         check(judged)
     with judged.transaction() as db:
-        tell(db, "wine", "", "note", {})  # another event 6
+        append_event(db, "wine", "", "note", {})  # another event 6
     with pytest.raises(Refused, match="once had an event 6"):
         check(judged)
 
@@ -173,67 +169,3 @@ def test_a_full_disk_after_the_commit_undoes_nothing(
     monkeypatch.undo()
     assert json.loads(store.home.head.read_text())["number"] == 1
     check(store)
-
-
-def old_warehouse(home: Home, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """As the first version of the schema left it: two events and a verdict."""
-    only_first = home.root / "migrations"
-    only_first.mkdir()
-    first = store_module.MIGRATIONS / "0001_start.sql"
-    shutil.copyfile(first, only_first / first.name)
-    store = Store(home)
-    monkeypatch.setattr(store_module, "MIGRATIONS", only_first)
-    run = "values ('wine-0001', 'wine', 1, 's', 'f', 'c', 'refused', 1, null, now())"
-    edit(
-        store,
-        f"insert into meta.run {run}",
-        *(
-            "insert into meta.event (happened, dataset, release_id, kind, detail) "
-            f"values (now(), 'wine', 'wine-0001', '{kind}', '{{}}')"
-            for kind in ("created", "refused")
-        ),
-        "insert into audit.verdict values ('wine-0001', 'FAIL', 'd', 'p', 'c', '[]', now())",
-        "insert into meta.fact values ('wine-0001', 'report', '{\"n\": 3}')",
-    )
-    monkeypatch.undo()
-    check(store)  # nothing is sealed yet, and nothing can be wrong
-    return store
-
-
-EARLIER_DAMAGES = {
-    "an old verdict edited": "update audit.verdict set outcome = 'PASS' where mac is null",
-    "an old verdict deleted": "delete from audit.verdict where mac is null",
-    "an old event edited": "update meta.event set kind = 'approved' where number = 2",
-    "an old event deleted": "delete from meta.event where number = 1",
-    "all old rows deleted": "delete from meta.event where mac is null",
-    "a seal removed": "update audit.verdict set mac = null",
-}
-
-
-@pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """An older warehouse that was used since there are seals."""
-    home = Home(tmp_path_factory.mktemp("grown"))
-    home.create()
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        store = old_warehouse(home, monkeypatch)
-    judge(store, begin(store, "beer"))
-    return store
-
-
-@pytest.mark.parametrize("what", EARLIER_DAMAGES)
-def test_older_rows_do_not_change_once_sealed(what: str, grown: Store) -> None:
-    with damaged(grown, EARLIER_DAMAGES[what]) as db:
-        assert trouble(db)
-
-
-def test_an_older_warehouse_is_sealed_from_now_on(grown: Store) -> None:
-    with grown.transaction() as db:
-        found = check_history(db)
-        kinds = db.execute("select kind from meta.event order by number limit 4").fetchall()
-        with pytest.raises(Refused, match="was changed"):
-            sealed_rows(db, "audit.verdict", "release_id = 'wine-0001'")
-        assert read_fact(db, "wine-0001", "report") == {"n": 3}
-    assert kinds == [("created",), ("refused",), ("earlier history",), ("created",)]
-    assert found.unsealed == 3
-    assert [event["number"] for event in found.events] == [*range(3, 10)]

@@ -23,11 +23,18 @@ from tests.support.sealed_home import (
     new_store,
     trouble,
 )
-from warehouse.database import Store, keep_fact, read_fact, tell
+from warehouse.database import Store, get_run
 from warehouse.integrity import home_key, seals
+from warehouse.integrity.events import append_event
 from warehouse.integrity.history import check_history
-from warehouse.integrity.seals import EVENTS, keep, moment, sealed_rows, sealed_tables
-from warehouse.runs import must_find
+from warehouse.integrity.seals import (
+    insert_sealed,
+    list_sealed_tables,
+    monotonic_now,
+    read_sealed_rows,
+)
+from warehouse.stage_facts import AuditedFacts, EndingFacts, find_facts, read_facts, store_facts
+from warehouse.tables import EVENTS
 
 
 @pytest.fixture
@@ -38,16 +45,15 @@ def store(tmp_path: Path) -> Store:
 def test_an_untouched_history_is_whole(template: Store) -> None:
     with template.transaction() as db:
         found = check_history(db)
-        (row,) = sealed_rows(db, "audit.verdict")
+        (row,) = read_sealed_rows(db, "audit.verdict")
     assert found.rows == len(TABLES) - 1 + 1  # one in each but the events, and two authors
     assert [event["number"] for event in found.events] == [1, 2, 3, 4, 5, 6]
-    assert found.unsealed == 0
     assert row == VERDICT
 
 
 def test_the_mac_is_that_of_an_independent_formula(judged: Store) -> None:
     """HMAC over canonical JSON, with a key that is derived from the file."""
-    root = bytes.fromhex(home_key.key_path(judged.home).read_text())
+    root = bytes.fromhex(home_key.home_key_path(judged.home).read_text())
     key = hashlib.blake2b(key=root, person=b"ppdm seals", digest_size=32).digest()
     fields = {name: ["text", value] for name, value in VERDICT.items() if name != "happened"}
     fields["happened"] = ["time", "2026-01-02T03:04:05.678901+00:00"]
@@ -76,7 +82,7 @@ EMPTIED = {
 
 def test_every_sealed_table_is_tried(template: Store) -> None:
     with template.transaction() as db:
-        assert sealed_tables(db) == sorted(TABLES)
+        assert list_sealed_tables(db) == sorted(TABLES)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -105,34 +111,37 @@ def test_an_old_row_in_place_of_a_new_one_is_found(judged: Store) -> None:
         "'wine-0001'), outcome = 'FAIL', release_id = 'wine-0001' where release_id = 'beer-0001'",
     )
     with judged.transaction() as db, pytest.raises(Refused, match="there twice"):
-        sealed_rows(db, "audit.verdict")
-    with pytest.raises(Refused, match="no event tells of it"):
+        read_sealed_rows(db, "audit.verdict")
+    with pytest.raises(Refused, match="no event names it"):
         check(judged)
 
 
 def test_a_row_that_no_event_names_is_found(judged: Store) -> None:
     with judged.transaction() as db:
-        keep(db, "audit.verdict", {**VERDICT, "release_id": "wine-0009"})
-    with pytest.raises(Refused, match="no event tells of it"):
+        insert_sealed(db, "audit.verdict", {**VERDICT, "release_id": "wine-0009"})
+    with pytest.raises(Refused, match="no event names it"):
         check(judged)
 
 
 def test_an_edited_fact_is_found_by_whoever_reads_it(template: Store) -> None:
     with damaged(template) as db:
-        run = must_find(db, "wine-0001")
-        keep_fact(db, run, "report", {"scores": []})
-        assert read_fact(db, "wine-0001", "report") == {"scores": []}
-        for change in ("value = '{}'", "kind = 'ending'", "seal = null", "seal = ''"):
+        run = get_run(db, "wine-0001")
+        facts = EndingFacts(same_as="wine-0000")
+        store_facts(db, run, facts)
+        assert read_facts(db, "wine-0001", EndingFacts) == facts
+        for change in ("value = '{}'", "kind = 'audited'", "seal = null", "seal = ''"):
             kept = db.execute("select * from meta.fact").fetchall()[0]
             db.execute(f"update meta.fact set {change}")
-            with pytest.raises(Refused, match="was changed afterwards"):
-                read_fact(db, "wine-0001", "ending" if "kind" in change else "report")
+            with pytest.raises(Refused, match="were changed afterwards"):
+                read_facts(db, "wine-0001", AuditedFacts if "kind" in change else EndingFacts)
             db.execute("delete from meta.fact")
             db.execute("insert into meta.fact values (?, ?, ?, ?)", kept)
-        db.execute("insert into meta.fact values ('wine-0001', 'report', '{}', null)")
-        with pytest.raises(Refused, match="was changed afterwards"):
-            read_fact(db, "wine-0001", "report")
-        assert read_fact(db, "wine-0002", "report") is None
+        db.execute("insert into meta.fact values ('wine-0001', 'ending', '{}', null)")
+        with pytest.raises(Refused, match="were changed afterwards"):
+            read_facts(db, "wine-0001", EndingFacts)
+        assert find_facts(db, "wine-0002", EndingFacts) is None
+        with pytest.raises(Refused, match="facts of wine-0002 \\(ending\\) are missing"):
+            read_facts(db, "wine-0002", EndingFacts)
 
 
 def test_values_of_different_types_have_different_seals() -> None:
@@ -149,14 +158,14 @@ def test_values_of_different_types_have_different_seals() -> None:
 def test_a_value_that_the_table_would_change_is_not_kept(store: Store) -> None:
     edit(store, "create table meta.odd (x double, mac varchar)")
     with store.transaction() as db:
-        keep(db, "meta.odd", {"x": 0.1})
-        keep(db, "meta.odd", {"x": float("inf")})
+        insert_sealed(db, "meta.odd", {"x": 0.1})
+        insert_sealed(db, "meta.odd", {"x": float("inf")})
         with pytest.raises(Refused):
-            keep(db, "meta.odd", {"x": 1})
+            insert_sealed(db, "meta.odd", {"x": 1})
 
 
 def test_the_key_is_made_once_and_for_its_owner_alone(judged: Store) -> None:
-    path = home_key.key_path(judged.home)
+    path = home_key.home_key_path(judged.home)
     content = path.read_text()
     assert path.stat().st_mode & 0o777 == 0o600
     assert judged.home.head.stat().st_mode & 0o777 == 0o600
@@ -167,7 +176,7 @@ def test_the_key_is_made_once_and_for_its_owner_alone(judged: Store) -> None:
 
 @pytest.mark.parametrize("what", ["missing", "replaced", "damaged"])
 def test_a_key_is_never_made_again(judged: Store, what: str) -> None:
-    path = home_key.key_path(judged.home)
+    path = home_key.home_key_path(judged.home)
     if what == "missing":
         path.unlink()
     else:
@@ -183,7 +192,7 @@ def test_a_key_is_never_made_again(judged: Store, what: str) -> None:
 
 @pytest.mark.parametrize("what", ["the same", "another", "none"])
 def test_a_warehouse_that_forgot_its_key_takes_no_new_one(judged: Store, what: str) -> None:
-    path = home_key.key_path(judged.home)
+    path = home_key.home_key_path(judged.home)
     edit(judged, "delete from meta.home_key")
     if what == "another":
         path.write_text("ab" * 32)
@@ -216,8 +225,8 @@ def test_a_clock_that_was_set_a_little_back_stands_still(
     with judged.transaction() as db:
         ((last,),) = db.execute("select max(happened) from meta.event").fetchall()
         monkeypatch.setattr(seals, "now", lambda: last - timedelta(seconds=30))
-        assert moment(db) == last
-        tell(db, "wine", "", "note", {})
+        assert monotonic_now(db) == last
+        append_event(db, "wine", "", "note", {})
     check(judged)
     with judged.transaction() as db:
         assert db.execute("select max(happened) from meta.event").fetchall() == [(last,)]
@@ -227,8 +236,8 @@ def test_events_in_a_wrong_order_of_time_are_found(
     judged: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even if whoever wrote them had the key."""
-    monkeypatch.setattr("warehouse.integrity.events.moment", lambda db: TIME)
+    monkeypatch.setattr("warehouse.integrity.events.monotonic_now", lambda db: TIME)
     with judged.transaction() as db:
-        tell(db, "wine", "", "note", {})
+        append_event(db, "wine", "", "note", {})
     with pytest.raises(Refused, match=r"Event 7 .* happened before"):
         check(judged)

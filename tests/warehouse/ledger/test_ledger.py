@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,12 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ppdm_core.model.errors import Refused
-from ppdm_core.model.ledger import Account
+from ppdm_core.model.ledger import LedgerBalance
 from warehouse.clock import now
 from warehouse.database import Change, Run, Store
 from warehouse.home import Home
-from warehouse.ledger.balance import EVERYBODY, Terms, weigh
-from warehouse.ledger.entries import charge, check_ledger, inherit, write_draws
+from warehouse.ledger.balance import ALL_RECORDS, LedgerScope, compute_balance
+from warehouse.ledger.entries import check_ledger, store_draws, store_entry
+from warehouse.stages import Stage
+from warehouse.transaction import Transaction
 
 Line = tuple[int, int, float]  # record, draw, ln gamma
 ENTRY = count(1)
@@ -36,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture
-def db(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
+def db(store: Store) -> Iterator[Transaction]:
     """One transaction, which is rolled back."""
 
     class Undo(Exception):
@@ -51,8 +52,8 @@ def db(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def release(
-    db: duckdb.DuckDBPyConnection, lines: Iterable[Line], terms: Terms, released: int | None = None
-) -> tuple[Account, str]:
+    db: Transaction, lines: Iterable[Line], terms: LedgerScope, released: int | None = None
+) -> tuple[LedgerBalance, str]:
     """A release that draws this: its account, and whether it was charged."""
     run = next_run(terms.dataset)
     records, draws, figures = (list(column) for column in zip(*lines, strict=True))
@@ -64,26 +65,26 @@ def release(
             "ln_gamma": np.array(figures, dtype=np.float64),
         }
     )
-    write_draws(db, run, table)
-    account = weigh(db, run, terms, len(set(records)) if released is None else released)
+    store_draws(db, run, table)
+    account = compute_balance(db, run, terms, len(set(records)) if released is None else released)
     assert account is not None
-    is_over = account.after > terms.line or account.draws_after > terms.draw_line
+    is_over = account.after > terms.ln_limit or account.draws_after > terms.draw_limit
     kind = "refused" if is_over else "charged"
-    charge(Change(db, {}, ""), run, terms, account, kind)
+    store_entry(Change(db, {}, Stage.REFUSED), run, terms, account, kind)
     return account, kind
 
 
 def next_run(dataset: str) -> Run:
     number = next(ENTRY)
     name = f"{dataset}-{number:04d}"
-    return Run(name, dataset, number, "s", "f", "c", "audited", 1, None, now())
+    return Run(name, dataset, number, "s", "f", "c", Stage.AUDITED, 1, None, now())
 
 
-def figures(account: Account) -> tuple[float, float, float, int]:
+def figures(account: LedgerBalance) -> tuple[float, float, float, int]:
     return account.spent, account.asked, account.after, account.records
 
 
-TERMS = Terms("wine", "partners", "pca_laplace")
+TERMS = LedgerScope("wine", "partners", "pca_laplace")
 
 
 def test_a_repeat_is_free_and_a_changed_record_is_charged_once(db) -> None:
@@ -98,7 +99,7 @@ def test_a_repeat_is_free_and_a_changed_record_is_charged_once(db) -> None:
     assert charges(db) == [(1, 11), (2, 21), (2, 22)]
 
 
-def charges(db: duckdb.DuckDBPyConnection) -> list[tuple[int, int]]:
+def charges(db: Transaction) -> list[tuple[int, int]]:
     query = "select record, draw_high from ledger.charge order by all"
     return [(record, draw) for record, draw in db.execute(query).fetchall()]
 
@@ -111,7 +112,7 @@ def test_the_worst_record_need_not_be_the_one_that_is_drawn_now(db) -> None:
 
 
 def test_what_the_ledger_refuses_charges_nobody(db) -> None:
-    strict = Terms("wine", "partners", "pca_laplace", line=math.log(4.5))
+    strict = LedgerScope("wine", "partners", "pca_laplace", ln_limit=math.log(4.5))
     assert release(db, [(1, 11, LN_2), (2, 21, LN_2)], strict)[1] == "charged"
     assert release(db, [(1, 12, LN_2)], strict)[1] == "charged"
     account, kind = release(db, [(1, 13, LN_2), (2, 22, LN_2)], strict)
@@ -121,33 +122,33 @@ def test_what_the_ledger_refuses_charges_nobody(db) -> None:
 
 
 def test_without_ids_everybody_pays_and_that_stays_with_them(db) -> None:
-    alone, _ = release(db, [(EVERYBODY, 1, LN_2)], TERMS, released=50)
+    alone, _ = release(db, [(ALL_RECORDS, 1, LN_2)], TERMS, released=50)
     assert figures(alone) == (0.0, LN_2, LN_2, 50)
-    fresh, _ = release(db, [(EVERYBODY, 2, LN_2)], TERMS, released=60)
+    fresh, _ = release(db, [(ALL_RECORDS, 2, LN_2)], TERMS, released=60)
     assert figures(fresh) == (LN_2, LN_2, pytest.approx(2 * LN_2), 60)
     with_ids, _ = release(db, [(7, 71, LN_3), (8, 81, LN_3)], TERMS)
     assert with_ids.after == pytest.approx(math.log(2 * 2 * 3))
-    at_last, _ = release(db, [(EVERYBODY, 3, LN_2)], TERMS, released=60)
+    at_last, _ = release(db, [(ALL_RECORDS, 3, LN_2)], TERMS, released=60)
     assert at_last.after == pytest.approx(math.log(2 * 2 * 3 * 2))
 
 
 def test_no_bound_is_infinite_until_somebody_waives_it_by_name(db) -> None:
-    rotation = Terms("wine", "partners", "random_rotation")
+    rotation = LedgerScope("wine", "partners", "random_rotation")
     account, _ = release(db, [(1, 11, math.inf), (2, 21, math.inf)], rotation)
     assert (account.after, account.draws_after) == (math.inf, 1)
     assert account.unbounded == ("random_rotation",)
     later, _ = release(db, [(1, 12, LN_2)], TERMS)
     assert (later.spent, later.after, later.asked) == (math.inf, math.inf, LN_2)
-    waived = Terms("wine", "partners", "pca_laplace", waived=("random_rotation",))
+    waived = LedgerScope("wine", "partners", "pca_laplace", waived=("random_rotation",))
     account, _ = release(db, [(1, 13, LN_3)], waived)
     assert figures(account)[:3] == (LN_2, LN_3, pytest.approx(LN_2 + LN_3))
     assert (account.draws_after, account.unbounded) == (1, ())
-    other = Terms("wine", "partners", "pca_laplace", waived=("kde_resample",))
+    other = LedgerScope("wine", "partners", "pca_laplace", waived=("kde_resample",))
     assert release(db, [(1, 14, LN_3)], other)[0].spent == math.inf
 
 
 def test_draws_without_a_bound_are_counted_one_by_one(db) -> None:
-    terms = Terms("wine", "all", "kde_resample", waived=("kde_resample",), draw_line=3)
+    terms = LedgerScope("wine", "all", "kde_resample", waived=("kde_resample",), draw_limit=3)
     account, kind = release(db, [(1, 11, math.inf), (1, 12, math.inf), (2, 21, math.inf)], terms)
     assert (account.draws_spent, account.draws_after, kind) == (0, 2, "charged")
     account, kind = release(db, [(1, 11, math.inf), (1, 13, math.inf)], terms)
@@ -157,8 +158,8 @@ def test_draws_without_a_bound_are_counted_one_by_one(db) -> None:
 
 
 def test_audiences_share_one_total_unless_somebody_says_that_they_do_not_collude(db) -> None:
-    one, two = (Terms("wine", name, "pca_laplace") for name in ("one", "two"))
-    apart = Terms("wine", "two", "pca_laplace", is_shared=False)
+    one, two = (LedgerScope("wine", name, "pca_laplace") for name in ("one", "two"))
+    apart = LedgerScope("wine", "two", "pca_laplace", is_shared=False)
     release(db, [(1, 11, LN_2)], one)
     assert figures(release(db, [(1, 11, LN_2)], two)[0]) == (LN_2, 0.0, LN_2, 0)
     # The second audience got it, too: alone it has paid as much, and nothing more.
@@ -169,13 +170,7 @@ def test_audiences_share_one_total_unless_somebody_says_that_they_do_not_collude
 
 def test_datasets_do_not_share_an_account(db) -> None:
     release(db, [(1, 11, LN_2)], TERMS)
-    assert release(db, [(1, 12, LN_2)], Terms("iris", "all", "pca_laplace"))[0].spent == 0.0
-
-
-def test_what_is_older_than_the_ledger_is_charged_to_everybody(db) -> None:
-    inherit(Change(db, {}, ""), Terms("wine", "", "pca_laplace"), "wine-0001", LN_3)
-    for terms in (TERMS, Terms("wine", "new", "pca_laplace", is_shared=False)):
-        assert release(db, [(1, 11, LN_2)], terms)[0].spent >= LN_3
+    assert release(db, [(1, 12, LN_2)], LedgerScope("iris", "all", "pca_laplace"))[0].spent == 0.0
 
 
 @pytest.mark.parametrize(
@@ -185,19 +180,19 @@ def test_what_is_older_than_the_ledger_is_charged_to_everybody(db) -> None:
         [(1, 11, math.nan)],
         [(1, 11, -0.5)],
         [(1, 11, LN_2), (2, 11, LN_2)],  # one draw of two people
-        [(EVERYBODY, 1, LN_2), (1, 11, LN_2)],
+        [(ALL_RECORDS, 1, LN_2), (1, 11, LN_2)],
         [(1, 11, LN_2)],  # of one record, where two are released
     ],
 )
 def test_draws_that_are_not_whole_give_no_account(db, lines: list[Line]) -> None:
     run = next_run("wine")
-    assert weigh(db, run, TERMS, 2) is None  # no draws at all
+    assert compute_balance(db, run, TERMS, 2) is None  # no draws at all
     columns = list(zip(*lines, strict=True)) or [(), (), ()]
     kinds = (np.uint64, np.uint64, np.float64)
     record, draw, ln_gamma = (np.array(c, dtype=k) for c, k in zip(columns, kinds, strict=True))
     names = {"record": record, "draw_high": draw, "draw_low": draw, "ln_gamma": ln_gamma}
-    write_draws(db, run, pa.table(names))
-    assert weigh(db, run, TERMS, 2) is None
+    store_draws(db, run, pa.table(names))
+    assert compute_balance(db, run, TERMS, 2) is None
 
 
 @dataclass
@@ -219,7 +214,7 @@ class Model:
         everybody = {0} | {r for r, _ in (before | fresh)}
 
         def total(found: dict[tuple[int, int], float], record: int) -> float:
-            return math.fsum(ln for (r, _), ln in found.items() if r in (record, EVERYBODY))
+            return math.fsum(ln for (r, _), ln in found.items() if r in (record, ALL_RECORDS))
 
         return (
             max(total(before, record) for record in everybody),
@@ -228,7 +223,7 @@ class Model:
             len({r for r, _ in fresh}),
         )
 
-    def charge(self, lines: list[Line], audience: str) -> None:
+    def store_entry(self, lines: list[Line], audience: str) -> None:
         own = self.seen.setdefault(audience, {})
         for record, draw, ln in lines:
             own.setdefault((record, draw), ln)
@@ -242,7 +237,7 @@ def releases(draw: st.DrawFn) -> tuple[list[Line], str, bool]:
     if draw(st.integers(0, 9)) == 0:
         version = draw(st.integers(1, 3))
         # Fresh each time: no two releases without ids share a draw.
-        lines = [(EVERYBODY, 10_000 + next(ENTRY), FIGURES[version])]
+        lines = [(ALL_RECORDS, 10_000 + next(ENTRY), FIGURES[version])]
     else:
         versions = draw(st.dictionaries(st.integers(1, 5), st.integers(1, 4), min_size=1))
         lines = [(record, 10 * record + v, FIGURES[v]) for record, v in versions.items()]
@@ -263,14 +258,14 @@ def releases(draw: st.DrawFn) -> tuple[list[Line], str, bool]:
 def test_the_ledger_keeps_to_a_plain_model(db, history, line: float) -> None:
     dataset, model = f"d{next(ENTRY)}", Model()
     for lines, audience, is_shared in history:
-        terms = Terms(dataset, audience, "any", is_shared=is_shared, line=line)
+        terms = LedgerScope(dataset, audience, "any", is_shared=is_shared, ln_limit=line)
         expected = model.expected(lines, None if is_shared else audience)
         account, kind = release(db, lines, terms)
         assert figures(account)[:3] == pytest.approx(expected[:3], abs=1e-12)
         assert account.records == expected[3]
         assert kind == ("refused" if expected[2] > line else "charged")
         if kind == "charged":
-            model.charge(lines, audience)
+            model.store_entry(lines, audience)
     stored = db.execute(
         "select e.audience, c.record, c.draw_high, c.ln_gamma from ledger.charge c "
         "join ledger.entry e on e.number = c.entry where e.dataset = ?",

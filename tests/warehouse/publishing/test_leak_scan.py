@@ -12,13 +12,13 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.release import Response
 from ppdm_core.model.schema import Categorical
-from warehouse.database import scratch
+from warehouse.database import open_scratch_database
 from warehouse.publishing.leak_scan import (
-    Answered,
-    Expected,
+    ExpectedContent,
+    ReleasedCategory,
     check_bytes,
     has_source_order,
-    most_by_chance,
+    max_by_chance,
 )
 from warehouse.sinks.parquet import write
 
@@ -37,8 +37,8 @@ def save(
     return path
 
 
-def expected(**changes: object) -> Expected:
-    base = Expected(
+def expected(**changes: object) -> ExpectedContent:
+    base = ExpectedContent(
         columns=("x", "y"),
         label="label",
         categories=("a", "b"),
@@ -146,9 +146,11 @@ WORDS = ("red", "green", "blue")
 TRUE = rng.integers(0, 3, size=(N, 2), dtype=np.int32)
 
 
-def answered(gamma: float, missing: bool = False) -> tuple[Answered, ...]:
+def categorical(gamma: float, missing: bool = False) -> tuple[ReleasedCategory, ...]:
     columns = (Categorical(name, WORDS, missing) for name in ("c", "d"))
-    return tuple(Answered(Response(c, gamma), T) for c, T in zip(columns, TRUE.T, strict=True))
+    return tuple(
+        ReleasedCategory(Response(c, gamma), T) for c, T in zip(columns, TRUE.T, strict=True)
+    )
 
 
 def save_words(path: Path, codes: np.ndarray, odd: str | None = "red") -> Path:
@@ -160,8 +162,8 @@ def save_words(path: Path, codes: np.ndarray, odd: str | None = "red") -> Path:
     return path
 
 
-def check_words(path: Path, given: tuple[Answered, ...]) -> None:
-    check_bytes(path, expected(columns=(), grid=None, originals=(X[:, :0],), answered=given))
+def check_words(path: Path, given: tuple[ReleasedCategory, ...]) -> None:
+    check_bytes(path, expected(columns=(), grid=None, originals=(X[:, :0],), categorical=given))
 
 
 def random_answers(gamma: float) -> np.ndarray:
@@ -171,39 +173,41 @@ def random_answers(gamma: float) -> np.ndarray:
 
 @pytest.mark.parametrize("gamma", [1.1, 3.0, 100.0])
 def test_honest_answers_pass(tmp_path: Path, gamma: float) -> None:
-    check_words(save_words(tmp_path / "data.parquet", random_answers(gamma)), answered(gamma))
+    check_words(save_words(tmp_path / "data.parquet", random_answers(gamma)), categorical(gamma))
 
 
 def test_answers_stand_behind_the_numbers_and_before_the_label(tmp_path: Path) -> None:
-    assert expected(answered=answered(3.0)).names == ("x", "y", "c", "d", "label")
+    assert expected(categorical=categorical(3.0)).names == ("x", "y", "c", "d", "label")
     with pytest.raises(Refused, match="its columns are not"):
-        check_bytes(save(tmp_path / "data.parquet", X + 1.5), expected(answered=answered(3.0)))
+        check_bytes(
+            save(tmp_path / "data.parquet", X + 1.5), expected(categorical=categorical(3.0))
+        )
 
 
 @pytest.mark.parametrize("odd", ["purple", None])
 def test_an_undeclared_category_is_stopped(tmp_path: Path, odd: str | None) -> None:
     path = save_words(tmp_path / "data.parquet", random_answers(3.0), odd)
     with pytest.raises(Refused, match="not one that the release file declares") as caught:
-        check_words(path, answered(3.0))
+        check_words(path, categorical(3.0))
     assert "purple" not in str(caught.value)
 
 
 def test_an_empty_answer_passes_where_it_is_declared(tmp_path: Path) -> None:
     path = save_words(tmp_path / "data.parquet", random_answers(3.0), None)
-    check_words(path, answered(3.0, missing=True))
+    check_words(path, categorical(3.0, missing=True))
 
 
 def test_categories_that_are_too_often_true_are_stopped(tmp_path: Path) -> None:
     path = save_words(tmp_path / "data.parquet", random_answers(9.0))
     with pytest.raises(Refused, match="true categories, more than chance"):
-        check_words(path, answered(3.0))
+        check_words(path, categorical(3.0))
 
 
 def test_records_that_leave_as_they_came_are_stopped(tmp_path: Path) -> None:
     """Each column is true as often as its law says, but in the same records."""
     codes = np.where(np.arange(N)[:, None] % 5 < 3, TRUE, (TRUE + 1) % 3)
     with pytest.raises(Refused, match="all their categories true"):
-        check_words(save_words(tmp_path / "data.parquet", codes), answered(3.0))
+        check_words(save_words(tmp_path / "data.parquet", codes), categorical(3.0))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +233,7 @@ def test_our_own_sink_is_quiet_and_repeats_its_bytes(tmp_path: Path) -> None:
     query = "select i * 0.5 as x, i::double as y, 'a' as label from range(200000) t(i) order by i"
     paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
     for path in paths:
-        with scratch() as db:
+        with open_scratch_database() as db:
             write(db, query, path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     table = pq.read_table(paths[0])
@@ -259,8 +263,8 @@ def test_rows_of_one_record_stand_in_no_order_among_themselves() -> None:
 
 
 def test_chance_counts_against_the_binomial_law() -> None:
-    assert most_by_chance(100, 0.0) == 0
-    assert most_by_chance(100, 1.0) == 100
-    assert most_by_chance(1, 1e-10) == 0
+    assert max_by_chance(100, 0.0) == 0
+    assert max_by_chance(100, 1.0) == 100
+    assert max_by_chance(1, 1e-10) == 0
     # Poisson with mean 1: P(more than 10) = 1.0e-8, P(more than 11) = 8.3e-10
-    assert most_by_chance(1_000_000, 1e-6) == 11
+    assert max_by_chance(1_000_000, 1e-6) == 11

@@ -19,7 +19,7 @@ from warehouse.publishing.manifest import (
     public_pem,
     read_public_key,
     seal,
-    signed,
+    sign,
     verify,
 )
 
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "data.parquet").write_bytes(bytes(range(64)))
     (folder / "card.md").write_text("# A card\n")
-    (folder / NAME).write_bytes(signed(body_of(folder), KEY))
+    (folder / NAME).write_bytes(sign(body_of(folder), KEY))
     return folder
 
 
@@ -94,7 +94,7 @@ def test_any_changed_byte_is_found(folder: Path, name: str, key: Any) -> None:
 def test_a_changed_byte_of_a_large_file_is_found(folder: Path) -> None:
     path, rng, size = folder / "data.parquet", random.Random(2), 3_000_001
     path.write_bytes(rng.randbytes(size))
-    (folder / NAME).write_bytes(signed(body_of(folder), KEY))
+    (folder / NAME).write_bytes(sign(body_of(folder), KEY))
     verify(folder, PUBLIC)
     with path.open("r+b", buffering=0) as file:
         for place in (0, size - 1, *rng.sample(range(size), 50)):
@@ -117,10 +117,10 @@ def test_whoever_makes_a_folder_anew_lacks_the_key(folder: Path) -> None:
     verify(folder)
     with pytest.raises(Refused, match="signature that is not of this key"):
         verify(folder, PUBLIC)
-    (folder / NAME).write_bytes(signed(body_of(folder), OTHER))
+    (folder / NAME).write_bytes(sign(body_of(folder), OTHER))
     with pytest.raises(Refused, match="signed with another key"):
         verify(folder, PUBLIC)
-    forged = json.loads(signed(body_of(folder), OTHER))["signature"] | {"key": kept["key"]}
+    forged = json.loads(sign(body_of(folder), OTHER))["signature"] | {"key": kept["key"]}
     (folder / NAME).write_bytes(seal({**body_of(folder), "signature": forged}))
     with pytest.raises(Refused, match="signature that is not of this key"):
         verify(folder, PUBLIC)

@@ -5,19 +5,23 @@ from pathlib import Path
 import pytest
 
 from ppdm_core.model.errors import BadInput
-from tasks.keys import (
-    HOME,
+from warehouse.database import Store
+from warehouse.home import Home
+from warehouse.integrity.dataset_key import (
+    NO_DATASET,
     backup_key,
     check_key,
+    dataset_key_path,
     dataset_noise,
+    export_public_key,
+    find_dataset_key,
+    find_home_key,
     is_backed_up,
-    key_path,
-    public_key,
     restore_key,
 )
-from warehouse.database import Store, tell
-from warehouse.home import Home
-from warehouse.runs import learn_dataset
+from warehouse.integrity.events import append_event
+from warehouse.integrity.home_key import home_key_path
+from warehouse.runs import add_dataset
 
 
 @pytest.fixture
@@ -26,21 +30,21 @@ def store(tmp_path: Path) -> Store:
     home.create()
     store = Store(home)
     with store.transaction() as db:
-        learn_dataset(db, "wine", "cellar")
+        add_dataset(db, "wine", "cellar")
     return store
 
 
 def test_a_key_is_made_once(store: Store) -> None:
     first = dataset_noise(store, "wine").subkey("test")
     assert dataset_noise(store, "wine").subkey("test") == first
-    path = key_path(store.home, "wine")
+    path = dataset_key_path(store.home, "wine")
     assert path.stat().st_mode & 0o777 == 0o600
     assert "<key>" in repr(dataset_noise(store, "wine"))
     assert path.read_text().strip() not in repr(vars(store))
 
 
 def test_a_key_that_was_written_but_not_recorded_is_taken(store: Store) -> None:
-    path = key_path(store.home, "wine")
+    path = dataset_key_path(store.home, "wine")
     path.write_text("ab" * 32 + "\n")
     dataset_noise(store, "wine")
     assert path.read_text() == "ab" * 32 + "\n"
@@ -48,7 +52,7 @@ def test_a_key_that_was_written_but_not_recorded_is_taken(store: Store) -> None:
 
 def test_a_missing_key_is_never_replaced(store: Store) -> None:
     dataset_noise(store, "wine")
-    path = key_path(store.home, "wine")
+    path = dataset_key_path(store.home, "wine")
     path.unlink()
     with pytest.raises(BadInput, match="ppdm key restore") as caught:
         dataset_noise(store, "wine")
@@ -59,7 +63,7 @@ def test_a_missing_key_is_never_replaced(store: Store) -> None:
 @pytest.mark.parametrize("content", ["00" * 32, "00" * 31, "no key", ""])
 def test_another_or_a_damaged_key_is_refused(store: Store, content: str) -> None:
     dataset_noise(store, "wine")
-    key_path(store.home, "wine").write_text(content)
+    dataset_key_path(store.home, "wine").write_text(content)
     with pytest.raises(BadInput, match="ppdm key restore"):
         dataset_noise(store, "wine")
 
@@ -67,19 +71,19 @@ def test_another_or_a_damaged_key_is_refused(store: Store, content: str) -> None
 def test_backup_and_restore(store: Store, tmp_path: Path) -> None:
     before = dataset_noise(store, "wine").subkey("test")
     out = tmp_path / "backup.json"
-    backup_key(store, "wine", out)
+    backup_key(store, find_dataset_key(store, "wine"), out)
     assert out.stat().st_mode & 0o777 == 0o600
     with pytest.raises(BadInput, match="exists already"):
-        backup_key(store, "wine", out)
-    key_path(store.home, "wine").unlink()
-    assert restore_key(store, out) == "wine"
+        backup_key(store, find_dataset_key(store, "wine"), out)
+    dataset_key_path(store.home, "wine").unlink()
+    assert restore_key(store, out).dataset == "wine"
     assert dataset_noise(store, "wine").subkey("test") == before
 
 
 def test_a_wrong_backup_is_refused(store: Store, tmp_path: Path) -> None:
     dataset_noise(store, "wine")
     out = tmp_path / "backup.json"
-    backup_key(store, "wine", out)
+    backup_key(store, find_dataset_key(store, "wine"), out)
     with store.transaction() as db:
         db.execute("update meta.dataset set key_fingerprint = 'other'")
     with pytest.raises(BadInput, match="not the key that earlier releases"):
@@ -88,25 +92,26 @@ def test_a_wrong_backup_is_refused(store: Store, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="not a key backup"):
         restore_key(store, out)
     with pytest.raises(BadInput, match="has no key here"):
-        backup_key(store, "other", tmp_path / "other.json")
+        backup_key(store, find_dataset_key(store, "other"), tmp_path / "other.json")
 
 
 def test_the_key_of_the_home_is_backed_up_like_any_other(store: Store, tmp_path: Path) -> None:
     out = tmp_path / "home.json"
     with pytest.raises(BadInput, match="This home has no key here"):
-        backup_key(store, HOME, out)
-    pem = public_key(store)
-    assert not is_backed_up(store, HOME)
-    backup_key(store, HOME, out)
-    assert is_backed_up(store, HOME) and not is_backed_up(store, "wine")
-    path = key_path(store.home, HOME)
+        backup_key(store, find_home_key(store), out)
+    pem = export_public_key(store)
+    assert not is_backed_up(store, find_home_key(store))
+    backup_key(store, find_home_key(store), out)
+    assert is_backed_up(store, find_home_key(store))
+    assert not is_backed_up(store, find_dataset_key(store, "wine"))
+    path = home_key_path(store.home)
     content = path.read_text()
     path.write_text("ab" * 32)
     with pytest.raises(BadInput, match="not the one that its earlier releases"):
-        check_key(store, HOME)
-    assert restore_key(store, out) == HOME
+        check_key(find_home_key(store))
+    assert restore_key(store, out).dataset == NO_DATASET
     assert path.read_text() == content
-    assert public_key(store) == pem
+    assert export_public_key(store) == pem
 
 
 def test_no_dataset_is_backed_up_while_the_event_cannot_be_sealed(
@@ -114,15 +119,15 @@ def test_no_dataset_is_backed_up_while_the_event_cannot_be_sealed(
 ) -> None:
     dataset_noise(store, "wine")
     with store.transaction() as db:
-        tell(db, "wine", "", "note", {})
-    key_path(store.home, HOME).unlink()
+        append_event(db, "wine", "", "note", {})
+    home_key_path(store.home).unlink()
     with pytest.raises(BadInput, match="earlier releases of this home"):
-        backup_key(store, "wine", tmp_path / "wine.json")
+        backup_key(store, find_dataset_key(store, "wine"), tmp_path / "wine.json")
     assert list(tmp_path.glob("*.json")) == []
 
 
 def test_the_public_key_holds_no_secret(store: Store) -> None:
-    pem = public_key(store)
-    secret = key_path(store.home, HOME).read_text().strip()
+    pem = export_public_key(store)
+    secret = home_key_path(store.home).read_text().strip()
     assert b"PUBLIC KEY" in pem and secret.encode() not in pem
-    assert public_key(store) == pem
+    assert export_public_key(store) == pem

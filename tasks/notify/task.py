@@ -1,0 +1,66 @@
+"""The steps that log a release to MLflow and Prefect, which are views of the warehouse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from ppdm_core.model.errors import BadInput
+from tasks.context import ReleaseContext
+from tasks.notify.mlflow_entry import ReleaseEntry
+from tasks.notify.mlflow_log import find_page, log_to_mlflow
+from tasks.notify.prefect_artifacts import show_rejection, show_release
+from tasks.progress import log_progress
+from tasks.publish.card import format_card
+from tasks.redaction import redacted
+from tasks.release_summary import read_summary
+from warehouse.checkpoints import checkpoint
+from warehouse.runs import clean_up
+
+
+@task(name="log release", task_run_name="log {release_id}", cache_policy=NO_CACHE)
+@redacted
+def log_release(context: ReleaseContext, release_id: str) -> str:
+    """Log a release that ended, and return its outcome in words.
+
+    The release does not depend on it: MLflow may be out of reach.
+    """
+    log_progress("logging to MLflow")
+    store = context.open_store()
+    summary = read_summary(store, release_id)
+    judged = summary.judged
+    card = format_card(context, summary)
+    entry = ReleaseEntry(
+        dataset=context.dataset,
+        number=summary.run.number,
+        release_id=release_id,
+        started=summary.run.started,
+        outcome=summary.run.stage,
+        closing=summary.closing(),
+        method=context.method,
+        parameters=context.parameters,
+        policy=context.policy,
+        verdict=judged.verdict,
+        scores=judged.report.scores,
+        guarantee=judged.sanitized.guarantee,
+        code_version=summary.run.code_version,
+        flow_run_id=summary.run.flow_run_id,
+        card=card,
+    )
+    logged = log_to_mlflow(Path(context.home), entry, log_progress)
+    if logged is None:
+        log_progress("MLflow could not be reached; the release does not depend on it")
+    page = find_page(Path(context.home), logged) if logged else None
+    show_release(context, summary, card, page)
+    checkpoint("release logged")
+    clean_up(store, context.dataset, context.keep_raw)
+    return summary.closing()
+
+
+@task(name="log rejection", task_run_name="log rejection", cache_policy=NO_CACHE)
+@redacted
+def log_rejection(dataset: str, method: str, error: BadInput) -> None:
+    """Show bad input in Prefect, as refusals are: a scheduled run has no console."""
+    show_rejection(dataset, method, error)

@@ -1,0 +1,135 @@
+"""The checks of a release's settings that need no record."""
+
+from __future__ import annotations
+
+import math
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD, Limit, Policy
+from tasks.context import ReleaseContext
+
+
+def check_settings(context: ReleaseContext) -> None:
+    """Check everything in the settings that needs no record."""
+    from ppdm_core.sanitizers import make_sanitizer
+
+    sanitizer = make_sanitizer(context.method, context.parameters)
+    for column in context.columns:
+        if column.role == "feature" and column.type not in sanitizer.accepts:
+            raise BadInput(
+                f"Column '{column.name}' is a {column.type} feature, and method '{context.method}' "
+                f"takes only {' and '.join(sorted(sanitizer.accepts))} ones.",
+                column=column.name,
+                remedy='Give it the role "exclude", or choose another method.',
+            )
+    kinds = [column.type for column in context.columns if column.role == "feature"]
+    sanitizer.check_kinds(kinds.count("numeric"), kinds.count("categorical"))
+    if "categorical" in kinds and not any(
+        name.startswith("amplification.") for name in context.policy.limits
+    ):
+        raise BadInput(
+            "No limit judges the categorical features well enough: attacks measure averages, "
+            "and no limit is on amplification.",
+            remedy='Add "amplification.attribute" or "amplification.record" to [limits].',
+        )
+    if sanitizer.set_aside and context.record_id is None:
+        raise BadInput(
+            f"Method '{context.method}' sets records aside for its basis, which needs a record_id, "
+            "so that they stay aside in every release.",
+            remedy='Declare record_id in [dataset], or use basis = "file" or "private".',
+        )
+    for name, limit in context.policy.limits.items():
+        check_limit(name, limit)
+        if context.label is None and needs_label(name):
+            raise BadInput(
+                f"The limit on {name} needs a label column.",
+                remedy='Give a column the role "label", or remove the limit.',
+            )
+    check_ledger_limits(context.policy)
+    categorical = {column.name for column in context.columns if column.type == "categorical"}
+    for name in context.policy.groups:
+        if name not in categorical:
+            raise BadInput(
+                f"'{name}' in 'groups' of [audit] is not a categorical feature or the label.",
+                column=name,
+                remedy="Name categorical columns only.",
+            )
+
+
+def needs_label(limit: str) -> bool:
+    """Return whether the score of a limit exists only with a label column."""
+    from ppdm_core.metrics import METRICS
+
+    metric = METRICS.get(limit.split(".")[0])
+    return metric is not None and metric.goal == "release" and metric.needs_label
+
+
+def check_limit(name: str, limit: Limit) -> None:
+    """Check that there can be a score that the limit judges."""
+    from ppdm_core.attacks import ATTACKS
+    from ppdm_core.metrics import CLASSIFIERS, METRICS
+
+    attack, metric = name.split(".")[0], METRICS.get(name.split(".")[-1])
+    changes = [f"{each}.deterioration" for each in CLASSIFIERS]
+    is_of_release = "." in name and attack in METRICS
+    if name not in changes and (is_of_release or (metric and metric.goal == "change")):
+        raise BadInput(
+            f"The limit on {name} can never be judged: there is no such score.",
+            remedy=f"Use {attack if is_of_release else ' or '.join(changes)}.",
+        )
+    if metric and attack in ATTACKS and ATTACKS[attack].goal != metric.goal:
+        measured = [each.name for each in METRICS.values() if each.goal == ATTACKS[attack].goal]
+        raise BadInput(
+            f"The limit on {name} can never be judged: no such score of {attack} exists.",
+            remedy=f"Use {' or '.join(f'{attack}.{each}' for each in measured)}.",
+        )
+    if metric is not None and not metric.gateable:
+        raise BadInput(
+            f"The limit on {name} cannot be judged: {metric.name} is for screening only.",
+            remedy="Remove the limit; the figure is logged all the same.",
+        )
+    is_loss = metric is not None and (metric.kind, metric.better) == ("utility", "down")
+    if is_loss and not limit.absolute:
+        raise BadInput(
+            f"The limit on {name} has no baseline that it could exceed.",
+            remedy="Add absolute = true to it.",
+        )
+    check_review_band(name, limit)
+
+
+def check_review_band(name: str, limit: Limit) -> None:
+    """Check that the band that people decide on lies on the safe side of the limit."""
+    from ppdm_core.gates.score_limits import orient_limit
+    from ppdm_core.metrics import METRICS
+
+    metric = METRICS.get(name.split(".")[-1])
+    if limit.review is None:
+        return
+    lines = (limit.review, limit.value)
+    careful, line = (
+        lines if metric is None else (orient_limit(metric, limit, each) for each in lines)
+    )
+    if not careful < line:
+        side = "below" if line == limit.value else "above"
+        raise BadInput(
+            f"The limit on {name} leaves nothing to review: its 'review' is not {side} its value.",
+            remedy=f"Set 'review' {side} 'value', or remove it.",
+        )
+
+
+def check_ledger_limits(policy: Policy) -> None:
+    """Check the limits on the ledger and their waivers."""
+    for key in (LEDGER_RECORD, LEDGER_DRAWS):
+        limit = policy.limits.get(key)
+        if limit is not None and not 1 <= limit.value < math.inf:
+            unit = "a gamma" if key == LEDGER_RECORD else "a count of draws"
+            raise BadInput(
+                f"The limit on {key} must be {unit} of at least 1. Got {limit.value:g}.",
+                remedy="Correct its value.",
+            )
+    product = policy.limits.get(LEDGER_RECORD)
+    if product is not None and product.waive and LEDGER_DRAWS not in policy.limits:
+        raise BadInput(
+            f"{LEDGER_RECORD} waives methods without a bound, and no limit counts their draws.",
+            remedy=f'Add "{LEDGER_DRAWS}" to [limits].',
+        )

@@ -1,0 +1,138 @@
+"""What each step of a release stores for the next ones: typed, sealed, one row for each kind.
+
+validated   ValidatedFacts    what the checked table holds
+sanitized   SanitizedFacts    how the candidate was made
+audited     AuditedFacts      what the attacks measured
+ending      EndingFacts       why a release ended without a new version
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.release import Guarantee, PublicParameters
+from ppdm_core.model.schema import Schema
+from ppdm_core.model.score import AuditReport
+from ppdm_core.numerics.scaling import Scaling
+from warehouse.integrity.home_key import home_key
+from warehouse.integrity.seals import insert, integrity_error, is_sealed_by, mac_of, read_rows
+from warehouse.json_codec import from_json, to_json
+from warehouse.tables import FACTS, VERSIONS
+
+if TYPE_CHECKING:
+    from warehouse.database import Run
+    from warehouse.transaction import Transaction
+
+
+class Facts:
+    """What one step stores; ``KIND`` names it in the warehouse."""
+
+    KIND: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class ValidatedFacts(Facts):
+    """The validated table: its records, columns, and the cells that were changed."""
+
+    KIND = "validated"
+
+    n: int  # records
+    data: str  # digest of all that a release can use of the records
+    schema: Schema
+    clamped: Mapping[str, int] = field(default_factory=dict)  # column -> cells moved to its bounds
+    imputed: Mapping[str, int] = field(default_factory=dict)  # column -> missing cells filled
+    dropped_rows: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class SanitizedFacts(Facts):
+    """The candidate: its method, public parameters, guarantee and digests."""
+
+    KIND = "sanitized"
+
+    data_digest: str  # of the file that would be published
+    method: str
+    parameters: Mapping[str, Any]
+    public: PublicParameters
+    schema: Schema  # of the scaled records
+    guarantee: Guarantee
+    atom: float  # largest probability of any single value in one released cell
+    counts: Mapping[str, int]  # for example clipped scores
+    scaling: Scaling
+    released: int  # rows
+    set_aside: int  # records that are in no release, because the fit used them
+    set_aside_share: float
+    fit: str | None  # identity of what was learned from records; None: nothing was
+    fitted: str  # digest of what was learned
+    draws: str  # digest of what is drawn of which record
+    same_columns: bool  # released columns are the original ones
+    row_aligned: bool  # each released row is made from one record
+    halves: tuple[PublicParameters, ...] = ()  # of each release of a random half
+    leaks: tuple[tuple[Floats, Floats], ...] = ()  # centre and loadings behind each shadow draw
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The original numeric columns."""
+        return self.schema.names
+
+
+@dataclass(frozen=True)
+class AuditedFacts(Facts):
+    """The report of the audit."""
+
+    KIND = "audited"
+
+    report: AuditReport
+
+
+@dataclass(frozen=True)
+class EndingFacts(Facts):
+    """Why a release ended without a new version; at most one field is set."""
+
+    KIND = "ending"
+
+    same_as: str | None = None  # id of the release that has the same bytes
+    refused_because: str | None = None  # what the checks before publishing found
+    rejected_by: str | None = None  # name of the person
+
+
+F = TypeVar("F", bound=Facts)
+
+
+def store_facts(db: Transaction, run: Run, facts: Facts) -> None:
+    """Insert the facts of a run as a sealed row."""
+    value = json.dumps(to_json(facts), allow_nan=False)
+    row = {"release_id": run.release_id, "kind": facts.KIND, "value": value}
+    insert(db, FACTS, {**row, "seal": mac_of(home_key(db), FACTS, row)})
+
+
+def find_facts(db: Transaction, release_id: str, kind: type[F]) -> F | None:
+    """Return the facts of a release, or None if there are none; refuse facts that were changed."""
+    rows = read_rows(db, FACTS, "release_id = ? and kind = ?", [release_id, kind.KIND])
+    for row in rows:
+        seal = row.pop("seal", None)
+        if not is_sealed_by(seal, mac_of(home_key(db), FACTS, row)):
+            raise integrity_error(
+                f"The stored facts of {release_id} ({kind.KIND}) were changed afterwards."
+            )
+    return from_json(kind, json.loads(rows[0]["value"])) if rows else None
+
+
+def read_facts(db: Transaction, release_id: str, kind: type[F]) -> F:
+    """Return the facts of a release; refuse a release without them."""
+    facts = find_facts(db, release_id, kind)
+    if facts is None:
+        raise integrity_error(f"The stored facts of {release_id} ({kind.KIND}) are missing.")
+    return facts
+
+
+def read_published_facts(db: Transaction, dataset: str, kind: type[F]) -> list[F]:
+    """Return the facts of every published version of a dataset, the oldest first."""
+    rows = db.execute(
+        f"select release_id from {VERSIONS} where dataset = ? order by number", [dataset]
+    ).fetchall()
+    return [read_facts(db, release_id, kind) for (release_id,) in rows]

@@ -1,0 +1,83 @@
+"""The name of every table of the warehouse.
+
+    meta        runs, events, facts that one step leaves for the next, authors, the key of the home
+    raw         one table for each run: the source as it was read
+    validated   one table for each run: checked numbers and codes
+    sanitized   several tables for each run: candidate, shadow draws, halves, records, draws
+    audit       scores, verdicts, decisions
+    ledger      what was drawn of which record
+    published   versions, and the released rows by record key
+
+The tables of a run in `raw`, `validated` and `sanitized` are dropped when the run is old or ends
+without a release. `TABLE_SUFFIX` must match every suffix that is used below.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warehouse.database import Run
+
+DATASETS = "meta.dataset"
+RUNS = "meta.run"
+EVENTS = "meta.event"
+FACTS = "meta.fact"
+FITS = "meta.fitted"
+AUTHORS = "meta.author"
+HOME_KEYS = "meta.home_key"
+MIGRATIONS = "meta.migration"
+SCORES = "audit.score"
+VERDICTS = "audit.verdict"
+DECISIONS = "audit.decision"
+PENDING_FILES = "audit.waiting"  # release files of what awaits a decision
+SELF_TESTS = "audit.self_test"
+VERSIONS = "published.version"
+LEDGER_ENTRIES = "ledger.entry"
+LEDGER_CHARGES = "ledger.charge"
+
+RUN_SCHEMAS = ("raw", "validated", "sanitized")  # of tables that are dropped with their run
+# The name of a run ends in four digits. The suffix is exact, because the names of two datasets may
+# start with each other, such as "a" and "a_0001".
+TABLE_SUFFIX = re.compile(r"(_kept|_draws|_candidate|_(shadow|half)_[0-9]{1,2})$")
+
+
+def raw_table(run: Run) -> str:
+    return f'raw."{run.table}"'
+
+
+def validated_table(run: Run) -> str:
+    return f'validated."{run.table}"'
+
+
+def candidate_table(run: Run) -> str:
+    return f'sanitized."{run.table}_candidate"'
+
+
+def shadow_table(run: Run, k: int) -> str:
+    return f'sanitized."{run.table}_shadow_{k}"'
+
+
+def half_table(run: Run, k: int) -> str:
+    return f'sanitized."{run.table}_half_{k}"'
+
+
+def kept_table(run: Run) -> str:
+    """Return the table of the records that could be released, and of the halves they are in."""
+    return f'sanitized."{run.table}_kept"'
+
+
+def draws_table(run: Run) -> str:
+    """Return the table of what the candidate draws of which record, for the ledger."""
+    return f'sanitized."{run.table}_draws"'
+
+
+def published_rows_table(run: Run) -> str:
+    """Return the table of the released rows by record key; it is never dropped."""
+    return f'published."{run.table}"'
+
+
+def is_table_of(name: str, runs: set[str]) -> bool:
+    """Return whether a table of ``RUN_SCHEMAS`` belongs to one of the runs, given by name."""
+    return TABLE_SUFFIX.sub("", name) in runs
