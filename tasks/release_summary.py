@@ -119,13 +119,16 @@ class Summary:
             return f"{name} waits for a decision and nothing was published{stays}.{why}"
         return f"{name} was refused and nothing was published{stays}.{why}"
 
-    def gammas(self) -> dict[str, str]:
-        """Return gamma of a component, an attribute and a record, in words."""
+    def ln_gammas(self) -> dict[str, float]:
+        """Return ln gamma of a component, an attribute and a record."""
         if self.guarantee is None:
             return {}
         g = self.guarantee
-        figures = {"component": g.ln_component, "attribute": g.ln_attribute, "record": g.ln_record}
-        return {name: format_gamma(value) for name, value in figures.items()}
+        return {"component": g.ln_component, "attribute": g.ln_attribute, "record": g.ln_record}
+
+    def gammas(self) -> dict[str, str]:
+        """Return gamma of a component, an attribute and a record, in words."""
+        return {name: format_gamma(value) for name, value in self.ln_gammas().items()}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary for `--json`."""

@@ -68,9 +68,10 @@ def check_limit(name: str, limit: Limit) -> None:
     """Check that there can be a score that the limit judges."""
     from ppdm_core.attacks import ATTACKS
     from ppdm_core.metrics import CLASSIFIERS, METRICS
+    from ppdm_core.metrics.deterioration import Deterioration
 
     attack, metric = name.split(".")[0], METRICS.get(name.split(".")[-1])
-    changes = [f"{each}.deterioration" for each in CLASSIFIERS]
+    changes = [f"{each}.{Deterioration.name}" for each in CLASSIFIERS]
     is_of_release = "." in name and attack in METRICS
     if name not in changes and (is_of_release or (metric and metric.goal == "change")):
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Error messages for a release file, made from the errors of pydantic."""
+"""Error messages for release and policy files, made from the errors of pydantic."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from ppdm_core.model.errors import BadInput
 
 ROLE_REMEDY = 'Declare role = "identifier", "label", "feature" or "exclude".'
+RELEASE_FILE = "release file"  # how messages name the file
 MAX_QUOTE_CHARACTERS = 60
 MAX_SUGGESTIONS = 20
 
@@ -27,13 +28,15 @@ def suggest_name(word: str, known: Iterable[str]) -> str:
     return "Known: " + ", ".join(f"'{name}'" for name in known) + "."
 
 
-def find_first_problem(error: ValidationError, models: Mapping[str, type[BaseModel]]) -> BadInput:
+def find_first_problem(
+    error: ValidationError, models: Mapping[str, type[BaseModel]], kind: str = RELEASE_FILE
+) -> BadInput:
     """Return the first problem as BadInput; ``models`` maps "" and each section to its model."""
     problems = error.errors(include_url=False, include_context=False)
     # A mistyped key also makes the right one missing, so unknown keys are reported first.
     problem = min(problems, key=lambda each: each["type"] != "extra_forbidden")
     location = [str(part) for part in problem["loc"]]
-    place, keys, column = _find_place(location)
+    place, keys, column = _find_place(location, kind)
     if problem["type"] == "extra_forbidden":
         model = models[location[0] if len(location) > 1 else ""]
         remedy = suggest_name(keys[-1], model.model_fields.keys() - {"base"})
@@ -55,7 +58,7 @@ def _describe_key(
     return f"Its meaning: {field.description}"
 
 
-def _find_place(location: list[str]) -> tuple[str, list[str], str | None]:
+def _find_place(location: list[str], kind: str) -> tuple[str, list[str], str | None]:
     """Return the section of the problem, its keys, and the column if it is about one."""
     if location[0] == "columns" and len(location) > 1:
         return f"column '{location[1]}'", location[2:], location[1]
@@ -63,7 +66,7 @@ def _find_place(location: list[str]) -> tuple[str, list[str], str | None]:
         return f"limit '{location[1]}'", location[2:], None
     if len(location) > 1:
         return f"[{location[0]}]", location[1:], None
-    return "the release file", location, None
+    return f"the {kind}", location, None
 
 
 def _build_missing_error(

@@ -20,6 +20,7 @@ from flows.config.sections import AttackerSpec, LimitSpec, Seconds
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Attacker, Effort, Policy
 
+POLICY_FILE = "policy file"  # how messages name the file
 DEFAULT_POLICY = Path(__file__).with_name("default_policy.toml")
 
 
@@ -86,15 +87,14 @@ def load_policy(path: Path | None) -> Policy:
     """Return the policy in a file, or the default policy."""
     path = path or DEFAULT_POLICY
     try:
-        policy = PolicyFile.model_validate(read_toml(path)).policy()
+        policy = PolicyFile.model_validate(read_toml(path, POLICY_FILE)).policy()
         check_policy(policy)
         return policy
     except ValidationError as error:
-        problem = find_first_problem(error, MODELS)
+        problem = find_first_problem(error, MODELS, POLICY_FILE)
     except BadInput as error:
         problem = error
-    message = problem.message.replace("release file", "policy file")
-    raise BadInput(message, file=str(path), remedy=problem.remedy)
+    raise BadInput(problem.message, file=str(path), remedy=problem.remedy)
 
 
 def check_policy(policy: Policy) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from flows.config.columns import ColumnSpec, DefaultsSpec, Section, build_column, check_columns
-from flows.config.errors import find_first_problem, suggest_name
+from flows.config.errors import RELEASE_FILE, find_first_problem, suggest_name
 from flows.config.sections import (
     AttackerSpec,
     AuditSpec,
@@ -190,15 +190,15 @@ def _read_content(path: Path) -> dict[str, Any]:
     return {**content, "base": str(path.resolve().parent)}
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path, kind: str = RELEASE_FILE) -> dict[str, Any]:
     """Return the content of a TOML file; a syntax error names the line, never its text."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise BadInput("The release file does not exist.", remedy="Check the path.") from None
+        raise BadInput(f"The {kind} does not exist.", remedy="Check the path.") from None
     except OSError as error:
         raise BadInput(
-            f"The release file cannot be read ({type(error).__name__}).",
+            f"The {kind} cannot be read ({type(error).__name__}).",
             remedy="Check the path and its permissions.",
         ) from None
     try:
@@ -206,14 +206,14 @@ def read_toml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadInput(
-            f"The release file is not UTF-8: see line {line}.",
+            f"The {kind} is not UTF-8: see line {line}.",
             remedy="Save it with UTF-8 encoding.",
         ) from None
     except tomllib.TOMLDecodeError as error:
         line_found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
         where = f"in line {line_found[1]}" if line_found else "at its end"
         raise BadInput(
-            f"The release file is not valid TOML: syntax error {where}.",
+            f"The {kind} is not valid TOML: syntax error {where}.",
             remedy="Correct that line.",
         ) from None
 

@@ -143,9 +143,9 @@ def format_result(
     yield ""
     yield from format_table(report.scores)
     yield ""
-    for sentence in dict.fromkeys(
-        score.sentence for score in choose_scores(report.scores, findings)
-    ):
+    below = {finding.check for finding in findings if finding.outcome != "PASS"}
+    chosen = choose_scores(report.scores, findings)
+    for sentence in dict.fromkeys(score.sentence for score in chosen if score.name not in below):
         yield from wrap_item(sentence)
     yield from format_reasons("Left out", case.left_out)
     yield from format_reasons("Not run", format_skips(report.not_run))
@@ -153,12 +153,10 @@ def format_result(
     yield from format_reasons("Failed", report.failed)
     yield ""
     yield outcome
-    sentences = {score.name: score.sentence for score in report.scores}
     for finding in sorted(findings, key=lambda finding: finding.outcome):
-        if finding.outcome != "PASS":  # its sentence stands above
-            why = finding.why.removeprefix(sentences.get(finding.check, "")).strip()
+        if finding.outcome != "PASS":
             observed = f" {finding.observed}" if finding.observed else ""
-            yield from wrap_item(f"{finding.outcome} {finding.check}{observed}: {why}")
+            yield from wrap_item(f"{finding.outcome} {finding.check}{observed}: {finding.why}")
 
 
 def format_heading(files: AuditedFiles, case: TableComparison) -> Iterator[str]:

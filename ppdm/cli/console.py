@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppdm_core.model.verdict import Finding
+from ppdm_core.numerics.amplification import (
+    NO_USEFUL_BOUND,
+    format_gamma_value,
+    is_useless_bound,
+)
 from warehouse.stages import Stage
 
 if TYPE_CHECKING:
@@ -48,13 +53,16 @@ def format_outcome(summary: Summary) -> str:
 
 def format_gammas(summary: Summary) -> str:
     """Return the line on amplification, and a second one if the promise is weaker."""
-    figures = [f"{name} {gamma}" for name, gamma in summary.gammas().items()]
-    note = " (no useful worst-case bound)"
-    short = ", ".join(figure.replace(note, "*") for figure in figures)
+    ln_gammas = summary.ln_gammas()
+    useless = {name for name, ln_gamma in ln_gammas.items() if is_useless_bound(ln_gamma)}
+    short = ", ".join(
+        f"{name} {format_gamma_value(ln_gamma)}{'*' if name in useless else ''}"
+        for name, ln_gamma in ln_gammas.items()
+    )
     is_weaker = summary.guarantee is not None and summary.guarantee.kind == "bounded_given_basis"
     return (
         f"  gamma: {short}"
-        + ("   * no useful worst-case bound" if "*" in short else "")
+        + (f"   * {NO_USEFUL_BOUND}" if useless else "")
         + ("\n  weaker promise: a basis or bounds come from the private data" if is_weaker else "")
     )
 

@@ -96,19 +96,11 @@ def read_table(path: str, label: str | None) -> Table:
     from warehouse.sources.table_reader import read_table_columns
 
     name, _, table = path.partition(TABLE_SEPARATOR)
+    source = source_at(name, table or None, f"as FILE{TABLE_SEPARATOR}TABLE")
     try:
-        source = source_at(name, table or None)
         return Table(Path(name).name, read_table_columns(source, label))
     except BadInput as error:
-        raise adapt_remedy(error, name) from None
-
-
-def adapt_remedy(error: BadInput, path: str) -> BadInput:
-    """Return the error with a remedy for a command line, which has no [source] section."""
-    remedy = (error.remedy or "").replace("with --table", f"as FILE{TABLE_SEPARATOR}TABLE")
-    if "[source]" in remedy or "--table" in remedy:
-        remedy = (
-            f"Give a CSV, Parquet or DuckDB file (FILE{TABLE_SEPARATOR}TABLE) with a header "
-            "and rows."
-        )
-    return BadInput(error.message, file=error.file or path, column=error.column, remedy=remedy)
+        remedy = f"Give a table that can be read, in a file or as FILE{TABLE_SEPARATOR}TABLE."
+        raise BadInput(
+            error.message, file=error.file or name, column=error.column, remedy=remedy
+        ) from None

@@ -134,8 +134,8 @@ def judge_draws(account: LedgerBalance, limit: Limit) -> Finding:
     """Judge the number of draws by methods without a bound."""
     observed, allowed = f"{account.draws_after:,}", f"at most {limit.value:,.0f}"
     why = (
-        f"Of one record up to {format_count(account.draws_spent, 'row')} without a worst-case bound "
-        f"were drawn so far, with this release up to {observed}. Limit: {limit.value:,.0f} "
+        f"Of one record up to {format_count(account.draws_spent, 'row')} without a worst-case "
+        f"bound were drawn so far, with this release up to {observed}. Limit: {limit.value:,.0f} "
         f"({limit.set_by}: {limit.reason})."
     )
     if not account.draws_after <= limit.value:

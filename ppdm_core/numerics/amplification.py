@@ -19,6 +19,7 @@ from ppdm_core.numerics.noise import LN_SLACK, grid_ranges
 
 MAX_EXACT_COMPONENTS = 20  # up to this many, all sign patterns of a record are enumerated
 MAX_USEFUL_GAMMA = 99.0  # above it the posterior of a 1 % property can pass 50 %
+NO_USEFUL_BOUND = "no useful worst-case bound"
 
 
 def posterior_bound(ln_gamma: float, prior: float) -> float:
@@ -170,9 +171,14 @@ def make_empirical_guarantee(*assumptions: str) -> Guarantee:
 
 def format_gamma(ln_gamma: float) -> str:
     """Format gamma, with a remark if the bound is not useful."""
+    remark = f" ({NO_USEFUL_BOUND})" if is_useless_bound(ln_gamma) else ""
+    return format_gamma_value(ln_gamma) + remark
+
+
+def is_useless_bound(ln_gamma: float) -> bool:
+    """Return whether gamma is bounded, but so large that the bound says nothing."""
     is_useful = math.exp(min(ln_gamma, 30.0)) <= MAX_USEFUL_GAMMA  # False for NaN
-    has_remark = not is_useful and not math.isinf(ln_gamma)
-    return format_gamma_value(ln_gamma) + (" (no useful worst-case bound)" if has_remark else "")
+    return not is_useful and not math.isinf(ln_gamma)
 
 
 def format_gamma_value(ln_gamma: float) -> str:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ppdm_core.audit.disclosure_rounding import round_report
 from ppdm_core.metrics import METRICS
+from ppdm_core.metrics.deterioration import Deterioration
 from ppdm_core.model.score import AuditReport, Score
 from tasks.context import ReleaseContext
 from tasks.release_summary import Summary
@@ -151,7 +152,7 @@ def format_utility(report: AuditReport, judged: set[str]) -> list[str]:
     ]
     lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
     lines += [
-        format_utility_row(score, scores.get(f"{name}.deterioration"))
+        format_utility_row(score, scores.get(f"{name}.{Deterioration.name}"))
         for name, score in scores.items()
         if "." not in name
     ]

@@ -20,7 +20,7 @@ START = 65_536
 MOST_NAMES = 10
 
 
-def source_at(path: str, table: str | None) -> Source:
+def source_at(path: str, table: str | None, choice: str = "with --table") -> Source:
     """The file as a source; ``table`` chooses in a DuckDB file that has several."""
     path = os.path.abspath(path)
     if not os.path.isfile(path):
@@ -30,7 +30,7 @@ def source_at(path: str, table: str | None) -> Source:
     if kind != "duckdb" and table is not None:
         raise _bad(path, "has no tables to choose from.", "Leave --table out.")
     if kind == "duckdb" and table is None:
-        table = _only_table(Source(kind, path))
+        table = _only_table(Source(kind, path), choice)
     return Source(kind, path, table)
 
 
@@ -61,13 +61,11 @@ def _kind(path: str) -> str:
     )
 
 
-def _only_table(source: Source) -> str:
+def _only_table(source: Source, choice: str) -> str:
     names = list_tables(source)
     if not names:
         raise _bad(source.path, "has no table.", "Give a DuckDB file with a table, not a view.")
     if len(names) > 1:
         shown = [*names[:MOST_NAMES], *(["..."] if len(names) > MOST_NAMES else [])]
-        raise _bad(
-            source.path, "has several tables.", f"Choose one with --table: {', '.join(shown)}."
-        )
+        raise _bad(source.path, "has several tables.", f"Choose one {choice}: {', '.join(shown)}.")
     return names[0]
