@@ -12,24 +12,24 @@ from ppdm_core.audit.evaluators import count_effective
 from ppdm_core.audit.runner import Auditor
 from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.model.errors import NotApplicable
-from tests.support.audit_cases import COPY, D, N, policy, scores, truth
-
-AS_IS = replace(COPY, centre=np.zeros(D), loadings=np.eye(D))
+from tests.support.audit_cases import AS_IS, COPY, D, N, make_policy, make_truth, run_all
 
 
-def drawn(seed: int, noise: float = 0.0, rows: int = N, public=AS_IS) -> ReleaseDraw:
+def resample(seed: int, noise: float = 0.0, rows: int = N, public=AS_IS) -> ReleaseDraw:
     rng = np.random.default_rng(seed)
     source = rng.integers(0, N, rows)
-    return ReleaseDraw(truth().X[source] + rng.normal(0.0, 1.0, (rows, D)) * noise, public, source)
+    return ReleaseDraw(
+        make_truth().X[source] + rng.normal(0.0, 1.0, (rows, D)) * noise, public, source
+    )
 
 
-def auditor(*draws: ReleaseDraw) -> Auditor:
-    return Auditor(truth(), draws, policy(), b"s")
+def audit(*draws: ReleaseDraw) -> Auditor:
+    return Auditor(make_truth(), draws, make_policy(), b"s")
 
 
 def test_copies_are_found_and_those_who_were_never_drawn_are_not_looked_for():
-    one = auditor(drawn(1), drawn(2))
-    found = scores(one)
+    one = audit(resample(1), resample(2))
+    found = run_all(one)
     assert found["record_linkage.rate"].value == 1.0
     assert found["transform_inverse.breach_rate"].value == 1.0
     targets = one.trials[0].participants.targets
@@ -38,17 +38,17 @@ def test_copies_are_found_and_those_who_were_never_drawn_are_not_looked_for():
 
 
 def test_pure_noise_gives_the_baseline():
-    found = scores(auditor(*(drawn(seed, noise=50.0) for seed in range(8))))
+    found = run_all(audit(*(resample(seed, noise=50.0) for seed in range(8))))
     rate = found["record_linkage.rate"]
     assert 0.02 < rate.baseline < 0.05 and rate.value < 3 * rate.baseline
     assert found["transform_inverse.breach_rate"].value == 0.0
 
 
 def test_the_order_of_the_rows_does_not_matter():
-    Y = truth().X + np.random.default_rng(3).normal(0.0, 0.1, (N, D))
+    Y = make_truth().X + np.random.default_rng(3).normal(0.0, 0.1, (N, D))
     order = np.random.default_rng(4).permutation(N)
-    aligned = scores(auditor(ReleaseDraw(Y, AS_IS)))
-    moved = scores(auditor(ReleaseDraw(Y[order], AS_IS, order)))
+    aligned = run_all(audit(ReleaseDraw(Y, AS_IS)))
+    moved = run_all(audit(ReleaseDraw(Y[order], AS_IS, order)))
     assert set(moved) == {
         *(f"transform_inverse.{m}" for m in ("interval_privacy", "relative_error", "breach_rate")),
         *("record_linkage.rate", "record_linkage.partial.rate"),
@@ -64,26 +64,30 @@ def test_the_order_of_the_rows_does_not_matter():
 @pytest.mark.parametrize("name", ["known_pairs", "distance_loss"])
 def test_what_needs_a_row_of_each_record_does_not_apply(name):
     with pytest.raises(NotApplicable, match="needs"):
-        auditor(drawn(1)).run(name)
+        audit(resample(1)).run(name)
 
 
 def test_neighbours_without_a_public_map_need_a_row_of_each_record():
     with pytest.raises(NotApplicable, match="public map, or one row for each record"):
-        auditor(drawn(1, public=replace(COPY, space="embedded"))).run("knn_accuracy")
+        audit(resample(1, public=replace(COPY, space="embedded"))).run("knn_accuracy")
 
 
 def test_a_record_is_not_classified_by_its_own_copies():
     """Labels by chance: whoever votes with copies of the asked record is always right."""
     label = np.random.default_rng(5).integers(0, 2, N).astype(np.int32)
     source = np.repeat(np.arange(N), 5)
-    compared = ReleaseComparison(truth().X, label, truth().X[source], AS_IS, source=source)
+    compared = ReleaseComparison(
+        make_truth().X, label, make_truth().X[source], AS_IS, source=source
+    )
     assert METRICS["knn_accuracy"].measure(compared).value < 0.75
 
 
 def test_rows_of_one_fold_only_classify_nobody_there():
     source = np.zeros(10, dtype=np.int64)  # all rows are of one record
     label = (np.arange(N) % 2).astype(np.int32)
-    compared = ReleaseComparison(truth().X, label, truth().X[source], AS_IS, source=source)
+    compared = ReleaseComparison(
+        make_truth().X, label, make_truth().X[source], AS_IS, source=source
+    )
     correct = METRICS["knn_accuracy"].cross_validate(compared).correct
     assert 0 < correct.sum() <= np.count_nonzero(label == 0)
 

@@ -8,28 +8,28 @@ from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.audit.runner import Auditor
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
-from tests.support.audit_cases import policy, truth
+from tests.support.audit_cases import make_policy, make_truth
 
 ROTATED = PublicParameters(
     "random_rotation", "rotated", tuple(f"r{j}" for j in range(4)), preserves_distances=True
 )
 
 
-def rotations(n: int = 80) -> Auditor:
-    people, rng = truth(n), np.random.default_rng(5)
+def audit_rotations(n: int = 80) -> Auditor:
+    truth, rng = make_truth(n), np.random.default_rng(5)
     maps = [random_orthogonal(4, rng) for _ in range(3)]
     halves = [np.sort(rng.permutation(n)[: n // 2]) for _ in maps[1:]]
-    splits = [
-        ReleaseDraw(people.X[half] @ M.T, ROTATED, source=half, members=half)
+    halves = [
+        ReleaseDraw(truth.X[half] @ M.T, ROTATED, source=half, members=half)
         for half, M in zip(halves, maps[1:], strict=True)
     ]
-    whole = ReleaseDraw(people.X @ maps[0].T, ROTATED)
-    return Auditor(people, [whole], policy(known_records=20, sample_share=0.2), b"s", splits)
+    whole = ReleaseDraw(truth.X @ maps[0].T, ROTATED)
+    return Auditor(truth, [whole], make_policy(known_records=20, sample_share=0.2), b"s", halves)
 
 
 def test_a_sample_that_is_not_in_a_half_misleads_nobody(monkeypatch):
     """In the whole release it is, and may be the best that an attacker has."""
-    auditor = rotations()
+    auditor = audit_rotations()
     best = ("known_pairs", "procrustes")
     misled = [("known_sample_pca", "overlay"), ("known_sample_ica", "matched"), best]
     monkeypatch.setattr(auditor, "_best_reconstructions", misled)

@@ -9,81 +9,86 @@ from ppdm_core.audit.certifiable import compute_smallest_limits
 from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.audit.runner import Auditor
 from ppdm_core.metrics import METRICS
-from ppdm_core.model.policy import Attacker, Limit, Policy
+from ppdm_core.model.policy import Policy
 from ppdm_core.numerics.intervals import wilson
-from tests.support.audit_cases import COPY, truth
-
-LIMIT = Limit(0.05, "DPO", "why")
+from tests.support.audit_cases import COPY, make_policy, make_truth
 
 
-def policy(*names: str, known: int = 10) -> Policy:
-    attacker = Attacker(known_records=known, sample_share=0.1)
-    return Policy(required=(), limits=dict.fromkeys(names, LIMIT), attacker=attacker)
+def limit_rates(*names: str, known: int = 10) -> Policy:
+    """Return a policy that limits these scores to 0.05."""
+    limits = dict.fromkeys(names, 0.05)
+    return make_policy((), limits, "standard", known_records=known)
 
 
 def test_nobody_of_a_hundred_and_fifty_is_still_up_to_two_and_a_half_percent():
     found = compute_smallest_limits(
-        policy("record_linkage.rate", known=0), 167
+        limit_rates("record_linkage.rate", known=0), 167
     )  # a tenth is the sample
     assert found == {"record_linkage.rate": pytest.approx(0.025, abs=0.0005)}
 
 
 def test_more_limits_and_fewer_people_certify_less():
-    one = compute_smallest_limits(policy("record_linkage.rate"), 1000)["record_linkage.rate"]
-    both = compute_smallest_limits(policy("record_linkage.rate", "known_pairs.breach_rate"), 1000)
+    one = compute_smallest_limits(limit_rates("record_linkage.rate"), 1000)["record_linkage.rate"]
+    both = compute_smallest_limits(
+        limit_rates("record_linkage.rate", "known_pairs.breach_rate"), 1000
+    )
     assert both["record_linkage.rate"] > one
-    fewer = compute_smallest_limits(policy("record_linkage.rate"), 300)["record_linkage.rate"]
+    fewer = compute_smallest_limits(limit_rates("record_linkage.rate"), 300)["record_linkage.rate"]
     assert fewer > one
 
 
 def test_it_is_what_the_audit_makes_of_a_failed_attack():
     names = ("record_linkage.rate", "transform_inverse.breach_rate")
-    plan, people = policy(*names), truth(400)
+    plan, truth = limit_rates(*names), make_truth(400)
     found = compute_smallest_limits(plan, 400)
-    auditor = Auditor(people, [ReleaseDraw(people.X, COPY)], plan, b"s")
+    auditor = Auditor(truth, [ReleaseDraw(truth.X, COPY)], plan, b"s")
     for name in names:
         attack = name.split(".")[0]
         counted = len(auditor.trials[0].participants.unknown)
         assert found[name] == wilson(0.0, counted, auditor.level)[1], attack
 
 
-TOLD = "membership.true_positive_rate"
+MEMBER = "membership.true_positive_rate"
 
 
 def test_members_are_told_apart_by_chance_in_few_records():
-    found = [compute_smallest_limits(policy(TOLD), n)[TOLD] for n in (100, 300, 1000, 10_000)]
+    found = [
+        compute_smallest_limits(limit_rates(MEMBER), n)[MEMBER] for n in (100, 300, 1000, 10_000)
+    ]
     assert found == sorted(found, reverse=True) and found[0] > 0.15 and found[-1] < 0.02
-    assert compute_smallest_limits(policy(TOLD, known=60), 50) == {TOLD: 1.0}
+    assert compute_smallest_limits(limit_rates(MEMBER, known=60), 50) == {MEMBER: 1.0}
 
 
 def test_an_absolute_limit_bears_the_baseline_too():
-    plan = policy(TOLD)
-    absolute = replace(plan, limits={TOLD: replace(LIMIT, absolute=True)})
+    plan = limit_rates(MEMBER)
+    absolute = replace(plan, limits={MEMBER: replace(plan.limits[MEMBER], absolute=True)})
     metric = METRICS["true_positive_rate"]
     baseline = metric.baseline(np.repeat([True, False], 100))  # type: ignore[arg-type]
-    found = [compute_smallest_limits(each, 300)[TOLD] for each in (absolute, plan)]
+    found = [compute_smallest_limits(each, 300)[MEMBER] for each in (absolute, plan)]
     assert baseline > 0 and found[0] - found[1] == pytest.approx(baseline)
 
 
 def test_it_is_what_the_audit_makes_of_rows_that_tell_nothing():
     rng = np.random.default_rng(3)
-    people, plan, splits = truth(400), policy(TOLD), []
+    truth, plan, halves = make_truth(400), limit_rates(MEMBER), []
     for _ in range(plan.splits):
         members = np.sort(rng.permutation(400)[:200])
-        noise = rng.random((200, people.X.shape[1]))
-        splits.append(ReleaseDraw(noise, COPY, members, members=members))
-    auditor = Auditor(people, [ReleaseDraw(people.X, COPY)], plan, b"s", splits)
-    (score,) = (one for one in auditor.run("membership") if one.name == TOLD)
+        noise = rng.random((200, truth.X.shape[1]))
+        halves.append(ReleaseDraw(noise, COPY, members, members=members))
+    auditor = Auditor(truth, [ReleaseDraw(truth.X, COPY)], plan, b"s", halves)
+    (score,) = (one for one in auditor.run("membership") if one.name == MEMBER)
     assert score.high - score.baseline == pytest.approx(
-        compute_smallest_limits(plan, 400)[TOLD], rel=0.7
+        compute_smallest_limits(plan, 400)[MEMBER], rel=0.7
     )
 
 
 def test_what_is_no_rate_or_has_nobody_left():
     assert (
-        compute_smallest_limits(policy("known_pairs.relative_error", "amplification.record"), 50)
+        compute_smallest_limits(
+            limit_rates("known_pairs.relative_error", "amplification.record"), 50
+        )
         == {}
     )
-    assert compute_smallest_limits(policy("record_linkage.rate", known=60), 50) == {
+    assert compute_smallest_limits(limit_rates("record_linkage.rate", known=60), 50) == {
         "record_linkage.rate": 1.0
     }

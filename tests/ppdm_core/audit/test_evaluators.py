@@ -17,23 +17,23 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.model.reasons import Reason
 from tests.contract import gate_inputs
-from tests.support.audit_cases import COPY, D, policy, truth
+from tests.support.audit_cases import AS_IS, D, make_policy, make_truth
 
 LIMIT = Limit(0.1, "DPO", "why")
 
 
-def only(*names: str) -> Policy:
-    return Policy(required=names, limits={}, attacker=Attacker(known_records=5), effort="quick")
+def require(*names: str) -> Policy:
+    return make_policy(names, known_records=5, sample_share=0.0)
 
 
 def test_a_group_of_zeros_takes_no_score_away():
-    people = truth(100)
-    X = people.X.copy()
+    truth = make_truth(100)
+    X = truth.X.copy()
     X[:25] = 0.0
     is_zero = np.arange(100) < 25
-    grouped = OriginalTable(X, people.label, people.schema, groups={"status = inactive": is_zero})
-    one = Auditor(grouped, [ReleaseDraw(X, replace(COPY, centre=np.zeros(D), loadings=np.eye(D)))],
-                  policy(), b"s")  # fmt: skip
+    grouped = OriginalTable(X, truth.label, truth.schema, groups={"status = inactive": is_zero})
+    one = Auditor(grouped, [ReleaseDraw(X, AS_IS)],
+                  make_policy(), b"s")  # fmt: skip
     found = {score.name: score for score in one.run("transform_inverse")}
     assert found["transform_inverse.breach_rate"].value == 1.0
     assert found["transform_inverse.breach_rate"].group == "status = inactive"
@@ -54,10 +54,10 @@ def test_nobody_outside_is_taken_for_a_member(members):
 def test_a_small_control_does_not_hide_who_is_singled_out():
     rng = np.random.default_rng(1)
     X, C = rng.random((300, 5)), rng.random((300, 5))
-    full = audit_tables(X, X, control=C, aligned=False, policy=only("singling_out"))
+    full = audit_tables(X, X, control=C, aligned=False, policy=require("singling_out"))
     (score,) = (s for s in full.scores if s.name == "singling_out.singling_rate")
     assert score.value > 0.95
-    few = audit_tables(X, X, control=C[:60], aligned=False, policy=only("singling_out"))
+    few = audit_tables(X, X, control=C[:60], aligned=False, policy=require("singling_out"))
     assert few.skipped["singling_out"].reason is Reason.NO_CONTROL
 
 
@@ -65,7 +65,7 @@ def test_a_control_with_members_in_it_is_cleaned():
     rng = np.random.default_rng(2)
     X, C = rng.random((300, 5)), rng.random((300, 5))
     C[:120] = X[:120]
-    report = audit_tables(X, X, control=C, aligned=False, policy=only("membership"))
+    report = audit_tables(X, X, control=C, aligned=False, policy=require("membership"))
     found = {score.name: score for score in report.scores}
     assert found["membership.auc"].value > 0.95
 
@@ -73,12 +73,12 @@ def test_a_control_with_members_in_it_is_cleaned():
 def test_tiny_halves_are_measured_or_do_not_apply():
     rng = np.random.default_rng(3)
     for n in (6, 9, 14):
-        people = truth(n)
+        truth = make_truth(n)
         half = np.sort(rng.permutation(n)[: n // 2])
-        public = replace(COPY, centre=np.zeros(D), loadings=np.eye(D))
-        splits = [ReleaseDraw(people.X[half], public, half, members=half)]
+        public = AS_IS
+        halves = [ReleaseDraw(truth.X[half], public, half, members=half)]
         report = {}
-        auditor = Auditor(people, [ReleaseDraw(people.X, public)], policy(), b"s", splits)
+        auditor = Auditor(truth, [ReleaseDraw(truth.X, public)], make_policy(), b"s", halves)
         for name in ("membership", "attribute_inference", "linkability", "singling_out"):
             try:
                 report[name] = auditor.run(name)
@@ -126,7 +126,7 @@ def test_a_column_that_nobody_reads_is_told_and_one_that_names_people_fails():
     noise = {f"x{j}": rng.random(200) for j in range(3)}
     mail = np.array([f"p{i}@example.org" for i in range(200)])
     town = np.array(["here", "there"] * 100)
-    easy = replace(only("record_linkage"), limits={"record_linkage.rate": Limit(0.9, "a", "b")})
+    easy = replace(require("record_linkage"), limits={"record_linkage.rate": Limit(0.9, "a", "b")})
     for column, outcome in ((mail, "FAIL"), (town, "REVIEW")):
         report = audit_tables({**numbers, "m": column}, {**noise, "m": column}, policy=easy)
         found, findings = judge_tables(report, easy)
@@ -137,10 +137,13 @@ def test_a_column_that_nobody_reads_is_told_and_one_that_names_people_fails():
 
 
 def test_what_lies_above_the_baseline_protects_nobody():
-    wild = truth().X + np.random.default_rng(6).normal(0.0, 9.0, (80, D))
-    public = replace(COPY, centre=np.zeros(D), loadings=np.eye(D))
+    wild = make_truth().X + np.random.default_rng(6).normal(0.0, 9.0, (80, D))
+    public = AS_IS
     one = Auditor(
-        truth(), [ReleaseDraw(wild, public)], policy(known_records=0, sample_share=0.0), b"s"
+        make_truth(),
+        [ReleaseDraw(wild, public)],
+        make_policy(known_records=0, sample_share=0.0),
+        b"s",
     )
     found = {score.name: score for score in one.run("transform_inverse")}
     score = found["transform_inverse.relative_error"]

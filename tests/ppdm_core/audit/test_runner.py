@@ -13,13 +13,24 @@ from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
-from tests.support.audit_cases import FEW, LAPLACE, D, N, Spy, auditor, noisy, policy, scores, truth
+from tests.support.audit_cases import (
+    FEW,
+    LAPLACE,
+    D,
+    N,
+    Spy,
+    draw_noisy,
+    make_auditor,
+    make_policy,
+    make_truth,
+    run_all,
+)
 
 
 def test_a_constant_release_is_linked_at_one_in_n():
     Y = np.full((N, D), 0.25)
     for seed in (b"a", b"b", b"c"):
-        rate = auditor(Y, Y, Y, seed=seed).run("record_linkage")[0]
+        rate = make_auditor(Y, Y, Y, seed=seed).run("record_linkage")[0]
         # A row of the person's label: there are two labels, so that it is found twice as often.
         assert rate.baseline == pytest.approx(2 / N, rel=0.1)
         assert rate.low <= rate.baseline <= rate.high
@@ -28,7 +39,7 @@ def test_a_constant_release_is_linked_at_one_in_n():
 
 
 def test_a_copy_is_broken_completely():
-    found = scores(auditor(truth().X, truth().X))
+    found = run_all(make_auditor(make_truth().X, make_truth().X))
     assert found["record_linkage.rate"].value == 1.0
     assert found["known_pairs.breach_rate"].value == 1.0
     assert found["known_pairs.relative_error"].value == pytest.approx(0.0, abs=1e-9)
@@ -38,7 +49,7 @@ def test_a_copy_is_broken_completely():
 
 def test_independent_noise_gives_the_baseline():
     Y = np.random.default_rng(4).random((3, 300, D))
-    found = scores(auditor(*Y, known_records=60))
+    found = run_all(make_auditor(*Y, known_records=60))
     for name in ("record_linkage.rate", "known_pairs.breach_rate"):
         # The worst of several blind candidates is a little above a blind one.
         assert found[name].low - 0.01 <= found[name].baseline <= found[name].high + 0.01, name
@@ -49,7 +60,7 @@ def test_known_records_are_not_scored():
     Y = np.random.default_rng(4).random((N, D))
     (breach,) = (
         score
-        for score in auditor(Y, known_records=40).run("known_pairs")
+        for score in make_auditor(Y, known_records=40).run("known_pairs")
         if score.name == "known_pairs.breach_rate"
     )
     assert breach.n == N - 40 - 8
@@ -57,7 +68,7 @@ def test_known_records_are_not_scored():
 
 
 def test_intervals_contain_their_values():
-    found = scores(auditor(noisy(1), noisy(2), noisy(3), public=LAPLACE))
+    found = run_all(make_auditor(draw_noisy(1), draw_noisy(2), draw_noisy(3), public=LAPLACE))
     assert set(found) == {
         *(f"{a}.{m}" for a in ("transform_inverse", "shrinkage", "known_pairs")
           for m in ("interval_privacy", "relative_error", "breach_rate")),
@@ -78,23 +89,30 @@ def test_intervals_contain_their_values():
 
 
 def test_intervals_widen_with_the_number_of_limits():
-    one, many = (scores(auditor(noisy(1), public=LAPLACE, limits=k)) for k in (1, 10))
+    one, many = (
+        run_all(
+            make_auditor(
+                draw_noisy(1), public=LAPLACE, limits={f"limit {i}": 1.0 for i in range(k)}
+            )
+        )
+        for k in (1, 10)
+    )
     for name, score in one.items():
         assert many[name].high - many[name].low > score.high - score.low, name
         assert many[name].value == score.value
 
 
 def test_reruns_give_identical_scores():
-    draws = noisy(1), noisy(2)
-    one, two = (scores(auditor(*draws, public=LAPLACE)) for _ in range(2))
+    draws = draw_noisy(1), draw_noisy(2)
+    one, two = (run_all(make_auditor(*draws, public=LAPLACE)) for _ in range(2))
     assert one == two
-    other = scores(auditor(*draws, public=LAPLACE, seed=b"t"))
+    other = run_all(make_auditor(*draws, public=LAPLACE, seed=b"t"))
     assert other["known_pairs.breach_rate"] != one["known_pairs.breach_rate"]
 
 
 def test_scores_do_not_depend_on_the_order_of_audits():
-    draws = noisy(1), noisy(2)
-    one, two = (auditor(*draws, public=LAPLACE) for _ in range(2))
+    draws = draw_noisy(1), draw_noisy(2)
+    one, two = (make_auditor(*draws, public=LAPLACE) for _ in range(2))
     names = choose_audits(one.policy)
     forth = [one.run(name) for name in names]
     back = [two.run(name) for name in reversed(names)][::-1]
@@ -108,7 +126,7 @@ def test_the_worst_candidate_is_chosen_for_each_metric(monkeypatch):
             return Estimate({"far": view.Y + 5.0, "near": X_hat, "middling": view.Y + 0.3})
 
     monkeypatch.setitem(ATTACKS, "spy", Many())
-    found = {score.name: score for score in auditor(truth().X).run("spy")}
+    found = {score.name: score for score in make_auditor(make_truth().X).run("spy")}
     assert found["spy.breach_rate"].candidate == "near"
     assert found["spy.breach_rate"].value > 0.9
     assert found["spy.relative_error"].candidate == "near"
@@ -126,14 +144,14 @@ def test_the_worst_linker_is_chosen(monkeypatch):
             return Estimate({"none": np.full(len(right), -1), "right": right, "half": half})
 
     monkeypatch.setitem(ATTACKS, "spy", Linker(goal="link"))
-    (rate,) = auditor(truth().X).run("spy")
+    (rate,) = make_auditor(make_truth().X).run("spy")
     assert (rate.candidate, rate.value) == ("right", 1.0)
 
 
 def test_draws_are_pooled_and_the_worst_is_told():
     rng = np.random.default_rng(5)
-    noise, nearly = rng.random((N, D)), truth().X + rng.normal(0, 1e-4, (N, D))
-    found = scores(auditor(nearly, noise, noise))
+    noise, nearly = rng.random((N, D)), make_truth().X + rng.normal(0, 1e-4, (N, D))
+    found = run_all(make_auditor(nearly, noise, noise))
     rate = found["record_linkage.rate"]
     assert rate.worst == 1.0
     assert 1 / 3 <= rate.value < 0.4
@@ -149,21 +167,21 @@ def test_candidates_that_only_some_draws_have_are_a_defect():
             return Estimate({"a": zero} if len(self.seen) == 1 else {"a": zero, "b": zero})
 
     with pytest.raises(Defect, match="spy offers other candidates"):
-        auditor(truth().X, truth().X).run_trials(Moody())
+        make_auditor(make_truth().X, make_truth().X).run_trials(Moody())
 
 
 def test_what_has_nothing_to_work_on_does_not_apply():
-    one = auditor(truth().X, known_records=0)
+    one = make_auditor(make_truth().X, known_records=0)
     for name in ("transform_inverse", "shrinkage", "known_pairs", "breach_rate"):
         with pytest.raises(NotApplicable):
             one.run(name)
     with pytest.raises(NotApplicable):
-        Auditor(truth(), (), policy(), b"s")
+        Auditor(make_truth(), (), make_policy(), b"s")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_tiny_tables_give_a_score_or_do_not_apply(n):
-    found = scores(auditor(noisy(1, n=n), public=LAPLACE))
+    found = run_all(make_auditor(draw_noisy(1, n=n), public=LAPLACE))
     for name, score in found.items():
         assert score.low <= score.value <= score.high, name
 
@@ -184,7 +202,7 @@ def uses_others(attack):
 
 
 def test_a_quick_audit_runs_what_somebody_asked_for():
-    quick = policy()
+    quick = make_policy()
     assert set(choose_audits(quick)) == {*FEW, "knn_accuracy", "distance_loss"}
     limited = replace(quick, limits={"linkability.pair_rate": Limit(0.1, "DPO", "why")})
     assert set(choose_audits(limited)) == {*choose_audits(quick), "linkability"}
@@ -194,10 +212,10 @@ def test_a_quick_audit_runs_what_somebody_asked_for():
 @pytest.mark.parametrize("known", [2, 3])
 def test_the_attacker_computes_its_own_success(known):
     """With fewer known records than columns the exact probability agrees with what it got."""
-    X = truth(600).X
+    X = make_truth(600).X
     rotated = [X @ random_orthogonal(D, np.random.default_rng(seed)).T for seed in range(30)]
     public = PublicParameters("rotation", "rotated", tuple("abcd"), preserves_distances=True)
-    one = auditor(*rotated, public=public, known_records=known, sample_share=0.0, epsilon=0.3)
+    one = make_auditor(*rotated, public=public, known_records=known, sample_share=0.0, epsilon=0.3)
     score = {each.name: each for each in one.run("known_pairs")}["known_pairs.breach_rate"]
     assert 0.02 < score.value < 0.98
     assert score.expected == pytest.approx(score.value, abs=0.05)

@@ -7,28 +7,37 @@ import pytest
 
 from ppdm_core.audit import simulation
 from tests.contract.weak_releases import list_arrays
-from tests.support.audit_cases import LAPLACE, N, Spy, auditor, noisy, same_rows, shown, truth
+from tests.support.audit_cases import (
+    LAPLACE,
+    N,
+    Spy,
+    collect_views,
+    draw_noisy,
+    have_same_rows,
+    make_auditor,
+    make_truth,
+)
 
 
 def test_the_view_is_shuffled_differently_for_each_draw():
-    X = truth().X
-    one, two = shown(X, X)
-    assert same_rows(one.Y, X)
+    X = make_truth().X
+    one, two = collect_views(X, X)
+    assert have_same_rows(one.Y, X)
     assert np.mean(np.all(one.Y == X, axis=1)) < 0.1
     assert np.mean(np.all(one.Y == two.Y, axis=1)) < 0.1
-    labels = {bytes(x): label for x, label in zip(X, truth().label, strict=True)}
+    labels = {bytes(x): label for x, label in zip(X, make_truth().label, strict=True)}
     assert [labels[bytes(y)] for y in one.Y] == one.label.tolist()
 
 
 def test_known_records_come_with_their_own_rows():
-    (view,) = shown(truth().X)
+    (view,) = collect_views(make_truth().X)
     assert view.known is not None
     assert len(view.known.rows) == 20
     assert np.array_equal(view.Y[view.known.rows], view.known.X)
 
 
 def test_known_sampled_and_sought_people_are_different_ones():
-    (view,) = shown(truth().X, goal="link")
+    (view,) = collect_views(make_truth().X, goal="link")
     groups = [view.known.X, view.sample, view.targets.X]
     people = [set(map(bytes, group)) for group in groups]
     assert [len(group) for group in people] == [20, 8, N - 28]
@@ -36,8 +45,8 @@ def test_known_sampled_and_sought_people_are_different_ones():
 
 
 def test_the_view_cannot_be_written_to_and_shares_nothing_with_the_truth():
-    draws = noisy(1)
-    one = auditor(draws, public=LAPLACE)
+    draws = draw_noisy(1)
+    one = make_auditor(draws, public=LAPLACE)
     spy = Spy()
     one.run_trials(spy)
     held = list_arrays(spy.seen[0])
@@ -55,7 +64,7 @@ def test_the_view_cannot_be_written_to_and_shares_nothing_with_the_truth():
 
 
 def test_linkers_get_the_reconstructions_in_the_order_of_the_view():
-    (view,) = shown(truth().X - 0.5, public=LAPLACE, goal="link")
+    (view,) = collect_views(make_truth().X - 0.5, public=LAPLACE, goal="link")
     (X_hat,) = (X for name, X in view.reconstructions.items() if "transform_inverse/" in name)
     np.testing.assert_allclose(X_hat, view.Y + 0.5)
     assert {name.split("/")[0] for name in view.reconstructions} == {
@@ -63,12 +72,12 @@ def test_linkers_get_the_reconstructions_in_the_order_of_the_view():
         "shrinkage",
         "known_pairs",
     }
-    assert shown(truth().X)[0].reconstructions == {}
+    assert collect_views(make_truth().X)[0].reconstructions == {}
 
 
 def test_targets_are_capped_but_the_table_is_not(monkeypatch):
     monkeypatch.setattr(simulation, "MAX_TARGETS", 10)
     spy = Spy(goal="link", candidates={"none": np.full(10, -1)})
-    auditor(truth().X).run_trials(spy)
+    make_auditor(make_truth().X).run_trials(spy)
     assert spy.seen[0].targets.n == 10
     assert len(spy.seen[0].Y) == N

@@ -14,7 +14,7 @@ from ppdm_core.metrics import METRICS
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.model.score import Score
-from tests.support.audit_cases import policy
+from tests.support.audit_cases import make_policy
 
 
 def scores(X: np.ndarray, Y: np.ndarray, attack: str, **public: Any) -> dict[str, Score]:
@@ -27,7 +27,7 @@ def scores(X: np.ndarray, Y: np.ndarray, attack: str, **public: Any) -> dict[str
     draw = ReleaseDraw(
         Y, PublicParameters("copy", "original", tuple(f"x{j}" for j in range(d)), **public)
     )
-    auditor = Auditor(original, [draw], policy(known_records=20, sample_share=0.0), b"s")
+    auditor = Auditor(original, [draw], make_policy(known_records=20, sample_share=0.0), b"s")
     return {score.name.split(".")[-1]: score for score in auditor.run(attack)}
 
 

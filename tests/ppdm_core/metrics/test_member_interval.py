@@ -17,7 +17,7 @@ from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate, _ThresholdRange
 from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.numerics.intervals import joint_error_quantile
-from tests.support.audit_cases import COPY, truth
+from tests.support.audit_cases import COPY, make_truth
 
 LEVEL = 0.995  # as for ten limits
 Sample = Callable[[np.random.Generator, int], np.ndarray]
@@ -180,7 +180,7 @@ def test_member_interval_repeated_persons_not_narrower(metric):
                     ReleaseDraw(np.zeros((0, 4)), COPY), participants, {"a": score}, {}, {}, {}
                 )
             )
-        return MembershipEvaluator(truth(240), outcomes, 0.1, "").interval(metric, "a")(0.95)
+        return MembershipEvaluator(make_truth(240), outcomes, 0.1, "").interval(metric, "a")(0.95)
 
     first, others = np.arange(120), np.arange(120, 240)
     assert find_interval(first, first, first) == pytest.approx(find_interval(first))

@@ -17,7 +17,7 @@ from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics import neighbours as nearest_module
 from ppdm_core.numerics.intervals import paired_interval, wilson
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
-from tests.support.audit_cases import LAPLACE, auditor, noisy, truth
+from tests.support.audit_cases import LAPLACE, draw_noisy, make_auditor, make_truth
 
 COPY = PublicParameters("copy", "original", ("x0", "x1"))
 MOMENTS = {"distance_distortion_mean": 0.02, "distance_distortion_variance": 0.0004}
@@ -217,11 +217,11 @@ def test_paired_interval_repeated_samples_covers_at_level():
 
 
 def scores_of(name: str, *Y: np.ndarray, public: PublicParameters = LAPLACE) -> dict:
-    return {score.name: score for score in auditor(*Y, public=public).run(name)}
+    return {score.name: score for score in make_auditor(*Y, public=public).run(name)}
 
 
 def test_run_accuracy_also_returns_deterioration():
-    draws = [noisy(seed, b=0.3) for seed in (1, 2, 3)]
+    draws = [draw_noisy(seed, b=0.3) for seed in (1, 2, 3)]
     found = scores_of("knn_accuracy", *draws)
     accuracy, change = found["knn_accuracy"], found["knn_accuracy.deterioration"]
     assert change.value == pytest.approx(accuracy.original - accuracy.value)
@@ -229,12 +229,14 @@ def test_run_accuracy_also_returns_deterioration():
     assert (change.better, change.kind, change.n) == ("down", "utility", 80)
     assert change.low < change.value < change.high
     assert "five nearest neighbours" in change.sentence
-    same = scores_of("knn_accuracy", truth().X - 0.5)["knn_accuracy.deterioration"]
+    same = scores_of("knn_accuracy", make_truth().X - 0.5)["knn_accuracy.deterioration"]
     assert same.value == 0.0 and same.low < 0 < same.high
 
 
 def test_best_accuracy_equals_best_classifier_with_wider_interval():
-    one = auditor(noisy(1, b=0.3), noisy(2, b=0.3), public=replace(LAPLACE, facts=MOMENTS))
+    one = make_auditor(
+        draw_noisy(1, b=0.3), draw_noisy(2, b=0.3), public=replace(LAPLACE, facts=MOMENTS)
+    )
     each = {name: one.run(name)[0] for name in CLASSIFIERS}
     (best,) = one.run("best_accuracy")
     assert best.value == max(score.value for score in each.values())
@@ -247,7 +249,7 @@ def test_best_accuracy_equals_best_classifier_with_wider_interval():
 
 
 def test_best_accuracy_without_moments_uses_applicable_classifiers():
-    (best,) = scores_of("best_accuracy", noisy(1), public=LAPLACE).values()  # no moments
+    (best,) = scores_of("best_accuracy", draw_noisy(1), public=LAPLACE).values()  # no moments
     assert (best.low, best.high) == pytest.approx(wilson(best.value, 80, 1 - 0.05 / 3))
 
 
@@ -255,7 +257,7 @@ def test_run_accuracy_secret_map_uses_leaked_map():
     M = random_orthogonal(4, rng(20))
     secret = PublicParameters("rotation", "rotated", tuple("abcd"), preserves_distances=True)
     known = replace(secret, centre=np.zeros(4), loadings=M)
-    one = auditor(truth().X)
-    one.draws = (ReleaseDraw(truth().X @ M, secret, leaked_map=known),)
+    one = make_auditor(make_truth().X)
+    one.draws = (ReleaseDraw(make_truth().X @ M, secret, leaked_map=known),)
     found = {score.name: score for score in one.run("knn_accuracy")}
     assert found["knn_accuracy"].value == found["knn_accuracy"].original

@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 
 from ppdm_core import audit_tables
-from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.two_tables.column_alignment import measure_agreement
 from ppdm_core.two_tables.comparison import NO_COMMON_GROUND, TableComparison, compare_tables
 from ppdm_core.two_tables.runner import TableAuditor
 from ppdm_core.two_tables.tables import as_table
+from tests.support.audit_cases import make_policy
+from tests.support.tables import make_frame
 
 N, D = 80, 4
 RNG = np.random.default_rng(6)
@@ -21,14 +22,10 @@ OTHERS = RNG.gamma(2.0, 1.0, (N, D)) * UNITS
 Q = np.linalg.qr(RNG.normal(size=(D, D)))[0]
 
 
-def frame(values: np.ndarray, prefix: str = "c") -> pd.DataFrame:
-    return pd.DataFrame({f"{prefix}{j}": column for j, column in enumerate(values.T)})
-
-
-def case_of(
+def compare(
     released: pd.DataFrame, original: pd.DataFrame | None = None, **given: bool
 ) -> TableComparison:
-    original = frame(X) if original is None else original
+    original = make_frame(X) if original is None else original
     return compare_tables(as_table("a", original), as_table("b", released), **given)
 
 
@@ -36,21 +33,21 @@ def case_of(
 def test_values_give_renamed_columns_away(aligned: bool):
     order = [2, 0, 3, 1]
     rows = np.arange(N) if aligned else RNG.permutation(N)
-    case = case_of(frame(X[rows][:, order], "z"), aligned=aligned)
-    assert case.matched == {"z0": "c2", "z1": "c0", "z2": "c3", "z3": "c1"}
-    assert case.is_common and not case.unread and not case.doubts
-    assert np.allclose(case.draw.Y, case.truth.X[rows])
+    comparison = compare(make_frame(X[rows][:, order], "z"), aligned=aligned)
+    assert comparison.matched == {"z0": "c2", "z1": "c0", "z2": "c3", "z3": "c1"}
+    assert comparison.is_common and not comparison.unread and not comparison.doubts
+    assert np.allclose(comparison.draw.Y, comparison.truth.X[rows])
 
 
 def test_a_part_of_the_rows_is_enough():
-    case = case_of(frame(X[RNG.permutation(N)[:30]], "z"), aligned=False)
-    assert case.matched == {f"z{j}": f"c{j}" for j in range(D)}
+    comparison = compare(make_frame(X[RNG.permutation(N)[:30]], "z"), aligned=False)
+    assert comparison.matched == {f"z{j}": f"c{j}" for j in range(D)}
 
 
 def test_some_values_in_the_clear_are_enough():
     """Half of the cells are other people's."""
     mixed = np.where(RNG.random((N, D)) < 0.5, OTHERS, X)
-    assert case_of(frame(mixed, "z")).matched == {f"z{j}": f"c{j}" for j in range(D)}
+    assert compare(make_frame(mixed, "z")).matched == {f"z{j}": f"c{j}" for j in range(D)}
 
 
 def test_agreement_is_beyond_chance():
@@ -64,58 +61,58 @@ def test_agreement_is_beyond_chance():
 def test_flags_are_told_apart_row_by_row_only():
     flags = np.repeat([[0.0], [1.0]], N // 2, axis=0)
     both = np.column_stack([RNG.permutation(flags), RNG.permutation(flags)])
-    original = frame(X).assign(sick=both[:, 0], old=both[:, 1])
-    released = frame(X).assign(one=both[:, 1], two=both[:, 0])
-    assert case_of(released, original).matched == {"one": "old", "two": "sick"}
-    shuffled = case_of(released.iloc[RNG.permutation(N)], original, aligned=False)
+    original = make_frame(X).assign(sick=both[:, 0], old=both[:, 1])
+    released = make_frame(X).assign(one=both[:, 1], two=both[:, 0])
+    assert compare(released, original).matched == {"one": "old", "two": "sick"}
+    shuffled = compare(released.iloc[RNG.permutation(N)], original, aligned=False)
     assert shuffled.matched == {} and set(shuffled.unread) == {"one", "two"}
 
 
 def test_further_people_are_told_by_how_columns_are_spread():
-    assert case_of(frame(OTHERS, "z"), aligned=False).matched == {
+    assert compare(make_frame(OTHERS, "z"), aligned=False).matched == {
         f"z{j}": f"c{j}" for j in range(D)
     }
 
 
 def test_one_column_that_is_spread_alike_makes_no_common_space():
     """As an accident could; the components must stay readable to the attacks."""
-    released = frame(X @ Q[:, :3], "pc").assign(other=OTHERS[:, 0])
-    case = case_of(released)
-    assert not case.is_common and not case.unread
-    assert case.draw.Y.shape == (N, 4)
+    released = make_frame(X @ Q[:, :3], "pc").assign(other=OTHERS[:, 0])
+    comparison = compare(released)
+    assert not comparison.is_common and not comparison.unread
+    assert comparison.draw.Y.shape == (N, 4)
 
 
 def test_columns_that_are_spread_alike_among_themselves_are_not_guessed():
     normal, turned = RNG.normal(size=(N, D)), RNG.normal(size=(N, D))
-    case = case_of(frame(turned, "z"), frame(normal), aligned=False)
-    assert not case.is_common
-    assert case.doubts == (NO_COMMON_GROUND,)
+    comparison = compare(make_frame(turned, "z"), make_frame(normal), aligned=False)
+    assert not comparison.is_common
+    assert comparison.doubts == (NO_COMMON_GROUND,)
 
 
 def test_a_few_shared_names_are_common():
-    released = frame(X[:, :2]).assign(**{f"z{j}": RNG.normal(size=N) for j in range(5)})
-    case = case_of(released)
-    assert case.is_common and case.truth.schema.names == ("c0", "c1")
-    assert np.allclose(case.draw.Y, case.truth.X)
-    assert case.unread == ("z0", "z1", "z2", "z3", "z4")
+    released = make_frame(X[:, :2]).assign(**{f"z{j}": RNG.normal(size=N) for j in range(5)})
+    comparison = compare(released)
+    assert comparison.is_common and comparison.truth.schema.names == ("c0", "c1")
+    assert np.allclose(comparison.draw.Y, comparison.truth.X)
+    assert comparison.unread == ("z0", "z1", "z2", "z3", "z4")
 
 
 def test_a_turned_table_is_found_out_under_some_old_names():
-    turned = frame(X @ Q).rename(columns={"c1": "z1", "c2": "z2", "c3": "z3"})
-    case = case_of(turned.assign(same=1.0))
-    assert case.draw.public.preserves_distances and not case.is_common
-    assert case.draw.Y.shape == (N, D)
+    turned = make_frame(X @ Q).rename(columns={"c1": "z1", "c2": "z2", "c3": "z3"})
+    comparison = compare(turned.assign(same=1.0))
+    assert comparison.draw.public.preserves_distances and not comparison.is_common
+    assert comparison.draw.Y.shape == (N, D)
 
 
 def test_the_same_names_are_common_whatever_is_in_them():
-    case = case_of(frame(X[:, ::-1] ** 2))
-    assert case.is_common and case.matched == {}
+    comparison = compare(make_frame(X[:, ::-1] ** 2))
+    assert comparison.is_common and comparison.matched == {}
 
 
 def test_an_empty_cell_of_a_further_column_is_nobodys_business():
     extra = np.where(np.arange(N) == 3, np.nan, X[:, 0])
-    case = case_of(frame(X).assign(extra=extra))
-    assert case.is_common and case.unread == ("extra",)
+    comparison = compare(make_frame(X).assign(extra=extra))
+    assert comparison.is_common and comparison.unread == ("extra",)
 
 
 @pytest.mark.parametrize(
@@ -126,13 +123,13 @@ def test_an_empty_cell_of_a_further_column_is_nobodys_business():
 @pytest.mark.parametrize("aligned", [True, False])
 def test_a_constant_release_tells_nothing(released: np.ndarray, aligned: bool):
     # Many people have 0, so that tiny values stay what they are and point at nobody.
-    original, control = (frame(np.maximum(T - 0.5 * UNITS, 0.0)) for T in (X, OTHERS))
-    case = case_of(frame(released), original, aligned=aligned)
-    assert case.is_common and not case.draw.public.preserves_distances
+    original, control = (make_frame(np.maximum(T - 0.5 * UNITS, 0.0)) for T in (X, OTHERS))
+    comparison = compare(make_frame(released), original, aligned=aligned)
+    assert comparison.is_common and not comparison.draw.public.preserves_distances
     names = ("known_pairs", "record_linkage", "membership", "singling_out")
-    policy = Policy(required=names, limits={}, attacker=Attacker(10, 0.1), effort="quick")
+    policy = make_policy(names, known_records=10)
     report = audit_tables(
-        original, frame(released), control=control, aligned=aligned, policy=policy
+        original, make_frame(released), control=control, aligned=aligned, policy=policy
     )
     assert not report.failed
     private = [score for score in report.scores if score.kind == "privacy"]
@@ -147,22 +144,24 @@ def test_a_constant_release_tells_nothing(released: np.ndarray, aligned: bool):
 )
 def test_one_answer_for_everybody_else_is_nothing_to_build_on(released: np.ndarray, aligned: bool):
     """The people whom the attacker knew before stand out in it, and nobody else does."""
-    case = case_of(frame(released), frame(X - X.min(axis=0)), aligned=aligned)
-    policy = Policy(required=("known_pairs",), limits={}, attacker=Attacker(10), effort="quick")
-    assert TableAuditor(case, policy, b"seed")._best_reconstructions == []
+    comparison = compare(make_frame(released), make_frame(X - X.min(axis=0)), aligned=aligned)
+    policy = make_policy(("known_pairs",), known_records=10, sample_share=0.0)
+    assert TableAuditor(comparison, policy, b"seed")._best_reconstructions == []
 
 
 def test_a_copy_in_a_tiny_unit_is_a_copy():
-    case = case_of(frame(X * 1e-200))
-    assert case.draw.public.preserves_distances
-    assert np.allclose(np.ptp(case.draw.Y, axis=0), np.ptp(case.truth.X, axis=0))
-    small = frame(X * 1e-200)
-    assert case_of(small, small).is_common
-    assert case_of(frame(OTHERS * 1e-200), small).is_common
+    comparison = compare(make_frame(X * 1e-200))
+    assert comparison.draw.public.preserves_distances
+    assert np.allclose(np.ptp(comparison.draw.Y, axis=0), np.ptp(comparison.truth.X, axis=0))
+    small = make_frame(X * 1e-200)
+    assert compare(small, small).is_common
+    assert compare(make_frame(OTHERS * 1e-200), small).is_common
 
 
 def test_people_of_the_control_who_are_in_the_original_are_counted():
-    control = as_table("c", frame(np.vstack([OTHERS, X[:7]])))
-    case = compare_tables(as_table("a", frame(X)), as_table("b", frame(X)), control=control)
-    assert case.control_overlap == 7
-    assert case.all_persons is not None and len(case.all_persons.X) == 2 * N
+    control = as_table("c", make_frame(np.vstack([OTHERS, X[:7]])))
+    comparison = compare_tables(
+        as_table("a", make_frame(X)), as_table("b", make_frame(X)), control=control
+    )
+    assert comparison.control_overlap == 7
+    assert comparison.all_persons is not None and len(comparison.all_persons.X) == 2 * N

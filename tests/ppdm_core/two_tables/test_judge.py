@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from ppdm_core import audit_tables, judge_tables
-from ppdm_core.model.policy import Attacker, Limit, Policy
+from ppdm_core.model.policy import Policy
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.model.verdict import Finding, Outcome, worst
 from ppdm_core.two_tables.judge import COMPLEMENTARY
+from tests.support.audit_cases import make_policy
+from tests.support.tables import make_frame
 
 N = 60
 RNG = np.random.default_rng(8)
@@ -25,49 +26,51 @@ ALONE = {"membership": Skip(Reason.NO_CONTROL)}
 UNALIGNED = {"record_linkage": Skip(Reason.NO_ALIGNMENT)}
 
 
-def score(value: float, low: float, high: float, name: str = LINK) -> Score:
+def make_score(value: float, low: float, high: float, name: str = LINK) -> Score:
     return Score(name, "privacy", "down", value, low, high, 100, 0.01, value, sentence="Found.")
 
 
-def kept(*names: str) -> tuple[Score, ...]:
-    return tuple(score(0.02, 0.01, 0.05, name) for name in names)
+def make_kept_scores(*names: str) -> tuple[Score, ...]:
+    return tuple(make_score(0.02, 0.01, 0.05, name) for name in names)
 
 
-def limited(*names: str, required: tuple[str, ...] = ()) -> Policy:
-    return Policy(required=required, limits={name: Limit(0.05, "DPO", "1 in 20") for name in names})
+def limit_to(*names: str, required: tuple[str, ...] = ()) -> Policy:
+    """Return a policy that limits these scores to 0.05, against an attacker who knows nothing."""
+    limits = dict.fromkeys(names, 0.05)
+    return make_policy(required, limits, "standard", known_records=0, sample_share=0.0)
 
 
-def reviews(report: AuditReport, policy: Policy) -> list[str]:
+def list_reviews(report: AuditReport, policy: Policy) -> list[str]:
     outcome, findings = judge_tables(report, policy)
     assert outcome == "REVIEW"
     return [finding.check for finding in findings if finding.outcome == "REVIEW"]
 
 
 JUDGED: list[tuple[AuditReport, Outcome]] = [
-    (AuditReport((score(0.02, 0.01, 0.05),)), "PASS"),
-    (AuditReport((score(0.02, 0.01, 0.07),)), "REVIEW"),
-    (AuditReport((score(0.20, 0.07, 0.30),)), "FAIL"),
+    (AuditReport((make_score(0.02, 0.01, 0.05),)), "PASS"),
+    (AuditReport((make_score(0.02, 0.01, 0.07),)), "REVIEW"),
+    (AuditReport((make_score(0.20, 0.07, 0.30),)), "FAIL"),
     (AuditReport((), not_run=UNALIGNED), "REVIEW"),
     (AuditReport((), failed={"record_linkage": "TimeLimit"}), "FAIL"),
     (AuditReport((), skipped={"record_linkage": Skip(Reason.NOT_MEASURABLE)}), "REVIEW"),
-    (AuditReport((score(0.02, 0.01, 0.05),), failed={"membership": "ValueError"}), "FAIL"),
-    (AuditReport((score(0.02, 0.01, float("nan")),)), "FAIL"),
+    (AuditReport((make_score(0.02, 0.01, 0.05),), failed={"membership": "ValueError"}), "FAIL"),
+    (AuditReport((make_score(0.02, 0.01, float("nan")),)), "FAIL"),
 ]
 
 
 @pytest.mark.parametrize(("report", "outcome"), JUDGED)
 def test_verdicts(report: AuditReport, outcome: Outcome):
     report = replace(report, not_run={**ALONE, **report.not_run})
-    found, findings = judge_tables(report, limited(LINK, required=("record_linkage",)))
+    found, findings = judge_tables(report, limit_to(LINK, required=("record_linkage",)))
     assert found == outcome
     assert any(finding.outcome == outcome for finding in findings)
 
 
 def test_a_limit_that_was_not_measured_lets_nothing_pass_and_says_why():
     skipped = {"known_pairs": Skip(Reason.MISSING_KNOWLEDGE, "It knows nobody.")}
-    report = AuditReport(kept(LINK), skipped=skipped, not_run=ALONE)
-    assert judge_tables(report, limited(LINK))[0] == "PASS"
-    outcome, findings = judge_tables(report, limited(LINK, BREACH))
+    report = AuditReport(make_kept_scores(LINK), skipped=skipped, not_run=ALONE)
+    assert judge_tables(report, limit_to(LINK))[0] == "PASS"
+    outcome, findings = judge_tables(report, limit_to(LINK, BREACH))
     assert outcome == "REVIEW"
     (open_one,) = [finding for finding in findings if finding.outcome != "PASS"]
     assert open_one.check == BREACH
@@ -75,20 +78,22 @@ def test_a_limit_that_was_not_measured_lets_nothing_pass_and_says_why():
     not_run = replace(
         report, skipped={}, not_run={**ALONE, "known_pairs": Skip(Reason.NOT_REQUESTED)}
     )
-    assert reviews(not_run, limited(LINK, BREACH)) == [BREACH]
+    assert list_reviews(not_run, limit_to(LINK, BREACH)) == [BREACH]
 
 
 @pytest.mark.parametrize("why", COMPLEMENTARY)
 def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: Reason):
-    policy = limited(LINK, "known_sample_pca.breach_rate")
-    report = AuditReport(kept(LINK), skipped={"known_sample_pca": Skip(why)}, not_run=ALONE)
+    policy = limit_to(LINK, "known_sample_pca.breach_rate")
+    report = AuditReport(
+        make_kept_scores(LINK), skipped={"known_sample_pca": Skip(why)}, not_run=ALONE
+    )
     assert judge_tables(report, policy)[0] == "PASS"
     required = replace(policy, required=("known_sample_pca",))
-    assert reviews(report, required) == ["required.known_sample_pca"]
+    assert list_reviews(report, required) == ["required.known_sample_pca"]
     # It stands in for nothing either.
     alone = replace(report, scores=())
-    assert "covered.reconstruction or linkage" in reviews(
-        alone, limited("known_sample_pca.breach_rate", "knn_accuracy")
+    assert "covered.reconstruction or linkage" in list_reviews(
+        alone, limit_to("known_sample_pca.breach_rate", "knn_accuracy")
     )
 
 
@@ -112,34 +117,30 @@ def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: Reason):
 def test_each_kind_of_risk_needs_a_measured_limit(
     not_run: dict[str, Skip], names: tuple[str, ...], missing: tuple[str, ...]
 ):
-    report, policy = AuditReport(kept(*names), not_run=not_run), limited(*names)
+    report, policy = AuditReport(make_kept_scores(*names), not_run=not_run), limit_to(*names)
     if not missing:
         assert judge_tables(report, policy)[0] == "PASS"
     else:
-        assert reviews(report, policy) == [f"covered.{word}" for word in missing]
+        assert list_reviews(report, policy) == [f"covered.{word}" for word in missing]
 
 
 def test_doubts_let_nothing_pass():
-    report = AuditReport(kept(LINK), not_run=ALONE, doubts=("Who knows.",))
-    assert reviews(report, limited(LINK)) == ["columns"]
+    report = AuditReport(make_kept_scores(LINK), not_run=ALONE, doubts=("Who knows.",))
+    assert list_reviews(report, limit_to(LINK)) == ["columns"]
 
 
 def test_nothing_judged_is_no_pass():
-    assert judge_tables(AuditReport(()), Policy(required=(), limits={}))[0] == "FAIL"
+    assert judge_tables(AuditReport(()), limit_to())[0] == "FAIL"
 
 
-def named(values: np.ndarray, prefix: str) -> pd.DataFrame:
-    return pd.DataFrame({f"{prefix}{j}": column for j, column in enumerate(values.T)})
-
-
-def audited(released: Any, limits: tuple[str, ...], **given: Any) -> tuple[AuditReport, Policy]:
-    """By an outsider who knows nobody."""
-    policy = replace(limited(*limits), attacker=Attacker(0, 0.0), effort="quick")
-    return audit_tables(named(X, "c"), released, policy=policy, **given), policy
+def audit(released: Any, limits: tuple[str, ...], **given: Any) -> tuple[AuditReport, Policy]:
+    """Audit a release of the table for an attacker who knows no record."""
+    policy = replace(limit_to(*limits), effort="quick")
+    return audit_tables(make_frame(X, "c"), released, policy=policy, **given), policy
 
 
 def test_a_renamed_copy_fails():
-    report, policy = audited(named(X[:, ::-1], "z"), (LINK, BREACH))
+    report, policy = audit(make_frame(X[:, ::-1], "z"), (LINK, BREACH))
     outcome, findings = judge_tables(report, policy)
     assert outcome == "FAIL"
     assert [finding.check for finding in findings if finding.outcome == "FAIL"] == [LINK]
@@ -147,18 +148,20 @@ def test_a_renamed_copy_fails():
 
 def test_a_release_that_nobody_could_attack_does_not_pass():
     """Every third column under a root, so that neither values, laws nor distances are kept."""
-    report, policy = audited(named(np.sqrt(X[:, [2, 0, 1]] + 5.0), "z"), (LINK, "distance_loss"))
+    report, policy = audit(make_frame(np.sqrt(X[:, [2, 0, 1]] + 5.0), "z"), (LINK, "distance_loss"))
     assert LINK not in {score.name for score in report.scores}
-    assert {LINK, "covered.reconstruction or linkage"} <= set(reviews(report, policy))
+    assert {LINK, "covered.reconstruction or linkage"} <= set(list_reviews(report, policy))
 
 
 def test_two_files_are_told_in_their_own_words():
-    common, _ = audited(named(X**2, "c"), ("known_sample_pca.breach_rate", LINK))
+    common, _ = audit(make_frame(X**2, "c"), ("known_sample_pca.breach_rate", LINK))
     assert common.skipped["known_sample_pca"] == Skip(Reason.COLUMNS_RELEASED)
-    everything = Policy(required=(), limits={}, attacker=Attacker(0, 0.0))
-    strange = audit_tables(named(X, "c"), named(np.sqrt(X[:, :3]), "z"), policy=everything)
+    everything = limit_to()
+    strange = audit_tables(
+        make_frame(X, "c"), make_frame(np.sqrt(X[:, :3]), "z"), policy=everything
+    )
     assert strange.skipped["transform_inverse"] == Skip(Reason.NO_COMMON_COLUMN)
-    plain = audit_tables(named(X, "c"), named(X + 50.0 * X**2, "c"), policy=everything)
+    plain = audit_tables(make_frame(X, "c"), make_frame(X + 50.0 * X**2, "c"), policy=everything)
     for report in (strange, plain):
         parts = [*report.skipped.values(), *report.scores]
         told = " ".join(part.sentence for part in parts)

@@ -15,12 +15,14 @@ from ppdm_core import audit_tables
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import Attacker, Policy
+from ppdm_core.model.policy import Policy
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.two_tables.comparison import TableComparison, compare_tables
 from ppdm_core.two_tables.runner import TableAuditor
 from ppdm_core.two_tables.tables import as_table
+from tests.support.audit_cases import make_policy
+from tests.support.tables import make_frame
 
 N, D, K = 60, 4, 10
 RNG = np.random.default_rng(5)
@@ -29,28 +31,24 @@ OTHERS = RNG.gamma(2.0, 1.0, (45, D)) * [1.0, 10.0, 100.0, 0.1]
 Q = np.linalg.qr(RNG.normal(size=(D, D)))[0]
 
 
-def only(*names: str, known: int = K, share: float = 0.0) -> Policy:
-    return Policy(required=names, limits={}, attacker=Attacker(known, share), effort="quick")
+def require(*names: str, known: int = K, share: float = 0.0) -> Policy:
+    return make_policy(names, known_records=known, sample_share=share)
 
 
-def audited(
+def audit(
     released: Any, *names: str, original: Any = X, known: int = K, share: float = 0.0, **given: Any
 ) -> AuditReport:
-    policy = only(*names, known=known, share=share)
+    policy = require(*names, known=known, share=share)
     return audit_tables(original, released, policy=policy, **given)
 
 
-def value(report: AuditReport, name: str) -> float:
+def find_value(report: AuditReport, name: str) -> float:
     return next(score.value for score in report.scores if score.name == name)
 
 
-def private(report: AuditReport) -> list[Score]:
-    """Without what the release is worth, which is always measured."""
+def list_privacy_scores(report: AuditReport) -> list[Score]:
+    """Return the scores without utility, which is always measured."""
     return [score for score in report.scores if score.kind == "privacy"]
-
-
-def frame(values: np.ndarray, prefix: str = "c") -> pd.DataFrame:
-    return pd.DataFrame({f"{prefix}{j}": column for j, column in enumerate(values.T)})
 
 
 @pytest.fixture
@@ -61,7 +59,7 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
 
 
 class Spy(Attack):
-    """Infers all columns of a person from the closest row, and remembers what it saw."""
+    """Infers all columns of a target from the nearest row, and records its views."""
 
     name: ClassVar[str] = "spy"
     story: ClassVar[str] = "A spy."
@@ -81,16 +79,16 @@ class Spy(Attack):
 
 
 def test_a_copy_is_broken_altogether():
-    report = audited(X.copy(), "transform_inverse", "record_linkage")
-    assert value(report, "transform_inverse.breach_rate") == 1.0
-    assert value(report, "record_linkage.rate") == 1.0
-    assert {score.n for score in private(report)} == {N - K}
+    report = audit(X.copy(), "transform_inverse", "record_linkage")
+    assert find_value(report, "transform_inverse.breach_rate") == 1.0
+    assert find_value(report, "record_linkage.rate") == 1.0
+    assert {score.n for score in list_privacy_scores(report)} == {N - K}
 
 
 def test_noise_alone_gives_nothing_away():
-    report = audited(RNG.permutation(X), "transform_inverse", "record_linkage")
-    assert value(report, "transform_inverse.breach_rate") < 0.1
-    assert value(report, "record_linkage.rate") < 0.15
+    report = audit(RNG.permutation(X), "transform_inverse", "record_linkage")
+    assert find_value(report, "transform_inverse.breach_rate") < 0.1
+    assert find_value(report, "record_linkage.rate") < 0.15
 
 
 def test_values_count_in_units_of_the_range_of_the_original():
@@ -98,8 +96,8 @@ def test_values_count_in_units_of_the_range_of_the_original():
     for column in range(D):
         moved = X.copy()
         moved[::2, column] += 0.5 * np.ptp(X[:, column])
-        case = compare_tables(as_table("a", X), as_table("b", moved))
-        gap = case.draw.Y - case.truth.X
+        comparison = compare_tables(as_table("a", X), as_table("b", moved))
+        gap = comparison.draw.Y - comparison.truth.X
         assert np.allclose(gap[::2], 0.5 * (np.arange(D) == column))
 
 
@@ -115,24 +113,28 @@ def test_values_count_in_units_of_the_range_of_the_original():
 @pytest.mark.parametrize("prefix", ["c", "other"])
 def test_a_turned_table_is_found_out_in_any_scale_and_under_any_name(before: Any, prefix: str):
     turned = 3.0 * before(X) @ Q + 7.0
-    case = compare_tables(as_table("a", frame(X)), as_table("b", frame(turned, prefix)))
-    assert case.draw.public.preserves_distances and not case.is_common
-    report = audited(frame(turned, prefix), "known_pairs", original=frame(X), known=4)
+    comparison = compare_tables(
+        as_table("a", make_frame(X)), as_table("b", make_frame(turned, prefix))
+    )
+    assert comparison.draw.public.preserves_distances and not comparison.is_common
+    report = audit(make_frame(turned, prefix), "known_pairs", original=make_frame(X), known=4)
     # Four records pin all but a sign, if they are compared in the right scale; else very little.
-    assert value(report, "known_pairs.breach_rate") > 0.3
+    assert find_value(report, "known_pairs.breach_rate") > 0.3
 
 
 def test_other_columns_are_a_space_of_their_own():
-    report = audited(frame(X @ Q[:, :3], "pc"), "known_pairs", "record_linkage", original=frame(X))
-    assert value(report, "record_linkage.rate") > 0.5
+    report = audit(
+        make_frame(X @ Q[:, :3], "pc"), "known_pairs", "record_linkage", original=make_frame(X)
+    )
+    assert find_value(report, "record_linkage.rate") > 0.5
 
 
 def test_what_is_left_out_is_named():
-    original = frame(X).assign(same=1.0, only_here=X[:, 0], town="x", age=X[:, 1])
-    released = frame(X).assign(weight=-X[:, 0], age="20-30")
-    case = compare_tables(as_table("a", original), as_table("b", released))
-    assert case.truth.schema.names == ("c0", "c1", "c2", "c3")
-    assert dict(case.left_out) == {
+    original = make_frame(X).assign(same=1.0, only_here=X[:, 0], town="x", age=X[:, 1])
+    released = make_frame(X).assign(weight=-X[:, 0], age="20-30")
+    comparison = compare_tables(as_table("a", original), as_table("b", released))
+    assert comparison.truth.schema.names == ("c0", "c1", "c2", "c3")
+    assert dict(comparison.left_out) == {
         "same": "constant",
         "only_here": "not in the release",
         "town": "no numbers",
@@ -144,42 +146,42 @@ def test_what_is_left_out_is_named():
 def test_arrays_frames_and_dicts_say_the_same():
     noisy = X + RNG.normal(size=X.shape)
     reports = [
-        audited(make(noisy), "record_linkage", original=make(X))
-        for make in (np.asarray, frame, lambda table: dict(frame(table)))
+        audit(make(noisy), "record_linkage", original=make(X))
+        for make in (np.asarray, make_frame, lambda table: dict(make_frame(table)))
     ]
     assert reports[0] == reports[1] == reports[2]
 
 
 def test_the_same_tables_get_the_same_answers():
     noisy = X + RNG.normal(size=X.shape)
-    one, two = (audited(noisy, "known_pairs", "record_linkage") for _ in range(2))
+    one, two = (audit(noisy, "known_pairs", "record_linkage") for _ in range(2))
     assert one == two
 
 
 def test_known_records_are_found_by_value_and_do_not_count():
     known = np.vstack([X[7], X[3], X[3]])
     original = np.vstack([X, X[3]])
-    case = compare_tables(
+    comparison = compare_tables(
         as_table("a", original), as_table("b", original), known=as_table("k", known)
     )
-    assert case.known is not None
-    assert sorted(case.known.tolist()) == [3, 7, N]
-    report = audited(original, "known_pairs", original=original, known_records=known)
-    assert {score.n for score in private(report)} == {N + 1 - 3}
+    assert comparison.known is not None
+    assert sorted(comparison.known.tolist()) == [3, 7, N]
+    report = audit(original, "known_pairs", original=original, known_records=known)
+    assert {score.n for score in list_privacy_scores(report)} == {N + 1 - 3}
 
 
 def test_known_records_must_be_of_the_original():
     with pytest.raises(BadInput, match="holds records that the original does not"):
-        audited(X, "known_pairs", known_records=OTHERS[:2])
+        audit(X, "known_pairs", known_records=OTHERS[:2])
     with pytest.raises(BadInput, match="holds records"):
-        audited(X, "known_pairs", known_records=X[[0, 0]])
+        audit(X, "known_pairs", known_records=X[[0, 0]])
 
 
 def test_people_in_a_given_sample_do_not_count(spy: Spy):
     spy.goal = "reconstruct"
     sample = np.vstack([X[:20], OTHERS[:9]])
-    report = audited(X + 0.01, "spy", sample=sample, known=0)
-    assert {score.n for score in private(report)} == {N - 20}
+    report = audit(X + 0.01, "spy", sample=sample, known=0)
+    assert {score.n for score in list_privacy_scores(report)} == {N - 20}
     assert spy.seen[0].sample is not None
     assert len(spy.seen[0].sample) == 29
 
@@ -187,7 +189,7 @@ def test_people_in_a_given_sample_do_not_count(spy: Spy):
 @pytest.mark.parametrize(("sample", "size"), [(0.5, 30), (12, 12), (0, None)])
 def test_a_sample_is_a_share_or_a_number(spy: Spy, sample: float, size: int | None):
     spy.goal = "reconstruct"
-    audited(X + 0.01, "spy", sample=sample, known_records=3)
+    audit(X + 0.01, "spy", sample=sample, known_records=3)
     (view,) = spy.seen
     assert (None if view.sample is None else len(view.sample)) == size
     assert view.records is not None
@@ -197,12 +199,12 @@ def test_a_sample_is_a_share_or_a_number(spy: Spy, sample: float, size: int | No
 @pytest.mark.parametrize("given", [{"known_records": 59}, {"sample": 60}, {"sample": X}])
 def test_somebody_must_be_left_to_attack(given: dict[str, Any]):
     with pytest.raises(BadInput, match="none is left to attack"):
-        audited(X, "known_pairs", **given)
+        audit(X, "known_pairs", **given)
 
 
 def test_the_control_is_what_members_are_compared_with(spy: Spy):
-    report = audited(X.copy(), "spy", control=OTHERS)
-    (score,) = private(report)
+    report = audit(X.copy(), "spy", control=OTHERS)
+    (score,) = list_privacy_scores(report)
     assert (score.name, score.value) == ("spy.inference_rate", 1.0)
     assert score.baseline < 0.9
     assert spy.seen[0].reference is not None
@@ -210,16 +212,16 @@ def test_the_control_is_what_members_are_compared_with(spy: Spy):
 
 
 def test_without_a_control_such_attacks_are_not_run(spy: Spy):
-    report = audited(X.copy(), "spy", "record_linkage")
+    report = audit(X.copy(), "spy", "record_linkage")
     assert report.not_run["spy"].reason is Reason.NO_CONTROL
-    assert value(report, "record_linkage.rate") == 1.0
+    assert find_value(report, "record_linkage.rate") == 1.0
 
 
 def test_unaligned_rows_belong_to_nobody(spy: Spy):
-    report = audited(
+    report = audit(
         X[::-1][:50], "spy", "record_linkage", "known_pairs", aligned=False, control=OTHERS
     )
-    assert value(report, "spy.inference_rate") > 0.8
+    assert find_value(report, "spy.inference_rate") > 0.8
     for name in ("record_linkage", "known_pairs"):
         assert report.not_run[name].reason is Reason.NO_ALIGNMENT
     assert "spy" not in report.not_run
@@ -230,52 +232,52 @@ def test_unaligned_rows_belong_to_nobody(spy: Spy):
 def test_one_answer_for_everybody_is_no_reconstruction_to_build_on(spy: Spy):
     """However small its error is, nobody can be told from others by it."""
     spy.goal = "reconstruct"
-    case = compare_tables(as_table("a", X), as_table("b", RNG.permutation(X)))
-    auditor = TableAuditor(case, only("spy"), b"s")
-    middle = np.tile(case.truth.X.mean(axis=0), (N, 1))
+    comparison = compare_tables(as_table("a", X), as_table("b", RNG.permutation(X)))
+    auditor = TableAuditor(comparison, require("spy"), b"s")
+    middle = np.tile(comparison.truth.X.mean(axis=0), (N, 1))
     spy.attack = lambda view, rng: Estimate({"mean": middle, "rows": view.Y.copy()})  # type: ignore[method-assign]
     assert ("spy", "rows") in auditor._best_reconstructions
 
 
 def test_more_rows_than_records_are_fine_if_they_are_not_aligned(spy: Spy):
-    report = audited(np.vstack([X, X, X]), "spy", aligned=False, control=OTHERS)
-    assert value(report, "spy.inference_rate") == 1.0
+    report = audit(np.vstack([X, X, X]), "spy", aligned=False, control=OTHERS)
+    assert find_value(report, "spy.inference_rate") == 1.0
 
 
 def test_the_attacker_sees_the_labels_of_the_release(spy: Spy):
     spy.goal = "reconstruct"
-    original = frame(X).assign(kind=["a", "b"] * (N // 2))
-    released = frame(X + 0.5).assign(kind=["b"] * 7 + ["a"] * (N - 7))
-    audited(released, "spy", original=original, label="kind")
+    original = make_frame(X).assign(kind=["a", "b"] * (N // 2))
+    released = make_frame(X + 0.5).assign(kind=["b"] * 7 + ["a"] * (N - 7))
+    audit(released, "spy", original=original, label="kind")
     assert np.bincount(spy.seen[0].label).tolist() == [N - 7, 7]
     assert spy.seen[0].schema.label is not None
 
 
 def test_a_class_may_be_a_number_here_and_a_word_there():
-    original = frame(X).assign(kind=[1, 2] * (N // 2))
-    released = frame(X).assign(kind=["1", "2"] * (N // 2))
-    case = compare_tables(as_table("a", original), as_table("b", released), label="kind")
-    assert case.truth.schema.label is not None
-    assert case.truth.schema.label.categories == ("1", "2")
-    assert case.label.tolist() == case.truth.label.tolist() == [0, 1] * (N // 2)
+    original = make_frame(X).assign(kind=[1, 2] * (N // 2))
+    released = make_frame(X).assign(kind=["1", "2"] * (N // 2))
+    comparison = compare_tables(as_table("a", original), as_table("b", released), label="kind")
+    assert comparison.truth.schema.label is not None
+    assert comparison.truth.schema.label.categories == ("1", "2")
+    assert comparison.label.tolist() == comparison.truth.label.tolist() == [0, 1] * (N // 2)
 
 
-def with_cell(cell: Any) -> pd.DataFrame:
-    table = frame(X).astype(object)
+def set_cell(cell: Any) -> pd.DataFrame:
+    table = make_frame(X).astype(object)
     table.loc[6, "c1"] = cell
     return table
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "missing": ({"released": with_cell(None)}, "Column 'c1' of released has 1 cell.* row 7"),
-    "infinite": ({"released": with_cell(np.inf)}, "Column 'c1' of released has 1 cell.* row 7"),
-    "original": ({"original": with_cell(np.nan)}, "Column 'c1' of original has 1 cell"),
-    "rows": ({"released": frame(X[:50])}, "has 60 rows and released 50.*--unaligned"),
-    "few": ({"released": frame(X[:2]), "aligned": False}, "fewer than 3 rows"),
+    "missing": ({"released": set_cell(None)}, "Column 'c1' of released has 1 cell.* row 7"),
+    "infinite": ({"released": set_cell(np.inf)}, "Column 'c1' of released has 1 cell.* row 7"),
+    "original": ({"original": set_cell(np.nan)}, "Column 'c1' of original has 1 cell"),
+    "rows": ({"released": make_frame(X[:50])}, "has 60 rows and released 50.*--unaligned"),
+    "few": ({"released": make_frame(X[:2]), "aligned": False}, "fewer than 3 rows"),
     "words": ({"released": pd.DataFrame({"a": ["x"] * N})}, "no numeric column"),
-    "constant": ({"original": frame(np.ones((N, 2)))}, "no numeric column"),
-    "control": ({"control": frame(X[:30])}, "30 of the 30 rows of control are rows"),
-    "columns": ({"control": frame(OTHERS[:, :2])}, "Column 'c2' is missing in control"),
+    "constant": ({"original": make_frame(np.ones((N, 2)))}, "no numeric column"),
+    "control": ({"control": make_frame(X[:30])}, "30 of the 30 rows of control are rows"),
+    "columns": ({"control": make_frame(OTHERS[:, :2])}, "Column 'c2' is missing in control"),
     "label": ({"label": "kind"}, "label 'kind' is not a column of original"),
     "vector": ({"released": X[:, 0]}, "is not two-dimensional"),
 }
@@ -284,9 +286,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_tables_are_told(name: str):
     given, words = BAD[name]
-    tables = {"original": frame(X), "released": frame(X), **given}
+    tables = {"original": make_frame(X), "released": make_frame(X), **given}
     with pytest.raises(BadInput, match=words) as error:
-        audited(tables.pop("released"), "record_linkage", **tables)
+        audit(tables.pop("released"), "record_linkage", **tables)
     assert error.value.remedy
 
 
@@ -301,7 +303,7 @@ def test_the_package_is_light_until_it_is_asked():
 
 
 def test_a_case_can_be_sent_to_another_process():
-    case = compare_tables(as_table("a", X), as_table("b", X), control=as_table("c", OTHERS))
-    sent: TableComparison = pickle.loads(pickle.dumps(case))
+    comparison = compare_tables(as_table("a", X), as_table("b", X), control=as_table("c", OTHERS))
+    sent: TableComparison = pickle.loads(pickle.dumps(comparison))
     assert sent.all_persons is not None
-    assert np.array_equal(sent.all_persons.X[:N], case.truth.X)
+    assert np.array_equal(sent.all_persons.X[:N], comparison.truth.X)

@@ -16,11 +16,12 @@ from ppdm_core.gates.required_audits import RequiredAudits
 from ppdm_core.gates.self_test import SelfTest
 from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.model.release import PublicParameters, Response
-from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.model.self_test import NOISE, PolicyCheck
 from tests.contract.gate_inputs import change_policy_check
+from tests.support.audit_cases import D, make_policy, make_truth
 
-N, D = 120, 4
+N = 120
 LINK, BREACH = "record_linkage.rate", "known_pairs.breach_rate"
 COLUMNS = tuple(f"x{j}" for j in range(D))
 NOISY = PublicParameters(
@@ -36,39 +37,38 @@ SECRET = PublicParameters("random_rotation", "rotated", COLUMNS, preserves_dista
 NARROW = PublicParameters("random_projection", "rotated", COLUMNS[:2])
 
 
-def table(n: int = N) -> OriginalTable:
-    X = np.random.default_rng(3).random((n, D))
-    schema = Schema(tuple(Numeric(name, 0.0, 1.0) for name in COLUMNS))
-    return OriginalTable(X, np.zeros(n, dtype=np.int32), schema)
+def make_table(n: int = N) -> OriginalTable:
+    """Return records of one class."""
+    return replace(make_truth(n, seed=3), label=np.zeros(n, dtype=np.int32))
 
 
-def policy(known: int = 20, **limits: float) -> Policy:
-    named = {name.replace("__", "."): value for name, value in limits.items()}
-    lines = {name: Limit(value, "DPO", "a line") for name, value in named.items()}
-    attacks = tuple(dict.fromkeys(name.split(".")[0] for name in lines))
-    return Policy(required=attacks, limits=lines, attacker=Attacker(known_records=known))
+def limit_to(known: int = 20, **limits: float) -> Policy:
+    """Return a policy that requires and limits the two attacks."""
+    lines = {{"link": LINK, "breach": BREACH}[name]: value for name, value in limits.items()}
+    attacks = tuple(name.split(".")[0] for name in lines)
+    return make_policy(attacks, lines, "standard", known_records=known, sample_share=0.0)
 
 
-STRICT = policy(record_linkage__rate=0.2, known_pairs__breach_rate=0.2)
+STRICT = limit_to(link=0.2, breach=0.2)
 
 
 def run_check(
     policy: Policy, public: PublicParameters = NOISY, n: int = N, **draw: Any
 ) -> PolicyCheck:
-    truth = table(n)
+    truth = make_table(n)
     Y = np.random.default_rng(4).laplace(0.0, 0.3, (n, len(public.columns)))
     return check_policy(Auditor(truth, [ReleaseDraw(Y, public, **draw)], policy, b"seed"))
 
 
-def refused(check: PolicyCheck) -> dict[str, tuple[str, ...]]:
+def list_refused(check: PolicyCheck) -> dict[str, tuple[str, ...]]:
     return {each.name: each.refused_by for each in check.bad}
 
 
 def test_a_strict_policy_refuses_all_that_is_bad_and_no_noise():
     check = run_check(STRICT)
-    assert set(refused(check)) == {"identity", "slight noise"}
-    assert refused(check)["identity"] == ("known_pairs", "record_linkage")
-    assert refused(check)["slight noise"]
+    assert set(list_refused(check)) == {"identity", "slight noise"}
+    assert list_refused(check)["identity"] == ("known_pairs", "record_linkage")
+    assert list_refused(check)["slight noise"]
     assert check.noise.name == NOISE
     assert check.noise.refused_by == ()
     assert check.powerless == {}
@@ -77,9 +77,9 @@ def test_a_strict_policy_refuses_all_that_is_bad_and_no_noise():
 
 def test_a_policy_that_lets_a_copy_pass_is_named():
     """All limits are the most that a rate can be, so that nothing breaks them."""
-    loose = policy(record_linkage__rate=1.0, known_pairs__breach_rate=1.0)
+    loose = limit_to(link=1.0, breach=1.0)
     check = run_check(loose)
-    assert refused(check) == {"identity": (), "slight noise": ()}
+    assert list_refused(check) == {"identity": (), "slight noise": ()}
     assert set(check.powerless) == {"known_pairs", "record_linkage"}
     finding = list(SelfTest().check(change_policy_check(bad=check.bad)))[-1]
     assert finding.outcome == "FAIL"
@@ -90,13 +90,13 @@ def test_a_policy_that_lets_a_copy_pass_is_named():
 
 def test_required_attacks_without_a_limit_refuse_nothing():
     without = replace(STRICT, limits={})
-    assert refused(run_check(without)) == {"identity": (), "slight noise": ()}
+    assert list_refused(run_check(without)) == {"identity": (), "slight noise": ()}
 
 
 def test_a_limit_that_noise_breaks_is_named():
     impossible = Limit(1e-9, "DPO", "nobody at all", absolute=True)
     strict = replace(STRICT, limits={LINK: impossible})
-    truth = table()
+    truth = make_table()
     draw = ReleaseDraw(
         np.zeros((N, D)), NOISY
     )  # one row for everybody: somebody is found by chance
@@ -105,27 +105,27 @@ def test_a_limit_that_noise_breaks_is_named():
 
 
 def test_the_sample_is_bounded():
-    one = policy(known_pairs__breach_rate=0.2)
+    one = limit_to(breach=0.2)
     assert run_check(one, n=510).records == MAX_RECORDS == 500
     assert run_check(one, n=90).records == 90
 
 
 def test_an_attacker_of_a_sample_knows_a_share_at_most():
-    assert limit_effort(policy(known=9_000), 500).attacker.known_records == 125
-    assert limit_effort(policy(known=20), 500).attacker.known_records == 20
+    assert limit_effort(limit_to(known=9_000), 500).attacker.known_records == 125
+    assert limit_effort(limit_to(known=20), 500).attacker.known_records == 20
 
 
 def test_secret_maps_are_tried_with_a_rotation():
-    assert set(refused(run_check(STRICT, SECRET))) == {"identity", "slight noise", "rotation"}
-    assert refused(run_check(STRICT, SECRET))["rotation"] == ("known_pairs",)
-    nobody_known = policy(known=0, record_linkage__rate=0.2, known_pairs__breach_rate=0.2)
+    assert set(list_refused(run_check(STRICT, SECRET))) == {"identity", "slight noise", "rotation"}
+    assert list_refused(run_check(STRICT, SECRET))["rotation"] == ("known_pairs",)
+    nobody_known = limit_to(known=0, link=0.2, breach=0.2)
     blind = run_check(nobody_known, SECRET)
-    assert refused(blind)["rotation"] == ()
+    assert list_refused(blind)["rotation"] == ()
     assert "needs known records" in blind.powerless["known_pairs"]
 
 
 def test_fewer_columns_than_there_were_are_tried_as_they_are():
-    truth, rng = table(), np.random.default_rng(0)
+    truth, rng = make_table(), np.random.default_rng(0)
     draw = ReleaseDraw(np.zeros((N, 2)), NARROW)
     ((name, bad),) = make_broken_releases(truth, draw, rng)
     assert name == "clear columns"
@@ -135,7 +135,7 @@ def test_fewer_columns_than_there_were_are_tried_as_they_are():
 def test_components_are_tried_without_their_noise():
     L = np.linalg.qr(np.random.default_rng(1).normal(size=(D, 2)))[0]
     public = replace(NOISY, space="components", columns=COLUMNS[:2], loadings=L)
-    truth = table()
+    truth = make_table()
     bad = dict(
         make_broken_releases(truth, ReleaseDraw(np.zeros((N, 2)), public), np.random.default_rng(0))
     )
@@ -148,7 +148,7 @@ def test_rows_of_nobody_in_particular_are_redrawn():
     """Known pairs need rows of their own, so that linkage alone can refuse."""
     source = np.random.default_rng(5).integers(0, N, N)
     check = run_check(STRICT, source=source)
-    assert refused(check) == {
+    assert list_refused(check) == {
         "identity": ("record_linkage",),
         "slight noise": ("record_linkage",),
     }
@@ -159,7 +159,7 @@ def test_words_are_tried_as_they_are_and_as_noise():
     column = Categorical("town", tuple("abcdefgh"))
     rng = np.random.default_rng(6)
     truth = replace(
-        table(), X=np.zeros((N, 0)), schema=Schema((), (column,)), C=rng.integers(0, 8, (N, 1))
+        make_table(), X=np.zeros((N, 0)), schema=Schema((), (column,)), C=rng.integers(0, 8, (N, 1))
     )
     public = PublicParameters(
         "randomized_response", "original", (), responses=(Response(column, 3.0),)
