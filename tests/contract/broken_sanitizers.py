@@ -170,12 +170,12 @@ class KeepsCategories(RandomizedResponse):
 
 
 class HidesCategories(RandomizedResponse):
-    """It releases a column of which recipients are not told."""
+    """It releases a column that its public parameters do not declare."""
 
     def sanitize(self, rows, noise, fitted):
         released = super().sanitize(rows, noise, fitted)
-        told = released.public.responses[:1]
-        return replace(released, public=replace(released.public, responses=told))
+        declared = released.public.responses[:1]
+        return replace(released, public=replace(released.public, responses=declared))
 
 
 class ForgetsSomeNoise(Sound):

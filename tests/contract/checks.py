@@ -72,7 +72,7 @@ def check_keys_matter(sanitizer: Sanitizer) -> None:
 
 
 def check_global_state_unmoved(sanitizer: Sanitizer) -> None:
-    """It neither moves nor reads the hidden generators of numpy and Python."""
+    """It neither moves nor reads the global generators of numpy and Python."""
     outputs = []
     for seed in (1, 2):
         np.random.seed(seed)
@@ -115,16 +115,16 @@ def check_steps_hold_no_state(sanitizer: Sanitizer) -> None:
     released = run_sanitizer(sanitizer, RecomputedRows(rows), fitted=fitted)
     view = released.rows
     assert isinstance(view, RowsView), "its rows are not made by Rows.map"
-    first, again = ([as_bytes(block) for block in view.blocks()] for _ in range(2))
-    backwards = [as_bytes(view.step(block)) for block in reversed(list(view.rows.blocks()))]
+    first, again = ([collect_bytes(block) for block in view.blocks()] for _ in range(2))
+    backwards = [collect_bytes(view.step(block)) for block in reversed(list(view.rows.blocks()))]
     assert first == again, "a second pass gives other rows or counts"
     assert first == backwards[::-1], "another order of blocks gives other rows or counts"
     assert read_bytes(view) == read_bytes(stored.rows), "stored rows are other rows"
     assert released.counts == stored.counts, "it counts outside the block"
 
 
-def as_bytes(block: Block) -> tuple[bytes, ...]:
-    """All that a step returned, for comparison."""
+def collect_bytes(block: Block) -> tuple[bytes, ...]:
+    """Return everything that a step returned, for comparison."""
     counts = repr(sorted(block.counts.items())).encode()
     return *(getattr(block, name).tobytes() for name in COLUMNS), counts
 
@@ -137,7 +137,9 @@ def check_declared_shape(sanitizer: Sanitizer) -> None:
     assert released.public.method == sanitizer.name, "it publishes another method's name"
     assert released.rows.schema.names == columns, "published and stored column names differ"
     answered = tuple(response.column for response in released.public.responses)
-    assert released.rows.schema.categorical == answered, "it keeps silent about categories"
+    assert released.rows.schema.categorical == answered, (
+        "it does not declare its categorical columns"
+    )
     assert Y.shape[1:] == (len(names),), f"{Y.shape[1]} columns, {len(names)} declared"
     assert Y.shape[0] == released.rows.n, "its count of rows is not its rows"
     if sanitizer.row_aligned:
@@ -150,14 +152,14 @@ def check_declared_shape(sanitizer: Sanitizer) -> None:
     assert 0 < released.atom < 1, "the largest chance of one value is a probability"
 
 
-def check_verbatim_within_law(sanitizer: Sanitizer) -> None:
+def check_verbatim_within_chance(sanitizer: Sanitizer) -> None:
     """No more cells or rows without noise than chance makes, at one false alarm in 1e9."""
     rows = adapt_columns(make_table(2000), sanitizer)
     fitted = fit_sanitizer(sanitizer, rows)
     released = run_sanitizer(sanitizer, rows, fitted=fitted)
     X, Y = read_numbers(scale_rows(rows, fitted)), read_numbers(released.rows)
     n, s = Y.shape
-    Z, clean, step = against_clean(released, X, Y)
+    Z, clean, step = compare_with_clean(released, X, Y)
     if clean.shape == Z.shape:
         for column in (np.abs(Z - clean) <= step / 2 + 1e-12).T:
             assert_by_chance(int(column.sum()), n, released.atom, "cells without noise")
@@ -171,10 +173,10 @@ def check_verbatim_within_law(sanitizer: Sanitizer) -> None:
         assert_by_chance(count, n, response.keep_probability, "true categories")
 
 
-def against_clean(
+def compare_with_clean(
     released: Released, X: np.ndarray, Y: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
-    """What was released, what it would be without noise, and the grid step, in one space."""
+    """Return the released values, the same without noise, and the grid step, in one space."""
     public = released.public
     if not has_map(public):
         return Y, X, 0.0
@@ -193,23 +195,23 @@ def check_bad_input(sanitizer: Sanitizer, rows: ArrayRows, canary: str) -> None:
     try:
         released = run_sanitizer(sanitizer, adapt_columns(rows, sanitizer))
     except PpdmError as error:
-        told = str(error)
+        message = str(error)
     else:
         assert np.isfinite(read_cells(released.rows)).all(), (
             "bad input became values without meaning"
         )
         return
-    assert told.endswith((".", "?")), f"not a sentence: {told}"
-    assert canary not in told, "its error quotes a value of the data"
+    assert message.endswith((".", "?")), f"not a sentence: {message}"
+    assert canary not in message, "its error quotes a value of the data"
 
 
 def check_more_noise_more_distortion(quiet: Sanitizer, loud: Sanitizer) -> None:
     rows = adapt_columns(make_table(200), quiet)
-    losses = [np.mean([distortion(s, rows, key) for key in keys(5)]) for s in (quiet, loud)]
+    losses = [np.mean([measure_distortion(s, rows, key) for key in keys(5)]) for s in (quiet, loud)]
     assert losses[1] > losses[0], f"distortion fell from {losses[0]:.3g} to {losses[1]:.3g}"
 
 
-def distortion(sanitizer: Sanitizer, rows: Rows, key: bytes) -> float:
+def measure_distortion(sanitizer: Sanitizer, rows: Rows, key: bytes) -> float:
     fitted = fit_sanitizer(sanitizer, rows)
     released = run_sanitizer(sanitizer, rows, key, fitted)
     X = read_cells(scale_rows(rows, fitted))
@@ -219,7 +221,7 @@ def distortion(sanitizer: Sanitizer, rows: Rows, key: bytes) -> float:
 
 
 def check_unchanged_records_keep_their_bytes(sanitizer: Sanitizer) -> None:
-    """A row added in the middle moves records to other places and blocks, not to other values."""
+    """A row added in the middle changes the position of other records, not their values."""
     position = 5000
     rows = adapt_columns(make_table(LARGE), sanitizer)
     longer = adapt_columns(insert_record(make_table(LARGE), position), sanitizer)
@@ -235,26 +237,26 @@ def check_unchanged_records_keep_their_bytes(sanitizer: Sanitizer) -> None:
     assert changed == 0, f"{changed} of {LARGE} unchanged records changed"
 
 
-def check_promise(sanitizer: Sanitizer) -> None:
+def check_guarantee(sanitizer: Sanitizer) -> None:
     """Figures are finite exactly when a bound is claimed, and the record's is the largest."""
     rows = adapt_columns(make_table(), sanitizer)
     fitted = fit_sanitizer(sanitizer, rows)
     promise = sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted)
     figures = (promise.ln_component, promise.ln_attribute, promise.ln_record)
-    assert all(figure > 0 for figure in figures), "no release tells nothing at all"
+    assert all(figure > 0 for figure in figures), "every release has some amplification"
     bounded = promise.kind in ("bounded", "bounded_given_basis")
     assert bounded or promise.kind == "empirical", f"unknown kind {promise.kind}"
     assert all(np.isfinite(figures)) == bounded, "a bound is finite, its absence is not"
     assert max(figures) == promise.ln_record, "a part cannot tell more than the whole record"
-    assert promise.assumptions, "every promise stands on something"
+    assert promise.assumptions, "every guarantee has assumptions"
 
 
 def check_documented(cls: type[Sanitizer]) -> None:
-    """Its docstring has every section, and tells of every parameter and of no other."""
-    told = split_docstring(cls)
+    """Its docstring has every section, and describes exactly its parameters."""
+    sections = split_docstring(cls)
     for section in SECTIONS:
-        assert told.get(section), f"its docstring does not say **{section}**"
-    named = set(re.findall(r"``(\w+)``", told["Broken by"]))
+        assert sections.get(section), f"its docstring does not say **{section}**"
+    named = set(re.findall(r"``(\w+)``", sections["Broken by"]))
     assert named, "it names no attack that breaks it"
     assert named <= set(ATTACKS), f"not registered attacks: {sorted(named - set(ATTACKS))}"
     meaning, known = read_parameter_meanings(cls), {field.name for field in fields(cls)}
@@ -263,15 +265,15 @@ def check_documented(cls: type[Sanitizer]) -> None:
 
 
 def check_parameters_are_checked(cls: type[Sanitizer]) -> None:
-    """Its example is accepted; what is missing or unknown gets a sentence, never Python's own."""
-    assert not complaint(cls, cls.example), "it refuses its own example"
-    unknown = complaint(cls, {**cls.example, "no_such_parameter": 1})
+    """Its example is accepted; a missing or unknown parameter gets one of our own messages."""
+    assert not find_complaint(cls, cls.example), "it refuses its own example"
+    unknown = find_complaint(cls, {**cls.example, "no_such_parameter": 1})
     assert unknown, "it takes a parameter that it does not have"
-    for told in filter(None, (unknown, complaint(cls, {}))):
-        assert told.endswith((".", "?")), f"not a sentence: {told}"
+    for message in filter(None, (unknown, find_complaint(cls, {}))):
+        assert message.endswith((".", "?")), f"not a sentence: {message}"
 
 
-def complaint(cls: type[Sanitizer], parameters: Mapping[str, Any]) -> str:
+def find_complaint(cls: type[Sanitizer], parameters: Mapping[str, Any]) -> str:
     try:
         cls.from_parameters(parameters)
     except PpdmError as error:

@@ -1,4 +1,4 @@
-"""What the ledger needs of every sanitizer: a name for all that is drawn, and for nothing else."""
+"""What the ledger needs of every sanitizer: a name for each draw, and for nothing else."""
 
 from __future__ import annotations
 
@@ -22,51 +22,52 @@ from tests.support.tables import (
     scale_rows,
 )
 
-WHO = 7  # the record that changes
+RECORD = 7  # the record that changes
 
 
 def check_every_draw_has_a_name(sanitizer: Sanitizer) -> None:
-    """Names stay while the record stays, and are others wherever another row is released."""
+    """A name is kept while its record is unchanged, and another row has another name."""
     rows = adapt_columns(make_table(), sanitizer)
     fitted = fit_sanitizer(sanitizer, rows)
     before, names = (
         read_cells(run_sanitizer(sanitizer, rows, fitted=fitted).rows),
-        named(sanitizer, rows, fitted),
+        name_draws(sanitizer, rows, fitted),
     )
     assert len(set(names.ravel().tolist())) == names.size, "two draws have one name"
-    for what, other in changes(rows).items():
-        after = named(sanitizer, other, fitted)
+    for what, other in change_record(rows).items():
+        after = name_draws(sanitizer, other, fitted)
         renamed = np.any(after != names, axis=1)
-        assert not np.any(np.delete(renamed, WHO)), f"{what}: it charges others"
-        is_new = renamed[WHO]
-        assert is_new or what == "label", f"{what}: it charges nobody"
+        assert not np.any(np.delete(renamed, RECORD)), f"{what}: it charges others"
+        is_new = renamed[RECORD]
+        assert is_new or what == "label", f"{what}: it charges no record"
         if sanitizer.row_aligned and not is_new:
             same = (
-                read_cells(run_sanitizer(sanitizer, other, fitted=fitted).rows)[WHO] == before[WHO]
+                read_cells(run_sanitizer(sanitizer, other, fitted=fitted).rows)[RECORD]
+                == before[RECORD]
             )
             assert np.all(same), f"{what}: another row under the same name"
 
 
-def changes(rows: ArrayRows) -> Mapping[str, ArrayRows]:
-    """The table with one thing of one record changed."""
+def change_record(rows: ArrayRows) -> Mapping[str, ArrayRows]:
+    """Return the table with one cell of one record changed, for each column."""
     whole, schema = rows.whole, rows.schema
     found: dict[str, Block] = {}
     for j in range(len(schema.numeric)):
         X = whole.X.copy()
-        X[WHO, j] += 0.01 * (schema.numeric[j].low - X[WHO, j])
+        X[RECORD, j] += 0.01 * (schema.numeric[j].low - X[RECORD, j])
         found[f"column {j}"] = replace(whole, X=X)
     for j, column in enumerate(schema.categorical):
         C = whole.C.copy()
-        C[WHO, j] = (C[WHO, j] + 1) % len(column.categories)
+        C[RECORD, j] = (C[RECORD, j] + 1) % len(column.categories)
         found[column.name] = replace(whole, C=C)
     label = whole.label.copy()
-    label[WHO] = 1 - label[WHO]
+    label[RECORD] = 1 - label[RECORD]
     found["label"] = replace(whole, label=label)
     return {what: ArrayRows(schema, b.X, b.label, b.key, b.C) for what, b in found.items()}
 
 
-def named(sanitizer: Sanitizer, rows: ArrayRows, fitted: dict[str, Any]) -> np.ndarray:
-    """(n, parts) names."""
+def name_draws(sanitizer: Sanitizer, rows: ArrayRows, fitted: dict[str, Any]) -> np.ndarray:
+    """Return the names of all draws, (n, parts)."""
     X = scale_rows(rows, fitted)
     (block,) = X.blocks()
     parts = sanitizer.parts(X.schema, fitted)

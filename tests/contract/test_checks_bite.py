@@ -46,11 +46,11 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks.check_declared_shape, sanitizers.DeclaresOtherColumns, ()),
     (checks.check_declared_shape, sanitizers.PublishesAnotherName, ()),
     (checks.check_declared_shape, sanitizers.HidesCategories(gamma={"attribute": 3}), ()),
-    (checks.check_verbatim_within_law, sanitizers.ReturnsRowsVerbatim, ()),
-    (checks.check_verbatim_within_law, sanitizers.ReturnsSomeRowsVerbatim, ()),
-    (checks.check_verbatim_within_law, sanitizers.ForgetsSomeNoise, ()),
+    (checks.check_verbatim_within_chance, sanitizers.ReturnsRowsVerbatim, ()),
+    (checks.check_verbatim_within_chance, sanitizers.ReturnsSomeRowsVerbatim, ()),
+    (checks.check_verbatim_within_chance, sanitizers.ForgetsSomeNoise, ()),
     (
-        checks.check_verbatim_within_law,
+        checks.check_verbatim_within_chance,
         sanitizers.KeepsCategories(gamma={"attribute": 3}),
         (),
     ),
@@ -72,10 +72,10 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks_draws.check_every_draw_has_a_name, sanitizers.ChargesByItsFirstColumn, ()),
     (checks_draws.check_every_draw_has_a_name, sanitizers.ChargesByTheTable, ()),
     (checks_draws.check_charges_add_up, sanitizers.ChargesHalf, ()),
-    (checks.check_promise, sanitizers.PromisesWithoutBound, ()),
-    (checks.check_promise, sanitizers.PromisesInfinity, ()),
-    (checks.check_promise, sanitizers.PromisesLessThanItsPart, ()),
-    (checks.check_promise, sanitizers.PromisesOnNothing, ()),
+    (checks.check_guarantee, sanitizers.PromisesWithoutBound, ()),
+    (checks.check_guarantee, sanitizers.PromisesInfinity, ()),
+    (checks.check_guarantee, sanitizers.PromisesLessThanItsPart, ()),
+    (checks.check_guarantee, sanitizers.PromisesOnNothing, ()),
     (checks.check_documented, sanitizers.Sound(), ()),
     (checks.check_documented, sanitizers.BrokenByUnknownAttack(), ()),
     (checks.check_documented, sanitizers.HidesAParameter(), ()),
@@ -183,8 +183,8 @@ def test_checks_sound_sanitizer_passes():
     checks.check_input_untouched(sanitizers.Sound())
     checks.check_steps_hold_no_state(sanitizers.Sound())
     checks.check_declared_shape(sanitizers.Sound())
-    checks.check_verbatim_within_law(sanitizers.Sound())
-    checks.check_promise(sanitizers.Sound())
+    checks.check_verbatim_within_chance(sanitizers.Sound())
+    checks.check_guarantee(sanitizers.Sound())
 
 
 def test_check_named_alike_key_without_case_fails():

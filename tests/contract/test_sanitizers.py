@@ -46,93 +46,93 @@ BAD = {
 }
 
 
-def test_every_sanitizer_has_a_case():
+def test_sanitizers_each_has_a_case():
     assert {case.key for case in cases.SANITIZERS.values()} == set(SANITIZERS)
 
 
 @each_key
-def test_named_alike(key: str):
+def test_sanitizer_name_same_in_four_places(key: str):
     checks.check_named_alike(SANITIZERS[key], key, cases.SANITIZERS)
 
 
 @each_key
-def test_documented(key: str):
+def test_sanitizer_docstring_has_every_section(key: str):
     checks.check_documented(SANITIZERS[key])
 
 
 @each_key
-def test_parameters_are_checked(key: str):
+def test_sanitizer_bad_parameters_refused(key: str):
     checks.check_parameters_are_checked(SANITIZERS[key])
 
 
 @each_case
-def test_input_untouched(case: SanitizerCase):
+def test_sanitizer_input_untouched(case: SanitizerCase):
     checks.check_input_untouched(case.make())
 
 
 @each_case
-def test_same_key_same_output(case: SanitizerCase):
+def test_sanitizer_same_key_same_output(case: SanitizerCase):
     checks.check_same_key_same_output(case.make())
 
 
 @each_case
-def test_keys_matter(case: SanitizerCase):
+def test_sanitizer_other_keys_other_output(case: SanitizerCase):
     checks.check_keys_matter(case.make())
 
 
 @each_case
-def test_global_state_unmoved(case: SanitizerCase):
+def test_sanitizer_global_generators_untouched(case: SanitizerCase):
     checks.check_global_state_unmoved(case.make())
 
 
 @each_case
-def test_storage_does_not_matter(case: SanitizerCase, tmp_path: Path):
+def test_sanitizer_any_storage_same_bytes(case: SanitizerCase, tmp_path: Path):
     checks.check_storage_does_not_matter(case.make(), tmp_path)
 
 
 @each_case
-def test_steps_hold_no_state(case: SanitizerCase):
+def test_sanitizer_steps_repeated_same_blocks(case: SanitizerCase):
     checks.check_steps_hold_no_state(case.make())
 
 
 @each_case
-def test_declared_shape(case: SanitizerCase):
+def test_sanitizer_output_has_declared_shape(case: SanitizerCase):
     checks.check_declared_shape(case.make())
 
 
 @each_case
-def test_verbatim_within_law(case: SanitizerCase):
-    checks.check_verbatim_within_law(case.make())
+def test_sanitizer_verbatim_cells_within_chance(case: SanitizerCase):
+    checks.check_verbatim_within_chance(case.make())
 
 
 @pytest.mark.parametrize("bad", BAD)
 @each_case
-def test_bad_input(case: SanitizerCase, bad: str):
+def test_sanitizer_bad_input_result_or_sentence(case: SanitizerCase, bad: str):
     checks.check_bad_input(case.make(), BAD[bad], str(CANARY)[:8])
 
 
 @each_case
-def test_more_noise_more_distortion(case: SanitizerCase):
+def test_sanitizer_more_noise_more_distortion(case: SanitizerCase):
     if isinstance(case.noisier, str):
         pytest.skip(case.noisier)
     checks.check_more_noise_more_distortion(case.make(), case.make(**case.noisier))
 
 
 @each_case
-def test_unchanged_records_keep_their_bytes(case: SanitizerCase):
+def test_sanitizer_inserted_record_others_same_bytes(case: SanitizerCase):
     checks.check_unchanged_records_keep_their_bytes(case.make())
 
 
 @each_case
-def test_every_draw_has_a_name(case: SanitizerCase):
+def test_sanitizer_changed_record_new_draw_name(case: SanitizerCase):
     checks_draws.check_every_draw_has_a_name(case.make())
 
 
 @each_case
-def test_charges_add_up(case: SanitizerCase):
+def test_sanitizer_charges_sum_to_guarantee(case: SanitizerCase):
     checks_draws.check_charges_add_up(case.make())
 
 
 @each_case
-def test_promise(case: SanitizerCase):
-    checks.check_promise(case.make())
+def test_sanitizer_guarantee_consistent(case: SanitizerCase):
+    checks.check_guarantee(case.make())

@@ -11,7 +11,7 @@ import pytest
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers import SANITIZERS
-from tests.contract.checks import complaint
+from tests.contract.checks import find_complaint
 
 WORDING = re.compile(
     r"The '(\w+)' parameter of \w+ must be [^\n]+\. Got .+\. "
@@ -38,14 +38,14 @@ EVERY = [(key, field.name) for key, cls in SANITIZERS.items() for field in field
 
 
 @pytest.mark.parametrize(("key", "name"), EVERY)
-def test_nonsense_is_refused_in_one_wording(key: str, name: str):
+def test_sanitizer_nonsense_parameter_refused_in_one_wording(key: str, name: str):
     cls = SANITIZERS[key]
-    told = [complaint(cls, {**cls.example, name: value}) for value in NONSENSE]
-    assert any(told), "nothing is too absurd for it"
-    for sentence in filter(None, told):
+    messages = [find_complaint(cls, {**cls.example, name: value}) for value in NONSENSE]
+    assert any(messages), "nothing is too absurd for it"
+    for sentence in filter(None, messages):
         assert WORDING.fullmatch(sentence), sentence
 
 
-def test_a_basis_file_is_a_path():
+def test_pca_laplace_basis_file_number_refused():
     with pytest.raises(BadInput, match="'basis_file' parameter of PcaLaplace must be a path"):
         SANITIZERS["pca_laplace"].from_parameters({"b": 1, "basis": "file", "basis_file": 5})

@@ -1,4 +1,4 @@
-"""Releases whose rows were drawn from the records, some several times and some never."""
+"""Releases whose rows are drawn from the records, some several times and some never."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def audit(*draws: ReleaseDraw) -> Auditor:
     return Auditor(make_truth(), draws, make_policy(), b"s")
 
 
-def test_copies_are_found_and_those_who_were_never_drawn_are_not_looked_for():
+def test_record_linkage_resampled_copies_finds_every_drawn_record():
     one = audit(resample(1), resample(2))
     found = run_all(one)
     assert found["record_linkage.rate"].value == 1.0
@@ -37,14 +37,14 @@ def test_copies_are_found_and_those_who_were_never_drawn_are_not_looked_for():
     assert found["record_linkage.rate"].n == count_effective(present) < len(targets)
 
 
-def test_pure_noise_gives_the_baseline():
+def test_auditor_resampled_noise_scores_baseline():
     found = run_all(audit(*(resample(seed, noise=50.0) for seed in range(8))))
     rate = found["record_linkage.rate"]
     assert 0.02 < rate.baseline < 0.05 and rate.value < 3 * rate.baseline
     assert found["transform_inverse.breach_rate"].value == 0.0
 
 
-def test_the_order_of_the_rows_does_not_matter():
+def test_auditor_shuffled_rows_same_scores():
     Y = make_truth().X + np.random.default_rng(3).normal(0.0, 0.1, (N, D))
     order = np.random.default_rng(4).permutation(N)
     aligned = run_all(audit(ReleaseDraw(Y, AS_IS)))
@@ -62,18 +62,18 @@ def test_the_order_of_the_rows_does_not_matter():
 
 
 @pytest.mark.parametrize("name", ["known_pairs", "distance_loss"])
-def test_what_needs_a_row_of_each_record_does_not_apply(name):
+def test_auditor_resampled_rows_aligned_audits_not_applicable(name):
     with pytest.raises(NotApplicable, match="needs"):
         audit(resample(1)).run(name)
 
 
-def test_neighbours_without_a_public_map_need_a_row_of_each_record():
+def test_knn_accuracy_resampled_without_map_not_applicable():
     with pytest.raises(NotApplicable, match="public map, or one row for each record"):
         audit(resample(1, public=replace(COPY, space="embedded"))).run("knn_accuracy")
 
 
-def test_a_record_is_not_classified_by_its_own_copies():
-    """Labels by chance: whoever votes with copies of the asked record is always right."""
+def test_knn_accuracy_copies_of_record_do_not_vote():
+    """Labels are random, so that votes of copies of the record would always be right."""
     label = np.random.default_rng(5).integers(0, 2, N).astype(np.int32)
     source = np.repeat(np.arange(N), 5)
     compared = ReleaseComparison(
@@ -82,7 +82,7 @@ def test_a_record_is_not_classified_by_its_own_copies():
     assert METRICS["knn_accuracy"].measure(compared).value < 0.75
 
 
-def test_rows_of_one_fold_only_classify_nobody_there():
+def test_knn_accuracy_rows_of_one_record_classify_other_folds_only():
     source = np.zeros(10, dtype=np.int64)  # all rows are of one record
     label = (np.arange(N) % 2).astype(np.int32)
     compared = ReleaseComparison(
@@ -92,7 +92,7 @@ def test_rows_of_one_fold_only_classify_nobody_there():
     assert 0 < correct.sum() <= np.count_nonzero(label == 0)
 
 
-def test_copies_are_no_further_evidence():
+def test_count_effective_copies_add_nothing():
     assert count_effective(np.arange(7)) == 7
     assert count_effective(np.repeat(np.arange(7), 3)) == 7
     assert count_effective(np.array([0] * 9 + [1])) == 1  # (10 * 10) / (81 + 1)

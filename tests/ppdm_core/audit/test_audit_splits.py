@@ -1,4 +1,4 @@
-"""Attacks on halves build on what works on halves."""
+"""Attacks on halves use the reconstructions that work on halves."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def audit_rotations(n: int = 80) -> Auditor:
     return Auditor(truth, [whole], make_policy(known_records=20, sample_share=0.2), b"s", halves)
 
 
-def test_a_sample_that_is_not_in_a_half_misleads_nobody(monkeypatch):
-    """In the whole release it is, and may be the best that an attacker has."""
+def test_auditor_halves_uses_reconstructions_that_work_on_halves(monkeypatch):
+    """The sample holds records of the complete release, but none of a half."""
     auditor = audit_rotations()
     best = ("known_pairs", "procrustes")
     misled = [("known_sample_pca", "overlay"), ("known_sample_ica", "matched"), best]

@@ -20,14 +20,14 @@ def limit_rates(*names: str, known: int = 10) -> Policy:
     return make_policy((), limits, "standard", known_records=known)
 
 
-def test_nobody_of_a_hundred_and_fifty_is_still_up_to_two_and_a_half_percent():
+def test_compute_smallest_limits_150_records_upper_end_2_5_percent():
     found = compute_smallest_limits(
         limit_rates("record_linkage.rate", known=0), 167
     )  # a tenth is the sample
     assert found == {"record_linkage.rate": pytest.approx(0.025, abs=0.0005)}
 
 
-def test_more_limits_and_fewer_people_certify_less():
+def test_compute_smallest_limits_more_limits_or_fewer_records_larger():
     one = compute_smallest_limits(limit_rates("record_linkage.rate"), 1000)["record_linkage.rate"]
     both = compute_smallest_limits(
         limit_rates("record_linkage.rate", "known_pairs.breach_rate"), 1000
@@ -37,7 +37,7 @@ def test_more_limits_and_fewer_people_certify_less():
     assert fewer > one
 
 
-def test_it_is_what_the_audit_makes_of_a_failed_attack():
+def test_compute_smallest_limits_equals_interval_of_failed_attack():
     names = ("record_linkage.rate", "transform_inverse.breach_rate")
     plan, truth = limit_rates(*names), make_truth(400)
     found = compute_smallest_limits(plan, 400)
@@ -51,7 +51,7 @@ def test_it_is_what_the_audit_makes_of_a_failed_attack():
 MEMBER = "membership.true_positive_rate"
 
 
-def test_members_are_told_apart_by_chance_in_few_records():
+def test_compute_smallest_limits_membership_decreases_with_records():
     found = [
         compute_smallest_limits(limit_rates(MEMBER), n)[MEMBER] for n in (100, 300, 1000, 10_000)
     ]
@@ -59,7 +59,7 @@ def test_members_are_told_apart_by_chance_in_few_records():
     assert compute_smallest_limits(limit_rates(MEMBER, known=60), 50) == {MEMBER: 1.0}
 
 
-def test_an_absolute_limit_bears_the_baseline_too():
+def test_compute_smallest_limits_absolute_limit_includes_baseline():
     plan = limit_rates(MEMBER)
     absolute = replace(plan, limits={MEMBER: replace(plan.limits[MEMBER], absolute=True)})
     metric = METRICS["true_positive_rate"]
@@ -68,7 +68,7 @@ def test_an_absolute_limit_bears_the_baseline_too():
     assert baseline > 0 and found[0] - found[1] == pytest.approx(baseline)
 
 
-def test_it_is_what_the_audit_makes_of_rows_that_tell_nothing():
+def test_compute_smallest_limits_membership_near_audit_of_noise():
     rng = np.random.default_rng(3)
     truth, plan, halves = make_truth(400), limit_rates(MEMBER), []
     for _ in range(plan.splits):
@@ -82,7 +82,7 @@ def test_it_is_what_the_audit_makes_of_rows_that_tell_nothing():
     )
 
 
-def test_what_is_no_rate_or_has_nobody_left():
+def test_compute_smallest_limits_no_rate_or_no_target():
     assert (
         compute_smallest_limits(
             limit_rates("known_pairs.relative_error", "amplification.record"), 50

@@ -37,7 +37,7 @@ ENDS += [
 @pytest.mark.parametrize(
     ("value", "least", "most"),
     [
-        (0.0, 0, 0.01),  # that it is exactly 0 is not told either
+        (0.0, 0, 0.01),  # exactly 0 is not reported either
         (1e-9, 0, 0.01),
         (0.01, 0.01, 0.01),
         (0.013, 0.01, 0.02),
@@ -56,35 +56,35 @@ ENDS += [
         (-7.5, -8, -7),
     ],
 )
-def test_both_ends_of_a_band(value: float, least: float, most: float) -> None:
+def test_round_down_and_up_ends_of_band(value: float, least: float, most: float) -> None:
     assert round_down(value) == pytest.approx(least, abs=1e-12)
     assert round_up(value) == pytest.approx(most, abs=1e-12)
 
 
 @pytest.mark.parametrize("value", [-0.005, -1e-300])
-def test_there_is_no_minus_zero(value: float) -> None:
+def test_round_up_small_negative_no_minus_zero(value: float) -> None:
     assert f"{round_up(value):g}" == "0"
 
 
 @given(st.floats(-1e6, 1e6))
-def test_a_value_lies_in_its_band(value: float) -> None:
+def test_round_down_and_up_enclose_value(value: float) -> None:
     assert round_down(value) <= value <= round_up(value)
 
 
 @given(st.floats(0, 1000), st.floats(0, 1000))
-def test_rounding_keeps_the_order(one: float, other: float) -> None:
+def test_round_down_and_up_monotone(one: float, other: float) -> None:
     low, high = sorted((one, other))
     assert round_down(low) <= round_down(high)
     assert round_up(low) <= round_up(high)
 
 
 @given(st.floats(0, 1000))
-def test_only_the_ends_leave(value: float) -> None:
+def test_round_down_and_up_return_band_ends_only(value: float) -> None:
     for rounded in (round_down(value), round_up(value)):
         assert min(abs(rounded - end) for end in ENDS) < 1e-9
 
 
-def test_what_is_no_number_stays_none() -> None:
+def test_round_up_nan_and_infinity_unchanged() -> None:
     assert math.isnan(round_up(math.nan)) and math.isnan(round_down(math.nan))
     assert round_up(math.inf) == math.inf
 
@@ -120,7 +120,7 @@ def score_of(name: str, story: str = "Somebody knows 40 records.") -> Score:
     )
 
 
-def test_a_risk_is_rounded_up_and_what_it_is_compared_with_down() -> None:
+def test_round_score_risk_up_baseline_down() -> None:
     found = round_score(score_of("rate"), 0.1)
     assert (found.value, found.low, found.high, found.baseline) == (0.35, 0.25, 0.35, 0.1)
     assert (found.worst, found.worst_decile, found.worst_group) == (0.35, 0.45, 0.55)
@@ -131,15 +131,15 @@ def test_a_risk_is_rounded_up_and_what_it_is_compared_with_down() -> None:
     assert format_bound(found) == "at most 0.35"
 
 
-def test_what_recipients_get_is_rounded_down() -> None:
+def test_round_score_utility_down() -> None:
     found = round_score(score_of("knn_accuracy"), 0.1)
     assert (found.value, found.baseline, found.original) == (0.3, 0.15, 0.8)
     assert format_bound(found) == "at least 0.3"
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_no_exact_figure_of_any_metric_is_left(name: str) -> None:
-    """And every one has its sentence still."""
+def test_round_report_every_metric_no_exact_figure(name: str) -> None:
+    """Every score still has its sentence."""
     score = score_of(name)
     (found,) = round_report(AuditReport(scores=(score,)), 0.1).scores
     text = repr(found)
@@ -152,7 +152,7 @@ def test_no_exact_figure_of_any_metric_is_left(name: str) -> None:
 
 
 def test_round_score_other_sentence_or_metric_no_exact_figure() -> None:
-    """The sentence is made anew from the story and the rounded figures."""
+    """The sentence is formatted again from the story and the rounded figures."""
     score = score_of("rate")
     expected = round_score(score, 0.1).sentence
     assert expected

@@ -1,4 +1,4 @@
-"""What must not make a bad release look safe, or a small one fail: who is scored, and on what."""
+"""Which records are scored, and against which baseline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def require(*names: str) -> Policy:
     return make_policy(names, known_records=5, sample_share=0.0)
 
 
-def test_a_group_of_zeros_takes_no_score_away():
+def test_auditor_group_of_zero_records_keeps_scores():
     truth = make_truth(100)
     X = truth.X.copy()
     X[:25] = 0.0
@@ -41,7 +41,7 @@ def test_a_group_of_zeros_takes_no_score_away():
 
 
 @pytest.mark.parametrize("members", [[4], [0, 1], [0, 1, 2]])
-def test_nobody_outside_is_taken_for_a_member(members):
+def test_choose_half_participants_few_members_outsiders_not_members(members):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         participants = choose_half_participants(
@@ -51,7 +51,7 @@ def test_nobody_outside_is_taken_for_a_member(members):
         assert not set(participants.reference) & set(members)
 
 
-def test_a_small_control_does_not_hide_who_is_singled_out():
+def test_singling_out_small_control_not_applicable():
     rng = np.random.default_rng(1)
     X, C = rng.random((300, 5)), rng.random((300, 5))
     full = audit_tables(X, X, control=C, aligned=False, policy=require("singling_out"))
@@ -61,7 +61,7 @@ def test_a_small_control_does_not_hide_who_is_singled_out():
     assert few.skipped["singling_out"].reason is Reason.NO_CONTROL
 
 
-def test_a_control_with_members_in_it_is_cleaned():
+def test_membership_control_with_members_still_found():
     rng = np.random.default_rng(2)
     X, C = rng.random((300, 5)), rng.random((300, 5))
     C[:120] = X[:120]
@@ -70,7 +70,7 @@ def test_a_control_with_members_in_it_is_cleaned():
     assert found["membership.auc"].value > 0.95
 
 
-def test_tiny_halves_are_measured_or_do_not_apply():
+def test_auditor_tiny_halves_sound_score_or_not_applicable():
     rng = np.random.default_rng(3)
     for n in (6, 9, 14):
         truth = make_truth(n)
@@ -89,7 +89,7 @@ def test_tiny_halves_are_measured_or_do_not_apply():
                 assert score.low <= score.value <= score.high
 
 
-def test_a_quick_audit_without_reconstruction_does_not_pass():
+def test_decide_quick_audit_without_reconstruction_fails():
     good = gate_inputs.make_good_input()
     keep = ("record_linkage.rate", "attribute_inference.inference_rate", gate_inputs.MEMBER)
     scores = tuple(gate_inputs.make_score(name, 0.02) for name in keep)
@@ -101,7 +101,7 @@ def test_a_quick_audit_without_reconstruction_does_not_pass():
     assert decide(words, data_digest="d", code_version="c").outcome == "PASS"
 
 
-def test_a_limit_on_a_scenario_judges_nothing_else():
+def test_decide_limit_on_scenario_only_fails_linkage():
     good = gate_inputs.make_good_input()
     names = ("record_linkage.partial.rate", "transform_inverse.breach_rate", gate_inputs.MEMBER)
     scores = (
@@ -115,12 +115,12 @@ def test_a_limit_on_a_scenario_judges_nothing_else():
     assert failed == {"covered.linkage"}
 
 
-def test_statements_certify_no_more_than_there_are():
+def test_compute_smallest_limits_singling_out_bounded_by_statements():
     judged = Policy(required=(), limits={"singling_out.singling_rate": LIMIT})
     assert compute_smallest_limits(judged, 5_000)["singling_out.singling_rate"] > 0.0075
 
 
-def test_a_column_that_nobody_reads_is_told_and_one_that_names_people_fails():
+def test_judge_tables_unread_column_review_identifier_fails():
     rng = np.random.default_rng(4)
     numbers = {f"x{j}": rng.random(200) for j in range(3)}
     noise = {f"x{j}": rng.random(200) for j in range(3)}
@@ -136,7 +136,7 @@ def test_a_column_that_nobody_reads_is_told_and_one_that_names_people_fails():
     assert judge_tables(report, easy)[0] == "PASS"
 
 
-def test_what_lies_above_the_baseline_protects_nobody():
+def test_relative_error_above_baseline_capped():
     wild = make_truth().X + np.random.default_rng(6).normal(0.0, 9.0, (80, D))
     public = AS_IS
     one = Auditor(

@@ -27,18 +27,18 @@ from tests.support.audit_cases import (
 )
 
 
-def test_a_constant_release_is_linked_at_one_in_n():
+def test_record_linkage_constant_release_scores_baseline():
     Y = np.full((N, D), 0.25)
     for seed in (b"a", b"b", b"c"):
         rate = make_auditor(Y, Y, Y, seed=seed).run("record_linkage")[0]
-        # A row of the person's label: there are two labels, so that it is found twice as often.
+        # There are two labels, so that a random row of the record's label is right twice as often.
         assert rate.baseline == pytest.approx(2 / N, rel=0.1)
         assert rate.low <= rate.baseline <= rate.high
-        # The worst of a dozen blind candidates, over some 150 tries.
+        # The worst of a dozen blind candidates, over about 150 trials.
         assert rate.value <= 5 / N
 
 
-def test_a_copy_is_broken_completely():
+def test_auditor_copy_broken_completely():
     found = run_all(make_auditor(make_truth().X, make_truth().X))
     assert found["record_linkage.rate"].value == 1.0
     assert found["known_pairs.breach_rate"].value == 1.0
@@ -47,7 +47,7 @@ def test_a_copy_is_broken_completely():
     assert found["knn_accuracy"].value == found["knn_accuracy"].original
 
 
-def test_independent_noise_gives_the_baseline():
+def test_auditor_independent_noise_scores_baseline():
     Y = np.random.default_rng(4).random((3, 300, D))
     found = run_all(make_auditor(*Y, known_records=60))
     for name in ("record_linkage.rate", "known_pairs.breach_rate"):
@@ -55,8 +55,8 @@ def test_independent_noise_gives_the_baseline():
         assert found[name].low - 0.01 <= found[name].baseline <= found[name].high + 0.01, name
 
 
-def test_known_records_are_not_scored():
-    # Half of the people are known, and an attack repeats what it knows.
+def test_auditor_known_records_not_scored():
+    # Half of the records are known, and an attack repeats what it knows.
     Y = np.random.default_rng(4).random((N, D))
     (breach,) = (
         score
@@ -67,7 +67,7 @@ def test_known_records_are_not_scored():
     assert breach.value < 0.1
 
 
-def test_intervals_contain_their_values():
+def test_auditor_intervals_contain_values():
     found = run_all(make_auditor(draw_noisy(1), draw_noisy(2), draw_noisy(3), public=LAPLACE))
     assert set(found) == {
         *(f"{a}.{m}" for a in ("transform_inverse", "shrinkage", "known_pairs")
@@ -88,7 +88,7 @@ def test_intervals_contain_their_values():
         assert "{" not in score.sentence, name
 
 
-def test_intervals_widen_with_the_number_of_limits():
+def test_auditor_more_limits_wider_intervals():
     one, many = (
         run_all(
             make_auditor(
@@ -102,7 +102,7 @@ def test_intervals_widen_with_the_number_of_limits():
         assert many[name].value == score.value
 
 
-def test_reruns_give_identical_scores():
+def test_auditor_same_seed_same_scores():
     draws = draw_noisy(1), draw_noisy(2)
     one, two = (run_all(make_auditor(*draws, public=LAPLACE)) for _ in range(2))
     assert one == two
@@ -110,7 +110,7 @@ def test_reruns_give_identical_scores():
     assert other["known_pairs.breach_rate"] != one["known_pairs.breach_rate"]
 
 
-def test_scores_do_not_depend_on_the_order_of_audits():
+def test_auditor_reversed_audits_same_scores():
     draws = draw_noisy(1), draw_noisy(2)
     one, two = (make_auditor(*draws, public=LAPLACE) for _ in range(2))
     names = choose_audits(one.policy)
@@ -119,7 +119,7 @@ def test_scores_do_not_depend_on_the_order_of_audits():
     assert forth == back
 
 
-def test_the_worst_candidate_is_chosen_for_each_metric(monkeypatch):
+def test_auditor_candidates_worst_chosen_per_metric(monkeypatch):
     class Many(Spy):
         def attack(self, view, rng):
             X_hat = view.Y + rng.normal(0, 0.01, view.Y.shape)  # the release is a copy
@@ -135,7 +135,7 @@ def test_the_worst_candidate_is_chosen_for_each_metric(monkeypatch):
     assert "20 records" in found["spy.breach_rate"].sentence
 
 
-def test_the_worst_linker_is_chosen(monkeypatch):
+def test_auditor_links_worst_candidate_chosen(monkeypatch):
     class Linker(Spy):
         def attack(self, view, rng):
             rows = {bytes(y): i for i, y in enumerate(view.Y)}
@@ -148,7 +148,7 @@ def test_the_worst_linker_is_chosen(monkeypatch):
     assert (rate.candidate, rate.value) == ("right", 1.0)
 
 
-def test_draws_are_pooled_and_the_worst_is_told():
+def test_auditor_draws_pooled_and_worst_reported():
     rng = np.random.default_rng(5)
     noise, nearly = rng.random((N, D)), make_truth().X + rng.normal(0, 1e-4, (N, D))
     found = run_all(make_auditor(nearly, noise, noise))
@@ -159,7 +159,7 @@ def test_draws_are_pooled_and_the_worst_is_told():
     assert loss.worst > loss.value > 0
 
 
-def test_candidates_that_only_some_draws_have_are_a_defect():
+def test_run_trials_candidates_differ_between_draws_defect():
     class Moody(Spy):
         def attack(self, view, rng):
             self.seen.append(view)
@@ -170,7 +170,7 @@ def test_candidates_that_only_some_draws_have_are_a_defect():
         make_auditor(make_truth().X, make_truth().X).run_trials(Moody())
 
 
-def test_what_has_nothing_to_work_on_does_not_apply():
+def test_auditor_missing_knowledge_not_applicable():
     one = make_auditor(make_truth().X, known_records=0)
     for name in ("transform_inverse", "shrinkage", "known_pairs", "breach_rate"):
         with pytest.raises(NotApplicable):
@@ -180,13 +180,13 @@ def test_what_has_nothing_to_work_on_does_not_apply():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_tiny_tables_give_a_score_or_do_not_apply(n):
+def test_auditor_tiny_tables_sound_scores(n):
     found = run_all(make_auditor(draw_noisy(1, n=n), public=LAPLACE))
     for name, score in found.items():
         assert score.low <= score.value <= score.high, name
 
 
-def test_audits_run_attacks_before_what_builds_on_them():
+def test_list_audits_reconstructions_before_attacks_that_use_them():
     names = list_audits()
     assert names[: len(ATTACKS)] == tuple(ATTACKS)
     of_release = {name for name, metric in METRICS.items() if metric.goal == "release"}
@@ -201,7 +201,7 @@ def uses_others(attack):
     return "reconstructions" in attack.needs
 
 
-def test_a_quick_audit_runs_what_somebody_asked_for():
+def test_choose_audits_quick_required_and_limited_only():
     quick = make_policy()
     assert set(choose_audits(quick)) == {*FEW, "knn_accuracy", "distance_loss"}
     limited = replace(quick, limits={"linkability.pair_rate": Limit(0.1, "DPO", "why")})
@@ -210,8 +210,8 @@ def test_a_quick_audit_runs_what_somebody_asked_for():
 
 
 @pytest.mark.parametrize("known", [2, 3])
-def test_the_attacker_computes_its_own_success(known):
-    """With fewer known records than columns the exact probability agrees with what it got."""
+def test_known_pairs_expected_rate_near_measured(known):
+    """With fewer known records than columns the computed probability is near the measured rate."""
     X = make_truth(600).X
     rotated = [X @ random_orthogonal(D, np.random.default_rng(seed)).T for seed in range(30)]
     public = PublicParameters("rotation", "rotated", tuple("abcd"), preserves_distances=True)

@@ -1,4 +1,4 @@
-"""What the audit shows to an attack, and what it does not."""
+"""What the view of an attack contains, and what it does not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.audit_cases import (
 )
 
 
-def test_the_view_is_shuffled_differently_for_each_draw():
+def test_build_view_each_draw_shuffled_differently():
     X = make_truth().X
     one, two = collect_views(X, X)
     assert have_same_rows(one.Y, X)
@@ -29,14 +29,14 @@ def test_the_view_is_shuffled_differently_for_each_draw():
     assert [labels[bytes(y)] for y in one.Y] == one.label.tolist()
 
 
-def test_known_records_come_with_their_own_rows():
+def test_build_view_known_records_with_own_rows():
     (view,) = collect_views(make_truth().X)
     assert view.known is not None
     assert len(view.known.rows) == 20
     assert np.array_equal(view.Y[view.known.rows], view.known.X)
 
 
-def test_known_sampled_and_sought_people_are_different_ones():
+def test_choose_participants_roles_disjoint():
     (view,) = collect_views(make_truth().X, goal="link")
     groups = [view.known.X, view.sample, view.targets.X]
     people = [set(map(bytes, group)) for group in groups]
@@ -44,7 +44,7 @@ def test_known_sampled_and_sought_people_are_different_ones():
     assert not (people[0] & people[1] or people[0] & people[2] or people[1] & people[2])
 
 
-def test_the_view_cannot_be_written_to_and_shares_nothing_with_the_truth():
+def test_build_view_arrays_read_only_copies():
     draws = draw_noisy(1)
     one = make_auditor(draws, public=LAPLACE)
     spy = Spy()
@@ -63,7 +63,7 @@ def test_the_view_cannot_be_written_to_and_shares_nothing_with_the_truth():
             array[...] = 0
 
 
-def test_linkers_get_the_reconstructions_in_the_order_of_the_view():
+def test_run_trials_linkers_get_reconstructions_in_view_order():
     (view,) = collect_views(make_truth().X - 0.5, public=LAPLACE, goal="link")
     (X_hat,) = (X for name, X in view.reconstructions.items() if "transform_inverse/" in name)
     np.testing.assert_allclose(X_hat, view.Y + 0.5)
@@ -75,7 +75,7 @@ def test_linkers_get_the_reconstructions_in_the_order_of_the_view():
     assert collect_views(make_truth().X)[0].reconstructions == {}
 
 
-def test_targets_are_capped_but_the_table_is_not(monkeypatch):
+def test_choose_participants_many_records_targets_capped(monkeypatch):
     monkeypatch.setattr(simulation, "MAX_TARGETS", 10)
     spy = Spy(goal="link", candidates={"none": np.full(10, -1)})
     make_auditor(make_truth().X).run_trials(spy)

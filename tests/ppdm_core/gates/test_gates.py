@@ -27,7 +27,7 @@ OPEN = Finding("c", "REVIEW", "Who knows.")
 
 
 def judged(one, line) -> Finding:
-    """What the gate says of this score alone."""
+    """Return the finding of the gate for this score alone."""
     gate_input = make_good_input()
     gate_input = replace(
         gate_input,
@@ -56,12 +56,12 @@ def judged(one, line) -> Finding:
         (UTILITY, 0.73, 0.00, 0.75, True, "FAIL"),
     ],
 )
-def test_limits_are_on_the_excess_unless_absolute(name, value, baseline, line, absolute, outcome):
+def test_score_limits_excess_or_absolute(name, value, baseline, line, absolute, outcome):
     one = make_score(name, value, baseline=baseline)
     assert judged(one, make_limit(line, absolute=absolute)).outcome == outcome
 
 
-def test_a_limit_inside_the_interval_is_left_to_people_for_too_few_records():
+def test_score_limits_limit_inside_interval_review():
     unsure = judged(make_score(LINK, 0.05, 0.02), make_limit(0.05))
     broken = judged(make_score(LINK, 0.50, 0.02), make_limit(0.05))
     assert (unsure.outcome, broken.outcome) == ("REVIEW", "FAIL")
@@ -73,18 +73,18 @@ def test_a_limit_inside_the_interval_is_left_to_people_for_too_few_records():
 @pytest.mark.parametrize(
     ("name", "value", "line", "band", "outcome"),
     [
-        (LINK, 0.04, 0.10, 0.05, "PASS"),  # the upper end is where people begin
+        (LINK, 0.04, 0.10, 0.05, "PASS"),  # the upper end is where the review band begins
         (LINK, 0.041, 0.10, 0.05, "REVIEW"),
         (LINK, 0.07, 0.10, 0.05, "REVIEW"),
         (LINK, 0.10, 0.10, 0.05, "REVIEW"),
         (LINK, 0.12, 0.10, 0.05, "FAIL"),
-        (LINK, 0.02, 0.10, math.nan, "REVIEW"),  # what cannot be read is not kept
+        (LINK, 0.02, 0.10, math.nan, "REVIEW"),  # a limit that is NaN keeps nothing
         (UTILITY, 0.95, 0.75, 0.90, "PASS"),
         (UTILITY, 0.80, 0.75, 0.90, "REVIEW"),
         (UTILITY, 0.70, 0.75, 0.90, "FAIL"),
     ],
 )
-def test_a_limit_may_leave_a_band_to_people(name, value, line, band, outcome):
+def test_score_limits_review_band(name, value, line, band, outcome):
     finding = judged(make_score(name, value), make_limit(line, absolute=True, review=band))
     assert finding.outcome == outcome
     if value in (0.07, 0.80):
@@ -94,7 +94,7 @@ def test_a_limit_may_leave_a_band_to_people(name, value, line, band, outcome):
 @pytest.mark.parametrize(
     ("gamma", "outcome"), [(499.0, "PASS"), (501.0, "REVIEW"), (999.0, "REVIEW"), (1001.0, "FAIL")]
 )
-def test_amplification_may_be_left_to_people_too(gamma, outcome):
+def test_amplification_review_band(gamma, outcome):
     gate_input = make_good_input()
     limits = {"amplification.record": make_limit(1000.0, review=500.0)}
     gate_input = replace(
@@ -121,7 +121,7 @@ def test_amplification_may_be_left_to_people_too(gamma, outcome):
         ("bounded", math.log(2000.0), 1000.0, ("pca_laplace",), "FAIL"),
     ],
 )
-def test_amplification(kind, ln_record, value, waive, outcome):
+def test_amplification_gamma_judged_by_limit_and_waiver(kind, ln_record, value, waive, outcome):
     gate_input = make_good_input()
     limits = {"amplification.record": make_limit(value, waive=waive)}
     gate_input = replace(
@@ -133,7 +133,7 @@ def test_amplification(kind, ln_record, value, waive, outcome):
     assert finding.outcome == outcome
 
 
-def test_a_limit_names_the_figure_that_it_limits():
+def test_amplification_limit_judges_its_unit():
     gate_input = replace(make_good_input(), guarantee=Guarantee("bounded", 1.0, 2.0, 3.0))
     outcomes = {}
     for unit in ("component", "attribute", "record"):
@@ -144,14 +144,14 @@ def test_a_limit_names_the_figure_that_it_limits():
     assert outcomes == {"component": "PASS", "attribute": "PASS", "record": "FAIL"}
 
 
-def test_worst_wins_and_nothing_is_no_evidence():
+def test_worst_no_findings_fail():
     assert worst((FINE, FINE)) == "PASS"
     assert worst((FINE, OPEN, FINE)) == "REVIEW"
     assert worst((FINE, OPEN, BAD)) == "FAIL"
     assert worst(()) == "FAIL"
 
 
-def test_a_verdict_names_what_it_is_about_and_survives_storage():
+def test_decide_verdict_digests_and_round_trip():
     gate_input = make_good_input()
     verdict = decide(gate_input, data_digest="data", code_version="c")
     assert verdict.policy_digest == gate_input.policy.digest
@@ -169,7 +169,7 @@ def test_a_verdict_names_what_it_is_about_and_survives_storage():
     }
 
 
-def test_every_change_of_a_policy_changes_its_digest():
+def test_policy_digest_any_change_differs():
     policy = make_good_input().policy
     others = [
         replace(policy, required=("known_pairs",)),
@@ -196,7 +196,7 @@ COVERED = [(LINK, "linkage"), (BREACH, "reconstruction"), (MEMBER, "membership")
 
 
 @pytest.mark.parametrize(("name", "word"), COVERED)
-def test_an_attack_that_no_limit_judges_supports_nothing(name, word):
+def test_required_audits_attack_without_limit_fails(name, word):
     gate_input = make_good_input()
     limits = {key: value for key, value in gate_input.policy.limits.items() if key != name}
     without = replace(gate_input, policy=replace(gate_input.policy, limits=limits))
@@ -216,7 +216,7 @@ def without_membership(**report):
     return add_self_test(changed)
 
 
-def test_a_kind_of_attack_that_does_not_apply_is_left_to_people():
+def test_required_audits_kind_not_applicable_review():
     names = ("membership", "kernel_support")
     skipped = {name: Skip(Reason.NO_NUMERIC_COLUMN, f"{name} has no number.") for name in names}
     verdict = decide(without_membership(skipped=skipped), data_digest="d", code_version="c")
@@ -225,7 +225,7 @@ def test_a_kind_of_attack_that_does_not_apply_is_left_to_people():
     assert all(skip.sentence in finding.why for skip in skipped.values())
 
 
-def test_a_kind_of_attack_that_might_apply_is_refused():
+def test_required_audits_kind_not_run_fails():
     skipped = {"kernel_support": Skip(Reason.METHOD_UNKNOWN)}
     not_run = {"membership": Skip(Reason.NOT_REQUESTED)}
     one = without_membership(skipped=skipped, not_run=not_run)
@@ -236,13 +236,13 @@ def test_a_kind_of_attack_that_might_apply_is_refused():
     assert 'effort = "standard"' in finding.why
 
 
-def test_an_audit_that_failed_blocks_although_nobody_required_it():
+def test_required_audits_failed_optional_audit_fails():
     gate_input = make_good_input()
     report = replace(gate_input.report, failed={"distance_loss": "MemoryError"})
     assert checks(replace(gate_input, report=report))["failed.distance_loss"] == "FAIL"
 
 
-def test_a_method_without_a_bound_needs_a_waiver_even_without_a_limit():
+def test_amplification_no_bound_no_limit_fails():
     gate_input = make_good_input()
     limits = {
         k: v for k, v in gate_input.policy.limits.items() if not k.startswith("amplification")
@@ -261,7 +261,7 @@ def test_a_method_without_a_bound_needs_a_waiver_even_without_a_limit():
         (("random_rotation",), "PASS"),
     ],
 )
-def test_a_waiver_names_the_method_inside_a_pipeline(waive, outcome):
+def test_amplification_pipeline_waiver_names_inner_method(waive, outcome):
     inside = Guarantee("empirical", *[math.inf] * 3, without_bound=("random_rotation",))
     limits = {"amplification.record": make_limit(1000.0, waive=waive)}
     policy = replace(make_good_input().policy, limits=limits)
@@ -271,17 +271,17 @@ def test_a_waiver_names_the_method_inside_a_pipeline(waive, outcome):
     assert finding.why.startswith("random_rotation has no worst-case bound")
 
 
-def test_a_limit_that_the_baseline_puts_out_of_reach_is_left_to_people():
+def test_score_limits_unbreakable_limit_review():
     certain = replace(make_score(BREACH, 1.0), low=0.99, high=1.0, baseline=1.0)
     finding = judged(certain, make_limit(0.1))
     assert finding.outcome == "REVIEW"
     assert "cannot be broken" in finding.why
-    # Somebody who sets the worst value there is has no limit in mind.
+    # A limit at the worst possible value is no limit.
     assert judged(certain, make_limit(1.0)).outcome == "PASS"
 
 
 @pytest.mark.parametrize(("value", "outcome"), [(0.50, "PASS"), (0.46, "PASS"), (0.30, "FAIL")])
-def test_privacy_may_fall_short_of_the_baseline_by_the_limit(value, outcome):
+def test_score_limits_privacy_shortfall_below_baseline(value, outcome):
     one = replace(
         make_score(BREACH, value, baseline=0.51), name="shrinkage.interval_privacy", better="up"
     )

@@ -24,7 +24,7 @@ def judged(account: LedgerBalance, waiver: str = "", **lines: Any) -> dict[str, 
 @pytest.mark.parametrize(
     ("times", "line", "review", "outcome"),
     [
-        (4, 1e12, None, "PASS"),  # whatever adding up logarithms loses
+        (4, 1e12, None, "PASS"),  # in spite of rounding errors in sums of logarithms
         (4, 0.999e12, None, "FAIL"),
         (5, 1e12, None, "FAIL"),
         (4, 1e15, 1e12, "PASS"),
@@ -32,7 +32,9 @@ def judged(account: LedgerBalance, waiver: str = "", **lines: Any) -> dict[str, 
         (6, 1e15, 1e12, "FAIL"),
     ],
 )
-def test_gammas_multiply(times: int, line: float, review: float | None, outcome: str) -> None:
+def test_ledger_gate_gammas_multiply(
+    times: int, line: float, review: float | None, outcome: str
+) -> None:
     spent = sum([LN_1000] * (times - 1))
     account = LedgerBalance(spent=spent, asked=LN_1000, after=spent + LN_1000, records=9)
     assert (
@@ -40,7 +42,7 @@ def test_gammas_multiply(times: int, line: float, review: float | None, outcome:
     )
 
 
-def test_a_pass_tells_how_many_more_fit() -> None:
+def test_ledger_gate_pass_reports_room() -> None:
     account = LedgerBalance(spent=LN_1000, asked=LN_1000, after=2 * LN_1000, records=9)
     why = judged(account, record=make_limit(1e12))["ledger.record"].why
     for words in (
@@ -56,22 +58,22 @@ def test_a_pass_tells_how_many_more_fit() -> None:
     assert without_ids.endswith("There is room for 1 more such release.")
 
 
-def test_a_repeat_of_what_was_spent_before_is_still_judged() -> None:
-    """A limit that was lowered holds for what is there."""
+def test_ledger_gate_unchanged_release_over_limit_fails() -> None:
+    """A lowered limit also judges what was spent before."""
     account = LedgerBalance(spent=2 * LN_1000, asked=0.0, after=2 * LN_1000, records=0, over=3)
     finding = judged(account, record=make_limit(1000.0))["ledger.record"]
     assert finding.outcome == "FAIL"
     assert "redraws no record" in finding.why and "3 records have no room" in finding.why
 
 
-def test_without_a_limit_it_is_told_and_passes() -> None:
+def test_ledger_gate_without_limit_passes() -> None:
     finding = judged(LedgerBalance(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",)))
     assert list(finding) == ["ledger.record"]
     assert finding["ledger.record"].outcome == "PASS"
     assert "No limit is set." in finding["ledger.record"].why
 
 
-def test_no_bound_fails_whatever_the_limit() -> None:
+def test_ledger_gate_no_bound_fails() -> None:
     account = LedgerBalance(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",))
     finding = judged(account, record=make_limit(1e300))["ledger.record"]
     assert finding.outcome == "FAIL" and "Name random_rotation in 'waive'" in finding.why
@@ -89,7 +91,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_refusal_tells_what_was_spent_asked_and_allowed_and_that_no_more_fit(name: str) -> None:
+def test_ledger_gate_refusal_reports_spent_asked_limit_and_room(name: str) -> None:
     account = REFUSED[name]
     finding = judged(account, waiver="DPO, by contract", record=make_limit(5000.0))["ledger.record"]
     spent, asked = (
@@ -108,7 +110,7 @@ def test_a_refusal_tells_what_was_spent_asked_and_allowed_and_that_no_more_fit(n
         assert words in finding.why
 
 
-def test_refused_draws_tell_that_no_more_fit() -> None:
+def test_ledger_gate_refused_draws_report_no_room() -> None:
     account = LedgerBalance(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=4, draws_over=1)
     why = judged(account, draws=make_limit(3))["ledger.draws"].why
     assert why.endswith(
@@ -119,14 +121,14 @@ def test_refused_draws_tell_that_no_more_fit() -> None:
 @pytest.mark.parametrize(
     ("after", "review", "outcome"), [(3, None, "PASS"), (4, None, "FAIL"), (3, 2, "REVIEW")]
 )
-def test_draws_are_counted(after: int, review: float | None, outcome: str) -> None:
+def test_ledger_gate_draws_judged_by_count(after: int, review: float | None, outcome: str) -> None:
     account = LedgerBalance(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=after, draws_over=1)
     finding = judged(account, draws=make_limit(3, review=review))["ledger.draws"]
     assert finding.outcome == outcome
     assert "up to 2 rows" in finding.why and f"up to {after}." in finding.why
 
 
-def test_who_counts_audiences_apart_is_told() -> None:
+def test_ledger_gate_collusion_waiver_reported() -> None:
     account = LedgerBalance(0.0, LN_1000, LN_1000, 9)
     why = judged(account, waiver="DPO, by contract", record=make_limit(1e12))["ledger.record"].why
     assert "Each audience is counted separately: DPO, by contract." in why

@@ -1,4 +1,4 @@
-"""Which columns of a release are which of the original, and whether it is a turned copy."""
+"""Which released columns are original ones, and whether a release is a rotated copy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compare(
 
 
 @pytest.mark.parametrize("aligned", [True, False])
-def test_values_give_renamed_columns_away(aligned: bool):
+def test_compare_tables_renamed_columns_matched_by_value(aligned: bool):
     order = [2, 0, 3, 1]
     rows = np.arange(N) if aligned else RNG.permutation(N)
     comparison = compare(make_frame(X[rows][:, order], "z"), aligned=aligned)
@@ -39,26 +39,26 @@ def test_values_give_renamed_columns_away(aligned: bool):
     assert np.allclose(comparison.draw.Y, comparison.truth.X[rows])
 
 
-def test_a_part_of_the_rows_is_enough():
+def test_compare_tables_some_rows_columns_matched():
     comparison = compare(make_frame(X[RNG.permutation(N)[:30]], "z"), aligned=False)
     assert comparison.matched == {f"z{j}": f"c{j}" for j in range(D)}
 
 
-def test_some_values_in_the_clear_are_enough():
-    """Half of the cells are other people's."""
+def test_compare_tables_half_of_cells_unchanged_columns_matched():
+    """Half of the cells are of other records."""
     mixed = np.where(RNG.random((N, D)) < 0.5, OTHERS, X)
     assert compare(make_frame(mixed, "z")).matched == {f"z{j}": f"c{j}" for j in range(D)}
 
 
-def test_agreement_is_beyond_chance():
-    """3 of 4 cells are equal, and of unrelated columns 1/2 * 3/4 + 1/2 * 1/4 = 1/2 would be."""
+def test_measure_agreement_excess_over_chance():
+    """3 of 4 cells are equal; in unrelated columns 1/2 * 3/4 + 1/2 * 1/4 = 1/2 would be."""
     x, y = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0, 0.0])
     assert measure_agreement(x, y) == pytest.approx(0.5)
     assert measure_agreement(x, x) == 1.0
     assert measure_agreement(np.zeros(4), np.zeros(4)) == 0.0
 
 
-def test_flags_are_told_apart_row_by_row_only():
+def test_compare_tables_binary_columns_matched_only_if_aligned():
     flags = np.repeat([[0.0], [1.0]], N // 2, axis=0)
     both = np.column_stack([RNG.permutation(flags), RNG.permutation(flags)])
     original = make_frame(X).assign(sick=both[:, 0], old=both[:, 1])
@@ -68,28 +68,28 @@ def test_flags_are_told_apart_row_by_row_only():
     assert shuffled.matched == {} and set(shuffled.unread) == {"one", "two"}
 
 
-def test_further_people_are_told_by_how_columns_are_spread():
+def test_compare_tables_other_records_matched_by_distribution():
     assert compare(make_frame(OTHERS, "z"), aligned=False).matched == {
         f"z{j}": f"c{j}" for j in range(D)
     }
 
 
-def test_one_column_that_is_spread_alike_makes_no_common_space():
-    """As an accident could; the components must stay readable to the attacks."""
+def test_compare_tables_one_similar_distribution_no_common_space():
+    """One match may be chance; the attacks must still read the components."""
     released = make_frame(X @ Q[:, :3], "pc").assign(other=OTHERS[:, 0])
     comparison = compare(released)
     assert not comparison.is_common and not comparison.unread
     assert comparison.draw.Y.shape == (N, 4)
 
 
-def test_columns_that_are_spread_alike_among_themselves_are_not_guessed():
+def test_compare_tables_equal_distributions_not_matched():
     normal, turned = RNG.normal(size=(N, D)), RNG.normal(size=(N, D))
     comparison = compare(make_frame(turned, "z"), make_frame(normal), aligned=False)
     assert not comparison.is_common
     assert comparison.doubts == (NO_COMMON_GROUND,)
 
 
-def test_a_few_shared_names_are_common():
+def test_compare_tables_some_shared_names_common():
     released = make_frame(X[:, :2]).assign(**{f"z{j}": RNG.normal(size=N) for j in range(5)})
     comparison = compare(released)
     assert comparison.is_common and comparison.truth.schema.names == ("c0", "c1")
@@ -97,19 +97,19 @@ def test_a_few_shared_names_are_common():
     assert comparison.unread == ("z0", "z1", "z2", "z3", "z4")
 
 
-def test_a_turned_table_is_found_out_under_some_old_names():
+def test_compare_tables_rotation_with_old_names_found():
     turned = make_frame(X @ Q).rename(columns={"c1": "z1", "c2": "z2", "c3": "z3"})
     comparison = compare(turned.assign(same=1.0))
     assert comparison.draw.public.preserves_distances and not comparison.is_common
     assert comparison.draw.Y.shape == (N, D)
 
 
-def test_the_same_names_are_common_whatever_is_in_them():
+def test_compare_tables_same_names_common():
     comparison = compare(make_frame(X[:, ::-1] ** 2))
     assert comparison.is_common and comparison.matched == {}
 
 
-def test_an_empty_cell_of_a_further_column_is_nobodys_business():
+def test_compare_tables_missing_cell_in_other_column_unread():
     extra = np.where(np.arange(N) == 3, np.nan, X[:, 0])
     comparison = compare(make_frame(X).assign(extra=extra))
     assert comparison.is_common and comparison.unread == ("extra",)
@@ -121,8 +121,8 @@ def test_an_empty_cell_of_a_further_column_is_nobodys_business():
     ids=["ones", "zeros", "tiny", "tiny noise"],
 )
 @pytest.mark.parametrize("aligned", [True, False])
-def test_a_constant_release_tells_nothing(released: np.ndarray, aligned: bool):
-    # Many people have 0, so that tiny values stay what they are and point at nobody.
+def test_audit_tables_constant_release_near_baseline(released: np.ndarray, aligned: bool):
+    # Many records have 0, so that tiny values stay tiny and identify no record.
     original, control = (make_frame(np.maximum(T - 0.5 * UNITS, 0.0)) for T in (X, OTHERS))
     comparison = compare(make_frame(released), original, aligned=aligned)
     assert comparison.is_common and not comparison.draw.public.preserves_distances
@@ -142,14 +142,14 @@ def test_a_constant_release_tells_nothing(released: np.ndarray, aligned: bool):
 @pytest.mark.parametrize(
     ("released", "aligned"), [(np.ones((N, D)), True), (RNG.normal(size=X.shape) * 1e-200, False)]
 )
-def test_one_answer_for_everybody_else_is_nothing_to_build_on(released: np.ndarray, aligned: bool):
-    """The people whom the attacker knew before stand out in it, and nobody else does."""
+def test_table_auditor_constant_release_no_reconstructions(released: np.ndarray, aligned: bool):
+    """Only the records that the attacker knew before differ in it."""
     comparison = compare(make_frame(released), make_frame(X - X.min(axis=0)), aligned=aligned)
     policy = make_policy(("known_pairs",), known_records=10, sample_share=0.0)
     assert TableAuditor(comparison, policy, b"seed")._best_reconstructions == []
 
 
-def test_a_copy_in_a_tiny_unit_is_a_copy():
+def test_compare_tables_copy_in_tiny_unit_found():
     comparison = compare(make_frame(X * 1e-200))
     assert comparison.draw.public.preserves_distances
     assert np.allclose(np.ptp(comparison.draw.Y, axis=0), np.ptp(comparison.truth.X, axis=0))
@@ -158,7 +158,7 @@ def test_a_copy_in_a_tiny_unit_is_a_copy():
     assert compare(make_frame(OTHERS * 1e-200), small).is_common
 
 
-def test_people_of_the_control_who_are_in_the_original_are_counted():
+def test_compare_tables_control_overlap_counted():
     control = as_table("c", make_frame(np.vstack([OTHERS, X[:7]])))
     comparison = compare_tables(
         as_table("a", make_frame(X)), as_table("b", make_frame(X)), control=control

@@ -1,4 +1,4 @@
-"""What is judged of two tables, and what can pass."""
+"""How the audit of two tables is judged."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ JUDGED: list[tuple[AuditReport, Outcome]] = [
 
 
 @pytest.mark.parametrize(("report", "outcome"), JUDGED)
-def test_verdicts(report: AuditReport, outcome: Outcome):
+def test_judge_tables_score_or_absence_gives_outcome(report: AuditReport, outcome: Outcome):
     report = replace(report, not_run={**ALONE, **report.not_run})
     found, findings = judge_tables(report, limit_to(LINK, required=("record_linkage",)))
     assert found == outcome
     assert any(finding.outcome == outcome for finding in findings)
 
 
-def test_a_limit_that_was_not_measured_lets_nothing_pass_and_says_why():
+def test_judge_tables_limit_not_measured_review_with_reason():
     skipped = {"known_pairs": Skip(Reason.MISSING_KNOWLEDGE, "It knows nobody.")}
     report = AuditReport(make_kept_scores(LINK), skipped=skipped, not_run=ALONE)
     assert judge_tables(report, limit_to(LINK))[0] == "PASS"
@@ -82,7 +82,7 @@ def test_a_limit_that_was_not_measured_lets_nothing_pass_and_says_why():
 
 
 @pytest.mark.parametrize("why", COMPLEMENTARY)
-def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: Reason):
+def test_judge_tables_complementary_attack_skipped_no_gap(why: Reason):
     policy = limit_to(LINK, "known_sample_pca.breach_rate")
     report = AuditReport(
         make_kept_scores(LINK), skipped={"known_sample_pca": Skip(why)}, not_run=ALONE
@@ -90,7 +90,7 @@ def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: Reason):
     assert judge_tables(report, policy)[0] == "PASS"
     required = replace(policy, required=("known_sample_pca",))
     assert list_reviews(report, required) == ["required.known_sample_pca"]
-    # It stands in for nothing either.
+    # It is no substitute for another attack either.
     alone = replace(report, scores=())
     assert "covered.reconstruction or linkage" in list_reviews(
         alone, limit_to("known_sample_pca.breach_rate", "knn_accuracy")
@@ -114,7 +114,7 @@ def test_what_such_a_release_leaves_nothing_to_is_no_gap(why: Reason):
         ({**UNALIGNED, **ALONE}, ("distance_loss",), ("inference or linkability",)),
     ],
 )
-def test_each_kind_of_risk_needs_a_measured_limit(
+def test_judge_tables_kind_of_risk_without_limit_review(
     not_run: dict[str, Skip], names: tuple[str, ...], missing: tuple[str, ...]
 ):
     report, policy = AuditReport(make_kept_scores(*names), not_run=not_run), limit_to(*names)
@@ -124,12 +124,12 @@ def test_each_kind_of_risk_needs_a_measured_limit(
         assert list_reviews(report, policy) == [f"covered.{word}" for word in missing]
 
 
-def test_doubts_let_nothing_pass():
+def test_judge_tables_doubts_review():
     report = AuditReport(make_kept_scores(LINK), not_run=ALONE, doubts=("Who knows.",))
     assert list_reviews(report, limit_to(LINK)) == ["columns"]
 
 
-def test_nothing_judged_is_no_pass():
+def test_judge_tables_empty_policy_fails():
     assert judge_tables(AuditReport(()), limit_to())[0] == "FAIL"
 
 
@@ -139,21 +139,21 @@ def audit(released: Any, limits: tuple[str, ...], **given: Any) -> tuple[AuditRe
     return audit_tables(make_frame(X, "c"), released, policy=policy, **given), policy
 
 
-def test_a_renamed_copy_fails():
+def test_judge_tables_renamed_copy_fails():
     report, policy = audit(make_frame(X[:, ::-1], "z"), (LINK, BREACH))
     outcome, findings = judge_tables(report, policy)
     assert outcome == "FAIL"
     assert [finding.check for finding in findings if finding.outcome == "FAIL"] == [LINK]
 
 
-def test_a_release_that_nobody_could_attack_does_not_pass():
-    """Every third column under a root, so that neither values, laws nor distances are kept."""
+def test_judge_tables_unreadable_release_review():
+    """Roots of some columns preserve neither values, distributions nor distances."""
     report, policy = audit(make_frame(np.sqrt(X[:, [2, 0, 1]] + 5.0), "z"), (LINK, "distance_loss"))
     assert LINK not in {score.name for score in report.scores}
     assert {LINK, "covered.reconstruction or linkage"} <= set(list_reviews(report, policy))
 
 
-def test_two_files_are_told_in_their_own_words():
+def test_audit_tables_sentences_suit_two_files():
     common, _ = audit(make_frame(X**2, "c"), ("known_sample_pca.breach_rate", LINK))
     assert common.skipped["known_sample_pca"] == Skip(Reason.COLUMNS_RELEASED)
     everything = limit_to()
@@ -180,5 +180,5 @@ def test_two_files_are_told_in_their_own_words():
         ((), "FAIL"),
     ],
 )
-def test_the_worst_finding_wins(outcomes: tuple[Any, ...], expected: str):
+def test_worst_findings_worst_outcome(outcomes: tuple[Any, ...], expected: str):
     assert worst(tuple(Finding("check", outcome, "why") for outcome in outcomes)) == expected

@@ -1,4 +1,4 @@
-"""The audit of two tables of any origin: in which scale, whose rows, who counts."""
+"""The audit of two tables of any origin: scale, alignment, and the records that are scored."""
 
 from __future__ import annotations
 
@@ -78,21 +78,21 @@ class Spy(Attack):
         return Estimate({"closest": view.Y[gaps.argmin(axis=1)]})
 
 
-def test_a_copy_is_broken_altogether():
+def test_audit_tables_copy_broken_completely():
     report = audit(X.copy(), "transform_inverse", "record_linkage")
     assert find_value(report, "transform_inverse.breach_rate") == 1.0
     assert find_value(report, "record_linkage.rate") == 1.0
     assert {score.n for score in list_privacy_scores(report)} == {N - K}
 
 
-def test_noise_alone_gives_nothing_away():
+def test_audit_tables_permuted_records_near_baseline():
     report = audit(RNG.permutation(X), "transform_inverse", "record_linkage")
     assert find_value(report, "transform_inverse.breach_rate") < 0.1
     assert find_value(report, "record_linkage.rate") < 0.15
 
 
-def test_values_count_in_units_of_the_range_of_the_original():
-    """Half a range off in one column of four, whatever its unit."""
+def test_compare_tables_values_in_units_of_original_range():
+    """One column of four is off by half of its range, in any unit."""
     for column in range(D):
         moved = X.copy()
         moved[::2, column] += 0.5 * np.ptp(X[:, column])
@@ -111,7 +111,7 @@ def test_values_count_in_units_of_the_range_of_the_original():
     ids=["raw", "ranges", "deviations"],
 )
 @pytest.mark.parametrize("prefix", ["c", "other"])
-def test_a_turned_table_is_found_out_in_any_scale_and_under_any_name(before: Any, prefix: str):
+def test_compare_tables_rotation_any_scale_and_names_found(before: Any, prefix: str):
     turned = 3.0 * before(X) @ Q + 7.0
     comparison = compare_tables(
         as_table("a", make_frame(X)), as_table("b", make_frame(turned, prefix))
@@ -122,14 +122,14 @@ def test_a_turned_table_is_found_out_in_any_scale_and_under_any_name(before: Any
     assert find_value(report, "known_pairs.breach_rate") > 0.3
 
 
-def test_other_columns_are_a_space_of_their_own():
+def test_audit_tables_other_columns_linked():
     report = audit(
         make_frame(X @ Q[:, :3], "pc"), "known_pairs", "record_linkage", original=make_frame(X)
     )
     assert find_value(report, "record_linkage.rate") > 0.5
 
 
-def test_what_is_left_out_is_named():
+def test_compare_tables_left_out_columns_with_reason():
     original = make_frame(X).assign(same=1.0, only_here=X[:, 0], town="x", age=X[:, 1])
     released = make_frame(X).assign(weight=-X[:, 0], age="20-30")
     comparison = compare_tables(as_table("a", original), as_table("b", released))
@@ -143,7 +143,7 @@ def test_what_is_left_out_is_named():
     }
 
 
-def test_arrays_frames_and_dicts_say_the_same():
+def test_audit_tables_arrays_frames_and_dicts_same_report():
     noisy = X + RNG.normal(size=X.shape)
     reports = [
         audit(make(noisy), "record_linkage", original=make(X))
@@ -152,13 +152,13 @@ def test_arrays_frames_and_dicts_say_the_same():
     assert reports[0] == reports[1] == reports[2]
 
 
-def test_the_same_tables_get_the_same_answers():
+def test_audit_tables_repeated_same_report():
     noisy = X + RNG.normal(size=X.shape)
     one, two = (audit(noisy, "known_pairs", "record_linkage") for _ in range(2))
     assert one == two
 
 
-def test_known_records_are_found_by_value_and_do_not_count():
+def test_audit_tables_known_records_matched_and_not_scored():
     known = np.vstack([X[7], X[3], X[3]])
     original = np.vstack([X, X[3]])
     comparison = compare_tables(
@@ -170,14 +170,14 @@ def test_known_records_are_found_by_value_and_do_not_count():
     assert {score.n for score in list_privacy_scores(report)} == {N + 1 - 3}
 
 
-def test_known_records_must_be_of_the_original():
+def test_audit_tables_foreign_known_records_refused():
     with pytest.raises(BadInput, match="holds records that the original does not"):
         audit(X, "known_pairs", known_records=OTHERS[:2])
     with pytest.raises(BadInput, match="holds records"):
         audit(X, "known_pairs", known_records=X[[0, 0]])
 
 
-def test_people_in_a_given_sample_do_not_count(spy: Spy):
+def test_audit_tables_given_sample_not_scored(spy: Spy):
     spy.goal = "reconstruct"
     sample = np.vstack([X[:20], OTHERS[:9]])
     report = audit(X + 0.01, "spy", sample=sample, known=0)
@@ -187,7 +187,7 @@ def test_people_in_a_given_sample_do_not_count(spy: Spy):
 
 
 @pytest.mark.parametrize(("sample", "size"), [(0.5, 30), (12, 12), (0, None)])
-def test_a_sample_is_a_share_or_a_number(spy: Spy, sample: float, size: int | None):
+def test_audit_tables_sample_share_or_count(spy: Spy, sample: float, size: int | None):
     spy.goal = "reconstruct"
     audit(X + 0.01, "spy", sample=sample, known_records=3)
     (view,) = spy.seen
@@ -197,12 +197,12 @@ def test_a_sample_is_a_share_or_a_number(spy: Spy, sample: float, size: int | No
 
 
 @pytest.mark.parametrize("given", [{"known_records": 59}, {"sample": 60}, {"sample": X}])
-def test_somebody_must_be_left_to_attack(given: dict[str, Any]):
+def test_audit_tables_no_target_left_refused(given: dict[str, Any]):
     with pytest.raises(BadInput, match="none is left to attack"):
         audit(X, "known_pairs", **given)
 
 
-def test_the_control_is_what_members_are_compared_with(spy: Spy):
+def test_audit_tables_control_is_baseline_of_members(spy: Spy):
     report = audit(X.copy(), "spy", control=OTHERS)
     (score,) = list_privacy_scores(report)
     assert (score.name, score.value) == ("spy.inference_rate", 1.0)
@@ -211,13 +211,13 @@ def test_the_control_is_what_members_are_compared_with(spy: Spy):
     assert spy.seen[0].reference.n == 15
 
 
-def test_without_a_control_such_attacks_are_not_run(spy: Spy):
+def test_audit_tables_without_control_attack_not_run(spy: Spy):
     report = audit(X.copy(), "spy", "record_linkage")
     assert report.not_run["spy"].reason is Reason.NO_CONTROL
     assert find_value(report, "record_linkage.rate") == 1.0
 
 
-def test_unaligned_rows_belong_to_nobody(spy: Spy):
+def test_audit_tables_unaligned_rows_no_linkage(spy: Spy):
     report = audit(
         X[::-1][:50], "spy", "record_linkage", "known_pairs", aligned=False, control=OTHERS
     )
@@ -229,8 +229,8 @@ def test_unaligned_rows_belong_to_nobody(spy: Spy):
     assert spy.seen[0].records is not None
 
 
-def test_one_answer_for_everybody_is_no_reconstruction_to_build_on(spy: Spy):
-    """However small its error is, nobody can be told from others by it."""
+def test_table_auditor_constant_candidate_not_reused(spy: Spy):
+    """However small its error is, one value for all records distinguishes none."""
     spy.goal = "reconstruct"
     comparison = compare_tables(as_table("a", X), as_table("b", RNG.permutation(X)))
     auditor = TableAuditor(comparison, require("spy"), b"s")
@@ -239,12 +239,12 @@ def test_one_answer_for_everybody_is_no_reconstruction_to_build_on(spy: Spy):
     assert ("spy", "rows") in auditor._best_reconstructions
 
 
-def test_more_rows_than_records_are_fine_if_they_are_not_aligned(spy: Spy):
+def test_audit_tables_unaligned_more_rows_than_records(spy: Spy):
     report = audit(np.vstack([X, X, X]), "spy", aligned=False, control=OTHERS)
     assert find_value(report, "spy.inference_rate") == 1.0
 
 
-def test_the_attacker_sees_the_labels_of_the_release(spy: Spy):
+def test_audit_tables_view_has_released_labels(spy: Spy):
     spy.goal = "reconstruct"
     original = make_frame(X).assign(kind=["a", "b"] * (N // 2))
     released = make_frame(X + 0.5).assign(kind=["b"] * 7 + ["a"] * (N - 7))
@@ -253,7 +253,7 @@ def test_the_attacker_sees_the_labels_of_the_release(spy: Spy):
     assert spy.seen[0].schema.label is not None
 
 
-def test_a_class_may_be_a_number_here_and_a_word_there():
+def test_compare_tables_class_as_number_or_text_same_code():
     original = make_frame(X).assign(kind=[1, 2] * (N // 2))
     released = make_frame(X).assign(kind=["1", "2"] * (N // 2))
     comparison = compare_tables(as_table("a", original), as_table("b", released), label="kind")
@@ -284,7 +284,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_tables_are_told(name: str):
+def test_audit_tables_bad_table_refused(name: str):
     given, words = BAD[name]
     tables = {"original": make_frame(X), "released": make_frame(X), **given}
     with pytest.raises(BadInput, match=words) as error:
@@ -292,7 +292,7 @@ def test_bad_tables_are_told(name: str):
     assert error.value.remedy
 
 
-def test_the_package_is_light_until_it_is_asked():
+def test_ppdm_core_import_loads_nothing_heavy():
     code = (
         "import sys, ppdm_core\n"
         "assert 'numpy' not in sys.modules\n"
@@ -302,7 +302,7 @@ def test_the_package_is_light_until_it_is_asked():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_a_case_can_be_sent_to_another_process():
+def test_table_comparison_pickle_round_trip():
     comparison = compare_tables(as_table("a", X), as_table("b", X), control=as_table("c", OTHERS))
     sent: TableComparison = pickle.loads(pickle.dumps(comparison))
     assert sent.all_persons is not None

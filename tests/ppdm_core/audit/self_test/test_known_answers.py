@@ -31,14 +31,14 @@ CELLS = [(leak, name) for name in list_tested() for leak in find_leaks(name)]
 TRIED_HERE = [(leak, name) for leak, name in CELLS if name not in (*SHARED, LEAK_SCAN)]
 
 
-def test_verbatim_rows_are_as_many_as_promised():
+def test_leak_verbatim_rows_five_of_500():
     plant = plant_leak_for("record_linkage", "verbatim rows", np.random.default_rng(0))
     assert plant.X.shape == (500, 8)
     assert (plant.Y == plant.X).all(axis=1).sum() == 5
     assert (plant.Y != plant.X).all(axis=1).sum() == 495
 
 
-def test_leaks_are_what_they_are_called():
+def test_leaks_match_their_names():
     rng = np.random.default_rng(0)
     same = LEAKS["identity"](rng)
     assert np.array_equal(same.X, same.Y)
@@ -55,15 +55,15 @@ def test_leaks_are_what_they_are_called():
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_the_commonest_attacks_notice_every_leak(name: str):
+def test_run_leak_tests_common_attacks_notice_every_leak(name: str):
     found = {attack: proofs for (_, _, attack), proofs in run_shared_leak_tests().items()}
     assert explain_unproven(SelfTestResult("c", "p", found[name]), name) is None  # type: ignore[arg-type]
     assert [proof.leak for proof in found[name]] == [*find_leaks(name), NOISE]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("plant", "name"), TRIED_HERE)
-def test_a_leak_is_noticed(plant: str, name: str):
-    """All 20 repetitions are tried by the slow test below."""
+def test_notices_planted_leak_true_and_noise_false(plant: str, name: str):
+    """The slow test below tries all 20 repetitions."""
     assert all(notices(name, plant, repetition) for repetition in range(2))
     if plant == next(iter(find_leaks(name))):
         assert not notices(name, plant, 0, NOISE)
@@ -71,11 +71,11 @@ def test_a_leak_is_noticed(plant: str, name: str):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({name for _, name in CELLS} - {LEAK_SCAN}))
-def test_every_leak_is_noticed_and_noise_is_not(name: str):
+def test_run_leak_tests_every_attack_proven(name: str):
     assert explain_unproven(SelfTestResult("c", "p", tuple(run_leak_tests(name))), name) is None
 
 
-def test_the_same_code_counts_the_same():
+def test_known_answers_question_repeated_same_counts():
     first, second = (KnownAnswersQuestion("correlation_filter").answer() for _ in range(2))
     assert first == second
     assert [proof.repetitions for proof in first] == [20, 20, 20]
@@ -84,7 +84,7 @@ def test_the_same_code_counts_the_same():
 
 @dataclass(frozen=True)
 class Ignorant:
-    """Answers as somebody would who has never seen the release."""
+    """Guesses without reading the release."""
 
     attacked: Attack
     story: ClassVar[str] = "Somebody guesses."
@@ -109,9 +109,7 @@ class Ignorant:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_that_ignores_the_release_is_found_out(
-    name: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_run_leak_tests_blind_attack_unproven(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(ATTACKS, name, Ignorant(ATTACKS[name]))  # type: ignore[arg-type]
     monkeypatch.setattr(known_answers, "REPETITIONS", 4)  # enough: no leak may be noticed
     found = tuple(run_leak_tests(name))
@@ -136,15 +134,15 @@ class Nonsense:
         return Estimate({name: self.factor * each for name, each in estimate.candidates.items()})
 
 
-def test_answers_that_are_no_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch):
+def test_known_answers_question_nan_estimates_defect(monkeypatch: pytest.MonkeyPatch):
     name = "transform_inverse"
     monkeypatch.setitem(ATTACKS, name, Nonsense(ATTACKS[name], float("nan")))  # type: ignore[arg-type]
     with pytest.raises(Defect):
         KnownAnswersQuestion(name).answer()
 
 
-def test_an_attack_that_cries_wolf_is_found_out(monkeypatch: pytest.MonkeyPatch):
-    """One that is always right about people whom it cannot know is no attack on the release."""
+def test_run_leak_tests_alarm_on_noise_unproven(monkeypatch: pytest.MonkeyPatch):
+    """An attack that succeeds without the release measures something else."""
     monkeypatch.setattr(known_answers, "replace_by_noise", lambda plant, rng: plant)
     found = tuple(run_leak_tests("transform_inverse"))
     assert found[-1] == LeakTest("transform_inverse", NOISE, 20, 20)

@@ -1,4 +1,4 @@
-"""Whether a policy refuses bad releases, on tables small enough to know."""
+"""Whether a policy refuses broken releases of small tables."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def list_refused(check: PolicyCheck) -> dict[str, tuple[str, ...]]:
     return {each.name: each.refused_by for each in check.bad}
 
 
-def test_a_strict_policy_refuses_all_that_is_bad_and_no_noise():
+def test_check_policy_strict_refuses_broken_releases_but_not_noise():
     check = run_check(STRICT)
     assert set(list_refused(check)) == {"identity", "slight noise"}
     assert list_refused(check)["identity"] == ("known_pairs", "record_linkage")
@@ -75,8 +75,8 @@ def test_a_strict_policy_refuses_all_that_is_bad_and_no_noise():
     assert check.records == N
 
 
-def test_a_policy_that_lets_a_copy_pass_is_named():
-    """All limits are the most that a rate can be, so that nothing breaks them."""
+def test_check_policy_loose_limits_refuse_nothing():
+    """Each limit is the largest value of its rate, so that no release breaks it."""
     loose = limit_to(link=1.0, breach=1.0)
     check = run_check(loose)
     assert list_refused(check) == {"identity": (), "slight noise": ()}
@@ -88,34 +88,32 @@ def test_a_policy_that_lets_a_copy_pass_is_named():
     assert "not audited" in finding.why
 
 
-def test_required_attacks_without_a_limit_refuse_nothing():
+def test_check_policy_without_limits_refuses_nothing():
     without = replace(STRICT, limits={})
     assert list_refused(run_check(without)) == {"identity": (), "slight noise": ()}
 
 
-def test_a_limit_that_noise_breaks_is_named():
+def test_check_policy_impossible_limit_refuses_noise():
     impossible = Limit(1e-9, "DPO", "nobody at all", absolute=True)
     strict = replace(STRICT, limits={LINK: impossible})
     truth = make_table()
-    draw = ReleaseDraw(
-        np.zeros((N, D)), NOISY
-    )  # one row for everybody: somebody is found by chance
+    draw = ReleaseDraw(np.zeros((N, D)), NOISY)  # one row for all records: some are found by chance
     check = check_policy(Auditor(truth, [draw], strict, b"seed"))
     assert check.noise.refused_by == ("record_linkage",)
 
 
-def test_the_sample_is_bounded():
+def test_check_policy_large_table_sampled():
     one = limit_to(breach=0.2)
     assert run_check(one, n=510).records == MAX_RECORDS == 500
     assert run_check(one, n=90).records == 90
 
 
-def test_an_attacker_of_a_sample_knows_a_share_at_most():
+def test_limit_effort_known_records_at_most_a_quarter():
     assert limit_effort(limit_to(known=9_000), 500).attacker.known_records == 125
     assert limit_effort(limit_to(known=20), 500).attacker.known_records == 20
 
 
-def test_secret_maps_are_tried_with_a_rotation():
+def test_check_policy_secret_map_tries_rotation():
     assert set(list_refused(run_check(STRICT, SECRET))) == {"identity", "slight noise", "rotation"}
     assert list_refused(run_check(STRICT, SECRET))["rotation"] == ("known_pairs",)
     nobody_known = limit_to(known=0, link=0.2, breach=0.2)
@@ -124,7 +122,7 @@ def test_secret_maps_are_tried_with_a_rotation():
     assert "needs known records" in blind.powerless["known_pairs"]
 
 
-def test_fewer_columns_than_there_were_are_tried_as_they_are():
+def test_make_broken_releases_fewer_columns_clear_columns():
     truth, rng = make_table(), np.random.default_rng(0)
     draw = ReleaseDraw(np.zeros((N, 2)), NARROW)
     ((name, bad),) = make_broken_releases(truth, draw, rng)
@@ -132,7 +130,7 @@ def test_fewer_columns_than_there_were_are_tried_as_they_are():
     assert all(any(np.array_equal(y, x) for x in truth.X.T) for y in bad.Y.T)
 
 
-def test_components_are_tried_without_their_noise():
+def test_make_broken_releases_components_without_noise():
     L = np.linalg.qr(np.random.default_rng(1).normal(size=(D, 2)))[0]
     public = replace(NOISY, space="components", columns=COLUMNS[:2], loadings=L)
     truth = make_table()
@@ -144,8 +142,8 @@ def test_components_are_tried_without_their_noise():
     assert 0 < off.max() < 0.02 * np.ptp(bad["identity"].Y)
 
 
-def test_rows_of_nobody_in_particular_are_redrawn():
-    """Known pairs need rows of their own, so that linkage alone can refuse."""
+def test_check_policy_resampled_rows_only_linkage_refuses():
+    """known_pairs needs one row for each record, so that only linkage can refuse."""
     source = np.random.default_rng(5).integers(0, N, N)
     check = run_check(STRICT, source=source)
     assert list_refused(check) == {
@@ -155,7 +153,7 @@ def test_rows_of_nobody_in_particular_are_redrawn():
     assert "released row of its own" in check.powerless["known_pairs"]
 
 
-def test_words_are_tried_as_they_are_and_as_noise():
+def test_make_broken_releases_categories_identity_and_noise():
     column = Categorical("town", tuple("abcdefgh"))
     rng = np.random.default_rng(6)
     truth = replace(
@@ -174,7 +172,7 @@ def test_words_are_tried_as_they_are_and_as_noise():
     assert (noise == truth.codes).mean() < 0.3
 
 
-def test_an_attack_without_power_supports_no_pass():
+def test_required_audits_powerless_attack_review():
     gate_input = change_policy_check(
         powerless={"record_linkage": "It keeps its limit even on a copy."}
     )
@@ -187,6 +185,6 @@ def test_an_attack_without_power_supports_no_pass():
 
 
 @pytest.mark.parametrize("known", [0, 20])
-def test_the_same_audit_gives_the_same_answer(known: int):
+def test_check_policy_repeated_same_result(known: int):
     one, two = (run_check(replace(STRICT, attacker=Attacker(known))) for _ in range(2))
     assert one == two
