@@ -1,1 +1,1 @@
-"""The memory: DuckDB schemas named after the stages, and the one door a release leaves through."""
+"""Everything that is stored: DuckDB, files, stages, ledger, integrity, and publishing."""

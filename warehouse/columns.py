@@ -10,6 +10,8 @@ RESERVED = "__ppdm_"  # prefix of our own columns; no source column may start wi
 
 @dataclass(frozen=True)
 class Column:
+    """A column of the source, with its role and its rules."""
+
     name: str
     role: Literal["identifier", "label", "feature", "exclude"]
     type: Literal["numeric", "categorical"] | None = None
@@ -22,6 +24,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Source:
+    """Where the private table is."""
+
     kind: str  # a key of warehouse.sources.SOURCES
     path: str  # absolute
     table: str | None = None  # of a DuckDB file

@@ -21,10 +21,10 @@ MAX_PARENT_FOLDERS = 1  # that a relative path may go up
 def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
     """Write a release file that `ppdm release` accepts unchanged; return what is left to decide."""
     from flows.config.draft.profile import draft_source
-    from warehouse.sources.guess import source_at
+    from warehouse.sources.guess import guess_source
 
     check_target(out)
-    found = source_at(str(source), table)
+    found = guess_source(str(source), table)
     with show_progress():
         draft = draft_source(found)
     heading = Heading(

@@ -92,11 +92,11 @@ def read_comparison(files: AuditedFiles) -> TableComparison:
 
 def read_table(path: str, label: str | None) -> Table:
     """Return the table in a file; ``FILE::TABLE`` names a table of a DuckDB file."""
-    from warehouse.sources.guess import source_at
+    from warehouse.sources.guess import guess_source
     from warehouse.sources.table_reader import read_table_columns
 
     name, _, table = path.partition(TABLE_SEPARATOR)
-    source = source_at(name, table or None, f"as FILE{TABLE_SEPARATOR}TABLE")
+    source = guess_source(name, table or None, f"as FILE{TABLE_SEPARATOR}TABLE")
     try:
         return Table(Path(name).name, read_table_columns(source, label))
     except BadInput as error:

@@ -1,4 +1,4 @@
-"""Prefect runs whose process was killed stay `Running` for ever, unless somebody ends them."""
+"""Prefect runs whose process was killed: they stay `Running` until they are ended here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from warehouse.stages import FINISHED
 
 
 def end_dead_runs(earlier: Sequence[Run]) -> None:
-    """``earlier`` are the other runs of a dataset whose lock is held, the newest last."""
+    """Mark dead runs as crashed; ``earlier`` are the other runs of the dataset, newest last.
+
+    The caller holds the lock of the dataset.
+    """
     for run in earlier:
         # A finished run may have been killed too, after its last step; an unfinished one must be
         # dead, because it would hold the lock.
@@ -21,6 +24,7 @@ def end_dead_runs(earlier: Sequence[Run]) -> None:
 
 
 def is_alive(pid: int) -> bool:
+    """Return whether a process exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -31,7 +35,7 @@ def is_alive(pid: int) -> bool:
 
 
 def mark_crashed(flow_run_id: str) -> None:
-    """Tell Prefect that the process of this run, and so of its subflows, is dead."""
+    """Set the state of a flow run and of its subflows, whose process is dead."""
     from uuid import UUID
 
     from prefect.client.orchestration import get_client
@@ -48,5 +52,5 @@ def mark_crashed(flow_run_id: str) -> None:
             return
         for run in (parent, *client.read_flow_runs(flow_run_filter=children, limit=200)):
             if run.state is None or not run.state.is_final():
-                why = "The process of this run ended without a word."
+                why = "The process of this run ended unexpectedly."
                 client.set_flow_run_state(run.id, Crashed(message=why), force=True)

@@ -129,7 +129,7 @@ def build_scope(context: ReleaseContext, facts: SanitizedFacts | None = None) ->
     """Return the limits and waivers of the ledger for a release.
 
     Draws without a bound are recorded and waived by the name of the method that makes them, not by
-    that of the pipeline around it; ``facts`` of the candidate tell which.
+    that of the pipeline around it; ``facts`` of the candidate name it.
     """
     names = facts.guarantee.without_bound if facts else ()
     limits = {key: context.policy.limits.get(key) for key in (LEDGER_RECORD, LEDGER_DRAWS)}

@@ -85,8 +85,8 @@ def test_a_dry_run_publishes_nothing_and_a_changed_row_does(history: History) ->
     before, after = (
         {each["check"]: each for each in found["findings"]} for found in (rehearsed, changed)
     )
-    assert "for 1 record that it draws anew" in before.pop("ledger.record")["why"]
-    assert "draws nobody anew" in after.pop("ledger.record")["why"]
+    assert "for 1 record that it redraws" in before.pop("ledger.record")["why"]
+    assert "redraws no record" in after.pop("ledger.record")["why"]
     assert before == after
 
 

@@ -163,7 +163,7 @@ def test_only_the_keyed_answers_differ_from_the_source(
     table = pq.read_table(leaving(words_alone(context), summary, tmp_path / "out.parquet"))
     place = wanted.source_order.astype(int).tolist()
     truth = [COLOURS[i % 3] if i % 5 else None for i in place]
-    assert [COLOURS.index(t) if t else -1 for t in truth] == wanted.answered[0].originals.tolist()
+    assert [COLOURS.index(t) if t else -1 for t in truth] == wanted.categorical[0].originals.tolist()
     assert table.column("group").to_pylist() == ["ab"[i % 2] for i in place]
     same = sum(a == b for a, b in zip(table.column("colour").to_pylist(), truth, strict=True))
     assert abs(same / N - 0.5) < 4 * math.sqrt(0.25 / N)  # kept with 3 / (3 + 4 - 1)

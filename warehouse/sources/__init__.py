@@ -1,4 +1,4 @@
-"""Where private tables come from: one module for each kind of source."""
+"""Every kind of source of a private table. One file for each kind, one line here."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from warehouse.sources import csv, duckdb, parquet
 
 
 class Reader(Protocol):
+    """The module of one kind of source."""
+
     def digest(self, source: Source) -> str:
-        """Identity of the content."""
+        """Return a digest of the content."""
 
     def load(self, db: DuckDBPyConnection, source: Source, table: str) -> None:
         """Create ``table`` with the columns of the source, and ``__ppdm_row``, the position of

@@ -1,4 +1,4 @@
-"""What every kind of source is checked for. No message quotes a name or a cell of the source."""
+"""Checks for every kind of source. No message quotes a name or a cell of the source."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ import duckdb
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
 
-FEWEST_ROWS = 2
+MIN_ROWS = 2
 
 
 def file_digest(source: Source) -> str:
+    """Return the SHA-256 digest of the file."""
     check_file(source)
     with open(source.path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def check_file(source: Source) -> None:
+    """Check that the file exists, is readable and is not empty."""
     name, path = file_name(source), source.path
     if not os.path.exists(path):
         raise BadInput(
@@ -41,10 +43,13 @@ def check_file(source: Source) -> None:
 
 
 def check_header(names: Sequence[str], source: Source) -> None:
-    """Columns are told by position: in a file without a header these names would be cells."""
+    """Check the names of the columns.
+
+    Messages name columns by position: in a file without a header these names would be cells.
+    """
     file, seen = file_name(source), dict[str, int]()
     for position, name in enumerate(names, start=1):
-        folded = _folded(name)
+        folded = _fold_case(name)
         if not name.strip():
             raise BadInput(
                 f"Column {position} of {file} has no name.",
@@ -68,18 +73,19 @@ def check_header(names: Sequence[str], source: Source) -> None:
 
 
 def check_rows(db: duckdb.DuckDBPyConnection, table: str, source: Source) -> None:
+    """Check that the loaded table has enough rows."""
     (n,) = db.execute(f"select count(*) from {table}").fetchall()[0]
-    if n < FEWEST_ROWS:
+    if n < MIN_ROWS:
         found = "a header but no rows" if n == 0 else "only one row"
         raise BadInput(
             f"The source {file_name(source)} has {found}.",
             file=source.path,
-            remedy=f"Give a table with at least {FEWEST_ROWS} rows.",
+            remedy=f"Give a table with at least {MIN_ROWS} rows.",
         )
 
 
-def hide_values(error: duckdb.Error, source: Source, if_bad_data: PpdmError) -> PpdmError:
-    """DuckDB quotes cells in its messages, so only the type of its error is looked at."""
+def describe_read_error(error: duckdb.Error, source: Source, if_bad_data: PpdmError) -> PpdmError:
+    """Return an error for one of DuckDB, whose message may quote cells; only its type is used."""
     if isinstance(error, duckdb.InvalidInputException | duckdb.DataError):
         return if_bad_data
     if isinstance(error, duckdb.OperationalError):
@@ -92,9 +98,10 @@ def hide_values(error: duckdb.Error, source: Source, if_bad_data: PpdmError) -> 
 
 
 def file_name(source: Source) -> str:
+    """Return the name of the file without its folder."""
     return os.path.basename(source.path)
 
 
-def _folded(name: str) -> str:
-    """DuckDB ignores the case of ASCII letters in identifiers, and of no others."""
+def _fold_case(name: str) -> str:
+    """Return a name in lower case as DuckDB compares it: it ignores the case of ASCII only."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)

@@ -19,9 +19,9 @@ from warehouse.sources.checks import (
     check_file,
     check_header,
     check_rows,
+    describe_read_error,
     file_digest,
     file_name,
-    hide_values,
 )
 from warehouse.sql import ROW, literal, quoted
 
@@ -41,8 +41,8 @@ from read_csv(
 """
 NOTHING_SNIFFED = "(empty)"
 DELIMITERS = (",", ";", "\t", "|")
-START = 65_536  # bytes that are looked at before DuckDB sees the file
-PIECE = 1 << 20
+START_BYTES = 65_536  # checked before DuckDB reads the file
+PIECE_BYTES = 1 << 20
 TABLE_REMEDY = (
     "Give a CSV file with a header line and the same number of fields in every line; "
     "'delimiter' and 'quote' can be set in [source]."
@@ -53,32 +53,35 @@ digest = file_digest
 
 @dataclass(frozen=True)
 class Dialect:
+    """How the fields of a CSV file are separated and quoted."""
+
     delimiter: str
     quote: str
     escape: str
 
 
 def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+    """Create a table from a CSV file, with all cells as text."""
     check_file(source)
     try:
         _check_start(source)
         dialect = _sniff(db, source)
-        names = _header(source, dialect)
+        names = _read_header(source, dialect)
         if len(names) == 1 and "delimiter" not in source.options:
-            dialect, names = _with_more_columns(source, dialect, names)
+            dialect, names = _split_header(source, dialect, names)
         check_header(names, source)
         db.execute(_load_statement(source, table, names, dialect))
         db.fetchall()
     except duckdb.Error as error:
-        problem = hide_values(error, source, _diagnosis(source, error))
+        problem = describe_read_error(error, source, _diagnose(source, error))
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        problem = _bad(source, "is a damaged gzip file.", "Compress it again.")
+        problem = _error(source, "is a damaged gzip file.", "Compress it again.")
     else:
         return check_rows(db, table, source)
     raise problem
 
 
-def _bad(source: Source, what: str, remedy: str) -> BadInput:
+def _error(source: Source, what: str, remedy: str) -> BadInput:
     return BadInput(f"The source {file_name(source)} {what}", file=source.path, remedy=remedy)
 
 
@@ -87,7 +90,7 @@ def _is_gzip(source: Source) -> bool:
 
 
 def _compression(source: Source) -> str:
-    """Said outright, because DuckDB misjudges it when a name holds a question mark."""
+    """Return the compression, which DuckDB guesses wrong if a name holds a question mark."""
     return literal("gzip" if _is_gzip(source) else "none")
 
 
@@ -99,20 +102,22 @@ def _open(source: Source) -> IO[bytes]:
 
 def _check_start(source: Source) -> None:
     with _open(source) as stream:
-        start = stream.read(START)
+        start = stream.read(START_BYTES)
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise _not_utf8(source, 1)
+        raise _encoding_error(source, 1)
     if b"\0" in start:
-        raise _bad(source, "is not a table: it holds binary data.", TABLE_REMEDY)
+        raise _error(source, "is not a table: it holds binary data.", TABLE_REMEDY)
     if not start.strip():
-        raise _bad(source, "is empty.", "Give a file with a header and rows.")
+        raise _error(source, "is empty.", "Give a file with a header and rows.")
 
 
 def _sniff(db: duckdb.DuckDBPyConnection, source: Source) -> Dialect:
     given = {"delim": source.options.get("delimiter"), "quote": source.options.get("quote")}
     settings = "".join(f", {key} = {literal(value)}" for key, value in given.items() if value)
     statement = SNIFF.format(
-        path=literal(glob.escape(source.path)), compression=_compression(source), given=settings
+        path=literal(glob.escape(source.path)),
+        compression=_compression(source),
+        given=settings,
     )
     found = db.execute(statement).fetchall()[0]
     delimiter, quote, escape = ("" if each == NOTHING_SNIFFED else str(each) for each in found)
@@ -121,8 +126,8 @@ def _sniff(db: duckdb.DuckDBPyConnection, source: Source) -> Dialect:
     return Dialect(source.options.get("delimiter") or delimiter or ",", quote, escape or quote)
 
 
-def _header(source: Source, dialect: Dialect) -> list[str]:
-    """The names as they stand in the file: DuckDB would rename duplicates silently."""
+def _read_header(source: Source, dialect: Dialect) -> list[str]:
+    """Return the names as they are in the file: DuckDB would rename duplicates silently."""
     doubled = dialect.escape == dialect.quote
     with _open(source) as stream:
         lines = codecs.getreader("utf-8-sig")(stream)
@@ -136,21 +141,24 @@ def _header(source: Source, dialect: Dialect) -> list[str]:
         try:
             names = next(reader, [])
         except UnicodeDecodeError:
-            raise _not_utf8(source, 1) from None
+            raise _encoding_error(source, 1) from None
         except csv.Error:
-            raise _bad(source, "is not a table: its header is unreadable.", TABLE_REMEDY) from None
+            raise _error(
+                source, "is not a table: its header is unreadable.", TABLE_REMEDY
+            ) from None
     if not names:
-        raise _bad(source, "starts with an empty line.", "Make the header its first line.")
+        raise _error(source, "starts with an empty line.", "Make the header its first line.")
     return names
 
 
-def _with_more_columns(
-    source: Source, dialect: Dialect, names: list[str]
-) -> tuple[Dialect, list[str]]:
-    """On a ragged file the sniffer gives up and sees one wide column; the header knows better."""
+def _split_header(source: Source, dialect: Dialect, names: list[str]) -> tuple[Dialect, list[str]]:
+    """Return the dialect by which the header has several columns, if there is one.
+
+    On a file with rows of different widths the sniffer finds one wide column.
+    """
     for delimiter in DELIMITERS:
         other = replace(dialect, delimiter=delimiter)
-        split = _header(source, other)
+        split = _read_header(source, other)
         if len(split) > 1:
             return other, split
     return dialect, names
@@ -173,24 +181,24 @@ def _load_statement(source: Source, table: str, names: list[str], dialect: Diale
     )
 
 
-def _diagnosis(source: Source, error: duckdb.Error) -> PpdmError:
+def _diagnose(source: Source, error: duckdb.Error) -> PpdmError:
     try:
-        line = _first_line_not_utf8(source)
+        line = _find_line_not_utf8(source)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        return _bad(source, "is a damaged gzip file.", "Compress it again.")
+        return _error(source, "is a damaged gzip file.", "Compress it again.")
     if line is not None:
-        return _not_utf8(source, line)
+        return _encoding_error(source, line)
     # The number stands in front of everything that DuckDB quotes from the file.
     found = re.match(r"Invalid Input Error: CSV Error on Line: (\d+)\n", str(error))
     where = f": see line {found[1]}." if found else "."
-    return _bad(source, f"is not a table{where}", TABLE_REMEDY)
+    return _error(source, f"is not a table{where}", TABLE_REMEDY)
 
 
-def _first_line_not_utf8(source: Source) -> int | None:
+def _find_line_not_utf8(source: Source) -> int | None:
     decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
     with _open(source) as stream:
         while True:
-            piece = stream.read(PIECE)
+            piece = stream.read(PIECE_BYTES)
             try:
                 decoder.decode(piece, final=not piece)
             except UnicodeDecodeError as error:
@@ -200,5 +208,5 @@ def _first_line_not_utf8(source: Source) -> int | None:
             line += piece.count(b"\n")
 
 
-def _not_utf8(source: Source, line: int) -> BadInput:
-    return _bad(source, f"is not UTF-8: see line {line}.", "Save it with UTF-8 encoding.")
+def _encoding_error(source: Source, line: int) -> BadInput:
+    return _error(source, f"is not UTF-8: see line {line}.", "Save it with UTF-8 encoding.")

@@ -1,6 +1,6 @@
 """A table of another DuckDB file, streamed as Arrow from a second, read-only connection.
 
-The other file is not attached: an attached file cannot be let go before the caller's
+The other file is not attached: an attached file cannot be released before the caller's
 transaction ends.
 """
 
@@ -14,12 +14,18 @@ import duckdb
 
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
-from warehouse.sources.checks import check_file, check_header, check_rows, file_name, hide_values
+from warehouse.sources.checks import (
+    check_file,
+    check_header,
+    check_rows,
+    describe_read_error,
+    file_name,
+)
 from warehouse.sql import ROW, quoted
 
 T = TypeVar("T")
 
-BATCH = 65_536
+BATCH_ROWS = 65_536
 STREAM = f"{RESERVED}stream"
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -47,22 +53,23 @@ LOAD = "create table {table} as select row_number() over () - 1 as {row}, * from
 
 
 def digest(source: Source) -> str:
-    """Over names, types and rows in the order of their row ids."""
-    return _with_opened(source, lambda other: _digest(other, source))
+    """Return a digest of names, types and rows in the order of their row ids."""
+    return _read_file(source, lambda other: _digest_table(other, source))
 
 
 def list_tables(source: Source) -> list[str]:
-    """Names as ``Source.table`` takes them."""
-    return _with_opened(source, lambda other: [row[0] for row in other.execute(TABLES).fetchall()])
+    """Return the names of all tables, as ``Source.table`` takes them."""
+    return _read_file(source, lambda other: [row[0] for row in other.execute(TABLES).fetchall()])
 
 
 def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
-    _with_opened(source, lambda other: _copy(db, other, source, table))
+    """Create a table from a table of the other file."""
+    _read_file(source, lambda other: _copy(db, other, source, table))
     check_rows(db, table, source)
 
 
-def _digest(other: duckdb.DuckDBPyConnection, source: Source) -> str:
-    table, columns = _find(other, source)
+def _digest_table(other: duckdb.DuckDBPyConnection, source: Source) -> str:
+    table, columns = _find_table(other, source)
     total = hashlib.sha256(repr(columns).encode())
     # Each cell carries its length, so that no two tables give the same text.
     cells = (
@@ -71,7 +78,7 @@ def _digest(other: duckdb.DuckDBPyConnection, source: Source) -> str:
     )
     # A scan keeps the order of row ids (preserve_insertion_order), so nothing is sorted.
     rows = other.sql(f"select concat({', '.join(cells)}) from {table}")
-    for batch in rows.to_arrow_reader(BATCH):
+    for batch in rows.to_arrow_reader(BATCH_ROWS):
         total.update("".join(batch.column(0).to_pylist()).encode())
     return total.hexdigest()
 
@@ -79,30 +86,32 @@ def _digest(other: duckdb.DuckDBPyConnection, source: Source) -> str:
 def _copy(
     db: duckdb.DuckDBPyConnection, other: duckdb.DuckDBPyConnection, source: Source, table: str
 ) -> None:
-    found, columns = _find(other, source)
+    found, columns = _find_table(other, source)
     check_header([name for name, _ in columns], source)
-    db.register(STREAM, other.sql(f"select * from {found}").to_arrow_reader(BATCH))
+    db.register(STREAM, other.sql(f"select * from {found}").to_arrow_reader(BATCH_ROWS))
     db.execute(LOAD.format(table=table, row=ROW, stream=STREAM)).fetchall()
     db.unregister(STREAM)
 
 
-def _with_opened(source: Source, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+def _read_file(source: Source, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
     check_file(source)
     try:
         other = duckdb.connect(source.path, read_only=True, config=SETTINGS)
     except duckdb.Error as error:
-        problem = _not_opened(error, source)
+        problem = _describe_open_error(error, source)
     else:
         try:
             with other:
                 other.execute("set timezone = 'UTC'")  # or the digest would depend on the machine
                 return work(other)
         except duckdb.Error as error:
-            problem = hide_values(error, source, _unreadable(source))
+            problem = describe_read_error(error, source, _unreadable_error(source))
     raise problem
 
 
-def _find(other: duckdb.DuckDBPyConnection, source: Source) -> tuple[str, list[tuple[str, str]]]:
+def _find_table(
+    other: duckdb.DuckDBPyConnection, source: Source
+) -> tuple[str, list[tuple[str, str]]]:
     found = other.execute(FIND, {"name": source.table}).fetchall()
     if not found:
         raise BadInput(
@@ -115,7 +124,7 @@ def _find(other: duckdb.DuckDBPyConnection, source: Source) -> tuple[str, list[t
     return f"{quoted(schema)}.{quoted(name)}", columns
 
 
-def _not_opened(error: duckdb.Error, source: Source) -> PpdmError:
+def _describe_open_error(error: duckdb.Error, source: Source) -> PpdmError:
     if isinstance(error, duckdb.ConnectionException) or " lock " in str(error):
         return MachineTrouble(
             f"The source {file_name(source)} is in use by another program.",
@@ -123,11 +132,11 @@ def _not_opened(error: duckdb.Error, source: Source) -> PpdmError:
             remedy="Close it there, then try again.",
         )
     if isinstance(error, duckdb.IOException | duckdb.CatalogException):
-        return _unreadable(source)
+        return _unreadable_error(source)
     return Defect(f"Opening {file_name(source)} failed ({type(error).__name__}).", file=source.path)
 
 
-def _unreadable(source: Source) -> BadInput:
+def _unreadable_error(source: Source) -> BadInput:
     return BadInput(
         f"The source {file_name(source)} is not a DuckDB file that this version can read.",
         file=source.path,

@@ -12,9 +12,9 @@ from warehouse.sources.checks import (
     check_file,
     check_header,
     check_rows,
+    describe_read_error,
     file_digest,
     file_name,
-    hide_values,
 )
 from warehouse.sql import ROW, literal
 
@@ -28,30 +28,31 @@ digest = file_digest
 
 
 def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+    """Create a table from a Parquet file, with the types of the file."""
     check_file(source)
-    check_header(_names(source), source)
+    check_header(_read_names(source), source)
     try:
         db.execute(LOAD.format(table=table, row=ROW, path=literal(glob.escape(source.path))))
         db.fetchall()
     except duckdb.Error as error:
-        problem = hide_values(error, source, _not_parquet(source))
+        problem = describe_read_error(error, source, _format_error(source))
     else:
         return check_rows(db, table, source)
     raise problem
 
 
-def _names(source: Source) -> list[str]:
-    """As they stand in the file: DuckDB would rename duplicates silently."""
+def _read_names(source: Source) -> list[str]:
+    """Return the names as they are in the file: DuckDB would rename duplicates silently."""
     import pyarrow
     import pyarrow.parquet
 
     try:
         return list(pyarrow.parquet.read_schema(source.path).names)
     except (pyarrow.ArrowException, OSError):
-        raise _not_parquet(source) from None
+        raise _format_error(source) from None
 
 
-def _not_parquet(source: Source) -> BadInput:
+def _format_error(source: Source) -> BadInput:
     return BadInput(
         f"The source {file_name(source)} is not a table that can be read as Parquet.",
         file=source.path,

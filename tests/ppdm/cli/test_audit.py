@@ -26,7 +26,7 @@ from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.two_tables.comparison import compare_tables
 from ppdm_core.two_tables.runner import choose_table_audits
 from ppdm_core.two_tables.tables import as_table
-from tasks.audit.cost_estimate import cost, estimate_cost
+from tasks.audit.cost_estimate import compute_cost, estimate_cost
 
 SYNTHETIC = DEFAULT_POLICY.with_name("synthetic_policy.toml")
 N = 60
@@ -292,9 +292,9 @@ def test_read_table_every_kind_of_file_is_equal(folder: Path) -> None:
 
 def test_estimate_cost_more_work_costs_more() -> None:
     policy = Policy(required=(), limits={}, time_limit=120.0)
-    small, large = (cost((n, 10), 1, 20, policy, 1.0) for n in (1_000, 100_000))
+    small, large = (compute_cost((n, 10), 1, 20, policy, 1.0) for n in (1_000, 100_000))
     assert small[0] < large[0] and small[1] < large[1]
-    assert cost((1_000, 10), 3, 20, policy, 2.0)[0] > small[0]
+    assert compute_cost((1_000, 10), 3, 20, policy, 2.0)[0] > small[0]
     line = estimate_cost((1_000, 10), 1, ["a", "b"], policy)
     assert line.startswith("2 audits on 1,000 records: about ")
     assert line.endswith("no audit gets more than 2 min")

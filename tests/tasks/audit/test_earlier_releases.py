@@ -222,7 +222,7 @@ def test_a_release_without_keys_is_missed_and_told(context: ReleaseContext) -> N
         db.execute('drop table published."table_0002"')  # as the door leaves it without ids
     job = go(replace(context, file_digest="h"), table(1))
     assert past_of(job).unmatched_releases == 1
-    with pytest.raises(NotApplicable, match="1 earlier releases had rows"):
+    with pytest.raises(NotApplicable, match="rows of 1 earlier releases cannot be matched"):
         job.make_auditor().run("release_averaging")
 
 
@@ -240,7 +240,7 @@ def test_keyed_noise_of_unchanged_records_does_not_average(context: ReleaseConte
     one_draw = float(np.abs(np.clip(past.unchanged_rows, 0, 1) - table(1) / 10).mean())
     assert mean_error(job) == pytest.approx(one_draw)
     # As if the shadow's noise were new to a subscriber: two draws, and the check above bites.
-    fresh = replace(past, again=np.full_like(past.unchanged_rows, np.nan))
+    fresh = replace(past, unchanged_rows=np.full_like(past.unchanged_rows, np.nan))
     assert mean_error(job, fresh) < 0.85 * one_draw
 
 
