@@ -14,8 +14,9 @@ import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import measure_peak_memory
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import collect_inputs, draw_releases
-from ppdm_core.audit.runner import Auditor, choose_audits, run_audit
+from ppdm_core.audit.runner import choose_audits, run_audit
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.model.rows import ArrayRows

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw, collect_draw
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import EarlierRows
 from ppdm_core.model.policy import Attacker, Policy

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import collect_inputs, draw_releases
-from ppdm_core.audit.runner import Auditor, run_audit
+from ppdm_core.audit.runner import run_audit
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.policy import Attacker, Effort, Policy
 from ppdm_core.model.rows import ArrayRows, Rows, concatenate_blocks

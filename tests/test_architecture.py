@@ -330,7 +330,7 @@ def test_cli_imported_without_heavy_packages():
 
 
 def test_core_imported_with_numeric_packages_only():
-    code = "import ppdm_core.audit.runner, ppdm_core.gates, ppdm_core.sanitizers"
+    code = "import ppdm_core.audit.auditor, ppdm_core.gates, ppdm_core.sanitizers"
     assert list_loaded(code, NOT_IN_CORE) == []
 
 

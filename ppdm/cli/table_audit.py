@@ -23,7 +23,7 @@ from tasks.audit.attack_worker import AttackJob
 from tasks.progress import log_progress
 
 if TYPE_CHECKING:
-    from ppdm_core.audit.runner import Auditor
+    from ppdm_core.audit.auditor import Auditor
 
 TABLE_SEPARATOR = "::"  # between a DuckDB file and its table
 

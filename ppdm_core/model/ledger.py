@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Account:
+class LedgerBalance:
     """What the releases of a dataset add up to for one record, the one that is worst off.
 
     Figures are ln gamma. Draws are those of methods without a bound, which no sum can hold.

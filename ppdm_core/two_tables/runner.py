@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import OriginalTable, freeze
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
-from ppdm_core.audit.runner import Auditor, AuditResult, choose_audits, list_audits, run_audit
+from ppdm_core.audit.runner import AuditResult, choose_audits, list_audits, run_audit
 from ppdm_core.audit.simulation import (
     MAX_TARGETS,
     AttackTrial,

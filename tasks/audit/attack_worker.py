@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 from ppdm_core.model.policy import Policy
 
 if TYPE_CHECKING:
-    from ppdm_core.audit.runner import Attempt, Auditor
+    from ppdm_core.audit.auditor import Auditor
+    from ppdm_core.audit.runner import Attempt
 
 
 class Question(Protocol):
@@ -53,7 +54,7 @@ class AttackJob:
 
     def make_auditor(self) -> Auditor:
         """Load all inputs."""
-        from ppdm_core.audit.runner import Auditor
+        from ppdm_core.audit.auditor import Auditor
 
         draws = [self.read(f"shadow_{k}") for k in range(self.shadows)]
         halves = [self.read(f"half_{k}") for k in range(self.halves)]
@@ -109,9 +110,9 @@ def preload() -> None:
     import scipy.spatial.distance
     import scipy.special
 
-    import ppdm_core.audit.runner
+    import ppdm_core.audit.auditor
 
-    assert ppdm_core.audit.runner and scipy.optimize and scipy.spatial.distance and scipy.special
+    assert ppdm_core.audit.auditor and scipy.optimize and scipy.spatial.distance and scipy.special
 
 
 def end_with(parent: int) -> None:

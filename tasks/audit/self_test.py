@@ -25,7 +25,7 @@ from warehouse.stage_facts import SanitizedFacts, read_facts
 from warehouse.tables import SELF_TESTS
 
 if TYPE_CHECKING:
-    from ppdm_core.audit.runner import Auditor
+    from ppdm_core.audit.auditor import Auditor
     from warehouse.transaction import Transaction
 
 TIME_LIMIT = 120.0  # seconds for the planted leaks of one attack, which take a few

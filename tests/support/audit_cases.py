@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
-from ppdm_core.audit.runner import Auditor, choose_audits
+from ppdm_core.audit.runner import choose_audits
 from ppdm_core.model.attacker import Attack, AttackerView, Estimate
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Effort, Limit, Policy

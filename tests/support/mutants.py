@@ -60,7 +60,9 @@ def answer_nothing(worker: Any) -> None:
         return asked[-1]
 
     def sent(stream: Any, answer: Any) -> None:
-        send(stream, ("scores", ()) if asked[-1] == NAME else answer)
+        from ppdm_core.audit.runner import Attempt
+
+        send(stream, Attempt(()) if asked[-1] == NAME else answer)
 
     worker.receive, worker.send = received, sent
 
@@ -69,7 +71,7 @@ class AtTheAudit:
     """An import hook that mutates just before the audit is imported."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name == "ppdm_core.audit.runner":
+        if name == "ppdm_core.audit.auditor":
             sys.meta_path.remove(self)  # type: ignore[arg-type]
             mutate()
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.audit.self_test.leaks import PlantedLeak, plant_leak, replace_by_noise
 from ppdm_core.audit.self_test.matrix import REPETITIONS, find_leaks
 from ppdm_core.audit.self_test.trial import LeakAuditor, is_noticed

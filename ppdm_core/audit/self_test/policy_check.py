@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS, Evaluator
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.audit.self_test.broken_releases import (
     BrokenRelease,
     draw_broken_release,

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
 from ppdm_core.audit.evaluators import EVALUATORS
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.audit.self_test.leaks import PlantedLeak
 from ppdm_core.audit.simulation import (
     AttackTrial,

@@ -9,8 +9,8 @@ import pytest
 
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.attacks.release_differencing import ReleaseDifferencing
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.audit.self_test.leaks import describe_noisy_columns, unit_box
 from ppdm_core.model.attacker import Batches
 from ppdm_core.model.errors import NotApplicable

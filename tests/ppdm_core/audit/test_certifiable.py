@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.certifiable import compute_smallest_limits
 from ppdm_core.audit.draws import ReleaseDraw
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.policy import Policy
 from ppdm_core.numerics.intervals import wilson

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ppdm_core import audit_tables, judge_tables
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.certifiable import compute_smallest_limits
 from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.audit.simulation import choose_half_participants
 from ppdm_core.gates import decide
 from ppdm_core.model.errors import NotApplicable

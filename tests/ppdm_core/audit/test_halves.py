@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import ReleaseDraw
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import make_policy, make_truth

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.audit.evaluators import count_effective
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.model.errors import NotApplicable
 from tests.support.audit_cases import AS_IS, COPY, D, N, make_policy, make_truth, run_all

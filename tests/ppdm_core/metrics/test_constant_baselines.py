@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.audit.evaluators import find_mode, measure_best_constant
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema

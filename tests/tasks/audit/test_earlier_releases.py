@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ppdm_core.attacks.release_averaging import ReleaseAveraging
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import EarlierReleases
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Policy
 from tasks.audit.attack_inputs import export_inputs

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
-from ppdm_core.audit.runner import Auditor
 from ppdm_core.audit.self_test.broken_releases import make_broken_releases, make_noise
 from ppdm_core.audit.self_test.policy_check import MAX_RECORDS, check_policy, limit_effort
 from ppdm_core.gates.required_audits import RequiredAudits

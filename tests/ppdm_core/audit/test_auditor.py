@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.runner import Auditor, choose_audits, list_audits
+from ppdm_core.audit.auditor import Auditor
+from ppdm_core.audit.runner import choose_audits, list_audits
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.attacker import Estimate
 from ppdm_core.model.errors import Defect, NotApplicable
