@@ -25,14 +25,14 @@ class Attacker:
 
 @dataclass(frozen=True)
 class Limit:
-    """A line that a steward drew, with a name and a reason."""
+    """A limit that a person set, with a reason."""
 
     value: float
     set_by: str
     reason: str
-    absolute: bool = False  # else on the excess over the baseline
-    waive: tuple[str, ...] = ()  # on gamma only: methods without a bound that may pass, inside too
-    review: float | None = None  # from here to ``value`` people decide
+    absolute: bool = False  # else the limit is on the excess over the baseline
+    waive: tuple[str, ...] = ()  # gamma only: methods without a bound that may pass
+    review: float | None = None  # from here to ``value`` a reviewer decides
 
 
 @dataclass(frozen=True)
@@ -41,20 +41,20 @@ class Policy:
     limits: Mapping[str, Limit]
     attacker: Attacker = field(default_factory=Attacker)
     shadow_draws: int = 3
-    splits: int = 5  # draws of a random half, for attacks that need people outside the release
+    splits: int = 5  # draws of a random half, for attacks that need persons outside the release
     effort: Effort = "standard"
-    groups: tuple[str, ...] = ()  # categorical columns whose people are looked at apart
+    groups: tuple[str, ...] = ()  # categorical columns whose groups are scored separately
     time_limit: float = 600.0  # seconds, for each attack over all draws
     level: float = 0.95
     review: Review = field(default_factory=Review)
-    collusion_waiver: str = ""  # who vouches that audiences do not put their releases together
+    collusion_waiver: str = ""  # who guarantees that audiences do not combine their releases
 
     @property
-    def play(self) -> str:
+    def attack_settings_key(self) -> str:
         """What the audit's draws depend on: who attacks, and how often. No wording or limit is
         part of it, so that nobody gets other draws by changing one."""
-        play = [asdict(self.attacker), self.shadow_draws, self.splits, self.effort]
-        return json.dumps(play, sort_keys=True)
+        attack_settings_key = [asdict(self.attacker), self.shadow_draws, self.splits, self.effort]
+        return json.dumps(attack_settings_key, sort_keys=True)
 
     @property
     def digest(self) -> str:

@@ -1,5 +1,8 @@
-"""The decision: every gate's findings, worst wins. A PASS publishes; a REVIEW does when people who
-did not make the release approve it; a FAIL never does."""
+"""The verdict on a release: the worst of all findings.
+
+A PASS is published. A REVIEW is published when reviewers who did not make the release approve it.
+A FAIL is never published.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Outcome = Literal["PASS", "REVIEW", "FAIL"]  # REVIEW: too little is known to tell
+Outcome = Literal["PASS", "REVIEW", "FAIL"]  # REVIEW: the measurements leave the decision open
 
 
 DAY = 86_400.0  # seconds
@@ -15,10 +18,10 @@ DAY = 86_400.0  # seconds
 
 @dataclass(frozen=True)
 class Review:
-    """What it takes to publish a REVIEW."""
+    """What a REVIEW needs to be published."""
 
-    approvals: int = 1  # different people, none of them the author
-    lapses_after: float = 14 * DAY  # seconds: then an approval no longer counts
+    approvals: int = 1  # by different persons, none of them the author
+    lapses_after: float = 14 * DAY  # seconds after which an approval no longer counts
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Verdict:
 
     @property
     def failures(self) -> tuple[Finding, ...]:
-        """What keeps it from a PASS, the worst first."""
+        """Findings that are not a PASS, the worst first."""
         return tuple(
             finding
             for outcome in ("FAIL", "REVIEW")
@@ -58,7 +61,7 @@ class Verdict:
 
 
 def worst(findings: tuple[Finding, ...]) -> Outcome:
-    """No finding at all is no evidence at all."""
+    """Return the worst outcome; no finding at all is a FAIL."""
     outcomes = {finding.outcome for finding in findings}
     if outcomes == {"PASS"}:
         return "PASS"

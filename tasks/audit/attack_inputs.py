@@ -50,7 +50,7 @@ def export_inputs(context: ReleaseContext, store: Store, run: Run) -> AttackJob:
         if earlier is not None:
             write(folder / "past", earlier)
     noise = dataset_noise(store, context.dataset)
-    seed = noise.subkey("audit", validated.data, policy.play, run.code_version)
+    seed = noise.subkey("audit", validated.data, policy.attack_settings_key, run.code_version)
     halves = len(facts.halves)
     return AttackJob(str(folder), policy.shadow_draws, halves, policy, seed, earlier is not None)
 

@@ -138,7 +138,7 @@ class Sanitizing:
 
         ``data`` is the digest of the records: the same ones are judged on the same draws.
         """
-        return data, self.context.policy.play, self.run.code_version
+        return data, self.context.policy.attack_settings_key, self.run.code_version
 
     def read_inputs(self) -> tuple[ValidatedFacts, PartRows, list[SanitizedFacts]]:
         """Return the validated facts and records, and the facts of published versions.

@@ -137,7 +137,7 @@ def words_alone(context: ReleaseContext) -> ReleaseContext:
     )
 
 
-def test_a_mixed_table_is_published_in_words(context: ReleaseContext, quiet: None) -> None:
+def test_publish_mixed_table_categories_as_text(context: ReleaseContext, quiet: None) -> None:
     check_settings(context)
     steps = (load_raw, validate, draw_candidate, attack_shadows, judge)
     summary = run(context, *steps)
@@ -152,7 +152,7 @@ def test_a_mixed_table_is_published_in_words(context: ReleaseContext, quiet: Non
     assert "Categories are random answers" in card
 
 
-def test_only_the_keyed_answers_differ_from_the_source(
+def test_randomized_response_release_other_columns_unchanged(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
     summary = run(words_alone(context), load_raw, validate, draw_candidate)
@@ -163,13 +163,15 @@ def test_only_the_keyed_answers_differ_from_the_source(
     table = pq.read_table(leaving(words_alone(context), summary, tmp_path / "out.parquet"))
     place = wanted.source_order.astype(int).tolist()
     truth = [COLOURS[i % 3] if i % 5 else None for i in place]
-    assert [COLOURS.index(t) if t else -1 for t in truth] == wanted.categorical[0].originals.tolist()
+    assert [COLOURS.index(t) if t else -1 for t in truth] == wanted.categorical[
+        0
+    ].originals.tolist()
     assert table.column("group").to_pylist() == ["ab"[i % 2] for i in place]
     same = sum(a == b for a, b in zip(table.column("colour").to_pylist(), truth, strict=True))
     assert abs(same / N - 0.5) < 4 * math.sqrt(0.25 / N)  # kept with 3 / (3 + 4 - 1)
 
 
-def test_a_release_of_words_alone_is_attacked_by_its_words(
+def test_audit_categorical_release_runs_categorical_attacks(
     context: ReleaseContext, quiet: None
 ) -> None:
     alone = words_alone(context)
@@ -221,7 +223,7 @@ def test_a_basis_file_serves_the_numeric_part(context: ReleaseContext, tmp_path:
     assert np.allclose(found, [[0.6], [0.8]], atol=2.0**-20)
 
 
-def test_public_facts_of_categories_come_back_as_they_were() -> None:
+def test_json_codec_public_parameters_round_trip() -> None:
     response = Response(Categorical("c", ("a", "b"), True), 3.0)
     public = PublicParameters("randomized_response", "original", (), responses=(response,))
     assert from_json(PublicParameters, to_json(public)).responses == (response,)

@@ -67,7 +67,7 @@ def data_and_shadow(context: ReleaseContext) -> tuple[Any, Any]:
     return data, shadow.subkey("any")
 
 
-def test_what_a_release_does_not_use_changes_no_draw_that_it_is_judged_on(
+def test_shadow_draws_unused_columns_changed_same_draws(
     steward: Steward,
 ) -> None:
     first = data_and_shadow(steward.build_context())
@@ -79,7 +79,7 @@ def test_what_a_release_does_not_use_changes_no_draw_that_it_is_judged_on(
     assert data_and_shadow(steward.build_context()) != first
 
 
-def test_records_cannot_get_other_ids(steward: Steward) -> None:
+def test_validate_other_record_id_bad_input(steward: Steward) -> None:
     steward.release()
     with pytest.raises(BadInput, match="knew records by 'id', not by 'other_id'"):
         steward.release(record_id="other_id")
@@ -89,7 +89,7 @@ def test_records_cannot_get_other_ids(steward: Steward) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"file_digest": "another"}, {"dataset": "others"}])
-def test_a_step_takes_no_other_file(steward: Steward, changes: dict[str, str]) -> None:
+def test_judge_run_of_another_file_refused(steward: Steward, changes: dict[str, str]) -> None:
     context = steward.build_context()
     store, run = audited(context)
     with pytest.raises(Refused, match="begun by another release file"):
@@ -98,7 +98,7 @@ def test_a_step_takes_no_other_file(steward: Steward, changes: dict[str, str]) -
         assert db.execute("select * from ledger.entry").fetchall() == []
 
 
-def test_what_is_drawn_cannot_be_made_cheaper_before_the_verdict(steward: Steward) -> None:
+def test_judge_edited_draws_refused(steward: Steward) -> None:
     steward.policy = replace(steward.policy, limits=limits(product=2.0))
     context = steward.build_context()
     store, run = audited(context)
@@ -107,7 +107,7 @@ def test_what_is_drawn_cannot_be_made_cheaper_before_the_verdict(steward: Stewar
         judge.fn(context, run.release_id)
 
 
-def test_charges_cannot_be_taken_away_for_a_verdict_and_put_back(steward: Steward) -> None:
+def test_judge_deleted_charges_refused(steward: Steward) -> None:
     steward.release()
     steward.parameters = {"b": 0.6}
     context = steward.build_context()
@@ -128,9 +128,7 @@ def test_charges_cannot_be_taken_away_for_a_verdict_and_put_back(steward: Stewar
         ("update meta.fitted set state = '{}'", "learned from its records was changed"),
     ],
 )
-def test_what_an_earlier_run_was_made_of_cannot_be_edited(
-    steward: Steward, statement: str, why: str
-) -> None:
+def test_release_edited_earlier_run_refused(steward: Steward, statement: str, why: str) -> None:
     steward.method, steward.parameters = "pca_laplace", {"components": 1, "b": 0.5}
     steward.parameters |= {"basis": "private"}
     steward.release()

@@ -25,7 +25,7 @@ def text_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error)) + repr(pickle.dumps(error))
 
 
-def test_a_library_error_loses_its_values() -> None:
+def test_redaction_library_error_hides_values() -> None:
     with pytest.raises(Defect) as caught:
         choke()
     assert CANARY not in text_of(caught.value)
@@ -33,19 +33,19 @@ def test_a_library_error_loses_its_values() -> None:
     assert caught.value.exit_code == 1
 
 
-def test_the_place_is_a_line_of_ours() -> None:
+def test_redaction_place_is_line_of_own_code() -> None:
     with pytest.raises(Defect, match=r"tests/tasks/test_redaction\.py:\d+"):
         choke()
 
 
-def test_our_own_errors_pass_as_they_are() -> None:
+def test_redaction_own_errors_pass() -> None:
     given = BadInput("A sentence.", file="a.csv", column="x", remedy="Do that.")
     with pytest.raises(BadInput) as caught, Redaction():
         raise given
     assert caught.value is given
 
 
-def test_nothing_behind_an_error_is_kept() -> None:
+def test_redaction_clears_frames() -> None:
     class Rows:
         pass
 
@@ -67,14 +67,14 @@ def test_nothing_behind_an_error_is_kept() -> None:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
-def test_trouble_of_the_machine_is_told_as_such(code: int) -> None:
+def test_redaction_disk_error_machine_trouble(code: int) -> None:
     with pytest.raises(MachineTrouble) as caught, Redaction():
         raise OSError(code, CANARY)
     assert caught.value.exit_code == 5
     assert CANARY not in str(caught.value)
 
 
-def test_a_lost_server_is_trouble_of_the_machine() -> None:
+def test_redaction_network_error_machine_trouble() -> None:
     with pytest.raises(MachineTrouble, match="stopped answering"), Redaction():
         raise httpx.ConnectError(CANARY)
 

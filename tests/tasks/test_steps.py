@@ -79,7 +79,7 @@ def go(context: ReleaseContext, *, published: bool = True) -> Drawn:
     return Drawn(validated, sanitized, {place for (place,) in rows})
 
 
-def test_a_second_fit_is_refused_unless_somebody_stands_for_it(context: ReleaseContext) -> None:
+def test_draw_candidate_second_fit_needs_waiver(context: ReleaseContext) -> None:
     go(context)
     two = {**SAMPLE, "components": 2}
     with pytest.raises(BadInput, match="a second time") as caught:
@@ -98,7 +98,7 @@ def test_no_other_column_may_have_the_name_of_a_released_one(
         go(replace(context, columns=columns, record_id="Component_1"))
 
 
-def test_drawn_rows_know_their_records_and_stand_in_no_order(context: ReleaseContext) -> None:
+def test_draw_candidate_resampled_rows_shuffled_with_records(context: ReleaseContext) -> None:
     first = go(context)  # sets records aside, which must not be drawn later either
     parameters = {"rows": 300, "bandwidth": "paper", "refit_waiver": "the DPO"}
     drawn = replace(context, file_digest="g", method="kde_resample", parameters=parameters)
@@ -115,7 +115,7 @@ def test_drawn_rows_know_their_records_and_stand_in_no_order(context: ReleaseCon
     assert abs(np.corrcoef(place, np.arange(300))[0, 1]) < 0.3
 
 
-def test_whole_numbers_leave_as_whole_numbers(context: ReleaseContext, tmp_path: Path) -> None:
+def test_draw_candidate_integers_stay_integers(context: ReleaseContext, tmp_path: Path) -> None:
     """Bounds such that scaling and back is off by a last bit."""
     counts = np.random.default_rng(3).integers(0, 50, (60, 2)).astype(np.float64)
     write(tmp_path / "t.csv", counts)
@@ -133,7 +133,7 @@ def test_whole_numbers_leave_as_whole_numbers(context: ReleaseContext, tmp_path:
     assert np.count_nonzero(y == np.rint(y)) < 20
 
 
-def test_a_fit_that_never_left_binds_nobody(context: ReleaseContext) -> None:
+def test_draw_candidate_unpublished_fit_not_binding(context: ReleaseContext) -> None:
     go(context, published=False)
     go(replace(context, file_digest="g", parameters={**SAMPLE, "components": 2}))
 

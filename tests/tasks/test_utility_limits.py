@@ -83,7 +83,7 @@ REPORT = AuditReport(
 )
 
 
-def test_the_card_tells_attackers_from_recipients() -> None:
+def test_format_scores_privacy_and_utility_separate() -> None:
     verdict = SimpleNamespace(findings=[SimpleNamespace(check="best_accuracy")])
     judged = SimpleNamespace(report=REPORT, verdict=verdict)
     context = SimpleNamespace(policy=Policy(required=(), limits={}))

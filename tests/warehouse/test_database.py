@@ -54,7 +54,7 @@ def walk(store: Store, run: Run, *stages: str) -> None:
             pass
 
 
-def test_the_private_folder_is_private(store: Store) -> None:
+def test_home_private_folder_owner_only(store: Store) -> None:
     assert store.home.private.stat().st_mode & 0o777 == 0o700
 
 

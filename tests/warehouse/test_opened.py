@@ -34,7 +34,7 @@ def leave_a_row_and_fail(store: Store) -> None:
         raise KeyError
 
 
-def test_the_file_is_let_go_after_each_transaction(store: Store) -> None:
+def test_transaction_releases_file_at_end(store: Store) -> None:
     with store.transaction() as db:
         db.execute("create table meta.kept as select 7 as x")
     assert elsewhere(store, "select x from meta.kept") == "[(7,)]"
@@ -42,7 +42,7 @@ def test_the_file_is_let_go_after_each_transaction(store: Store) -> None:
         assert db.execute("select x from meta.kept").fetchall() == [(7,)]
 
 
-def test_the_file_is_let_go_after_an_error(store: Store) -> None:
+def test_transaction_releases_file_after_error(store: Store) -> None:
     with pytest.raises(KeyError):
         leave_a_row_and_fail(store)
     assert elsewhere(store, "select count(*) from meta.event") == "[(0,)]"
@@ -50,7 +50,7 @@ def test_the_file_is_let_go_after_an_error(store: Store) -> None:
         db.execute("select * from meta.kept")
 
 
-def test_nothing_outlives_a_transaction_but_the_file(store: Store) -> None:
+def test_transaction_temporary_tables_dropped(store: Store) -> None:
     with store.transaction() as db:
         db.execute("create temp table private_rows as select 1")
     with store.transaction() as db:
@@ -58,7 +58,7 @@ def test_nothing_outlives_a_transaction_but_the_file(store: Store) -> None:
         assert names.fetchall() == []
 
 
-def test_work_goes_on_after_a_file_that_would_not_be_let_go(
+def test_transaction_failed_detach_next_one_works(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with store.transaction() as db:

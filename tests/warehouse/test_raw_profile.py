@@ -169,7 +169,7 @@ def test_bounds_are_exact() -> None:
     assert found["outside the declared bounds in 'x'"] == 1
 
 
-def test_an_error_of_duckdb_is_told_without_its_message() -> None:
+def test_profile_duckdb_error_hides_message() -> None:
     # A table that is a view on a failing cast: the only way to make the scan itself fail.
     with duckdb.connect(":memory:") as db:
         db.execute("create view raw as select 0::bigint as __ppdm_row, 'CANARY'::double as x")

@@ -195,7 +195,7 @@ def check(examples: int, steps: int, *, derandomize: bool) -> None:
     )
 
 
-def test_a_release_leaves_only_as_its_rules_say() -> None:
+def test_stages_random_steps_follow_rules() -> None:
     Dataset.seen.clear()
     check(6, 8, derandomize=True)
     # The tries were not idle: two approved, and one alone was not enough or too long ago.
@@ -203,5 +203,5 @@ def test_a_release_leaves_only_as_its_rules_say() -> None:
 
 
 @pytest.mark.slow
-def test_a_release_leaves_only_as_its_rules_say_however_long_one_tries() -> None:
+def test_stages_many_random_steps_follow_rules() -> None:
     check(60, 30, derandomize=False)

@@ -173,7 +173,7 @@ def test_doubles_keep_every_bit() -> None:
         ("CANARY", category("x", "label")),
     ],
 )
-def test_what_no_rule_covers_is_never_written(cell: str | None, column: Column) -> None:
+def test_write_validated_uncovered_cell_refused(cell: str | None, column: Column) -> None:
     """The expectations refuse such tables before; here it would be a defect."""
     with pytest.raises(Defect) as caught:
         validated("x varchar, z double", [(cell, 1.0)], column, number("z"))
@@ -198,7 +198,7 @@ def test_wrong_keys_are_a_defect(keys: Any) -> None:
         validated("x double", [(1.0,), (2.0,)], number("x"), keys=keys)
 
 
-def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_validated_other_batch_size_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(f"p{i}", None if i % 3 == 0 else float(i % 11)) for i in range(50)]
     columns = (Column("id", "identifier"), number("x", missing="drop_row"))
     whole = validated("id varchar, x double", rows, *columns, record_id="id")

@@ -93,7 +93,7 @@ def past_of(job: AttackJob) -> EarlierReleases:
     return past
 
 
-def test_the_first_release_has_no_past(context: ReleaseContext) -> None:
+def test_earlier_releases_first_release_no_versions(context: ReleaseContext) -> None:
     job = go(context, table(1))
     past, shadow = past_of(job), job.read("shadow_0").Y
     assert past.versions == () and np.isnan(past.unchanged_rows).all()
@@ -101,7 +101,7 @@ def test_the_first_release_has_no_past(context: ReleaseContext) -> None:
     assert mean_error(job) == pytest.approx(one_draw)
 
 
-def test_an_unchanged_table_leaves_as_it_did(context: ReleaseContext) -> None:
+def test_earlier_releases_unchanged_table_same_rows(context: ReleaseContext) -> None:
     go(context, table(1))
     past = past_of(go(context, table(1)))
     (version,) = past.versions
@@ -111,7 +111,7 @@ def test_an_unchanged_table_leaves_as_it_did(context: ReleaseContext) -> None:
     assert 0 < np.abs(version.Y - table(1) / 10).mean() < 3 * B
 
 
-def test_only_changed_records_are_drawn_anew(context: ReleaseContext) -> None:
+def test_earlier_releases_changed_records_only_they_are_redrawn(context: ReleaseContext) -> None:
     one, two = table(1), table(1)
     two[:20] += 0.5
     go(context, one)
@@ -122,7 +122,7 @@ def test_only_changed_records_are_drawn_anew(context: ReleaseContext) -> None:
     np.testing.assert_array_equal(past.unchanged_rows[20:], version.Y[20:])
 
 
-def test_what_left_twice_was_drawn_once(context: ReleaseContext) -> None:
+def test_earlier_releases_repeated_rows_counted_once(context: ReleaseContext) -> None:
     """The first 20 records change every time, the last 20 never, and the others once."""
     values = table(1)
     for week in range(4):
@@ -135,7 +135,7 @@ def test_what_left_twice_was_drawn_once(context: ReleaseContext) -> None:
     np.testing.assert_array_equal(is_unchanged, np.arange(N) >= 20)
 
 
-def test_other_settings_are_other_versions_with_their_own_noise(context: ReleaseContext) -> None:
+def test_earlier_releases_other_settings_separate_versions(context: ReleaseContext) -> None:
     go(context, table(1))
     other = replace(context, file_digest="g", parameters={"b": 4 * B})
     go(other, table(1))
@@ -147,7 +147,7 @@ def test_other_settings_are_other_versions_with_their_own_noise(context: Release
     assert errors[1] > 2 * errors[0]
 
 
-def test_other_bounds_are_another_scale_of_the_same_values(context: ReleaseContext) -> None:
+def test_earlier_releases_other_bounds_rescaled_values(context: ReleaseContext) -> None:
     go(context, table(1))
     columns = (context.columns[0], *(replace(c, high=20.0) for c in context.columns[1:]))
     wider = replace(context, file_digest="g", columns=columns)
@@ -166,7 +166,7 @@ def test_other_bounds_are_another_scale_of_the_same_values(context: ReleaseConte
     [{"record_id": None}, {"method": "kde_resample", "parameters": {"rows": N}}],
     ids=["no ids", "nobody's rows"],
 )
-def test_rows_that_belong_to_nobody_have_no_past(
+def test_earlier_releases_without_record_rows_none(
     context: ReleaseContext, changed: dict[str, Any]
 ) -> None:
     go(context, table(1))
@@ -183,7 +183,7 @@ def with_columns(context: ReleaseContext, names: str, digest: str) -> ReleaseCon
     return replace(context, columns=columns, file_digest=digest)
 
 
-def test_columns_in_another_order_are_the_same_columns(context: ReleaseContext) -> None:
+def test_earlier_releases_reordered_columns_same_values(context: ReleaseContext) -> None:
     """Noise is drawn anew then, and averages."""
     X = table(1)
     go(with_columns(context, "xy", "a"), X)
@@ -201,13 +201,13 @@ def test_columns_in_another_order_are_the_same_columns(context: ReleaseContext) 
     assert np.abs(played.candidates["mean"] - truth.X).mean() < 0.85 * single
 
 
-def test_a_column_that_joins_later_has_no_past(context: ReleaseContext) -> None:
+def test_earlier_releases_new_column_is_missing_before(context: ReleaseContext) -> None:
     go(with_columns(context, "x", "a"), table(1))
     (version,) = past_of(go(with_columns(context, "xy", "b"), table(1))).versions
     assert np.isfinite(version.Y[:, 0]).all() and np.isnan(version.Y[:, 1]).all()
 
 
-def test_the_same_draw_in_another_space_is_the_same_draw(context: ReleaseContext) -> None:
+def test_find_same_draws_other_space_same_draw(context: ReleaseContext) -> None:
     parameters = {"components": 2, "b": 0.3, "basis": "private"}
     one = replace(context, method="pca_laplace", parameters={**parameters, "space": "original"})
     go(one, table(1))
@@ -215,7 +215,9 @@ def test_the_same_draw_in_another_space_is_the_same_draw(context: ReleaseContext
     assert np.isfinite(past.unchanged_rows).all()
 
 
-def test_a_release_without_keys_is_missed_and_told(context: ReleaseContext) -> None:
+def test_earlier_releases_release_without_keys_counted_as_unmatched(
+    context: ReleaseContext,
+) -> None:
     go(context, table(1))
     go(replace(context, file_digest="g", record_id=None), table(1))
     with context.open_store().transaction() as db:
@@ -233,7 +235,7 @@ def mean_error(job: AttackJob, past: EarlierReleases | None = None) -> float:
     return float(np.abs(played.candidates["likeliest"] - truth.X).mean())
 
 
-def test_keyed_noise_of_unchanged_records_does_not_average(context: ReleaseContext) -> None:
+def test_release_averaging_unchanged_records_gains_nothing(context: ReleaseContext) -> None:
     go(context, table(1))
     job = go(context, table(1))
     past = past_of(job)
@@ -244,7 +246,7 @@ def test_keyed_noise_of_unchanged_records_does_not_average(context: ReleaseConte
     assert mean_error(job, fresh) < 0.85 * one_draw
 
 
-def test_records_that_change_a_little_every_time_are_averaged(context: ReleaseContext) -> None:
+def test_release_averaging_slightly_changed_records_gains(context: ReleaseContext) -> None:
     values = table(1)
     for _ in range(6):
         values += 0.001
@@ -262,7 +264,7 @@ def batches(past: EarlierReleases) -> list[int]:
     return [known.setdefault(each, len(known)) for each in past.arrival_batch.tolist()]
 
 
-def test_releases_tell_who_came_when_and_how_many_are_gone(context: ReleaseContext) -> None:
+def test_earlier_releases_arrivals_and_removals_counted(context: ReleaseContext) -> None:
     """Forty people at first; then ten more, of whom five change; then ten leave and ten come."""
     values = table(1)
     go(context, values[:40])

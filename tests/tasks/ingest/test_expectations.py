@@ -91,7 +91,7 @@ def test_several_bad_cells_are_counted(tmp_path: Path) -> None:
     )
 
 
-def test_the_first_declared_column_is_told(tmp_path: Path) -> None:
+def test_check_profile_two_bad_columns_first_declared_is_named(tmp_path: Path) -> None:
     lines = [*GOOD, f"4,{CANARY},{CANARY},b"]
     assert refused(tmp_path, lines).column == "x"
     assert refused(tmp_path, lines, (ID, COLUMNS[2], COLUMNS[1], COLUMNS[3])).column == "c"
@@ -212,7 +212,7 @@ def test_a_check_that_was_not_evaluated_is_a_defect(monkeypatch: pytest.MonkeyPa
         ("exception_info", {"raised_exception": True}, "failed on the profile"),
     ],
 )
-def test_a_verdict_that_the_figures_do_not_bear_out_is_a_defect(
+def test_check_profile_contradicting_verdict_defect(
     monkeypatch: pytest.MonkeyPatch, field: str, value: Any, words: str
 ) -> None:
     columns = (number("x"),)

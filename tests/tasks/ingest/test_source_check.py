@@ -22,13 +22,13 @@ def restless(steward: Steward) -> dict[str, float]:
     return found
 
 
-def test_before_the_first_release_nothing_is_known(steward: Steward) -> None:
+def test_check_source_first_release_no_restless_columns(steward: Steward) -> None:
     context = steward.build_context()
     assert check_source(context)["restless_columns"] == {}
     assert not Path(context.home, "private", "warehouse.duckdb").exists()
 
 
-def test_a_column_that_changes_everywhere_is_told(steward: Steward) -> None:
+def test_check_source_column_changed_everywhere_reported(steward: Steward) -> None:
     steward.release()
     assert restless(steward) == {}
     before = dict(steward.rows)
@@ -41,14 +41,14 @@ def test_a_column_that_changes_everywhere_is_told(steward: Steward) -> None:
     assert restless(steward) == {}
 
 
-def test_few_records_may_all_change_by_chance(steward: Steward) -> None:
+def test_check_source_few_common_records_not_reported(steward: Steward) -> None:
     steward.release()
     few = list(steward.rows)[: MIN_COMMON_RECORDS - 1]
     steward.rows = dict.fromkeys(few, (0.5, 0.5))
     assert restless(steward) == {}
 
 
-def test_without_ids_everybody_is_drawn_anew_anyway(steward: Steward) -> None:
+def test_check_source_without_ids_not_reported(steward: Steward) -> None:
     steward.record_id = None
     steward.release()
     steward.rows = numbers(2 * MIN_COMMON_RECORDS, seed=2)

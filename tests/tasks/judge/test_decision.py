@@ -39,17 +39,17 @@ def office(template: Path, tmp_path: Path) -> Iterator[Office]:
         yield copy
 
 
-def test_the_user_of_a_process_is_the_one_that_the_system_names() -> None:
+def test_current_user_name_from_system() -> None:
     user = current_user()
     assert (user.uid, user.name) == (os.getuid(), pwd.getpwuid(os.getuid()).pw_name)
 
 
-def test_a_user_without_a_name_is_told_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_current_user_without_name_uses_uid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 3_999_999)
     assert current_user() == Person(3_999_999, "uid-3999999")
 
 
-def test_two_people_approve(office: Office) -> None:
+def test_record_decision_two_approvals_both_count(office: Office) -> None:
     office.decide(BOB)
     assert office.standing().missing == 1
     office.later(hours=1)
@@ -66,13 +66,13 @@ def test_two_people_approve(office: Office) -> None:
     [ANN, Person(ANN.uid, "another name"), Person(7, "ANN"), Person(7, OWNER.lower())],
     ids=["author", "her uid", "her name", "owner of the file"],
 )
-def test_nobody_approves_a_release_of_their_own(office: Office, person: Person) -> None:
+def test_approve_by_author_refused(office: Office, person: Person) -> None:
     with pytest.raises(Refused, match="an author cannot approve a release"):
         office.decide(person)
     assert office.standing().missing == 2
 
 
-def test_whoever_continued_it_made_it_too(tmp_path: Path) -> None:
+def test_approve_by_continuing_user_refused(tmp_path: Path) -> None:
     with staffed(Office(tmp_path)) as office:
         run = office.begin()
         office.walk(run, "raw", "validated")
@@ -88,7 +88,7 @@ def test_whoever_continued_it_made_it_too(tmp_path: Path) -> None:
         assert office.standing().missing == 0
 
 
-def test_a_rejection_ends_it(office: Office) -> None:
+def test_reject_awaiting_release_refused(office: Office) -> None:
     office.decide(BOB)
     office.decide(ANN, "reject", "I withdraw it.")
     assert office.stage() == "refused"
@@ -99,7 +99,7 @@ def test_a_rejection_ends_it(office: Office) -> None:
     assert [finding.why for finding in summary.refusals] == ["ann rejected it."]
 
 
-def test_an_approval_lapses(office: Office) -> None:
+def test_count_approvals_after_limit_lapsed(office: Office) -> None:
     office.decide(BOB)
     office.later(days=14)
     office.decide(CAT)
@@ -110,7 +110,7 @@ def test_an_approval_lapses(office: Office) -> None:
     assert office.standing().missing == 0
 
 
-def test_only_approvals_that_opened_the_door_are_told(office: Office) -> None:
+def test_summary_published_release_shows_counted_approvals_only(office: Office) -> None:
     dan = Person(1004, "dan")
     for person, days in ((BOB, 15), (CAT, 0), (dan, 0)):
         office.decide(person)
@@ -134,13 +134,13 @@ def publish_now(office: Office) -> None:
         )
 
 
-def test_a_rejected_release_has_no_approvals_to_tell(office: Office) -> None:
+def test_summary_rejected_release_no_approvals(office: Office) -> None:
     office.decide(BOB)
     office.decide(CAT, "reject")
     assert read_summary(office.store, "t-0001").approvals is None
 
 
-def test_a_clock_that_is_moved_back_revives_nothing(office: Office) -> None:
+def test_count_approvals_clock_moved_back_stays_lapsed(office: Office) -> None:
     office.decide(BOB)
     office.later(days=15)
     office.decide(CAT)  # at this time Bob's has lapsed, and the history knows what time it was
@@ -154,7 +154,7 @@ def test_a_clock_that_is_moved_back_revives_nothing(office: Office) -> None:
 
 
 @pytest.mark.parametrize("what", ["code", "source", "file", "no source"])
-def test_what_changed_cannot_be_approved(
+def test_approve_changed_release_refused(
     office: Office, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if what == "code":
@@ -174,7 +174,7 @@ def test_what_changed_cannot_be_approved(
     assert office.stage() == "refused"
 
 
-def test_an_approval_is_of_one_verdict(office: Office) -> None:
+def test_count_approvals_other_verdict_not_counted(office: Office) -> None:
     office.decide(BOB)
     office.decide(CAT)
     with office.store.transaction() as db:
@@ -190,13 +190,13 @@ def test_an_approval_is_of_one_verdict(office: Office) -> None:
 
 
 @pytest.mark.parametrize("note", ["", "   ", "two\nlines", "a" * 1001, "\x1b[2J"])
-def test_a_decision_needs_a_reason_that_can_be_read(office: Office, note: str) -> None:
+def test_record_decision_bad_note_bad_input(office: Office, note: str) -> None:
     with pytest.raises(BadInput, match="--note takes one line"):
         office.decide(BOB, note=note)
     assert office.standing().counted == ()
 
 
-def test_the_reason_stays_where_it_was_written(office: Office) -> None:
+def test_record_decision_note_stays_in_warehouse(office: Office) -> None:
     office.decide(BOB, note="Of 178 people none is found.")
     with office.store.transaction() as db:
         events = db.execute("select detail from meta.event where kind = 'decision'").fetchall()
@@ -228,7 +228,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_an_edited_row_shuts_the_door(office: Office, what: str) -> None:
+def test_check_approved_edited_row_refused(office: Office, what: str) -> None:
     from warehouse.integrity.history import check_history
 
     office.decide(BOB)
@@ -239,7 +239,7 @@ def test_an_edited_row_shuts_the_door(office: Office, what: str) -> None:
         check_history(db)
 
 
-def test_a_release_without_authors_has_no_approvals(office: Office) -> None:
+def test_count_approvals_without_authors_none(office: Office) -> None:
     office.decide(BOB)
     office.decide(CAT)
     with office.store.transaction() as db:

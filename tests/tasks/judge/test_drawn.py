@@ -44,7 +44,7 @@ def people(codes: np.ndarray, schema: Schema) -> ArrayRows:
     return ArrayRows(schema, whole.X[:, :0], whole.label, whole.key, codes)
 
 
-def test_of_answers_only_the_changed_one_is_drawn_anew() -> None:
+def test_list_draws_changed_category_one_new_draw() -> None:
     schema = Schema((), (SEX, SMOKES))
     codes = np.arange(24, dtype=np.int32).reshape(12, 2) // 3 % 2
     gamma = {"gamma": {"attribute": {"sex": 2, "smokes": 5}}}
@@ -63,7 +63,7 @@ def test_of_answers_only_the_changed_one_is_drawn_anew() -> None:
     assert fresh == pytest.approx([math.log(6)] * 12)
 
 
-def test_every_row_that_is_drawn_of_a_record_counts() -> None:
+def test_list_draws_several_rows_of_a_record_all_listed() -> None:
     rows = make_table(40)
     once, few = told(rows, "kde_resample", {})
     more, many = told(rows, "kde_resample", {"rows": 200})
@@ -76,7 +76,7 @@ def test_every_row_that_is_drawn_of_a_record_counts() -> None:
     assert once.keys() < more.keys()  # the first draws are list_draws again, and are free
 
 
-def test_without_ids_every_run_draws_everybody_anew() -> None:
+def test_list_draws_without_ids_every_run_is_new() -> None:
     rows, noisy = make_table(40), ("additive_noise", {"b": 0.3})
     by_record, _ = told(rows, *noisy)
     first, _ = told(rows, *noisy, RUN)
@@ -88,7 +88,7 @@ def test_without_ids_every_run_draws_everybody_anew() -> None:
     assert len(drawn_often) == np.bincount(records).max()
 
 
-def test_names_need_the_key() -> None:
+def test_list_draws_other_key_other_names() -> None:
     rows, sanitizer = make_table(5), make_sanitizer("additive_noise", {"b": 0.3})
     fitted = fit_sanitizer(sanitizer, rows)
     X = scale_rows(rows, fitted)

@@ -26,7 +26,7 @@ def steward(tmp_path: Path) -> Steward:
 LN = 2 * (1.0 / 0.5)  # two columns of width 1 with Laplace noise of scale 1/2, before the grid
 
 
-def test_a_history_adds_up_as_a_recount_of_the_table_says(steward: Steward) -> None:
+def test_ledger_history_equals_recount(steward: Steward) -> None:
     """Repeats are free, a changed record is charged once, another b charges everybody."""
     versions: dict[str, set[Any]] = {name: set() for name in steward.rows}
 
@@ -55,7 +55,7 @@ def test_a_history_adds_up_as_a_recount_of_the_table_says(steward: Steward) -> N
         check_ledger(db, [])
 
 
-def test_what_the_ledger_refuses_is_told_with_figures_and_charged_to_nobody(
+def test_judge_over_ledger_limit_refused_without_charge(
     steward: Steward,
 ) -> None:
     policy = replace(steward.policy, limits=limits(product=math.exp(1.5 * LN)))
@@ -76,7 +76,7 @@ def test_what_the_ledger_refuses_is_told_with_figures_and_charged_to_nobody(
     assert steward.release()["kind"] == "charged"  # nobody is drawn anew
 
 
-def test_no_bound_spends_everything_unless_it_is_waived_by_name(steward: Steward) -> None:
+def test_judge_unbounded_method_needs_named_waiver(steward: Steward) -> None:
     strict = replace(steward.policy, limits=limits(product=1e9))
     lax = replace(steward.policy, limits=limits(1e9, 1, waive=("random_rotation",)))
     rotated = steward.release(method="random_rotation", parameters={}, policy=lax)
@@ -98,7 +98,7 @@ MIXED = {
 }
 
 
-def test_a_waiver_of_a_pipeline_names_the_method_inside(steward: Steward) -> None:
+def test_judge_pipeline_waiver_names_inner_method(steward: Steward) -> None:
     rows = {name: (*row, "a") for name, row in steward.rows.items()}
     open_to_all = {"amplification.record": Limit(1e9, "DPO", "for the test")}
     found = {}
@@ -121,7 +121,7 @@ def test_a_waiver_of_a_pipeline_names_the_method_inside(steward: Steward) -> Non
     assert (told["draws"], told["waived"]) == (1, ["random_rotation"])
 
 
-def test_what_was_waived_is_still_told_to_be_unbounded(steward: Steward) -> None:
+def test_format_entry_waived_draws_shown_as_unbounded(steward: Steward) -> None:
     lax = replace(steward.policy, limits=limits(1e9, 2, waive=("random_rotation",)))
 
     def told(**changes: Any) -> list[Any]:
@@ -147,7 +147,7 @@ def test_what_was_waived_is_still_told_to_be_unbounded(steward: Steward) -> None
         (limits(product=10, waive=("random_rotation",)), "no limit counts their draws"),
     ],
 )
-def test_limits_that_make_no_sense_are_told_before_any_record_is_read(
+def test_check_settings_bad_ledger_limits_bad_input(
     steward: Steward, given: dict[str, Limit], word: str
 ) -> None:
     with pytest.raises(BadInput, match=word):
@@ -156,7 +156,7 @@ def test_limits_that_make_no_sense_are_told_before_any_record_is_read(
         )
 
 
-def test_a_waiver_names_the_audience_that_is_counted_apart(steward: Steward) -> None:
+def test_build_scope_collusion_waiver_separate_audience(steward: Steward) -> None:
     context = steward.build_context()
     shared = build_scope(context)
     policy = replace(context.policy, collusion_waiver="the DPO")

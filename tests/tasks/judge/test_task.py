@@ -63,7 +63,7 @@ def findings(store: Store, run: Run) -> tuple[Finding, ...]:
 
 
 @pytest.mark.parametrize("method", ["pca_laplace", "random_rotation"])
-def test_after_a_refusal_other_settings_are_left_to_people(store: Store, method: str) -> None:
+def test_earlier_refusals_other_settings_review(store: Store, method: str) -> None:
     run_to(store, REFUSED, source="same data", file="first settings", method=method)
     run_to(store, REFUSED, source="other data", file="first settings")
     run_to(store, REFUSED, source="same data", file="third settings")
@@ -73,14 +73,14 @@ def test_after_a_refusal_other_settings_are_left_to_people(store: Store, method:
     assert "(wine-0001)." in finding.why
 
 
-def test_what_a_release_does_not_use_makes_no_other_data(store: Store) -> None:
+def test_earlier_refusals_unused_columns_changed_review(store: Store) -> None:
     run_to(store, REFUSED, source="one file", file="first settings", data="same records")
     run = run_to(store, BEGUN, source="another file", file="new settings", data="same records")
     (finding,) = findings(store, run)
     assert finding.outcome == "REVIEW"
 
 
-def test_an_audit_whose_verdict_was_not_awaited_counts(store: Store) -> None:
+def test_earlier_refusals_audit_without_verdict_review(store: Store) -> None:
     """Its scores could be read already."""
     run_to(store, REFUSED[:-1], source="same data", file="first settings")
     run = run_to(store, BEGUN, source="same data", file="second settings")
@@ -88,7 +88,7 @@ def test_an_audit_whose_verdict_was_not_awaited_counts(store: Store) -> None:
     assert finding.outcome == "REVIEW"
 
 
-def test_other_code_is_another_try(store: Store) -> None:
+def test_earlier_refusals_other_code_review(store: Store) -> None:
     run_to(store, REFUSED, source="same data", file="first settings")
     run = run_to(store, BEGUN, source="same data", file="first settings")
     assert findings(store, run) == ()
@@ -96,7 +96,7 @@ def test_other_code_is_another_try(store: Store) -> None:
     assert finding.outcome == "REVIEW"
 
 
-def test_a_first_try_has_nothing_to_tell(store: Store) -> None:
+def test_earlier_refusals_first_run_no_finding(store: Store) -> None:
     run = run_to(store, BEGUN, source="same data", file="first settings")
     assert findings(store, run) == ()
 
@@ -110,7 +110,7 @@ def test_a_first_try_has_nothing_to_tell(store: Store) -> None:
         ("PASS", "refused", True),  # by the door
     ],
 )
-def test_what_people_were_to_decide_is_not_tuned_away(
+def test_earlier_refusals_after_other_endings(
     store: Store, outcome: str, end: str, is_told: bool
 ) -> None:
     first = run_to(store, REFUSED[:-1], source="same data", file="first settings")
@@ -128,7 +128,7 @@ def test_what_people_were_to_decide_is_not_tuned_away(
     ("file", "code", "outcome"),
     [("same", "c", "FAIL"), ("other", "c", "REVIEW"), ("same", "d", "REVIEW")],
 )
-def test_what_somebody_rejected_is_not_asked_again(
+def test_earlier_refusals_rejected_release_fail_or_review(
     store: Store, file: str, code: str, outcome: str
 ) -> None:
     first = run_to(store, REFUSED, source="same data", file="same")

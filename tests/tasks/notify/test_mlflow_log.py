@@ -351,9 +351,7 @@ def test_logging_is_left_as_it_was(home: Path) -> None:
     assert warnings.filters == filters
 
 
-def test_a_run_has_a_page_only_if_somebody_shows_it(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_find_page_without_server_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = LoggedRun("3", "ab12")
     assert find_page(home, run) is None
     record = Home(home).up_record("mlflow")
@@ -381,7 +379,7 @@ def run_the_query(args: list[str]) -> int:
     return 0
 
 
-def test_the_query_of_the_page_tells_how_risk_and_accuracy_moved(home: Path) -> None:
+def test_documented_query_lists_risk_and_accuracy(home: Path) -> None:
     weeks = range(1, 7)
     for n in weeks:
         found, accuracy = replace(LINKED, value=n / 100), replace(ACCURACY, value=0.9 - n / 1000)

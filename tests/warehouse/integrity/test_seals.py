@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> Store:
     return new_store(tmp_path / "home")
 
 
-def test_an_untouched_history_is_whole(template: Store) -> None:
+def test_check_history_untouched_passes(template: Store) -> None:
     with template.transaction() as db:
         found = check_history(db)
         (row,) = read_sealed_rows(db, "audit.verdict")
@@ -123,7 +123,7 @@ def test_a_row_that_no_event_names_is_found(judged: Store) -> None:
         check(judged)
 
 
-def test_an_edited_fact_is_found_by_whoever_reads_it(template: Store) -> None:
+def test_read_facts_edited_refused(template: Store) -> None:
     with damaged(template) as db:
         run = get_run(db, "wine-0001")
         facts = EndingFacts(same_as="wine-0000")
@@ -155,7 +155,7 @@ def test_values_of_different_types_have_different_seals() -> None:
         seals.mac_of(key, "t", {"x": b"1"})
 
 
-def test_a_value_that_the_table_would_change_is_not_kept(store: Store) -> None:
+def test_insert_sealed_value_changed_by_column_refused(store: Store) -> None:
     edit(store, "create table meta.odd (x double, mac varchar)")
     with store.transaction() as db:
         insert_sealed(db, "meta.odd", {"x": 0.1})
@@ -191,7 +191,7 @@ def test_a_key_is_never_made_again(judged: Store, what: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["the same", "another", "none"])
-def test_a_warehouse_that_forgot_its_key_takes_no_new_one(judged: Store, what: str) -> None:
+def test_home_key_lost_record_bad_input(judged: Store, what: str) -> None:
     path = home_key.home_key_path(judged.home)
     edit(judged, "delete from meta.home_key")
     if what == "another":
@@ -204,7 +204,7 @@ def test_a_warehouse_that_forgot_its_key_takes_no_new_one(judged: Store, what: s
     assert path.exists() == (what != "none")
 
 
-def test_a_clock_that_was_moved_back_stops_everything(
+def test_monotonic_now_clock_moved_back_machine_trouble(
     judged: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with judged.transaction() as db:
@@ -219,7 +219,7 @@ def test_a_clock_that_was_moved_back_stops_everything(
     check(judged)
 
 
-def test_a_clock_that_was_set_a_little_back_stands_still(
+def test_monotonic_now_small_correction_last_event_time(
     judged: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with judged.transaction() as db:

@@ -104,14 +104,14 @@ def charges(db: Transaction) -> list[tuple[int, int]]:
     return [(record, draw) for record, draw in db.execute(query).fetchall()]
 
 
-def test_the_worst_record_need_not_be_the_one_that_is_drawn_now(db) -> None:
+def test_balance_most_exposed_record_not_in_release(db) -> None:
     release(db, [(1, 11, LN_3)], TERMS)
     release(db, [(1, 12, LN_3), (2, 21, LN_3)], TERMS)
     account, _ = release(db, [(2, 22, LN_2)], TERMS)
     assert figures(account) == (pytest.approx(2 * LN_3), LN_2, pytest.approx(2 * LN_3), 1)
 
 
-def test_what_the_ledger_refuses_charges_nobody(db) -> None:
+def test_store_entry_refused_no_charges(db) -> None:
     strict = LedgerScope("wine", "partners", "pca_laplace", ln_limit=math.log(4.5))
     assert release(db, [(1, 11, LN_2), (2, 21, LN_2)], strict)[1] == "charged"
     assert release(db, [(1, 12, LN_2)], strict)[1] == "charged"
@@ -121,7 +121,7 @@ def test_what_the_ledger_refuses_charges_nobody(db) -> None:
     assert release(db, [(2, 22, LN_2)], strict)[1] == "charged"
 
 
-def test_without_ids_everybody_pays_and_that_stays_with_them(db) -> None:
+def test_balance_without_ids_all_records_charged(db) -> None:
     alone, _ = release(db, [(ALL_RECORDS, 1, LN_2)], TERMS, released=50)
     assert figures(alone) == (0.0, LN_2, LN_2, 50)
     fresh, _ = release(db, [(ALL_RECORDS, 2, LN_2)], TERMS, released=60)
@@ -132,7 +132,7 @@ def test_without_ids_everybody_pays_and_that_stays_with_them(db) -> None:
     assert at_last.after == pytest.approx(math.log(2 * 2 * 3 * 2))
 
 
-def test_no_bound_is_infinite_until_somebody_waives_it_by_name(db) -> None:
+def test_balance_unbounded_draws_infinite_unless_waived(db) -> None:
     rotation = LedgerScope("wine", "partners", "random_rotation")
     account, _ = release(db, [(1, 11, math.inf), (2, 21, math.inf)], rotation)
     assert (account.after, account.draws_after) == (math.inf, 1)
@@ -157,7 +157,7 @@ def test_draws_without_a_bound_are_counted_one_by_one(db) -> None:
     assert (account.draws_after, account.draws_over, kind) == (4, 1, "refused")
 
 
-def test_audiences_share_one_total_unless_somebody_says_that_they_do_not_collude(db) -> None:
+def test_balance_audiences_share_total_unless_waived(db) -> None:
     one, two = (LedgerScope("wine", name, "pca_laplace") for name in ("one", "two"))
     apart = LedgerScope("wine", "two", "pca_laplace", is_shared=False)
     release(db, [(1, 11, LN_2)], one)
@@ -184,7 +184,7 @@ def test_datasets_do_not_share_an_account(db) -> None:
         [(1, 11, LN_2)],  # of one record, where two are released
     ],
 )
-def test_draws_that_are_not_whole_give_no_account(db, lines: list[Line]) -> None:
+def test_balance_incomplete_draws_none(db, lines: list[Line]) -> None:
     run = next_run("wine")
     assert compute_balance(db, run, TERMS, 2) is None  # no draws at all
     columns = list(zip(*lines, strict=True)) or [(), (), ()]
@@ -255,7 +255,7 @@ def releases(draw: st.DrawFn) -> tuple[list[Line], str, bool]:
     history=st.lists(releases(), min_size=1, max_size=7),
     line=st.sampled_from([3.0, 20.0, math.inf]),
 )
-def test_the_ledger_keeps_to_a_plain_model(db, history, line: float) -> None:
+def test_ledger_random_history_equals_model(db, history, line: float) -> None:
     dataset, model = f"d{next(ENTRY)}", Model()
     for lines, audience, is_shared in history:
         terms = LedgerScope(dataset, audience, "any", is_shared=is_shared, ln_limit=line)
@@ -312,7 +312,7 @@ def test_a_verdict_needs_an_entry(db) -> None:
         check_ledger(db, [])
 
 
-def test_nothing_in_the_ledger_tells_an_id_or_a_value(store: Store, tmp_path: Path) -> None:
+def test_ledger_holds_no_id_and_no_value(store: Store, tmp_path: Path) -> None:
     with store.transaction() as connection:
         kinds = connection.execute(
             "select column_name, data_type from information_schema.columns "

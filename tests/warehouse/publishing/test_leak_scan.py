@@ -55,7 +55,7 @@ def expected(**changes: object) -> ExpectedContent:
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
-def test_honest_bytes_pass(tmp_path: Path) -> None:
+def test_check_bytes_correct_release_passes(tmp_path: Path) -> None:
     check_bytes(save(tmp_path / "data.parquet", X + rng.random((N, 2))), expected())
 
 
@@ -70,7 +70,7 @@ def test_honest_bytes_pass(tmp_path: Path) -> None:
         ({"source_order": np.arange(N, dtype=np.float64)[::-1]}, "order of the source"),
     ],
 )
-def test_what_must_not_leave_is_stopped(
+def test_check_bytes_private_content_refused(
     tmp_path: Path, change: dict[str, object], sentence: str
 ) -> None:
     path = save(tmp_path / "data.parquet", X + rng.random((N, 2)))
@@ -85,7 +85,7 @@ def test_one_original_row_is_stopped(tmp_path: Path) -> None:
         check_bytes(save(tmp_path / "data.parquet", Y), expected())
 
 
-def test_few_records_as_they_are_are_stopped_where_rows_of_others_may_be_met(
+def test_check_bytes_few_verbatim_records_refused(
     tmp_path: Path,
 ) -> None:
     """With two coarse columns chance may make some rows of anybody, but hardly one of its own."""
@@ -120,14 +120,14 @@ def test_a_copied_column_is_stopped_where_nothing_is_on_a_grid(tmp_path: Path) -
         check_bytes(save(tmp_path / "data.parquet", Y), expected(grid=None, atom=3e-4))
 
 
-def test_a_column_that_says_the_same_of_everybody_tells_nothing(tmp_path: Path) -> None:
+def test_check_bytes_constant_column_passes(tmp_path: Path) -> None:
     given = X.copy()
     given[5, 0] = 0.5
     Y = np.column_stack([np.full(N, 0.5), X[:, 1] + 1.5])
     check_bytes(save(tmp_path / "data.parquet", Y), expected(originals=(given,), grid=None))
 
 
-def test_coincidences_that_the_law_makes_do_not_stop_a_release(tmp_path: Path) -> None:
+def test_check_bytes_chance_coincidences_pass(tmp_path: Path) -> None:
     g = 0.125
     grid = np.rint(X / g) * g
     Y = np.rint((X + rng.normal(size=X.shape)) / g) * g
@@ -172,11 +172,11 @@ def random_answers(gamma: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("gamma", [1.1, 3.0, 100.0])
-def test_honest_answers_pass(tmp_path: Path, gamma: float) -> None:
+def test_check_bytes_randomized_categories_pass(tmp_path: Path, gamma: float) -> None:
     check_words(save_words(tmp_path / "data.parquet", random_answers(gamma)), categorical(gamma))
 
 
-def test_answers_stand_behind_the_numbers_and_before_the_label(tmp_path: Path) -> None:
+def test_expected_content_names_order(tmp_path: Path) -> None:
     assert expected(categorical=categorical(3.0)).names == ("x", "y", "c", "d", "label")
     with pytest.raises(Refused, match="its columns are not"):
         check_bytes(
@@ -203,7 +203,7 @@ def test_categories_that_are_too_often_true_are_stopped(tmp_path: Path) -> None:
         check_words(path, categorical(3.0))
 
 
-def test_records_that_leave_as_they_came_are_stopped(tmp_path: Path) -> None:
+def test_check_bytes_true_category_rows_refused(tmp_path: Path) -> None:
     """Each column is true as often as its law says, but in the same records."""
     codes = np.where(np.arange(N)[:, None] % 5 < 3, TRUE, (TRUE + 1) % 3)
     with pytest.raises(Refused, match="all their categories true"):
@@ -218,7 +218,7 @@ def test_records_that_leave_as_they_came_are_stopped(tmp_path: Path) -> None:
         ({"store_schema": True}, "metadata"),
     ],
 )
-def test_a_talkative_footer_is_stopped(
+def test_check_bytes_footer_metadata_refused(
     tmp_path: Path, option: dict[str, bool], sentence: str
 ) -> None:
     quiet = {"write_statistics": False, "use_dictionary": False, "store_schema": False}
@@ -229,7 +229,7 @@ def test_a_talkative_footer_is_stopped(
         check_bytes(tmp_path / "data.parquet", expected())
 
 
-def test_our_own_sink_is_quiet_and_repeats_its_bytes(tmp_path: Path) -> None:
+def test_parquet_sink_no_metadata_same_bytes(tmp_path: Path) -> None:
     query = "select i * 0.5 as x, i::double as y, 'a' as label from range(200000) t(i) order by i"
     paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
     for path in paths:
@@ -255,14 +255,14 @@ def test_a_random_order_is_not_taken_for_the_source_order() -> None:
     assert not has_source_order(np.arange(13.0))  # chance does that once in 6e9
 
 
-def test_rows_of_one_record_stand_in_no_order_among_themselves() -> None:
+def test_has_source_order_rows_of_one_record_false() -> None:
     few = np.repeat([3.0, 8.0], 40)
     assert not any(has_source_order(rng.permutation(few)) for _ in range(200))
     assert not has_source_order(np.full(40, 5.0))
     assert has_source_order(np.repeat(np.arange(40.0), 5))
 
 
-def test_chance_counts_against_the_binomial_law() -> None:
+def test_max_by_chance_binomial_quantile() -> None:
     assert max_by_chance(100, 0.0) == 0
     assert max_by_chance(100, 1.0) == 100
     assert max_by_chance(1, 1e-10) == 0

@@ -109,7 +109,7 @@ def test_a_changed_byte_of_a_large_file_is_found(folder: Path) -> None:
     verify(folder, PUBLIC)
 
 
-def test_whoever_makes_a_folder_anew_lacks_the_key(folder: Path) -> None:
+def test_verify_folder_signed_by_another_key_refused(folder: Path) -> None:
     """Other data with the right digests: only the signature tells."""
     (folder / "data.parquet").write_bytes(b"other data")
     kept = json.loads((folder / NAME).read_text())["signature"]
@@ -126,7 +126,7 @@ def test_whoever_makes_a_folder_anew_lacks_the_key(folder: Path) -> None:
         verify(folder, PUBLIC)
 
 
-def test_an_unsigned_manifest_is_whole_and_proves_nothing(folder: Path) -> None:
+def test_verify_unsigned_manifest_not_checked(folder: Path) -> None:
     (folder / NAME).write_bytes(seal(body_of(folder)))
     found = verify(folder)
     assert (found.signer, found.is_checked) == (None, False)
@@ -214,7 +214,7 @@ def test_a_manifest_of_another_form_is_refused(folder: Path, change: dict[str, A
         verify(folder)
 
 
-def test_no_manifest_holds_what_is_no_number() -> None:
+def test_canonical_json_nan_refused() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         canonical_json({"x": float("inf")})
 
