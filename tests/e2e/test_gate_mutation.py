@@ -141,7 +141,7 @@ def test_what_an_attack_prints_is_no_answer(sanitized: Small, tmp_path: Path) ->
     with_mutant(release, "printing", "known_pairs")
     result = release.run("", entry="prepared")
     assert (result.exit_code, result.stdout) == (0, "published\n")
-    assert ending(release)[1]["failed"] == {}
+    assert ending(release)[1].failed == {}
     assert release.versions() == ["0001"]
 
 

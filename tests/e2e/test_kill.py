@@ -80,7 +80,7 @@ def test_the_flow_runs_of_killed_processes_are_marked_as_crashed(
     chain: Chain, prefect_api: str
 ) -> None:
     states = flow_states(chain.release)
-    assert sorted(states["parents"]) == [*["Crashed"] * len(BY_COMMAND), "Unchanged"]
+    assert sorted(states["parents"]) == [*["Crashed"] * len(BY_COMMAND), "No change"]
     assert set(states["subflows"]) == {"Crashed", "Completed"}
 
 

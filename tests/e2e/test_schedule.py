@@ -147,7 +147,7 @@ def test_a_run_from_the_form_is_a_release(schedule: Schedule, release: Small) ->
     path = f"deployments/{deployment['id']}/create_flow_run"
     made = schedule.prefect(path, {"parameters": parameters, "state": {"type": "SCHEDULED"}})
     run = schedule.wait_for(lambda run: run["id"] == made["id"])
-    assert run["state"]["name"] == "Rehearsed", run["state"]["message"]
+    assert run["state"]["name"] == "Dry run passed", run["state"]["message"]
 
 
 def test_a_form_that_is_filled_in_wrongly_is_told(schedule: Schedule) -> None:
