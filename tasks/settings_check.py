@@ -11,6 +11,7 @@ from tasks.context import ReleaseContext
 
 def check_settings(context: ReleaseContext) -> None:
     """Check everything in the settings that needs no record."""
+    from ppdm_core.audit.self_test.matrix import check_provable
     from ppdm_core.sanitizers import make_sanitizer
 
     sanitizer = make_sanitizer(context.method, context.parameters)
@@ -46,6 +47,7 @@ def check_settings(context: ReleaseContext) -> None:
                 remedy='Give a column the role "label", or remove the limit.',
             )
     check_ledger_limits(context.policy)
+    check_provable(context.policy)
     categorical = {column.name for column in context.columns if column.type == "categorical"}
     for name in context.policy.groups:
         if name not in categorical:

@@ -100,6 +100,7 @@ def load_policy(path: Path | None) -> Policy:
 def check_policy(policy: Policy) -> None:
     """Raise BadInput if an attack or metric does not exist, or a limit does not fit its metric."""
     from ppdm_core.attacks import ATTACKS
+    from ppdm_core.audit.self_test.matrix import check_provable
     from ppdm_core.metrics import METRICS
     from tasks.settings_check import check_limit
 
@@ -111,3 +112,4 @@ def check_policy(policy: Policy) -> None:
         if place and place not in METRICS:
             check_known("attack", place.partition(".")[0], ATTACKS)
         check_limit(name, limit)
+    check_provable(policy)

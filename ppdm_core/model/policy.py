@@ -51,10 +51,12 @@ class Policy:
 
     @property
     def attack_settings_key(self) -> str:
-        """What the audit's draws depend on: who attacks, and how often. No wording or limit is
-        part of it, so that nobody gets other draws by changing one."""
-        attack_settings_key = [asdict(self.attacker), self.shadow_draws, self.splits, self.effort]
-        return json.dumps(attack_settings_key, sort_keys=True)
+        """What the audit's draws depend on: the attacker, the number of draws and the effort.
+
+        Limits and texts are not part of it, so that changing one gives no other draws.
+        """
+        settings = [asdict(self.attacker), self.shadow_draws, self.splits, self.effort]
+        return json.dumps(settings, sort_keys=True)
 
     @property
     def digest(self) -> str:

@@ -54,7 +54,7 @@ def audits(history: History) -> list[tuple[str, str, str]]:
     with Store(Home(history.release.home)).transaction("tests") as db:
         runs = db.execute("select distinct source_digest, code_version from meta.run").fetchall()
     policy = load(history.release.file).policy()
-    return [(source, policy.play, code) for source, code in runs]
+    return [(source, policy.attack_settings_key, code) for source, code in runs]
 
 
 def found_in(data: bytes, history: History) -> list[bytes]:

@@ -53,6 +53,8 @@ def mutate() -> None:
 
 
 def answer_nothing(worker: Any) -> None:
+    from ppdm_core.audit.runner import Attempt
+
     asked, receive, send = [], worker.receive, worker.send
 
     def received(stream: Any) -> Any:
@@ -60,8 +62,6 @@ def answer_nothing(worker: Any) -> None:
         return asked[-1]
 
     def sent(stream: Any, answer: Any) -> None:
-        from ppdm_core.audit.runner import Attempt
-
         send(stream, Attempt(()) if asked[-1] == NAME else answer)
 
     worker.receive, worker.send = received, sent

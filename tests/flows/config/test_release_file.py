@@ -378,3 +378,15 @@ def test_release_file_module_imports_nothing_slow() -> None:
         cwd=Path(__file__).parents[3],
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_check_policy_attack_without_planted_leak_rejected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from flows.config.policy_file import check_policy
+    from ppdm_core.attacks import ATTACKS
+    from ppdm_core.model.policy import Policy
+
+    monkeypatch.setattr(type(ATTACKS["known_pairs"]), "must_notice", {})
+    with pytest.raises(BadInput, match="declares no planted leak"):
+        check_policy(Policy(required=("known_pairs",), limits={}))
