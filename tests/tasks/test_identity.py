@@ -83,7 +83,7 @@ def test_validate_other_record_id_bad_input(steward: Steward) -> None:
     steward.release()
     with pytest.raises(BadInput, match="knew records by 'id', not by 'other_id'"):
         steward.release(record_id="other_id")
-    steward.release(record_id=None)  # charges everybody, which is safe
+    steward.release(record_id=None)  # charges all records, which is safe
     with pytest.raises(BadInput, match="knew records by 'id'"):
         steward.release(record_id="other_id")
 

@@ -1,6 +1,6 @@
 """What a method cannot do is bad input that says what to change: exit code 2, nothing left behind.
 
-What the release file alone tells is found by ``ppdm check``, the rest by ``ppdm release``.
+What follows from the release file alone is found by ``ppdm check``, the rest by ``ppdm release``.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ PARTS = {
 
 
 def complaint(caught: pytest.ExceptionInfo[BadInput], words: str) -> None:
-    told = str(caught.value)
+    message = str(caught.value)
     assert caught.value.exit_code == 2
     assert caught.value.remedy
-    assert re.search(words, told), told
+    assert re.search(words, message), message
 
 
 @pytest.mark.parametrize("what", {**BY_FILE, **PARTS})

@@ -111,7 +111,7 @@ def test_draw_candidate_resampled_rows_shuffled_with_records(context: ReleaseCon
     assert len(found) == 300
     place = found[:, 0].astype(int)
     assert np.abs(found[:, 1:] - X[place]).max() < 0.3
-    assert np.abs(found[:, 1:] - X[place[::-1]]).max() > 0.6  # which tells other records apart
+    assert np.abs(found[:, 1:] - X[place[::-1]]).max() > 0.6  # which distinguishes other records
     assert abs(np.corrcoef(place, np.arange(300))[0, 1]) < 0.3
 
 

@@ -1,4 +1,4 @@
-"""Limits on what recipients get, and the card that tells it."""
+"""Limits on utility scores, and the scores on the card."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Dataset(RuleBasedStateMachine):
         outcome=outcomes,
     )
     def work(self, until: str, outcome: Outcome) -> None:
-        """The steps up to a verdict, unless somebody kills them before."""
+        """Take the steps up to a verdict, unless the process is killed before."""
         model, run = self.model, self.office.context.open_run(self.current)[1]
         last = WORK[-1] if until == "judged" else until
         steps = WORK[WORK.index(model.stage) + 1 : WORK.index(last) + 1]
@@ -124,7 +124,7 @@ class Dataset(RuleBasedStateMachine):
         days=st.sampled_from([0, 0, 0, 8, 15]),
     )
     def decide(self, person: Person, choice: Choice, days: int) -> None:
-        """Somebody decides, and then, perhaps much later, somebody tries the door."""
+        """A person decides, and perhaps much later the release is published."""
         self.office.later(seconds=1)
         model, uid = self.model, person.uid or 0
         expected: type[PpdmError] | None = None
@@ -145,17 +145,17 @@ class Dataset(RuleBasedStateMachine):
         self.try_the_door()
 
     def try_the_door(self) -> None:
-        """What the door asks before it writes the last line."""
+        """Check what publishing checks before it records the version."""
         model, before = self.model, self.model.stage
         may_leave = model.may_leave(self.office.time, self.needed)
         run = self.office.context.open_run(self.current)[1]
-        parcel: Any = SimpleNamespace(run=run, review=self.office.review)
+        request: Any = SimpleNamespace(run=run, review=self.office.review)
         try:
             with self.office.store.advance(run, Stage.PUBLISHED) as change:
                 verdict = find_verdict(change.db, self.current)
                 if verdict is None:
                     raise Refused("It has no verdict.")
-                check_approved(change.db, verdict, parcel)
+                check_approved(change.db, verdict, request)
                 row = [run.dataset, run.number, self.current, "d", "m", self.office.time]
                 change.db.execute("insert into published.version values (?, ?, ?, ?, ?, ?)", row)
                 change.detail.update(data="d", manifest="m")
@@ -189,7 +189,7 @@ def check(examples: int, steps: int, *, derandomize: bool) -> None:
             derandomize=derandomize,
             database=None,
             deadline=None,
-            phases=(Phase.generate,),  # a found bug is told at once, not made smaller first
+            phases=(Phase.generate,),  # a found bug is reported at once, not shrunk first
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -253,6 +253,6 @@ def test_a_csv_of_many_rows_against_numpy(tmp_path: Path) -> None:
     assert bytes(found["__ppdm_key"][140_000]) == key_of([b"p140000"])[0]
     assert result.imputed == {"x": int(gaps.sum()), "z": 0}
     assert result.clamped["x"] == int(((X[:, 0] < 0) | (X[:, 0] > 10))[~gaps].sum())
-    # Two digits outward: exact extremes would publish somebody's value.
+    # Two digits outward: exact extremes would publish the value of a record.
     assert result.schema.numeric[1] == Numeric("z", -12.0, 22.0, from_data=True)
     assert -12.0 < X[:, 1].min() < -11.0 and 21.0 < X[:, 1].max() < 22.0

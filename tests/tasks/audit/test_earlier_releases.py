@@ -164,7 +164,7 @@ def test_earlier_releases_other_bounds_rescaled_values(context: ReleaseContext) 
 @pytest.mark.parametrize(
     "changed",
     [{"record_id": None}, {"method": "kde_resample", "parameters": {"rows": N}}],
-    ids=["no ids", "nobody's rows"],
+    ids=["no ids", "rows of no record"],
 )
 def test_earlier_releases_without_record_rows_none(
     context: ReleaseContext, changed: dict[str, Any]
@@ -184,7 +184,7 @@ def with_columns(context: ReleaseContext, names: str, digest: str) -> ReleaseCon
 
 
 def test_earlier_releases_reordered_columns_same_values(context: ReleaseContext) -> None:
-    """Noise is drawn anew then, and averages."""
+    """Their noise is redrawn each time, and averages."""
     X = table(1)
     go(with_columns(context, "xy", "a"), X)
     go(with_columns(context, "yx", "b"), X)  # the file has x and y all the same
@@ -221,7 +221,7 @@ def test_earlier_releases_release_without_keys_counted_as_unmatched(
     go(context, table(1))
     go(replace(context, file_digest="g", record_id=None), table(1))
     with context.open_store().transaction() as db:
-        db.execute('drop table published."table_0002"')  # as the door leaves it without ids
+        db.execute('drop table published."table_0002"')  # as after a release without ids
     job = go(replace(context, file_digest="h"), table(1))
     assert past_of(job).unmatched_releases == 1
     with pytest.raises(NotApplicable, match="rows of 1 earlier releases cannot be matched"):
@@ -278,7 +278,7 @@ def test_earlier_releases_arrivals_and_removals_counted(context: ReleaseContext)
     third = past_of(go(context, values[10:60], first=10))
     assert batches(third) == np.repeat(np.arange(4), [30, 5, 5, 10]).tolist()
     assert third.removed_count == 10
-    # Those who come back are new to whoever has the last release.
+    # Records that return are new to a subscriber who has the last release only.
     back = past_of(go(context, values[:60]))
     assert batches(back) == np.repeat(np.arange(5), [10, 30, 5, 5, 10]).tolist()
     assert back.removed_count == 0

@@ -1,4 +1,4 @@
-"""What `ppdm check` can tell from the run before."""
+"""What `ppdm check` reports about changes since the last run."""
 
 from __future__ import annotations
 

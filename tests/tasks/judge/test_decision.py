@@ -58,7 +58,7 @@ def test_record_decision_two_approvals_both_count(office: Office) -> None:
     office.decide(CAT)
     assert [one.person for one in office.standing().counted] == [BOB, CAT]
     assert office.standing().missing == 0
-    assert office.stage() == "awaiting_review"  # only the door ends that
+    assert office.stage() == "awaiting_review"  # only publishing ends that
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_summary_published_release_shows_counted_approvals_only(office: Office) 
 
 
 def publish_now(office: Office) -> None:
-    """As the door does, without anything that leaves."""
+    """Record a version as publishing does, without any file."""
     run = office.context.open_run("t-0001")[1]
     with office.store.advance(run, Stage.PUBLISHED, data="d", manifest="m") as change:
         change.db.execute(
@@ -181,12 +181,12 @@ def test_count_approvals_other_verdict_not_counted(office: Office) -> None:
         verdict = find_verdict(db, "t-0001")
         assert verdict is not None
         run = SimpleNamespace(release_id="t-0001")
-        parcel: Any = SimpleNamespace(run=run, review=office.review)
-        check_approved(db, verdict, parcel)
+        request: Any = SimpleNamespace(run=run, review=office.review)
+        check_approved(db, verdict, request)
         for field in ("data_digest", "policy_digest", "code_version"):
             other = replace(verdict, **{field: "0" * 64})
             with pytest.raises(Undecided, match="2 of 2 approvals are missing"):
-                check_approved(db, other, parcel)
+                check_approved(db, other, request)
 
 
 @pytest.mark.parametrize("note", ["", "   ", "two\nlines", "a" * 1001, "\x1b[2J"])
@@ -201,8 +201,8 @@ def test_record_decision_note_stays_in_warehouse(office: Office) -> None:
     with office.store.transaction() as db:
         events = db.execute("select detail from meta.event where kind = 'decision'").fetchall()
     ((detail,),) = events
-    told = json.loads(detail)
-    assert (told["choice"], told["by"]) == ("approve", "bob")
+    event = json.loads(detail)
+    assert (event["choice"], event["by"]) == ("approve", "bob")
     assert "178" not in detail
     summary = read_summary(office.store, "t-0001")
     assert "178" not in json.dumps(summary.as_dict()) + summary.closing()

@@ -27,7 +27,7 @@ LN = 2 * (1.0 / 0.5)  # two columns of width 1 with Laplace noise of scale 1/2, 
 
 
 def test_ledger_history_equals_recount(steward: Steward) -> None:
-    """Repeats are free, a changed record is charged once, another b charges everybody."""
+    """Repeats are free, a changed record is charged once, another b charges all records."""
     versions: dict[str, set[Any]] = {name: set() for name in steward.rows}
 
     def week(b: float = 0.5) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def test_judge_over_ledger_limit_refused_without_charge(
     assert "1 record has no room for it; no record was charged." in finding["why"]
     assert max(steward.accounts().values()) == pytest.approx(one["asked"])
     steward.rows["p3"] = numbers()["p3"]
-    assert steward.release()["kind"] == "charged"  # nobody is drawn anew
+    assert steward.release()["kind"] == "charged"  # no record is redrawn
 
 
 def test_judge_unbounded_method_needs_named_waiver(steward: Steward) -> None:
@@ -115,26 +115,26 @@ def test_judge_pipeline_waiver_names_inner_method(steward: Steward) -> None:
     assert (
         "Name random_rotation in 'waive'" in found["pipeline"]["findings"]["ledger.record"]["why"]
     )
-    told = format_entry(found["random_rotation"])
-    assert told is not None
-    assert (told["gamma_added"], told["gamma_so_far"]) == 2 * ("unbounded (waived), the rest 3",)
-    assert (told["draws"], told["waived"]) == (1, ["random_rotation"])
+    entry = format_entry(found["random_rotation"])
+    assert entry is not None
+    assert (entry["gamma_added"], entry["gamma_so_far"]) == 2 * ("unbounded (waived), the rest 3",)
+    assert (entry["draws"], entry["waived"]) == (1, ["random_rotation"])
 
 
 def test_format_entry_waived_draws_shown_as_unbounded(steward: Steward) -> None:
     lax = replace(steward.policy, limits=limits(1e9, 2, waive=("random_rotation",)))
 
-    def told(**changes: Any) -> list[Any]:
+    def release(**changes: Any) -> list[Any]:
         found = format_entry(steward.release(policy=lax, **changes))
         assert found is not None
         return [found.get(name) for name in ("gamma_added", "gamma_so_far", "draws")]
 
-    before = told()
+    before = release()
     assert before[0] == before[1] and "unbounded" not in before[0] and before[2] is None
-    rotated = told(method="random_rotation", parameters={})
+    rotated = release(method="random_rotation", parameters={})
     assert rotated[0] == "unbounded (waived)" and rotated[2] == 1
     assert rotated[1].startswith("unbounded (waived), the rest ")
-    assert told(audience="others") == ["1", *rotated[1:]]  # the same draws
+    assert release(audience="others") == ["1", *rotated[1:]]  # the same draws
 
 
 @pytest.mark.parametrize(

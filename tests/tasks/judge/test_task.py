@@ -104,10 +104,10 @@ def test_earlier_refusals_first_run_no_finding(store: Store) -> None:
 @pytest.mark.parametrize(
     ("outcome", "end", "is_told"),
     [
-        ("REVIEW", "abandoned", True),  # nobody decided, and the author tries something else
+        ("REVIEW", "abandoned", True),  # no decision, and the author tries other settings
         ("REVIEW", "published", False),  # people approved it
         ("PASS", "abandoned", False),
-        ("PASS", "refused", True),  # by the door
+        ("PASS", "refused", True),  # by the checks before publishing
     ],
 )
 def test_earlier_refusals_after_other_endings(

@@ -373,7 +373,7 @@ def test_the_page_of_a_run_names_no_password() -> None:
 
 
 def run_the_query(args: list[str]) -> int:
-    """The Python of the page, as somebody would copy it."""
+    """Return the Python code of the page, as a reader would copy it."""
     (query,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     exec(compile(query, str(PAGE), "exec"), {})
     return 0

@@ -186,7 +186,7 @@ def test_a_key_is_never_made_again(judged: Store, what: str) -> None:
             action(judged)
         assert caught.value.exit_code == 2
     assert path.exists() == (what != "missing")
-    with judged.transaction() as db:  # whoever only looks needs no key
+    with judged.transaction() as db:  # reading needs no key
         assert db.execute("select count(*) from meta.event").fetchall() == [(6,)]
 
 
@@ -235,7 +235,7 @@ def test_monotonic_now_small_correction_last_event_time(
 def test_events_in_a_wrong_order_of_time_are_found(
     judged: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even if whoever wrote them had the key."""
+    """The check finds them even if their writer had the key."""
     monkeypatch.setattr("warehouse.integrity.events.monotonic_now", lambda db: TIME)
     with judged.transaction() as db:
         append_event(db, "wine", "", "note", {})

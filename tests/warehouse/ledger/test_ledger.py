@@ -211,15 +211,15 @@ class Model:
     def expected(self, lines: list[Line], audience: str | None) -> tuple[float, float, float, int]:
         before = self.counted(audience)
         fresh = {(r, d): ln for r, d, ln in lines if (r, d) not in before}
-        everybody = {0} | {r for r, _ in (before | fresh)}
+        records = {0} | {r for r, _ in (before | fresh)}
 
         def total(found: dict[tuple[int, int], float], record: int) -> float:
             return math.fsum(ln for (r, _), ln in found.items() if r in (record, ALL_RECORDS))
 
         return (
-            max(total(before, record) for record in everybody),
-            max(total(fresh, record) for record in everybody),
-            max(total(before | fresh, record) for record in everybody),
+            max(total(before, record) for record in records),
+            max(total(fresh, record) for record in records),
+            max(total(before | fresh, record) for record in records),
             len({r for r, _ in fresh}),
         )
 
@@ -279,7 +279,7 @@ def test_ledger_random_history_equals_model(db, history, line: float) -> None:
 TAMPERED = {
     "a charge is gone": "delete from ledger.charge where draw_high = 11",
     "a charge is smaller": "update ledger.charge set ln_gamma = 0.1 where draw_high = 11",
-    "a charge is of somebody else": "update ledger.charge set record = 9 where draw_high = 11",
+    "a charge is of another record": "update ledger.charge set record = 9 where draw_high = 11",
     "a draw has another name": "update ledger.charge set draw_low = 1 where draw_high = 11",
     "a charge does not count": "update ledger.charge set is_first = false where draw_high = 11",
     "a charge is of another entry": "update ledger.charge set entry = entry + 1",

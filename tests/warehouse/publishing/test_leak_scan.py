@@ -88,10 +88,10 @@ def test_one_original_row_is_stopped(tmp_path: Path) -> None:
 def test_check_bytes_few_verbatim_records_refused(
     tmp_path: Path,
 ) -> None:
-    """With two coarse columns chance may make some rows of anybody, but hardly one of its own."""
+    """With two coarse columns chance may repeat rows of other records, but hardly its own."""
     coarse, few = expected(grid=None, atom=2e-3), 4
     Y = X + rng.random((N, 2))
-    Y[:few] = X[np.arange(few) + 10]  # of others: within the law
+    Y[:few] = X[np.arange(few) + 10]  # of other records: as often as by chance
     check_bytes(save(tmp_path / "data.parquet", Y), coarse)
     Y[:few] = X[:few]
     with pytest.raises(Refused, match="records as they are"):
@@ -204,7 +204,7 @@ def test_categories_that_are_too_often_true_are_stopped(tmp_path: Path) -> None:
 
 
 def test_check_bytes_true_category_rows_refused(tmp_path: Path) -> None:
-    """Each column is true as often as its law says, but in the same records."""
+    """Each column is true as often as it should be, but in the same records."""
     codes = np.where(np.arange(N)[:, None] % 5 < 3, TRUE, (TRUE + 1) % 3)
     with pytest.raises(Refused, match="all their categories true"):
         check_words(save_words(tmp_path / "data.parquet", codes), categorical(3.0))

@@ -54,7 +54,7 @@ def test_an_untouched_release_verifies(folder: Path) -> None:
 
 
 def test_the_signature_is_of_the_canonical_bytes(folder: Path) -> None:
-    """As somebody without this program would check it."""
+    """The signature is checked without this program."""
     manifest = json.loads((folder / NAME).read_text())
     del manifest["digest"]
     signature = manifest.pop("signature")
@@ -110,7 +110,7 @@ def test_a_changed_byte_of_a_large_file_is_found(folder: Path) -> None:
 
 
 def test_verify_folder_signed_by_another_key_refused(folder: Path) -> None:
-    """Other data with the right digests: only the signature tells."""
+    """Other data with the right digests: only the signature differs."""
     (folder / "data.parquet").write_bytes(b"other data")
     kept = json.loads((folder / NAME).read_text())["signature"]
     (folder / NAME).write_bytes(seal({**body_of(folder), "signature": kept}))

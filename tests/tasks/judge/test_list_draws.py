@@ -1,4 +1,4 @@
-"""What a candidate draws of whom, as the ledger is told."""
+"""The draws of each record that the ledger charges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEX, SMOKES = Categorical("sex", ("f", "m")), Categorical("smokes", ("no", "yes"
 Lines = dict[tuple[int, int, int], float]  # record and name of each draw, and its ln gamma
 
 
-def told(
+def list_names(
     rows: ArrayRows, method: str, parameters: dict[str, Any], run: Run | None = None
 ) -> tuple[Lines, Any]:
     sanitizer = make_sanitizer(method, parameters)
@@ -48,25 +48,25 @@ def test_list_draws_changed_category_one_new_draw() -> None:
     schema = Schema((), (SEX, SMOKES))
     codes = np.arange(24, dtype=np.int32).reshape(12, 2) // 3 % 2
     gamma = {"gamma": {"attribute": {"sex": 2, "smokes": 5}}}
-    before, _ = told(people(codes, schema), "randomized_response", gamma)
+    before, _ = list_names(people(codes, schema), "randomized_response", gamma)
     assert sorted(before.values()) == pytest.approx([math.log(2)] * 12 + [math.log(5)] * 12)
     codes[4, 0] = 1 - codes[4, 0]
-    after, _ = told(people(codes, schema), "randomized_response", gamma)
+    after, _ = list_names(people(codes, schema), "randomized_response", gamma)
     assert [after[name] for name in after.keys() - before.keys()] == pytest.approx([math.log(2)])
     # The same answers with the categories in another order are the same answers.
     turned = replace(schema, categorical=(replace(SEX, categories=("m", "f")), SMOKES))
     same = np.stack([1 - codes[:, 0], codes[:, 1]], axis=1)
-    assert told(people(same, turned), "randomized_response", gamma)[0] == after
+    assert list_names(people(same, turned), "randomized_response", gamma)[0] == after
     other = {"gamma": {"attribute": {"sex": 2, "smokes": 6}}}
-    changed, _ = told(people(codes, schema), "randomized_response", other)
+    changed, _ = list_names(people(codes, schema), "randomized_response", other)
     fresh = [changed[name] for name in changed.keys() - after.keys()]
     assert fresh == pytest.approx([math.log(6)] * 12)
 
 
 def test_list_draws_several_rows_of_a_record_all_listed() -> None:
     rows = make_table(40)
-    once, few = told(rows, "kde_resample", {})
-    more, many = told(rows, "kde_resample", {"rows": 200})
+    once, few = list_names(rows, "kde_resample", {})
+    more, many = list_names(rows, "kde_resample", {"rows": 200})
     for lines, candidate in ((once, few), (more, many)):
         copies = Counter(np.concatenate([b.record for b in candidate.rows.blocks()]).tolist())
         # Each record counts, list_draws or not.
@@ -78,12 +78,12 @@ def test_list_draws_several_rows_of_a_record_all_listed() -> None:
 
 def test_list_draws_without_ids_every_run_is_new() -> None:
     rows, noisy = make_table(40), ("additive_noise", {"b": 0.3})
-    by_record, _ = told(rows, *noisy)
-    first, _ = told(rows, *noisy, RUN)
-    second, _ = told(rows, *noisy, replace(RUN, release_id="people-0002"))
+    by_record, _ = list_names(rows, *noisy)
+    first, _ = list_names(rows, *noisy, RUN)
+    second, _ = list_names(rows, *noisy, replace(RUN, release_id="people-0002"))
     assert list(first.values()) == list(second.values()) == list(by_record.values())[:1]
     assert {record for record, _, _ in first} == {0} and not first.keys() & second.keys()
-    drawn_often, candidate = told(rows, "kde_resample", {"rows": 200}, RUN)
+    drawn_often, candidate = list_names(rows, "kde_resample", {"rows": 200}, RUN)
     records = np.concatenate([block.record for block in candidate.rows.blocks()])
     assert len(drawn_often) == np.bincount(records).max()
 
