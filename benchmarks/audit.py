@@ -47,7 +47,7 @@ def build_comparisons(small: bool) -> Iterator[list[Comparison]]:
                 lambda: run_audits(make_auditor(rows), names),
             ),
             Side(
-                f"scikit-learn NearestNeighbors, brute, {SEARCHED_RECORDS:,} people",
+                f"scikit-learn NearestNeighbors, brute, {SEARCHED_RECORDS:,} records",
                 lambda: search_brute_force(rows.whole.X),
             ),
             figures=(

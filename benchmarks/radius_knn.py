@@ -36,7 +36,7 @@ def build_comparisons(small: bool) -> Iterator[list[Comparison]]:
             Side("scikit-learn RadiusNeighborsClassifier, brute", lambda: peer.predict(queries)),
             at_least=MIN_SPEED_RATIO,
             is_speed=True,
-            figures=(Figure("Queries that the two answer differently", different, 0.0),),
+            figures=(Figure("Queries with different predictions", different, 0.0),),
             notes=(f"A ball holds {report.mean_neighbours:,.0f} rows on average.",),
         )
     ]

@@ -88,7 +88,7 @@ def run_release(file: ReleaseFile) -> None:
     with disable_heartbeats():
         state = release(file, return_state=True)
     if state.name != "Published":
-        raise RuntimeError(f"The release ended as {state.name}.")
+        raise RuntimeError(f"The release ended as {state.name}: {state.message}")
 
 
 def read_artifacts_since(moment: datetime, dataset: str) -> list[dict[str, Any]]:

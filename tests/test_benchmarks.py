@@ -79,7 +79,7 @@ def test_met_target_judged(targets: dict[str, Any], met: bool | None) -> None:
 
 def test_format_table_names_both_sides() -> None:
     figures = (Figure("MB", 7.0, 6.0), Figure("Stress", 0.5))
-    found = make_result([3.0], [2.0], at_most=1.5, notes=("Beside it.",), figures=figures)
+    found = make_result([3.0], [2.0], at_most=1.5, notes=("A note.",), figures=figures)
     lines = format_table([found]).splitlines()
     words = " ".join(lines[2].split())
     assert words == "toy 3 s 2 s 1.50x as long 1.50 to 1.50 at most 1.5 NO"
@@ -87,7 +87,7 @@ def test_format_table_names_both_sides() -> None:
         "toy: we, against they.",
         "toy: MB: 7, at most 6 (missed).",
         "toy: Stress: 0.5.",
-        "toy: Beside it.",
+        "toy: A note.",
     ]
 
 
