@@ -209,18 +209,18 @@ def figures(method: str) -> dict[str, str]:
 
 def prepared(case: Case, folder: Path, rows: list[Row], release_in: Callable[..., Small]) -> Small:
     """The example with its own table, or with another one in its place."""
-    plan = content(case.example)
-    has_id = "record_id" in plan["dataset"]
+    context = content(case.example)
+    has_id = "record_id" in context["dataset"]
     if not case.is_own:
-        plan["columns"] = columns_for(case, rows)
-        plan["defaults"] = {"missing": "median"}
-        plan["dataset"]["name"] = case.table
+        context["columns"] = columns_for(case, rows)
+        context["defaults"] = {"missing": "median"}
+        context["dataset"]["name"] = case.table
         if has_id:
             rows = [{ID: f"p{i:05d}", **row} for i, row in enumerate(rows)]
-            plan["columns"][ID] = {"role": "identifier"}
-    release = release_in(folder, plan["dataset"]["name"], rows)
-    plan["source"] = release.content["source"]
-    release.content = plan
+            context["columns"][ID] = {"role": "identifier"}
+    release = release_in(folder, context["dataset"]["name"], rows)
+    context["source"] = release.content["source"]
+    release.content = context
     return release.write()
 
 
