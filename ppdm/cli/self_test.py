@@ -16,14 +16,14 @@ from ppdm_core.model.self_test import NOISE, LeakTest, SelfTestResult
 
 def run_self_test(names: Sequence[str]) -> CommandResult:
     """Run the named checks, or all; an attack that misses its leak or alarms on noise fails."""
-    from tasks.audit.self_test import test_attacks
+    from tasks.audit.self_test import check_attacks
 
     known = list_tested()
     for name in names:
         if name not in known:
             raise BadInput(f"No leak is planted for '{name}'.", remedy=suggest_name(name, known))
     with show_progress():
-        found, failed = test_attacks(names or known)
+        found, failed = check_attacks(names or known)
     tests = tuple(test for each in found.values() for test in each)
     result = SelfTestResult("", "", tests, failed=failed)
     complaints = [why for name in names or known if (why := explain_unproven(result, name))]

@@ -31,7 +31,7 @@ MIN_VERBATIM_ROWS = 5  # rows as they are, or one in a hundred
 GRID = 2.0**-12
 
 
-def test_leak_scan() -> tuple[LeakTest, ...]:
+def check_leak_scan() -> tuple[LeakTest, ...]:
     """Return how often the scan stops a few verbatim records, and how often noise alone."""
     rngs = [make_rng(LEAK_SCAN, number) for number in range(REPETITIONS)]
     leaks = [plant_leak_for(LEAK_SCAN, VERBATIM, rng) for rng in rngs]

@@ -17,7 +17,7 @@ from ppdm_core.model.score import AuditReport
 from ppdm_core.model.self_test import LeakTest, SelfTestResult
 from tasks.audit.attack_process import AttackProcess
 from tasks.audit.attack_worker import AttackJob
-from tasks.audit.leak_scan_check import add_leak_scan, test_leak_scan
+from tasks.audit.leak_scan_check import add_leak_scan, check_leak_scan
 from tasks.progress import log_progress
 from warehouse.database import Change, Run, Store
 from warehouse.integrity.seals import monotonic_now, read_sealed_rows
@@ -46,7 +46,7 @@ class SelfTestRun:
             self.facts = read_facts(db, run.release_id, SanitizedFacts)
         self.result = SelfTestResult(run.code_version, policy.digest)
 
-    def test_attacks(self, process: AttackProcess) -> None:
+    def check_attacks(self, process: AttackProcess) -> None:
         """Test each attack on its planted leaks, unless the same code was tested before."""
         found = {
             name: self.stored.get(name) or FOUND_TESTS.get((self.home, self.version, name))
@@ -57,7 +57,7 @@ class SelfTestRun:
         tests = tuple(test for each in (known | new).values() for test in each)
         self.result = replace(self.result, leak_tests=tests, failed=failed)
 
-    def test_policy(
+    def check_policy(
         self, process: AttackProcess, job: AttackJob, report: AuditReport
     ) -> AuditReport:
         """Return the report with the result of the self-test.
@@ -121,7 +121,7 @@ def run_leak_tests(
     for number, name in enumerate(names, start=1):
         plain_name = name.replace("_", " ")
         log_progress(f"self-test {number}/{len(names)}: does {plain_name} notice planted leaks?")
-        reply = test_one(process, name)
+        reply = run_one_test(process, name)
         if reply.value is not None:
             found[name] = reply.value
         else:
@@ -129,10 +129,10 @@ def run_leak_tests(
     return found, failed
 
 
-def test_one(process: AttackProcess, name: str) -> Attempt[tuple[LeakTest, ...]]:
+def run_one_test(process: AttackProcess, name: str) -> Attempt[tuple[LeakTest, ...]]:
     """Test one attack, or the leak scan, which needs no attack process."""
     if name == LEAK_SCAN:
-        return Attempt(test_leak_scan())
+        return Attempt(check_leak_scan())
     return process.ask(KnownAnswersQuestion(name), TIME_LIMIT)
 
 
@@ -144,7 +144,7 @@ class NoTableJob(AttackJob):
         return None
 
 
-def test_attacks(names: Sequence[str]) -> tuple[LeakTests, Mapping[str, str]]:
+def check_attacks(names: Sequence[str]) -> tuple[LeakTests, Mapping[str, str]]:
     """Test attacks on their planted leaks, without any release."""
     job = NoTableJob("", 0, 0, Policy(required=(), limits={}), b"")
     with AttackProcess(job) as process:

@@ -29,9 +29,9 @@ def attack_shadows(context: ReleaseContext, release_id: str) -> None:
     job = export_inputs(context, store, run)
     show_share = ProgressBar(context.dataset).show
     with AttackProcess(job) as process:
-        self_test.test_attacks(process)
+        self_test.check_attacks(process)
         report = run_attacks(job, choose_audits(context.policy), show_share, process)
-        report = self_test.test_policy(process, job, report)
+        report = self_test.check_policy(process, job, report)
     store.home.clear_work(release_id)
     checkpoint("attacks run")
     with store.advance(run, Stage.AUDITED) as change:

@@ -143,12 +143,12 @@ def without_self_test(args: list[str]) -> None:
     from tasks.audit.self_test import SelfTestRun
 
     if args[0] == "attacks":
-        SelfTestRun.test_attacks = lambda *given: None  # type: ignore[method-assign]
+        SelfTestRun.check_attacks = lambda *given: None  # type: ignore[method-assign]
     elif args[0] == "policy":
-        test = SelfTestRun.test_policy
-        SelfTestRun.test_policy = lambda *given: forgetful(test(*given))  # type: ignore[method-assign]
+        test = SelfTestRun.check_policy
+        SelfTestRun.check_policy = lambda *given: forgetful(test(*given))  # type: ignore[method-assign]
     else:
-        SelfTestRun.test_policy = lambda test, process, job, report: report  # type: ignore[method-assign]
+        SelfTestRun.check_policy = lambda test, process, job, report: report  # type: ignore[method-assign]
     prepared(args[1:])
 
 

@@ -25,10 +25,10 @@ def run_shared_leak_tests() -> dict[tuple[str, str, str], tuple[object, ...]]:
     """Return the leak tests by home, version and attack, as the self-test caches them."""
     from ppdm_core.audit.self_test.known_answers import run_leak_tests
     from tasks.audit import self_test
-    from tasks.audit.leak_scan_check import LEAK_SCAN, test_leak_scan
+    from tasks.audit.leak_scan_check import LEAK_SCAN, check_leak_scan
     from tasks.code_version import compute_code_version
 
     version = self_test.name_version(compute_code_version())
     found = {name: tuple(run_leak_tests(name)) for name in ATTACKS}
-    found[LEAK_SCAN] = test_leak_scan()
+    found[LEAK_SCAN] = check_leak_scan()
     return {(EVERY_HOME, version, name): tests for name, tests in found.items()}

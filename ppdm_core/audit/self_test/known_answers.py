@@ -17,6 +17,7 @@ from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.audit.self_test.leaks import PlantedLeak, plant_leak, replace_by_noise
 from ppdm_core.audit.self_test.matrix import REPETITIONS, find_leaks
 from ppdm_core.audit.self_test.trial import LeakAuditor, is_noticed
+from ppdm_core.metrics import METRICS
 from ppdm_core.model.self_test import NOISE, LeakTest
 
 
@@ -32,6 +33,8 @@ class KnownAnswersQuestion:
 
 def run_leak_tests(name: str) -> Iterator[LeakTest]:
     """Try each leak that must be noticed, then the first of them with noise in its place."""
+    if name not in ATTACKS and name not in METRICS:
+        raise KeyError(name)
     leaks = tuple(find_leaks(name))
     for leak in leaks:
         noticed = sum(notices(name, leak, i) for i in range(REPETITIONS))

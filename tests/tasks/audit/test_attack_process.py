@@ -9,9 +9,9 @@ from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
-from tasks.audit import attack_process as attacking
+from tasks.audit import attack_process
 from tasks.audit.attack_inputs import write
-from tasks.audit.attack_process import SPARE, AttackProcess, start_spare_process
+from tasks.audit.attack_process import SPARE_PROCESSES, AttackProcess, start_spare_process
 from tasks.audit.attack_worker import AttackJob
 
 
@@ -26,40 +26,40 @@ def job(tmp_path: Path) -> AttackJob:
     return AttackJob(str(tmp_path), 1, 0, policy, bytes(32))
 
 
-def test_the_first_question_goes_to_the_spare_process(job: AttackJob) -> None:
+def test_attack_process_first_message_uses_spare_process(job: AttackJob) -> None:
     with start_spare_process():
-        (spare,) = SPARE
-        with AttackProcess(job) as worker:
-            kind, _ = worker.ask("distance_loss", 60.0)
-            assert worker.process is spare and not SPARE
-            assert kind in ("scores", "skipped")
+        (spare,) = SPARE_PROCESSES
+        with AttackProcess(job) as process:
+            reply = process.ask("distance_loss", 60.0)
+            assert process.process is spare and not SPARE_PROCESSES
+            assert reply.error is None
         assert spare.poll() is not None
 
 
-def test_a_spare_process_that_nobody_asked_is_ended() -> None:
+def test_start_spare_process_unused_is_ended() -> None:
     with start_spare_process():
-        (spare,) = SPARE
+        (spare,) = SPARE_PROCESSES
         assert spare.poll() is None
-    assert spare.poll() is not None and not SPARE
+    assert spare.poll() is not None and not SPARE_PROCESSES
 
 
-def test_a_dead_spare_process_is_replaced() -> None:
+def test_take_process_dead_spare_is_replaced() -> None:
     with start_spare_process():
-        (spare,) = SPARE
+        (spare,) = SPARE_PROCESSES
         spare.kill()
         spare.wait()
-        taken = attacking.take()
+        taken = attack_process.take_process()
         assert taken is not spare and taken.poll() is None
-        attacking.end(taken)
+        attack_process.end(taken)
 
 
-def test_an_error_does_not_leave_it_behind() -> None:
+def test_start_spare_process_error_ends_process() -> None:
     def fail() -> None:
         with start_spare_process():
-            spares.extend(SPARE)
+            spares.extend(SPARE_PROCESSES)
             raise RuntimeError
 
-    spares: list[attacking.Process] = []
+    spares: list[attack_process.Process] = []
     with pytest.raises(RuntimeError):
         fail()
-    assert spares[0].poll() is not None and not SPARE
+    assert spares[0].poll() is not None and not SPARE_PROCESSES

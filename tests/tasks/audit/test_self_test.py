@@ -15,9 +15,9 @@ from ppdm.cli.self_test import run_self_test
 from ppdm_core.gates.self_test import SelfTest, explain_unproven
 from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.policy import Attacker, Limit, Policy
-from ppdm_core.model.self_test import Proof, SelfTestResult
-from tasks.audit import leak_scan_check as door_test
-from tasks.audit.self_test import FOUND_TESTS, SelfTestRun, test_attacks
+from ppdm_core.model.self_test import LeakTest, SelfTestResult
+from tasks.audit import leak_scan_check
+from tasks.audit.self_test import FOUND_TESTS, SelfTestRun, check_attacks
 from tasks.audit.task import attack_shadows
 from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, load_raw, validate
@@ -71,7 +71,7 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReleaseContext:
     )
 
 
-def audited(context: ReleaseContext) -> SelfTestResult:
+def run_self_test_of(context: ReleaseContext) -> SelfTestResult:
     """The self-test of a release of the table as it is now."""
     release_id = begin_release.fn(context)
     for step in (load_raw, validate, draw_candidate, attack_shadows):
@@ -94,15 +94,15 @@ def outcomes(result: SelfTestResult, policy: Policy) -> list[str]:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What had to be proved, in turn; it is proved as ever."""
+    """The attacks that were tested, in order."""
     names: list[str] = []
-    run_leak_tests = tasks.audit.self_test.proofs_of
+    run_leak_tests = tasks.audit.self_test.run_leak_tests
 
     def noted(worker: Any, missing: Sequence[str]) -> Any:
         names.extend(missing)
         return run_leak_tests(worker, missing)
 
-    monkeypatch.setattr(tasks.audit.self_test, "proofs_of", noted)
+    monkeypatch.setattr(tasks.audit.self_test, "run_leak_tests", noted)
     FOUND_TESTS.clear()
     return names
 
@@ -113,74 +113,74 @@ def stored(context: ReleaseContext) -> list[tuple[str, str]]:
         return db.execute(query).fetchall()
 
 
-def test_proofs_are_kept_with_the_code_that_found_them(
+def test_leak_tests_same_code_reused_other_code_repeated(
     context: ReleaseContext, tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = audited(context)
-    assert asked == [NAME, "door_scan"]
+    first = run_self_test_of(context)
+    assert asked == [NAME, "leak_scan"]
     assert outcomes(first, POLICY) == ["PASS", "PASS"]
-    assert first.coverage is not None
-    assert {each.plant: each.refused_by for each in first.coverage.bad} == {
+    assert first.policy_check is not None
+    assert {each.name: each.refused_by for each in first.policy_check.bad} == {
         "identity": (NAME,),
         "slight noise": (NAME,),
-        "verbatim rows": ("door_scan",),
+        "verbatim rows": ("leak_scan",),
     }
-    assert [attack for _, attack in stored(context)] == ["door_scan", NAME]
+    assert [attack for _, attack in stored(context)] == ["leak_scan", NAME]
     FOUND_TESTS.clear()  # as in another process
     write(tmp_path / "t.csv", 2)
-    second = audited(context)
-    assert asked == [NAME, "door_scan"]
-    assert second.proofs == first.proofs
+    second = run_self_test_of(context)
+    assert asked == [NAME, "leak_scan"]
+    assert second.leak_tests == first.leak_tests
     assert len(stored(context)) == 2
-    monkeypatch.setattr("tasks.ingest.task.code_version", lambda: "other code")
+    monkeypatch.setattr("tasks.ingest.task.compute_code_version", lambda: "other code")
     write(tmp_path / "t.csv", 3)
     FOUND_TESTS.clear()
-    third = audited(context)
-    assert asked == 2 * [NAME, "door_scan"]
+    third = run_self_test_of(context)
+    assert asked == 2 * [NAME, "leak_scan"]
     assert third.code_version == "other code"
     assert len({version for version, _ in stored(context)}) == 2
     with context.open_store().transaction() as db:
         db.execute("update audit.self_test set proofs = replace(proofs::varchar, '20', '19')")
     write(tmp_path / "t.csv", 4)
     with pytest.raises(Refused, match="was changed after it was written"):
-        audited(context)
+        run_self_test_of(context)
 
 
-def test_a_home_proves_for_itself_what_another_one_found(
+def test_leak_tests_other_home_repeated(
     context: ReleaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    attack = (Proof(NAME, "identity", 20, 20), Proof(NAME, "noise", 0, 20))
-    proofs = {NAME: attack, "door_scan": door_test.test_leak_scan()}
+    attack = (LeakTest(NAME, "identity", 20, 20), LeakTest(NAME, "noise", 0, 20))
+    proofs = {NAME: attack, "leak_scan": leak_scan_check.check_leak_scan()}
 
     def noted(worker: Any, missing: Sequence[str]) -> Any:
         asked.extend(missing)
         return {name: proofs[name] for name in missing}, {}
 
-    monkeypatch.setattr(tasks.audit.self_test, "proofs_of", noted)
+    monkeypatch.setattr(tasks.audit.self_test, "run_leak_tests", noted)
     FOUND_TESTS.clear()
     worker: Any = None
     for name in ("one", "other"):
         Home(tmp_path / name).create()
         there = replace(context, home=str(tmp_path / name))
-        store, run = there.run(begin_release.fn(there))
+        store, run = there.open_run(begin_release.fn(there))
         with store.transaction() as db:
             store_facts(db, run, make_sanitized_facts())
-        testing = SelfTestRun(store, run, POLICY)
-        testing.run_leak_tests(worker)
+        self_test = SelfTestRun(store, run, POLICY)
+        self_test.check_attacks(worker)
         with store.advance(run, Stage.RAW) as change:
-            testing.keep(change)
+            self_test.store_tests(change)
         assert len(stored(there)) == 2
-    assert asked == 2 * [NAME, "door_scan"]
+    assert asked == 2 * [NAME, "leak_scan"]
 
 
-def test_a_policy_that_bears_a_copy_is_not_audited(context: ReleaseContext) -> None:
+def test_policy_check_loose_limit_fails(context: ReleaseContext) -> None:
     limits = {f"{NAME}.breach_rate": Limit(1.0, "DPO", "whatever happens")}
     loose = replace(POLICY, limits=limits)
-    result = audited(replace(context, policy=loose))
+    result = run_self_test_of(replace(context, policy=loose))
     assert outcomes(result, loose) == ["PASS", "FAIL"]
-    assert result.coverage is not None
-    assert list(result.coverage.powerless) == [NAME]
+    assert result.policy_check is not None
+    assert list(result.policy_check.powerless) == [NAME]
 
 
 def with_mutant(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,18 +199,18 @@ def with_mutant(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> Non
         pytest.param("removed", "KeyError", marks=pytest.mark.slow),
     ],
 )
-def test_a_broken_attack_proves_nothing(
+def test_check_attacks_broken_attack_reported_as_failed(
     kind: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_mutant(tmp_path, kind, monkeypatch)
     monkeypatch.setattr(tasks.audit.self_test, "TIME_LIMIT", 5.0 if kind == "hanging" else 60.0)
-    found, failed = test_attacks([NAME])
+    found, failed = check_attacks([NAME])
     assert (found, failed) == ({}, {NAME: why})
     result = SelfTestResult("c", "p", failed=failed)
     assert explain_unproven(result, NAME) == f"{NAME} failed on a planted leak ({why})."
 
 
-def test_the_command_shows_what_was_noticed() -> None:
+def test_self_test_command_working_attack_prints_counts() -> None:
     answer = run_self_test([NAME])
     assert answer.exit_code == 0
     assert answer.payload["proofs"] == [
@@ -221,9 +221,9 @@ def test_the_command_shows_what_was_noticed() -> None:
     assert "identity          20 of 20" in answer.text
 
 
-def test_the_command_complains_of_what_was_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    poor = {NAME: (Proof(NAME, "identity", 3, 20), Proof(NAME, "noise", 0, 20))}
-    monkeypatch.setattr(tasks.audit.self_test, "try_attacks", lambda names: (poor, {}))
+def test_self_test_command_weak_attack_exits_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    poor = {NAME: (LeakTest(NAME, "identity", 3, 20), LeakTest(NAME, "noise", 0, 20))}
+    monkeypatch.setattr(tasks.audit.self_test, "check_attacks", lambda names: (poor, {}))
     answer = run_self_test([NAME])
     assert answer.exit_code == 3
     assert "noticed the planted leak 'identity' 3 times in 20" in answer.text
@@ -232,16 +232,18 @@ def test_the_command_complains_of_what_was_not(monkeypatch: pytest.MonkeyPatch) 
     assert NAME in str(caught.value)
 
 
-def test_a_scan_that_sees_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert door_test.test_leak_scan() == (
-        Proof("door_scan", "verbatim rows", 20, 20),
-        Proof("door_scan", "noise", 0, 20),
+def test_check_leak_scan_blind_or_strict_scan_unproven(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert leak_scan_check.check_leak_scan() == (
+        LeakTest("leak_scan", "verbatim rows", 20, 20),
+        LeakTest("leak_scan", "noise", 0, 20),
     )
-    monkeypatch.setattr(door_test, "numbers", lambda table, expected: iter(()))
-    blind = door_test.test_leak_scan()
-    assert explain_unproven(SelfTestResult("c", "p", blind), "door_scan") is not None
-    monkeypatch.setattr(door_test, "numbers", lambda table, expected: iter(("no.",)))
-    strict = door_test.test_leak_scan()
-    why = explain_unproven(SelfTestResult("c", "p", strict), "door_scan")
+    monkeypatch.setattr(leak_scan_check, "find_number_leaks", lambda table, expected: iter(()))
+    blind = leak_scan_check.check_leak_scan()
+    assert explain_unproven(SelfTestResult("c", "p", blind), "leak_scan") is not None
+    monkeypatch.setattr(
+        leak_scan_check, "find_number_leaks", lambda table, expected: iter(("no.",))
+    )
+    strict = leak_scan_check.check_leak_scan()
+    why = explain_unproven(SelfTestResult("c", "p", strict), "leak_scan")
     assert why is not None
     assert "took noise for a leak" in why
