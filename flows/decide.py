@@ -1,4 +1,4 @@
-"""The flow that publishes a release that was left to people, if enough of them approved.
+"""The flow that publishes a release in review, if enough reviewers approved it.
 
 The decision is not a parameter of the flow: a flow run only carries out what `ppdm decide` has
 recorded, and the checks before publishing read that record again.
@@ -21,7 +21,7 @@ from tasks.notify.task import log_release
 
 @flow(name="decide", flow_run_name="decide {release_id}", retries=0)
 def decide(file: ReleaseFile, release_id: str) -> State[Any]:
-    """Publish a release that awaits review if enough people approved it, and report its stage.
+    """Publish a release that awaits review if enough reviewers approved it, and report its stage.
 
     Args:
         file: The release file that is stored with the release.

@@ -1,4 +1,4 @@
-"""A release as people read it, from the warehouse alone: for the console, the card and MLflow."""
+"""A release as it is shown, from the warehouse alone: for the console, the card and MLflow."""
 
 from __future__ import annotations
 

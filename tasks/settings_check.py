@@ -101,7 +101,7 @@ def check_limit(name: str, limit: Limit) -> None:
 
 
 def check_review_band(name: str, limit: Limit) -> None:
-    """Check that the band that people decide on lies on the safe side of the limit."""
+    """Check that the band that a reviewer decides on lies on the safe side of the limit."""
     from ppdm_core.gates.score_limits import orient_limit
     from ppdm_core.metrics import METRICS
 

@@ -1,6 +1,6 @@
-"""Who made a release, what people decided about it, and which approvals count now.
+"""Who made a release, what reviewers decided about it, and which approvals count now.
 
-People are the operating-system users that run the process, which proves no more than the machine
+Reviewers are the operating-system users that run the process, which proves no more than the machine
 does. Rows of authors and decisions are sealed; a decision is about one verdict, for exactly its
 data, policy and code.
 """

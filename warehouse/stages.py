@@ -5,7 +5,7 @@
                                                        `-> refused
 
 A PASS leads to `approved`. A REVIEW leads to `awaiting_review`: the release stays in the warehouse,
-without a process, until people approve or reject it. From both stages the release may also end as
+without a process, until it is approved or rejected. From both stages the release may also end as
 `no_change` (the same bytes as the latest version) or as `refused` by the checks before publishing.
 A dry run ends as `dry_run_passed`, bad input as `rejected`, and a run that cannot be continued,
 because data, policy or code changed, as `abandoned`.
@@ -54,7 +54,7 @@ class Stage(StrEnum):
     APPROVED = "approved", "APPROVED", RELEASE_AGAIN
     AWAITING_REVIEW = (
         "awaiting_review",
-        "AWAITING REVIEW (nothing was published; people decide)",
+        "AWAITING REVIEW (nothing was published; a reviewer decides)",
         DECIDE,
         "awaiting_review",
         "COMPLETED",  # no process waits for the decision

@@ -66,7 +66,7 @@ class ReleaseFile(Section):
     limits: dict[str, LimitSpec] = Field(min_length=1, description="The limits that a steward set.")
     review: ReviewSpec = Field(
         default_factory=ReviewSpec,
-        description="What a release that people decide about needs to be published.",
+        description="What a release in review needs to be published.",
     )
     ledger: LedgerSpec = Field(
         default_factory=LedgerSpec,

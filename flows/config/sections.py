@@ -165,12 +165,12 @@ class LimitSpec(Section):
         description="For limits on gamma: methods without a bound that may pass.",
     )
     review: float | None = Field(
-        default=None, description="Stricter than 'value': between the two, people decide."
+        default=None, description="Stricter than 'value': between the two, a reviewer decides."
     )
 
 
 class ReviewSpec(Section):
-    """What a release that the gate leaves to people needs to be published."""
+    """What a release in review needs to be published."""
 
     approvals: int = Field(
         default=Review.approvals,

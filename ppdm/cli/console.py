@@ -26,7 +26,7 @@ WIDTH = 100
 MAX_REASONS = 3  # a refusal must fit on one screen
 MAX_REASON_LINES = 3
 
-UNDECIDED_DRY_RUN = "REVIEW (dry run; people would have to decide)"
+UNDECIDED_DRY_RUN = "REVIEW (dry run; a reviewer would have to decide)"
 
 
 def format_outcome(summary: Summary) -> str:
@@ -95,12 +95,12 @@ def is_in_summary(score: Score) -> bool:
 
 
 def format_review(summary: Summary) -> list[str]:
-    """Return which checks were left to people, and who approved; the sentences stand above."""
+    """Return which checks a reviewer decided, and who approved."""
     if summary.verdict is None or not summary.verdict.failures:
         return []
     checks = ", ".join(finding.check for finding in summary.verdict.failures)
     names = ", ".join(one["name"] or one["by"] for one in summary.approvals or ())
-    return wrap_item(f"Left to people: {checks}. Approved by: {names or 'nobody'}.")
+    return wrap_item(f"Decided by review: {checks}. Approved by: {names or 'no one'}.")
 
 
 def wrap_item(text: str, max_lines: int | None = None) -> list[str]:

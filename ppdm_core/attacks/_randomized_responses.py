@@ -37,9 +37,9 @@ class ReleasedResponses:
     def __len__(self) -> int:
         return len(self.place)
 
-    def select_codes(self, people: RecordSet) -> Codes:
+    def select_codes(self, records: RecordSet) -> Codes:
         """Return the true codes of these columns, in the same order."""
-        return people.C[:, self.place]
+        return records.C[:, self.place]
 
     def place_points(self, codes: Codes, columns: Ints | None = None) -> Floats:
         """Return points whose squared distances are minus the log likelihood, up to a constant."""

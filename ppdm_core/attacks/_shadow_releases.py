@@ -18,7 +18,7 @@ from ppdm_core.numerics.distributions import SampledDistribution, StudentT
 from ppdm_core.numerics.kernel_model import KernelSetting
 
 Imitator = Callable[[Floats, Codes, np.random.Generator], tuple[Floats, Ints]]
-# people and labels to a release of them, and the person behind each row
+# records and labels to a release of them, and the person behind each row
 
 MAX_SHADOW_RECORDS = 2_000
 _RIDGE = 1.0

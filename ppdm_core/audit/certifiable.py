@@ -21,23 +21,25 @@ def compute_smallest_limits(policy: Policy, n: int) -> dict[str, float]:
         attack, metric = name.split(".")[0], METRICS.get(name.split(".")[-1])
         if attack not in ATTACKS or metric is None:
             continue
-        people = count_scored_persons(policy, n, ATTACKS[attack].goal)
+        persons = count_scored_persons(policy, n, ATTACKS[attack].goal)
         if metric.is_rate:
-            found[name] = wilson(0.0, people, widen_level(policy))[1] if people else 1.0
+            found[name] = wilson(0.0, persons, widen_level(policy))[1] if persons else 1.0
         elif isinstance(metric, TruePositiveRate):
-            high, baseline = bound_blind_attack(metric, policy, n, people) if people else (1.0, 0.0)
+            high, baseline = (
+                bound_blind_attack(metric, policy, n, persons) if persons else (1.0, 0.0)
+            )
             found[name] = high if limit.absolute else high - baseline
     return found
 
 
 def bound_blind_attack(
-    metric: TruePositiveRate, policy: Policy, n: int, people: int
+    metric: TruePositiveRate, policy: Policy, n: int, persons: int
 ) -> tuple[float, float]:
     """Return the upper interval end of an attacker who guesses, and the baseline."""
     t = count_half_targets(policy, n)
     is_member = np.repeat([True, False], t)
     one = np.tile(np.arange(t, dtype=np.float64), 2), is_member
-    _, high = metric.interval([one], people, people, widen_level(policy))
+    _, high = metric.interval([one], persons, persons, widen_level(policy))
     return high, metric.baseline(is_member)
 
 

@@ -78,7 +78,7 @@ def judge_earlier_refusals(db: Transaction, run: Run) -> tuple[Finding, ...]:
     """Return a finding if the same data did not pass before.
 
     Settings must not be tuned until they pass: once the same data were audited with other settings
-    or code and did not pass, people decide, whichever method it was. A release that a person
+    or code and did not pass, a reviewer decides, whichever method it was. A release that a person
     rejected stays rejected.
     """
     data = read_facts(db, run.release_id, ValidatedFacts).data
@@ -91,6 +91,7 @@ def judge_earlier_refusals(db: Transaction, run: Run) -> tuple[Finding, ...]:
     if not refusals:
         return ()
     names = ", ".join(refusal.release_id for refusal in refusals)
-    why = f"With other settings or code the same data did not pass before ({names}). People decide."
+    why = f"The same data did not pass before with other settings or code ({names})."
+    why = f"{why} A reviewer decides."
     observed = f"{len(refusals)} did not pass"
     return (Finding(EARLIER_REFUSALS, "REVIEW", why, observed=observed),)

@@ -20,7 +20,7 @@ NOT_PROTECTED = (
     "Labels are released as they are; what follows from the label alone is not hidden.",
     "It is not hidden that a record is in the release, when it changed, and which of its versions "
     "are equal.",
-    "Only the attacks named here were played. An attacker who knows more can do more.",
+    "Only the attacks named here were run. An attacker who knows more can do more.",
 )
 
 
@@ -91,7 +91,7 @@ def format_ledger(summary: Summary) -> str:
     more = f" Rows of it that were drawn without a bound: up to {draws:,}." if draws else ""
     audience = " to this audience" if summary.ledger.get("collusion_waiver") else ""
     return (
-        f"All releases{audience} so far, for the record that was drawn anew most often: "
+        f"All releases{audience} so far, for the record that was redrawn most often: "
         f"gamma {summary.ledger['gamma_so_far']}.{more}"
     )
 
@@ -101,10 +101,10 @@ def format_decision(summary: Summary) -> list[str]:
     verdict = summary.judged.verdict
     if verdict.outcome != "REVIEW":
         return []
-    lines = ["## What people decided", "", "The gate could not decide these checks:", ""]
+    lines = ["## What reviewers decided", "", "The gate could not decide these checks:", ""]
     lines += [f"- `{finding.check}`" for finding in verdict.failures]
     names = [f"{one['name'] or one['by']} on {one['at']}" for one in summary.approvals or ()]
-    by = f"Approved by {', '.join(names)}." if names else "Nobody has approved it."
+    by = f"Approved by {', '.join(names)}." if names else "It has no approval."
     return [*lines, "", by, ""]
 
 

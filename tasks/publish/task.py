@@ -45,7 +45,7 @@ def publish_candidate(context: ReleaseContext, release_id: str, dry_run: bool) -
     with store.transaction(release_id) as db:
         latest = find_latest_version(db, context.dataset)
     is_pending = run.stage == Stage.AWAITING_REVIEW
-    if dry_run:  # a decision is left to people
+    if dry_run:  # a decision is left to reviewers
         return run.stage if is_pending else end_run(store, run, Stage.DRY_RUN_PASSED)
     data_digest = summary.judged.sanitized.data_digest
     if latest and latest.data_digest == data_digest and is_intact(store, context.dataset, latest):

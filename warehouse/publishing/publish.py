@@ -1,8 +1,8 @@
 """The only code that publishes a release.
 
 It trusts no caller: it checks the seals of the history, reads the stored verdict itself, checks
-that it is a PASS, or a REVIEW that enough people approved, for exactly these bytes, this policy and
-this code, and scans the bytes that are published. The folder is written under a temporary name and
+that it is a PASS, or a REVIEW with enough approvals, for exactly these bytes, this policy and this
+code, and scans the bytes that are published. The folder is written under a temporary name and
 renamed; `latest` moves last. After a kill at any point, the next run finishes or removes what is
 there.
 """
@@ -49,7 +49,7 @@ class PublishRequest:
     run: Run
     sink: str
     policy_digest: str
-    review: Review  # what that policy asks of people
+    review: Review  # what that policy asks of reviewers
     code_version: str  # of the code that runs now
     expected: ExpectedContent
     records: str | None  # table of the record behind each row, where rows belong to records
