@@ -20,7 +20,7 @@ from ppdm_core.model.errors import BadInput, Defect, PpdmError
 from tasks.audit.attack_process import start_spare_process
 from tasks.dataset_lock import StillRunning, hold_dataset
 from tasks.defect_report import write_defect_report
-from tasks.environment import quiet_environment
+from tasks.environment import set_library_defaults
 from tasks.notify.prefect_artifacts import show_failure
 from tasks.notify.task import log_rejection, log_release
 from tasks.progress import log_progress, print_served_outcome
@@ -39,7 +39,7 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
     """
     try:
         context = build_checked_context(file)
-        quiet_environment(file.home())  # for workers that `ppdm` did not start
+        set_library_defaults(file.home())  # for workers that `ppdm` did not start
         with hold_dataset(context), start_spare_process():
             release_id = ingest(file, flow_run.id)
             sanitize(file, release_id)

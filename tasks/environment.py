@@ -11,7 +11,7 @@ def choose_home(given: Path | None) -> Path:
     return (given or Path(os.environ.get("PPDM_HOME") or ".ppdm")).absolute()
 
 
-def quiet_environment(home: Path) -> None:
+def set_library_defaults(home: Path) -> None:
     """Keep every library inside the home, off the network and off the console.
 
     Only defaults: what the user has set stays. Call it before the libraries are imported.

@@ -90,7 +90,7 @@ def list_code_places(error: BaseException) -> tuple[str, ...]:
     )
 
 
-def redacted(function: Callable[P, R]) -> Callable[P, R]:
+def redact_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function so that its errors quote no value."""
 
     @functools.wraps(function)

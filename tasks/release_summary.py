@@ -102,7 +102,7 @@ class Summary:
             for one in self.counted
         ] or None
 
-    def closing(self) -> str:
+    def format_outcome_sentence(self) -> str:
         """Return the outcome in one or two sentences."""
         name, stage = self.run.release_id, self.run.stage
         if stage == Stage.PUBLISHED:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ppdm.services.prefect_server import ServerHandle, acquire_server
-from tasks.environment import quiet_environment
+from tasks.environment import set_library_defaults
 
 ROOT = Path(__file__).resolve().parents[1]
 SESSION_HOME = Path(tempfile.mkdtemp(prefix="ppdm-tests-"))
@@ -24,7 +24,7 @@ SESSION_HOME = Path(tempfile.mkdtemp(prefix="ppdm-tests-"))
 # What a developer has set must not reach the tests; what libraries write must stay in one place.
 for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME"):
     os.environ.pop(name, None)
-quiet_environment(SESSION_HOME)
+set_library_defaults(SESSION_HOME)
 if "PYTEST_XDIST_WORKER" in os.environ:  # there is a process for each core already
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import duckdb
 
 from warehouse.columns import Column
-from warehouse.sql import column_types, count_where, hide_values, number, text
+from warehouse.sql import cast_to_number, cast_to_text, column_types, count_where, hide_values
 
 COMPARED = """
 with now as ({now}), before as ({before})
@@ -46,8 +46,10 @@ def _cells(
 ) -> str:
     types = column_types(db, table)
     cells = (
-        number(column.name, types[column.name]) if column.type == "numeric" else text(column.name)
+        cast_to_number(column.name, types[column.name])
+        if column.type == "numeric"
+        else cast_to_text(column.name)
         for column in features
     )
     named = "".join(f", {cell} as c{i}" for i, cell in enumerate(cells))
-    return f"select {text(record_id)} as identity{named} from {table}"
+    return f"select {cast_to_text(record_id)} as identity{named} from {table}"

@@ -17,13 +17,13 @@ from warehouse.columns import Column
 from warehouse.sql import (
     NUMBERS,
     ROW,
+    build_row_filter,
+    cast_to_number,
+    cast_to_text,
     column_types,
     count_where,
     hide_values,
-    kept,
     literal,
-    number,
-    text,
 )
 
 Kind = Literal["number", "float", "text", "boolean", "date", "other"]
@@ -97,7 +97,7 @@ def summarize_columns(db: duckdb.DuckDBPyConnection, table: str) -> tuple[Column
         if find_kind(type_name) == "other":  # some cannot even be written as text
             cells += [f"null::varchar as t{i}", f"null::double as n{i}"]
         else:
-            cells += [f"{text(name)} as t{i}", f"{number(name, type_name)} as n{i}"]
+            cells += [f"{cast_to_text(name)} as t{i}", f"{cast_to_number(name, type_name)} as n{i}"]
         figures += _build_aggregates(f"t{i}", f"n{i}", name)
     statement = f"""
         with cells as (select {", ".join(cells)} from {table})
@@ -137,14 +137,16 @@ def _build_aggregates(t: str, n: str, name: str) -> list[str]:
 @hide_values("Looking for an identifier")
 def is_unique(db: duckdb.DuckDBPyConnection, table: str, name: str) -> bool:
     """Return whether every record has a different value, compared as the record id will be."""
-    found = db.execute(f"select count(distinct {text(name)}) = count(*) from {table}").fetchall()
+    found = db.execute(
+        f"select count(distinct {cast_to_text(name)}) = count(*) from {table}"
+    ).fetchall()
     return bool(found[0][0])
 
 
 @hide_values("Looking for an identifier")
 def is_row_counter(db: duckdb.DuckDBPyConnection, table: str, name: str) -> bool:
     """Return whether the values count the rows, from any start."""
-    value = f"try_cast({text(name)} as hugeint)"
+    value = f"try_cast({cast_to_text(name)} as hugeint)"
     found = db.execute(f"select min({value} - {ROW}) = max({value} - {ROW}) from {table}")
     return bool(found.fetchall()[0][0])
 
@@ -158,7 +160,7 @@ def count_categories(
     Empty if there are more than ``most`` categories.
     """
     rows = db.execute(f"""
-        select {text(name)} as category, count(*)
+        select {cast_to_text(name)} as category, count(*)
         from {table} where category is not null
         group by category order by category limit {most + 1}
     """).fetchall()
@@ -178,9 +180,12 @@ def read_feature_rows(
     The rows are spread over the table.
     """
     types = column_types(db, table)
-    cells = ", ".join(f"{number(name, types[name])} as x{i}" for i, name in enumerate(names))
+    cells = ", ".join(
+        f"{cast_to_number(name, types[name])} as x{i}" for i, name in enumerate(names)
+    )
     every = f"(select greatest(1, count(*) // {most}) from {table})"
     found = db.execute(
-        f"select {cells} from {table} where {kept(columns)} and hash({ROW}) % {every} = 0"
+        f"select {cells} from {table} "
+        f"where {build_row_filter(columns)} and hash({ROW}) % {every} = 0"
     ).fetchnumpy()
     return np.column_stack([np.ma.filled(found[f"x{i}"], np.nan) for i in range(len(names))])

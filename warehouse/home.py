@@ -124,7 +124,7 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def machine_errors(path: Path) -> Iterator[None]:
+def translate_disk_errors(path: Path) -> Iterator[None]:
     """Turn errors of the disk into one sentence with exit code 5."""
     try:
         yield

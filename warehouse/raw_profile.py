@@ -11,15 +11,15 @@ from ppdm_core.model.errors import BadInput
 from warehouse.columns import Column
 from warehouse.sql import (
     ROW,
+    build_category_condition,
+    build_row_filter,
+    cast_to_number,
+    cast_to_text,
     column_types,
     count_where,
     hide_values,
-    kept,
-    listed,
     literal,
-    number,
-    quoted,
-    text,
+    quote_name,
 )
 
 ROWS = "rows"
@@ -83,20 +83,20 @@ def profile(
 ) -> dict[str, float | int]:
     """Return all counts that a table is judged by."""
     types = column_types(db, raw_table)
-    cells = [f"{ROW} + 1 as r", f"({kept(columns)}) as kept"]
+    cells = [f"{ROW} + 1 as r", f"({build_row_filter(columns)}) as kept"]
     figures = {ROWS: "count(*)", ROWS_LEFT: count_where("kept")}
     for position, column in enumerate(columns):
         x, empty = f"x{position}", f"e{position}"
         if column.name == record_id:
-            cell, found = text(column.name), _id_figures(column, x, empty)
+            cell, found = cast_to_text(column.name), _id_figures(column, x, empty)
         elif column.role in ("feature", "label") and column.type == "categorical":
-            cell, found = text(column.name), _category_figures(column, x, empty)
+            cell, found = cast_to_text(column.name), _category_figures(column, x, empty)
         elif column.role == "feature":
-            cell = number(column.name, types[column.name])
+            cell = cast_to_number(column.name, types[column.name])
             found = _number_figures(column, x, empty)
         else:
             continue
-        cells += [f"{cell} as {x}", f"{quoted(column.name)} is null as {empty}"]
+        cells += [f"{cell} as {x}", f"{quote_name(column.name)} is null as {empty}"]
         figures |= found
     statement = f"""
         with cells as (select {", ".join(cells)} from {raw_table})
@@ -122,7 +122,7 @@ def _id_figures(column: Column, x: str, empty: str) -> dict[str, str]:
 
 
 def _category_figures(column: Column, x: str, empty: str) -> dict[str, str]:
-    known = listed(x, column)
+    known = build_category_condition(x, column)
     figures = _counted(column, {MISSING: empty, UNKNOWN: f"not {empty} and not {known}"})
     if column.role == "label":
         figures[entry(CLASSES, column)] = f"count(distinct if(kept and {known}, {x}, null))"

@@ -17,7 +17,7 @@ from warehouse.database import Run
 from warehouse.parquet_parts import to_block
 from warehouse.publishing.manifest import file_digest
 from warehouse.sinks import SINKS
-from warehouse.sql import KEY, LABEL, ROW, literal, quoted
+from warehouse.sql import KEY, LABEL, ROW, literal, quote_name
 from warehouse.tables import candidate_table, kept_table, raw_table, validated_table
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def read_validated_blocks(
 ) -> Iterator[Block]:
     """Yield the validated records in blocks, in row order."""
     features = [*schema.names, *(column.name for column in schema.categorical)]
-    names = ", ".join([*map(quoted, features), LABEL, ROW, KEY])
+    names = ", ".join([*map(quote_name, features), LABEL, ROW, KEY])
     query = f"select {names} from {validated_table(run)} order by {ROW}"
     for batch in db.sql(query).to_arrow_reader(BLOCK):
         yield to_block(with_fixed_size_keys(batch), schema)
@@ -110,7 +110,7 @@ def read_released_table(
 def code_expression(column: Categorical) -> str:
     """Return SQL for the code of a category: its place among the categories, -1 for none."""
     words = ", ".join(map(literal, column.categories))
-    name = quoted(column.name)
+    name = quote_name(column.name)
     return f"coalesce(list_position([{words}], {name}), 0) - 1 as {name}"
 
 
@@ -118,7 +118,7 @@ def read_candidate(
     db: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str]
 ) -> dict[str, Any]:
     """Return columns of the candidate by name, ordered by source row."""
-    names = ", ".join(map(quoted, (ROW, *columns)))
+    names = ", ".join(map(quote_name, (ROW, *columns)))
     found = db.execute(f"select {names} from {candidate_table(run)} order by {ROW}")
     return dict(found.fetchnumpy())
 
@@ -133,7 +133,7 @@ def write_candidate(
     db: duckdb.DuckDBPyConnection, run: Run, columns: tuple[str, ...], path: Path, sink: str
 ) -> str:
     """Write the candidate to a file in its keyed order; return the digest of the file."""
-    names = ", ".join(map(quoted, columns))
+    names = ", ".join(map(quote_name, columns))
     query = f"select {names} from {candidate_table(run)} order by {ORDER}, {ROW}"
     SINKS[sink](db, query, path)
     return file_digest(path)
@@ -141,7 +141,7 @@ def write_candidate(
 
 def read_numeric_ids(db: duckdb.DuckDBPyConnection, run: Run, column: str) -> Floats:
     """Return the identifiers in a raw column that are finite numbers."""
-    query = f"select try_cast({quoted(column)} as double) as id from {raw_table(run)}"
+    query = f"select try_cast({quote_name(column)} as double) as id from {raw_table(run)}"
     ids = np.ma.filled(db.execute(query).fetchnumpy()["id"].astype(np.float64), np.nan)
     return np.asarray(ids[np.isfinite(ids)])
 
@@ -150,7 +150,7 @@ def read_columns(
     db: duckdb.DuckDBPyConnection, names: Sequence[str], table: str, order: str = ROW
 ) -> tuple[Ints, Floats]:
     """Return the source rows of a table, and the named columns as (n, len(names))."""
-    query = f"select {', '.join(map(quoted, (ROW, *names)))} from {table} order by {order}"
+    query = f"select {', '.join(map(quote_name, (ROW, *names)))} from {table} order by {order}"
     columns = db.execute(query).fetchnumpy()
     found = np.empty((len(columns[ROW]), len(names)))
     for i, name in enumerate(names):

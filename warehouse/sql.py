@@ -24,7 +24,7 @@ NUMBERS = (
 )
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return an identifier in quotes, whatever characters it holds."""
     return '"' + name.replace('"', '""') + '"'
 
@@ -44,16 +44,16 @@ def column_types(db: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     return described
 
 
-def number(name: str, type_name: str) -> str:
+def cast_to_number(name: str, type_name: str) -> str:
     """Return SQL for a cell as double, or null. Dates and booleans are no numbers, as in a CSV."""
     if type_name.lower().startswith(NUMBERS) and not type_name.endswith("]"):
-        return f"try_cast({quoted(name)} as double)"
-    return f"try_cast({quoted(name)}::varchar as double)"
+        return f"try_cast({quote_name(name)} as double)"
+    return f"try_cast({quote_name(name)}::varchar as double)"
 
 
-def text(name: str) -> str:
+def cast_to_text(name: str) -> str:
     """Return SQL for a cell as text."""
-    return f"{quoted(name)}::varchar"
+    return f"{quote_name(name)}::varchar"
 
 
 def count_where(condition: str) -> str:
@@ -61,19 +61,21 @@ def count_where(condition: str) -> str:
     return f"count(if({condition}, 1, null))"
 
 
-def listed(cell: str, column: Column) -> str:
+def build_category_condition(cell: str, column: Column) -> str:
     """Return SQL for whether a cell holds a declared category; null for a missing cell."""
     return f"{cell} in ({', '.join(literal(category) for category in column.categories)})"
 
 
-def kept(columns: tuple[Column, ...]) -> str:
+def build_row_filter(columns: tuple[Column, ...]) -> str:
     """Return SQL for whether a row stays in the table."""
     conditions = []
     for column in columns:
         if column.missing == "drop_row":
-            conditions.append(f"{quoted(column.name)} is not null")
+            conditions.append(f"{quote_name(column.name)} is not null")
         if column.outside == "drop_row" and column.categories:
-            conditions.append(f"coalesce({listed(text(column.name), column)}, true)")
+            conditions.append(
+                f"coalesce({build_category_condition(cast_to_text(column.name), column)}, true)"
+            )
     return " and ".join(conditions) or "true"
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from warehouse.sql import quoted
+from warehouse.sql import quote_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def content_digest(db: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]) -> str:
     """Return a digest of the rows in any order; a repeated row counts twice."""
-    cells = ", ".join(f"coalesce({quoted(name)}::varchar, '')" for name in columns)
+    cells = ", ".join(f"coalesce({quote_name(name)}::varchar, '')" for name in columns)
     query = f"""
         with texts as (select concat_ws('|', {cells}) as text from {table})
         select count(*), sum(md5_number_lower(text)), sum(md5_number_upper(text)) from texts

@@ -17,14 +17,14 @@ from warehouse.sql import (
     KEY,
     LABEL,
     ROW,
+    build_row_filter,
+    cast_to_number,
+    cast_to_text,
     column_types,
     count_where,
     hide_values,
-    kept,
     literal,
-    number,
-    quoted,
-    text,
+    quote_name,
 )
 
 MakeKeys = Callable[[Sequence[bytes]], Sequence[bytes]]
@@ -88,12 +88,12 @@ def write_validated(
     for start in range(0, total, BATCH_ROWS):
         statement = COPY.format(
             row=ROW,
-            identity=ROW if record_id is None else f"encode({text(record_id)})",
+            identity=ROW if record_id is None else f"encode({cast_to_text(record_id)})",
             cells="".join(f", {cell} as c{i}" for i, cell in cells.items()),
             table=raw_table,
             start=start,
             stop=start + BATCH_ROWS,
-            kept=kept(columns),
+            kept=build_row_filter(columns),
             offset=written,
             name=IDENTITY,
             values="".join(_list_values(columns, found)),
@@ -119,7 +119,9 @@ def _is_numeric(column: Column) -> bool:
 def _cell_expressions(columns: tuple[Column, ...], types: dict[str, str]) -> dict[int, str]:
     """Return SQL for the cell of each feature and label, as double or text, by position."""
     return {
-        i: number(column.name, types[column.name]) if _is_numeric(column) else text(column.name)
+        i: cast_to_number(column.name, types[column.name])
+        if _is_numeric(column)
+        else cast_to_text(column.name)
         for i, column in enumerate(columns)
         if column.role in ("feature", "label")
     }
@@ -148,7 +150,7 @@ def _survey(
         ]
     selected = "".join(f", {cells[i]} as c{i}" for i in numeric)
     statement = f"""
-        with cells as (select ({kept(columns)}) as kept{selected} from {raw_table})
+        with cells as (select ({build_row_filter(columns)}) as kept{selected} from {raw_table})
         select {", ".join(figures)} from cells
     """
     total, n, *rest = db.execute(statement).fetchall()[0]
@@ -174,7 +176,7 @@ def _build_survey(
 
 def _declare_columns(columns: tuple[Column, ...]) -> str:
     features = (
-        f"{quoted(column.name)} {'double' if _is_numeric(column) else 'integer'} not null"
+        f"{quote_name(column.name)} {'double' if _is_numeric(column) else 'integer'} not null"
         for column in columns
         if column.role == "feature"
     )
@@ -188,9 +190,9 @@ def _list_values(columns: tuple[Column, ...], found: dict[str, _NumericSurvey]) 
     for i, column in enumerate(columns):
         if _is_numeric(column):
             value = _number_expression(f"c{i}", column, found[column.name])
-            values.append(f", {value} as {quoted(column.name)}")
+            values.append(f", {value} as {quote_name(column.name)}")
         elif column.role == "feature":
-            values.append(f", {_code_expression(f'c{i}', column)} as {quoted(column.name)}")
+            values.append(f", {_code_expression(f'c{i}', column)} as {quote_name(column.name)}")
         elif column.role == "label":
             label = _code_expression(f"c{i}", column)
     return [*values, f", ({label})::integer as {LABEL}"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ppdm.cli.console import format_check
 from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server
+
+if TYPE_CHECKING:
+    from tasks.context import ReleaseContext
 
 
 def check_release_file(path: Path) -> CommandResult:
@@ -20,3 +24,27 @@ def check_release_file(path: Path) -> CommandResult:
     with show_progress():
         facts = check_source(context)
     return CommandResult(format_check(path, context, facts), {"file": str(path), **facts})
+
+
+def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) -> str:
+    """Return what `ppdm check` found: counts, limits that are too small, unstable columns."""
+    lines = [
+        f"{path.name} and {Path(context.source.path).name} are fine: {facts['rows']:,} records, "
+        f"{facts['checks']} checks, method {context.method}."
+    ]
+    for name, smallest in facts["smallest_limits"].items():
+        limit = context.policy.limits[name]
+        too_small = (
+            " Its limit is smaller: no release can keep it." if limit.value < smallest else ""
+        )
+        lines.append(
+            f"  {name}: so few records certify {100 * smallest:.2g} % at best, "
+            f"even if the attack gets nothing.{too_small}"
+        )
+    for name, share in facts["restless_columns"].items():
+        lines.append(
+            f"  Column '{name}' changed in {100 * share:.0f} % of the records since the last run: "
+            "if it changes every time, every record gets new noise and is charged in every "
+            "release, and the noise averages out. Exclude it, or release a coarser one."
+        )
+    return "\n".join(lines)

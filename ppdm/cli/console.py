@@ -1,12 +1,11 @@
-"""The texts that several commands print: releases, runs, wrapped items, paths and options."""
+"""The texts that several commands print: outcomes, wrapped items, paths and options."""
 
 from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ppdm_core.model.verdict import Finding
 from ppdm_core.numerics.amplification import (
@@ -18,9 +17,7 @@ from warehouse.stages import Stage
 
 if TYPE_CHECKING:
     from ppdm_core.model.score import Score
-    from tasks.context import ReleaseContext
     from tasks.release_summary import Summary
-    from warehouse.database import Run
 
 WIDTH = 100
 MAX_REASONS = 3  # a refusal must fit on one screen
@@ -149,78 +146,3 @@ def shorten_path(path: Path) -> str:
     """Return a path relative to the working directory if it is below it."""
     path, here = path.absolute(), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
-
-
-def format_release(summary: Summary) -> str:
-    """Return one release with its guarantee, checks, decisions and counts."""
-    run = summary.run
-    started = f"started {run.started:%Y-%m-%d %H:%M}"
-    lines = [f"{run.release_id}  {summary.method}  {run.stage}  {started}"]
-    for name, gamma in summary.gammas().items():
-        lines.append(f"  gamma of one {name}: {gamma}")
-    if summary.guarantee:
-        lines += wrap_item(f"{summary.guarantee.kind}: {' '.join(summary.guarantee.assumptions)}")
-    for finding in summary.verdict.findings if summary.verdict else ():
-        lines += [f"  {finding.outcome}  {finding.check}  {finding.observed}"]
-        lines += [f"      {line}" for line in textwrap.wrap(finding.why, WIDTH - 6)]
-    for one in summary.decisions:
-        who = f"{one.person.name} ({one.shown})" if one.shown else one.person.name
-        lines += wrap_item(f"{one.choice} by {who} on {one.happened:%Y-%m-%d %H:%M}: {one.note}")
-    lines += format_approvals(summary)
-    lines += [f"  {count:,} {what}" for what, count in count_changes(summary).items() if count]
-    if summary.report:
-        lines += [f"  skipped  {name}: {why}" for name, why in summary.report.skipped.items()]
-        lines += [f"  not run  {name}" for name in summary.report.not_run]
-        lines += [f"  failed  {name}: {kind}" for name, kind in summary.report.failed.items()]
-    if summary.folder:
-        lines.append(f"  published in {shorten_path(summary.folder)}")
-    return "\n".join(lines)
-
-
-def count_changes(summary: Summary) -> dict[str, int]:
-    """Return what was changed in addition to the perturbation itself, with counts."""
-    found: dict[str, int] = {}
-    if summary.validated:
-        clamped, imputed = summary.validated.clamped, summary.validated.imputed
-        dropped = summary.validated.dropped_rows
-        found["rows dropped for missing values or unlisted categories"] = dropped
-        found |= {f"values of '{column}' moved to its bounds": n for column, n in clamped.items()}
-        found |= {f"missing values of '{column}' filled": n for column, n in imputed.items()}
-    if summary.sanitized:
-        found["records set aside for the basis"] = summary.sanitized.set_aside
-        found |= summary.sanitized.counts
-    return found
-
-
-def format_runs(runs: Sequence[Run]) -> str:
-    """Return one line for each run."""
-    if not runs:
-        return "No release yet."
-    width = max(len(run.release_id) for run in runs)
-    return "\n".join(
-        f"{run.release_id:<{width}}  {run.stage:<10}  {run.started:%Y-%m-%d %H:%M}" for run in runs
-    )
-
-
-def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) -> str:
-    """Return what `ppdm check` found: counts, limits that are too small, unstable columns."""
-    lines = [
-        f"{path.name} and {Path(context.source.path).name} are fine: {facts['rows']:,} records, "
-        f"{facts['checks']} checks, method {context.method}."
-    ]
-    for name, smallest in facts["smallest_limits"].items():
-        limit = context.policy.limits[name]
-        too_small = (
-            " Its limit is smaller: no release can keep it." if limit.value < smallest else ""
-        )
-        lines.append(
-            f"  {name}: so few records certify {100 * smallest:.2g} % at best, "
-            f"even if the attack gets nothing.{too_small}"
-        )
-    for name, share in facts["restless_columns"].items():
-        lines.append(
-            f"  Column '{name}' changed in {100 * share:.0f} % of the records since the last run: "
-            "if it changes every time, every record gets new noise and is charged in every "
-            "release, and the noise averages out. Exclude it, or release a coarser one."
-        )
-    return "\n".join(lines)

@@ -20,7 +20,7 @@ from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import use_prefect_server
 from ppdm_core.model.errors import BadInput
-from tasks.environment import quiet_environment
+from tasks.environment import set_library_defaults
 from tasks.progress import log_progress
 from warehouse.approvals import Choice, find_pending_file
 from warehouse.database import get_run
@@ -38,7 +38,7 @@ def decide_release(
     """Record a decision; publish the release if it now has all approvals."""
     store = open_home(home)
     os.environ["PPDM_HOME"] = str(store.home.root)  # the stored file may have named another home
-    quiet_environment(store.home.root)
+    set_library_defaults(store.home.root)
     from tasks.judge.decision import record_decision
     from tasks.release_summary import read_summary
 

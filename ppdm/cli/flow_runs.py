@@ -70,7 +70,7 @@ def build_result(summary: Summary) -> CommandResult:
     if summary.run.stage == Stage.REFUSED:
         error = Refused(summary.refusals[0].why, remedy=f"See: {format_show_command(summary)}")
     elif summary.is_undecided:
-        error = Undecided(summary.closing(), remedy=format_decide_command(summary))
+        error = Undecided(summary.format_outcome_sentence(), remedy=format_decide_command(summary))
     return CommandResult(
         format_outcome(summary),
         {"release": summary.as_dict()},

@@ -81,7 +81,7 @@ def choose_path(out: Path, path: str) -> str:
 
 def write_new(out: Path, text: str, source: Source) -> None:
     """Write the file completely or not at all, after its checks; never overwrite a file."""
-    from warehouse.home import machine_errors, sync
+    from warehouse.home import sync, translate_disk_errors
 
     try:
         content = text.encode()
@@ -91,11 +91,11 @@ def write_new(out: Path, text: str, source: Source) -> None:
         ) from None
     draft = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
-        with machine_errors(out.parent):
+        with translate_disk_errors(out.parent):
             draft.write_bytes(content)
             sync(draft)
         check_text(draft, source)
-        with machine_errors(out.parent):
+        with translate_disk_errors(out.parent):
             os.link(draft, out)  # unlike a rename, it fails if the file exists by now
     finally:
         draft.unlink(missing_ok=True)

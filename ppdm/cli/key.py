@@ -31,14 +31,14 @@ def restore_key_backup(file: Path, home: Path | None) -> CommandResult:
 
 def export_public_key(out: Path, home: Path | None) -> CommandResult:
     """Write the public key that verifies the signatures of this home to a new file."""
-    from warehouse.home import machine_errors
+    from warehouse.home import translate_disk_errors
     from warehouse.integrity import dataset_key
     from warehouse.publishing.manifest import key_fingerprint, read_public_key
 
     store = open_home(home)
     check_new_file(out)
     pem = dataset_key.export_public_key(store)
-    with machine_errors(out.parent):
+    with translate_disk_errors(out.parent):
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         with os.fdopen(descriptor, "wb") as file:
             file.write(pem)

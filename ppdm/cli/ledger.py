@@ -43,9 +43,9 @@ def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandRe
     payload = {"dataset": dataset, "accounts": accounts, "entries": found}
     if plot is not None and found:
         from ppdm.cli.ledger_plot import draw_ledger
-        from warehouse.home import machine_errors
+        from warehouse.home import translate_disk_errors
 
-        with machine_errors(plot.parent):
+        with translate_disk_errors(plot.parent):
             plot.write_text(draw_ledger(dataset, found))
     return CommandResult("\n".join(format_ledger(dataset, accounts, found)), payload)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ppdm.cli.console import format_runs
 from ppdm.cli.home import open_home
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
+
+if TYPE_CHECKING:
+    from warehouse.database import Run
 
 
 def list_status(home: Path | None) -> CommandResult:
@@ -22,3 +26,13 @@ def list_status(home: Path | None) -> CommandResult:
         for run in runs
     ]
     return CommandResult(format_runs(runs), {"runs": rows})
+
+
+def format_runs(runs: Sequence[Run]) -> str:
+    """Return one line for each run."""
+    if not runs:
+        return "No release yet."
+    width = max(len(run.release_id) for run in runs)
+    return "\n".join(
+        f"{run.release_id:<{width}}  {run.stage:<10}  {run.started:%Y-%m-%d %H:%M}" for run in runs
+    )

@@ -8,7 +8,7 @@ from ppdm.cli.console import format_home_option
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm.services.local_servers import SERVER_NAMES, start_missing_servers
-from tasks.environment import choose_home, quiet_environment
+from tasks.environment import choose_home, set_library_defaults
 from tasks.progress import log_progress
 from warehouse.home import Home
 
@@ -17,7 +17,7 @@ def start_services(home: Path | None) -> CommandResult:
     """Start the servers that do not run yet, and return the addresses of both."""
     root = choose_home(home)
     Home(root).create()
-    quiet_environment(root)
+    set_library_defaults(root)
     with show_progress():
         servers = start_missing_servers(root, log_progress)
     addresses = {service: server.address for service, server in servers.items()}

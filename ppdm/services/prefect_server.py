@@ -23,7 +23,7 @@ from pathlib import Path
 from ppdm.services.prefect_process import spawn_prefect
 from ppdm.services.processes import ServerProcess, read_record
 from ppdm_core.model.errors import MachineTrouble
-from tasks.environment import bypass_proxies, quiet_environment
+from tasks.environment import bypass_proxies, set_library_defaults
 from warehouse.home import Home
 from warehouse.locks import CHECK_HOME, hold, locks_folder
 
@@ -88,7 +88,7 @@ class ServerHandle:
 def acquire_server(home: Path, log_message: LogMessage) -> ServerHandle:
     """Find or start the server and return at once; prefect may be imported from here on."""
     home = home.absolute()
-    quiet_environment(home)
+    set_library_defaults(home)
     given = os.environ.get("PREFECT_API_URL")
     if given:
         return ServerHandle(home, log_message, given.rstrip("/"), None)

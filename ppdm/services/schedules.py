@@ -41,7 +41,7 @@ async def main(paths: list[str]) -> None:
     await serving
 
 
-def exit_with(parent: int) -> None:
+def exit_when_parent_ends(parent: int) -> None:
     """Kill this process group when the parent is gone: a killed parent cannot end the releases."""
     while os.getppid() == parent:
         time.sleep(1.0)
@@ -49,5 +49,5 @@ def exit_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    threading.Thread(target=exit_with, args=(int(sys.argv[1]),), daemon=True).start()
+    threading.Thread(target=exit_when_parent_ends, args=(int(sys.argv[1]),), daemon=True).start()
     asyncio.run(main(sys.argv[2:]))

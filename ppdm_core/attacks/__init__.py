@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ppdm_core.attacks._attack import Attack, ExplainsError
 from ppdm_core.attacks._needs import check_needs, describe_needs
 from ppdm_core.attacks.attribute_inference import AttributeInference
 from ppdm_core.attacks.column_order import ColumnOrder
@@ -23,7 +24,6 @@ from ppdm_core.attacks.singling_out import SinglingOut
 from ppdm_core.attacks.source_record import SourceRecord
 from ppdm_core.attacks.transform_inverse import TransformInverse
 from ppdm_core.attacks.trilateration import Trilateration
-from ppdm_core.model.attacker import Attack
 
 # In the order in which an audit runs them: linkage and others use what reconstruction got.
 ATTACKS: dict[str, Attack] = {
@@ -49,4 +49,4 @@ ATTACKS: dict[str, Attack] = {
     "linkability": Linkability(),
 }
 
-__all__ = ["ATTACKS", "check_needs", "describe_needs"]
+__all__ = ["ATTACKS", "Attack", "ExplainsError", "check_needs", "describe_needs"]

@@ -15,13 +15,13 @@ from ppdm_core.attacks._row_density import log_normal
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.numerics.distances import row_slices, squared_distances
-from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, SampledDistribution
 from ppdm_core.numerics.linear_map import (
     compute_components,
     get_centre_and_loadings,
     has_map,
     has_noise,
 )
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, SampledDistribution
 
 MAX_EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
 _CANDIDATES_PER_PERSON = 20  # rows for each person, in larger tables

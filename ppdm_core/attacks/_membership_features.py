@@ -13,8 +13,8 @@ from ppdm_core.attacks.kernel_support import MEMBER_PRIOR, NO_ROW_LOG_ODDS, comp
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import Response
 from ppdm_core.numerics.distances import squared_distances
-from ppdm_core.numerics.distributions import SampledDistribution
 from ppdm_core.numerics.kernel_model import KernelSetting
+from ppdm_core.numerics.noise_distributions import SampledDistribution
 
 NEIGHBOUR_RANK = 5
 _MISSING_DISTANCE = 1e6  # in units, if there is no row

@@ -12,7 +12,7 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import row_slices
-from ppdm_core.numerics.distributions import (
+from ppdm_core.numerics.noise_distributions import (
     SAMPLED_DISTRIBUTIONS,
     SampledDistribution,
     StudentT,

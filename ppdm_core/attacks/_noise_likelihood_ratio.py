@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ppdm_core.attacks._row_density import log_normal
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.release import Response
-from ppdm_core.numerics.distributions import SampledDistribution, StudentT
+from ppdm_core.numerics.noise_distributions import SampledDistribution, StudentT
 
 Anys = NDArray[np.floating[Any]]
 

@@ -14,7 +14,6 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Effort
-from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS
 from ppdm_core.numerics.linear_map import (
     compute_components,
     get_centre_and_loadings,
@@ -22,6 +21,7 @@ from ppdm_core.numerics.linear_map import (
     has_noise,
     invert,
 )
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS
 
 _RECONSTRUCTIONS: dict[Effort, int] = {"quick": 1, "standard": 2, "thorough": 4}
 _GAP_SAMPLE_ROWS = 500  # to estimate the gap between neighbouring rows

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView
+from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.release import PublicParameters

@@ -14,8 +14,8 @@ from ppdm_core.attacks._membership_features import (
 )
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import Response
-from ppdm_core.numerics.distributions import SampledDistribution, StudentT
 from ppdm_core.numerics.kernel_model import KernelSetting
+from ppdm_core.numerics.noise_distributions import SampledDistribution, StudentT
 
 Imitator = Callable[[Floats, Codes, np.random.Generator], tuple[Floats, Ints]]
 # records and labels to a release of them, and the person behind each row

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._column_matching import (
     match_by_distribution,
     match_by_search,
@@ -17,7 +18,7 @@ from ppdm_core.attacks._column_matching import (
 from ppdm_core.attacks._map_fitting import ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.linear_map import has_map

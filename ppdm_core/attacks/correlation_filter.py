@@ -8,11 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._noise_likelihood import KnownNoise, read_noise
 from ppdm_core.attacks.shrinkage import covariance
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.linear_map import (
     compute_components,

@@ -9,12 +9,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._breach_claims import learn_claims
 from ppdm_core.attacks._map_fitting import procrustes, ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._secret_map import polar
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, KnownRows
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 Estimator = Literal["uniform", "projection", "optimal"]

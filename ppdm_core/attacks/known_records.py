@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._approximate_matching import find_approximate_rows, is_believable
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._exact_matching import find_exact_rows
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.known_pairs import estimate_from_pairs, find_rotation
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, KnownRows
 
 _LENGTH_TOLERANCE = 1e-6
 _MAX_DISTANCES = {

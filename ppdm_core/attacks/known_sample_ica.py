@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._fast_ica import fit_independent_components
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._rigid_registration import draw_rows, find_rigid_map
@@ -21,7 +22,7 @@ from ppdm_core.attacks._secret_map import (
     sort_rows,
 )
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 
 MAX_FITTED_ROWS = 10_000  # of the release that components are fitted on

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._axis_signs import (
     MAX_AXES,
     SignEvidence,
@@ -27,7 +28,7 @@ from ppdm_core.attacks._secret_map import (
     sort_rows,
 )
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 
 CLEAR_STANDARD_ERRORS = 3.0

@@ -14,10 +14,11 @@ from ppdm_core.attacks._assignment import (
     DistanceCosts,
     find_pure_component_costs,
 )
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._row_posterior import list_posteriors
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -9,16 +9,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.distances import row_slices, squared_distances
-from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS
 from ppdm_core.numerics.linear_map import has_map, has_noise, project
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS
 
 MAX_TESTED_PAIRS: dict[Effort, int] = {
     "quick": 1_000_000,

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._membership_features import (
     Features,
     MembershipTables,
@@ -26,13 +27,13 @@ from ppdm_core.attacks._shadow_releases import (
     make_resampling_imitator,
 )
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, RecordSet
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, RecordSet
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Response
 from ppdm_core.numerics.distances import squared_distances
-from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS
 from ppdm_core.numerics.kernel_model import KernelSetting, is_resampled
 from ppdm_core.numerics.linear_map import compute_components, has_map, has_noise, project
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS
 
 _SHADOW_RELEASES = {"quick": 2, "standard": 4, "thorough": 16}
 _MIN_REFERENCE_RECORDS = 30  # needed to imitate a release

@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._map_fitting import ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal, KnownRows
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, KnownRows
 from ppdm_core.model.release import PublicParameters
 
 BOUND_STANDARD_ERRORS = 2.0  # subtracted from a bound

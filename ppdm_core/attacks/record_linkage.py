@@ -19,6 +19,7 @@ from ppdm_core.attacks._assignment import (
     link_rows,
     link_within_labels,
 )
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.attacks._randomized_responses import ReleasedResponses
@@ -31,7 +32,7 @@ from ppdm_core.attacks._row_posterior import (
     read_noisy_columns,
 )
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, ColumnKind, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, ColumnKind, Estimate, Goal
 from ppdm_core.numerics.linear_map import compute_components, project
 
 MIN_KNOWN_PAIRS = 3  # to distinguish a good column from a lucky one

@@ -9,15 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._assignment import has_noise_distribution
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._earlier_draws import RowDraws, gather_draws
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.numerics.distributions import SampledDistribution, StudentT
 from ppdm_core.numerics.linear_map import has_map, invert
+from ppdm_core.numerics.noise_distributions import SampledDistribution, StudentT
 
 _MAX_STEPS = 30  # of the iteration for the likeliest value
 

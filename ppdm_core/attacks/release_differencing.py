@@ -9,10 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Batches, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Batches, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._noise_likelihood import KnownNoise, read_noise
 from ppdm_core.attacks._posterior_mean import (
@@ -18,7 +19,7 @@ from ppdm_core.attacks._posterior_mean import (
     grid_posterior,
 )
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.linear_map import (

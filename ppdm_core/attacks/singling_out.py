@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._randomized_responses import ReleasedResponses
 from ppdm_core.attacks._row_posterior import (
@@ -20,7 +21,7 @@ from ppdm_core.attacks._row_posterior import (
     read_noisy_columns,
 )
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 from ppdm_core.numerics.distances import row_slices
 

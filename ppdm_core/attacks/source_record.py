@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._label_groups import LabelGroup, add_by_row, iterate_label_groups
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.numerics.kernel_model import Kernel, Pairs, check_resampled
 
 _NAMED_RECORDS = 8  # for each row

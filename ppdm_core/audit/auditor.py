@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.attacks import ATTACKS
+from ppdm_core.attacks import ATTACKS, Attack, ExplainsError
 from ppdm_core.audit.certifiable import widen_level
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
 from ppdm_core.audit.evaluators import EVALUATORS, GOALS_WITH_OUTSIDERS, Evaluator
@@ -29,7 +29,7 @@ from ppdm_core.audit.simulation import (
 from ppdm_core.audit.utility import compare, measure_release
 from ppdm_core.metrics import METRICS, AttackMetric, Metric, ReleaseComparison
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import Attack, Estimate, ExplainsError, Goal
+from ppdm_core.model.attacker import Estimate, Goal
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.reasons import Reason
@@ -293,10 +293,10 @@ class Auditor:
             notes=average_notes([one.notes for one in evaluator.outcomes]),
         )
         parts = (attack.name, evaluator.scenario, metric.name)
-        story = self.tell_story(attack) + SCENARIO_STORIES.get(evaluator.scenario, "")
+        story = self.describe_attacker(attack) + SCENARIO_STORIES.get(evaluator.scenario, "")
         return self._make_score(metric, ".".join(filter(None, parts)), figures, story)
 
-    def tell_story(self, attack: Attack) -> str:
+    def describe_attacker(self, attack: Attack) -> str:
         """Return the sentence that says who the attacker is."""
         return attack.story
 

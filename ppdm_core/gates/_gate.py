@@ -21,7 +21,7 @@ class GateInput:
     policy: Policy
     has_numbers: bool = True  # a numeric feature is released
     code_version: str = ""  # of the run that is judged
-    account: LedgerBalance | None = None  # None: the ledger was not read, which fails
+    balance: LedgerBalance | None = None  # None: the ledger was not read, which fails
 
 
 class Gate(Protocol):

@@ -24,63 +24,63 @@ class Ledger:
     name: ClassVar[str] = "ledger"
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
-        account, limits = gate_input.account, gate_input.policy.limits
+        balance, limits = gate_input.balance, gate_input.policy.limits
         for key in limits:
             if key.startswith(LEDGER) and key not in (RECORD, DRAWS):
                 yield Finding(key, "FAIL", f"The ledger has no figure {key}.")
-        if account is None or not is_sound(account):
+        if balance is None or not is_sound(balance):
             why = "What earlier releases of this dataset have spent is not known."
             yield Finding(RECORD, "FAIL", why)
             return
-        yield judge_product(account, gate_input.policy)
+        yield judge_product(balance, gate_input.policy)
         if DRAWS in limits:
-            yield judge_draws(account, limits[DRAWS])
+            yield judge_draws(balance, limits[DRAWS])
 
 
-def is_sound(account: LedgerBalance) -> bool:
+def is_sound(balance: LedgerBalance) -> bool:
     """Return whether the figures are in order; NaN is not."""
-    counts = (account.records, account.draws_spent, account.draws_after - account.draws_spent)
+    counts = (balance.records, balance.draws_spent, balance.draws_after - balance.draws_spent)
     return (
-        0 <= account.spent <= account.after <= account.spent + account.asked + ROUNDING_MARGIN
+        0 <= balance.spent <= balance.after <= balance.spent + balance.asked + ROUNDING_MARGIN
         and min(counts) >= 0
     )
 
 
-def judge_product(account: LedgerBalance, policy: Policy) -> Finding:
+def judge_product(balance: LedgerBalance, policy: Policy) -> Finding:
     """Judge the product of the gammas of all draws of one record."""
-    observed, limit = format_gamma(account.after), policy.limits.get(RECORD)
-    balance = f"{describe_balance(account)}; together {observed}."
+    observed, limit = format_gamma(balance.after), policy.limits.get(RECORD)
+    summary = f"{describe_balance(balance)}; together {observed}."
     if limit is None:
-        return Finding(RECORD, "PASS", f"{balance} No limit is set.", observed)
+        return Finding(RECORD, "PASS", f"{summary} No limit is set.", observed)
     line = math.log(limit.value) if limit.value > 0 else -math.inf  # NaN keeps nothing
-    why = f"{balance} Limit: {format_limit(limit.value)} ({limit.set_by}: {limit.reason})."
+    why = f"{summary} Limit: {format_limit(limit.value)} ({limit.set_by}: {limit.reason})."
     if limit.waive:
         why += f" Rows by {' and '.join(limit.waive)} are not counted here."
     if policy.collusion_waiver:
         why += f" Each audience is counted separately: {policy.collusion_waiver}."
-    outcome = "FAIL" if account.unbounded else judge_outcome(account.after, limit, line)
+    outcome = "FAIL" if balance.unbounded else judge_outcome(balance.after, limit, line)
     if outcome == "FAIL":
-        why += describe_lack(account, account.over)
-    elif account.asked > 0:
+        why += describe_lack(balance, balance.over)
+    elif balance.asked > 0:
         why += describe_room(
-            account, math.floor((line - account.after + ROUNDING_MARGIN) / account.asked)
+            balance, math.floor((line - balance.after + ROUNDING_MARGIN) / balance.asked)
         )
-    if account.unbounded:
-        why += describe_unbounded(account)
+    if balance.unbounded:
+        why += describe_unbounded(balance)
     return Finding(RECORD, outcome, why, observed, f"at most {limit.value:g}")
 
 
-def describe_balance(account: LedgerBalance) -> str:
+def describe_balance(balance: LedgerBalance) -> str:
     spent = (
         "No record was charged so far"
-        if account.spent == 0
+        if balance.spent == 0
         else "All releases so far change the odds of any statement about a record by "
-        f"{format_bound(account.spent)}"
+        f"{format_bound(balance.spent)}"
     )
-    if not account.records:
+    if not balance.records:
         return f"{spent}, and this one redraws no record"
-    asked = f"this one asks for {format_bound(account.asked)}"
-    return f"{spent}, and {asked} for {format_count(account.records, 'record')} that it redraws"
+    asked = f"this one asks for {format_bound(balance.asked)}"
+    return f"{spent}, and {asked} for {format_count(balance.records, 'record')} that it redraws"
 
 
 def format_bound(ln_gamma: float) -> str:
@@ -103,10 +103,10 @@ def format_count(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def describe_lack(account: LedgerBalance, over: int) -> str:
+def describe_lack(balance: LedgerBalance, over: int) -> str:
     has = "has" if over == 1 else "have"
     lack = f" {format_count(over, 'record')} {has} no room for it; no record was charged."
-    return lack + describe_room(account, 0)
+    return lack + describe_room(balance, 0)
 
 
 def judge_outcome(after: float, limit: Limit, line: float) -> Outcome:
@@ -117,33 +117,33 @@ def judge_outcome(after: float, limit: Limit, line: float) -> Outcome:
     return "PASS"
 
 
-def describe_room(account: LedgerBalance, times: int) -> str:
-    who = "A record that changes every time has" if account.has_ids else "There is"
+def describe_room(balance: LedgerBalance, times: int) -> str:
+    who = "A record that changes every time has" if balance.has_ids else "There is"
     return f" {who} room for {format_count(times, 'more such release')}."
 
 
-def describe_unbounded(account: LedgerBalance) -> str:
-    names = " and ".join(account.unbounded)
+def describe_unbounded(balance: LedgerBalance) -> str:
+    names = " and ".join(balance.unbounded)
     return (
         f" Rows by {names} were drawn without a worst-case bound, so that no limit on the product "
         f"of gammas can hold. Name {names} in 'waive' of {RECORD}, and limit {DRAWS} instead."
     )
 
 
-def judge_draws(account: LedgerBalance, limit: Limit) -> Finding:
+def judge_draws(balance: LedgerBalance, limit: Limit) -> Finding:
     """Judge the number of draws by methods without a bound."""
-    observed, allowed = f"{account.draws_after:,}", f"at most {limit.value:,.0f}"
+    observed, allowed = f"{balance.draws_after:,}", f"at most {limit.value:,.0f}"
     why = (
-        f"Of one record up to {format_count(account.draws_spent, 'row')} without a worst-case "
+        f"Of one record up to {format_count(balance.draws_spent, 'row')} without a worst-case "
         f"bound were drawn so far, with this release up to {observed}. Limit: {limit.value:,.0f} "
         f"({limit.set_by}: {limit.reason})."
     )
-    if not account.draws_after <= limit.value:
+    if not balance.draws_after <= limit.value:
         return Finding(
-            DRAWS, "FAIL", why + describe_lack(account, account.draws_over), observed, allowed
+            DRAWS, "FAIL", why + describe_lack(balance, balance.draws_over), observed, allowed
         )
-    asked = account.draws_after - account.draws_spent
+    asked = balance.draws_after - balance.draws_spent
     if asked:
-        why += describe_room(account, math.floor((limit.value - account.draws_after) / asked))
-    is_kept = limit.review is None or account.draws_after <= limit.review
+        why += describe_room(balance, math.floor((limit.value - balance.draws_after) / asked))
+    is_kept = limit.review is None or balance.draws_after <= limit.review
     return Finding(DRAWS, "PASS" if is_kept else "REVIEW", why, observed, allowed)

@@ -17,7 +17,7 @@ from ppdm_core.model.self_test import NOISE, LeakTest, PolicyCheck, SelfTestResu
 from ppdm_core.model.verdict import Finding
 
 ATTACKS_WORK, POLICY_COVERS = "self_test.attacks", "self_test.policy"
-POLICY_CHECK = "coverage"  # key of the policy check among what failed
+POLICY_CHECK = "policy_check"  # its key among what failed
 DESCRIPTIONS = {
     "identity": "the records as they are (in the columns that this method releases)",
     "slight noise": "the records with noise of a thousandth of the range",

@@ -46,7 +46,6 @@ class _Metric(Protocol):
     is_headline: ClassVar[bool] = False  # its goal is judged by it in the self-test
     uses_claims: ClassVar[bool] = False  # reported with the attacker's own probabilities
     must_notice: ClassVar[Mapping[str, float]] = {}  # planted leak -> least share of trials
-    needs_method: ClassVar[bool] = False  # needs to know by which method the release was made
 
     def sentence(self, values: SentenceValues) -> str:
         """Return one sentence that states the value for a steward."""

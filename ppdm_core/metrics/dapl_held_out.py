@@ -28,7 +28,6 @@ class DaplHeldOut(Dapl):
     """
 
     name: ClassVar[str] = "dapl_held_out"
-    needs_method: ClassVar[bool] = True
     describe: ClassVar[str] = "lower bound of the distance of the resampled from the true density"
 
     def distance_of_class(

@@ -27,7 +27,6 @@ class DaplPlugIn(Dapl):
     """
 
     name: ClassVar[str] = "dapl_plug_in"
-    needs_method: ClassVar[bool] = True
     describe: ClassVar[str] = "distance of the resampled density from normal classes"
 
     def distance_of_class(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.numerics.distributions import SampledDistribution
+from ppdm_core.numerics.noise_distributions import SampledDistribution
 
 _UNIFORM_PIECES = 8  # parts of a uniform distribution
 _DEVIATIONS = np.geomspace(0.05, 40.0, 18)  # of the candidate parts, in units of the scale

@@ -21,8 +21,8 @@ from ppdm_core.miners._noise_mixture import NoiseParts, fit_noise_parts
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.parameter_checks import is_number
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 from ppdm_core.numerics.linear_map import has_noise, noise_variance
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 
 _MODEL_ROWS = 5_000, 20_000  # that the model is fitted to: minimum and maximum
 _MODEL_CELLS = 500_000  # rows times columns times parts, in between

@@ -20,7 +20,7 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.parameter_checks import is_number
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import row_slices
-from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 
 MOMENTS = ("paper", "exact", "consistent")
 _CANCELLATION_SHARE = 1e-6  # of the squared lengths: smaller distances are recomputed

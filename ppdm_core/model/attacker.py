@@ -6,12 +6,10 @@ released columns.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Codes, Floats, Ints
@@ -128,32 +126,3 @@ class Estimate:
     claims: Mapping[str, Floats] = field(default_factory=dict)  # own breach probability per row
     scenarios: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     notes: Mapping[str, float] = field(default_factory=dict)  # diagnostics of the attack itself
-
-
-class Attack(ABC):
-    """One thing that an attacker could try on a release.
-
-    An attack receives an ``AttackerView`` and never the original table. To be required by a policy
-    or judged by a limit, it names at least one planted leak that it must notice.
-    """
-
-    name: ClassVar[str]
-    story: ClassVar[str]  # one sentence: who the attacker is and what is known
-    goal: ClassVar[Goal]
-    needs: ClassVar[frozenset[str]]  # fields of the view, and "public.map", "public.noise", ...
-    reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # columns it can work on alone
-    must_notice: ClassVar[Mapping[str, float]] = {}  # planted leak -> least share of the trials
-    leak_variant: ClassVar[str] = ""  # variant of the planted leaks that suits the attack
-    in_every_audit: ClassVar[bool] = False  # other attacks build on it, so it always runs
-    file_story: ClassVar[str] = ""  # the story where two files are compared, if it differs
-
-    @abstractmethod
-    def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
-        """Return the candidates that this attack finds."""
-
-
-@runtime_checkable
-class ExplainsError(Protocol):
-    """An attack that can split its error into parts once the original records are shown."""
-
-    def explain(self, view: AttackerView, X: Floats) -> Mapping[str, float]: ...

@@ -1,4 +1,4 @@
-"""One wording for parameters that cannot be."""
+"""Checks of method parameters, with one error message for all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ppdm_core.model.errors import BadInput
 
 
-def reject(owner: object, name: str, wanted: str, got: object) -> BadInput:
+def parameter_error(owner: object, name: str, wanted: str, got: object) -> BadInput:
     return BadInput(
         f"The '{name}' parameter of {type(owner).__name__} must be {wanted}. Got {got!r}.",
         column=None,
@@ -19,7 +19,7 @@ def reject(owner: object, name: str, wanted: str, got: object) -> BadInput:
 def check_choice(owner: object, name: str, choices: tuple[str, ...]) -> None:
     value = getattr(owner, name)
     if value not in choices:
-        raise reject(owner, name, "one of " + ", ".join(choices), value)
+        raise parameter_error(owner, name, "one of " + ", ".join(choices), value)
 
 
 def is_number(value: Any) -> bool:
@@ -34,9 +34,9 @@ def is_interval(value: Any) -> bool:
 
 def check_positive(owner: object, name: str, value: Any) -> None:
     if not is_number(value) or value <= 0:
-        raise reject(owner, name, "a positive number", value)
+        raise parameter_error(owner, name, "a positive number", value)
 
 
 def check_share(owner: object, name: str, value: Any, top: float = 1.0) -> None:
     if not is_number(value) or not 0 < value < top:
-        raise reject(owner, name, f"a share above 0 and below {top:g}", value)
+        raise parameter_error(owner, name, f"a share above 0 and below {top:g}", value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 NOISE = "noise"  # a release that is independent of the records
 
@@ -60,23 +59,3 @@ class SelfTestResult:
             "refused": [each.name for each in bad if each.refused_by],
             "without_power": sorted(self.powerless),
         }
-
-
-def result_from_dict(data: Mapping[str, Any] | None) -> SelfTestResult | None:
-    """Return the result that ``asdict`` was made of."""
-    if data is None:
-        return None
-    tests = tuple(LeakTest(**test) for test in data["leak_tests"])
-    check = _policy_check(data["policy_check"])
-    return SelfTestResult(**{**data, "leak_tests": tests, "policy_check": check})
-
-
-def _policy_check(data: Mapping[str, Any] | None) -> PolicyCheck | None:
-    if data is None:
-        return None
-    bad = tuple(_release_test(each) for each in data["bad"])
-    return PolicyCheck(**{**data, "bad": bad, "noise": _release_test(data["noise"])})
-
-
-def _release_test(data: Mapping[str, Any]) -> ReleaseTest:
-    return ReleaseTest(data["name"], tuple(data["refused_by"]))

@@ -14,8 +14,8 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.release import Guarantee
-from ppdm_core.numerics.distributions import NoiseDistribution, SampledDistribution
 from ppdm_core.numerics.noise import LN_SLACK, grid_ranges
+from ppdm_core.numerics.noise_distributions import NoiseDistribution, SampledDistribution
 
 MAX_EXACT_COMPONENTS = 20  # up to this many, all sign patterns of a record are enumerated
 MAX_USEFUL_GAMMA = 99.0  # above it the posterior of a 1 % property can pass 50 %

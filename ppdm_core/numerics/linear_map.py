@@ -13,7 +13,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 
 
 def has_map(public: PublicParameters) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Codes, Floats, Ints, Keys
 from ppdm_core.model.rows import Block
-from ppdm_core.numerics.distributions import CLAMP_SCALES, LAPLACE, SampledDistribution
+from ppdm_core.numerics.noise_distributions import CLAMP_SCALES, LAPLACE, SampledDistribution
 
 SCHEME = b"ppdm-noise-1"
 GRID_SHARE = 1000  # least number of grid steps per noise scale

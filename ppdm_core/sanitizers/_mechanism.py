@@ -10,16 +10,16 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, is_number, reject
+from ppdm_core.model.parameter_checks import check_choice, is_number, parameter_error
 from ppdm_core.numerics.amplification import compute_ln_gammas
-from ppdm_core.numerics.distributions import (
+from ppdm_core.numerics.noise import GridNoise, grid_step
+from ppdm_core.numerics.noise_distributions import (
     CLAMP_SCALES,
     MAX_NU,
     MIN_NU,
     SampledDistribution,
     StudentT,
 )
-from ppdm_core.numerics.noise import GridNoise, grid_step
 from ppdm_core.numerics.rounding import round_outward
 
 MAX_RANGE_STEPS = 2.0**50  # grid steps in half a range; floats cannot distinguish more
@@ -132,7 +132,7 @@ def check_relative_scale(owner: object, b: float) -> None:
     if b <= 1 / (2 * CLAMP_SCALES):
         reason = f"{CLAMP_SCALES} times the scale must exceed half the range"
         wanted = f"above 1/{2 * CLAMP_SCALES}, because {reason}"
-        raise reject(owner, "b", wanted, b)
+        raise parameter_error(owner, "b", wanted, b)
 
 
 def check_distribution(
@@ -141,6 +141,6 @@ def check_distribution(
     """Check the 'law' and 'nu' parameters of a method."""
     check_choice(owner, "law", choices)
     if (distribution == StudentT.name) != (nu is not None):
-        raise reject(owner, "nu", 'a number exactly when law = "student_t"', nu)
+        raise parameter_error(owner, "nu", 'a number exactly when law = "student_t"', nu)
     if nu is not None and not (is_number(nu) and MIN_NU <= nu <= MAX_NU):
-        raise reject(owner, "nu", f"a number from {MIN_NU} to {MAX_NU}", nu)
+        raise parameter_error(owner, "nu", f"a number from {MIN_NU} to {MAX_NU}", nu)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ppdm_core.model.arrays import Codes, Floats, Keys
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, reject
+from ppdm_core.model.parameter_checks import check_choice, parameter_error
 from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
@@ -66,7 +66,9 @@ class Sanitizer(ABC):
     def __post_init__(self) -> None:
         check_choice(self, "scale", SCALES)
         if not isinstance(self.refit_waiver, str):
-            raise reject(self, "refit_waiver", "text that says who and why", self.refit_waiver)
+            raise parameter_error(
+                self, "refit_waiver", "text that says who and why", self.refit_waiver
+            )
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:

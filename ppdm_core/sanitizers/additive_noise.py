@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdm_core.model.parameter_checks import is_number, reject
+from ppdm_core.model.parameter_checks import is_number, parameter_error
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.amplification import make_empirical_guarantee
-from ppdm_core.numerics.distributions import (
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.noise_distributions import (
     BOUNDED_DISTRIBUTIONS,
     SAMPLED_DISTRIBUTIONS,
     find_distribution,
 )
-from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers._basis import compute_box_ranges
 from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
@@ -69,7 +69,9 @@ class AdditiveNoise(Sanitizer):
         super().__post_init__()
         check_distribution(self, self.law, self.nu, SAMPLED_DISTRIBUTIONS)
         if not is_number(self.b) or not MIN_SCALE <= self.b <= MAX_SCALE:
-            raise reject(self, "b", f"a number from {MIN_SCALE:g} to {MAX_SCALE:g}", self.b)
+            raise parameter_error(
+                self, "b", f"a number from {MIN_SCALE:g} to {MAX_SCALE:g}", self.b
+            )
         if self.law in BOUNDED_DISTRIBUTIONS:
             check_relative_scale(self, self.b)
 

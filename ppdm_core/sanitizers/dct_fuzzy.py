@@ -11,7 +11,7 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, is_number, reject
+from ppdm_core.model.parameter_checks import check_choice, is_number, parameter_error
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Numeric, Schema
@@ -83,14 +83,14 @@ class DctFuzzy(Sanitizer):
         for name in ("b", "p"):
             value = getattr(self, name)
             if not is_number(value) or not 0 <= value <= 1:
-                raise reject(self, name, "a share from 0 to 1", value)
+                raise parameter_error(self, name, "a share from 0 to 1", value)
         if not 0 < self.b + self.p <= 1:
-            raise reject(self, "p", "such that b + p is above 0 and at most 1", self.p)
+            raise parameter_error(self, "p", "such that b + p is above 0 and at most 1", self.p)
         check_choice(self, "selection", ("fuzzy", "random"))
         if not isinstance(self.centre, bool):
-            raise reject(self, "centre", "true or false", self.centre)
+            raise parameter_error(self, "centre", "true or false", self.centre)
         if self.order is not None and not is_list_of_names(self.order):
-            raise reject(self, "order", "a list of different column names", self.order)
+            raise parameter_error(self, "order", "a list of different column names", self.order)
 
     @property
     def learns(self) -> bool:
@@ -99,7 +99,7 @@ class DctFuzzy(Sanitizer):
     def check_features(self, d: int) -> None:
         super().check_features(d)
         if self.order is not None and len(self.order) != d:
-            raise reject(self, "order", f"a list of all {d} features", self.order)
+            raise parameter_error(self, "order", f"a list of all {d} features", self.order)
 
     def fit_parameters(self) -> dict[str, Any]:
         order = None if self.order is None else list(self.order)
@@ -133,7 +133,7 @@ class DctFuzzy(Sanitizer):
         if self.order is None:
             return Transform(np.arange(d), origin)
         if sorted(self.order) != sorted(names):
-            raise reject(self, "order", "a list of all features by name", self.order)
+            raise parameter_error(self, "order", "a list of all features by name", self.order)
         return Transform(np.array([names.index(name) for name in self.order]), origin)
 
     def choose_pruned(self, bounds: EnergyBounds) -> PruningChoice:
@@ -145,7 +145,9 @@ class DctFuzzy(Sanitizer):
             )
         found = choose_pruning(Programme(bounds.low, bounds.high - bounds.low, self.b, self.p))
         if found.loss_level == 0.0:
-            raise reject(self, "p", "larger: with b and p no coefficient can be pruned", self.p)
+            raise parameter_error(
+                self, "p", "larger: with b and p no coefficient can be pruned", self.p
+            )
         return found
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:

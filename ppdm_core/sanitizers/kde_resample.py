@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Floats, Ints, Keys
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, check_share, reject
+from ppdm_core.model.parameter_checks import check_choice, check_share, parameter_error
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
@@ -76,17 +76,19 @@ class KdeResample(Sanitizer):
         check_choice(self, "bandwidth", ("paper", "corrected", "floor"))
         check_choice(self, "lonely", ("refuse", "merge"))
         if (self.bandwidth == "floor") != (self.floor is not None):
-            raise reject(self, "floor", 'given exactly when bandwidth = "floor"', self.floor)
+            raise parameter_error(
+                self, "floor", 'given exactly when bandwidth = "floor"', self.floor
+            )
         if self.floor is not None:
             check_share(self, "floor", self.floor)
         is_count = isinstance(self.rows, int) and not isinstance(self.rows, bool) and self.rows > 0
         if self.rows is not None and not is_count:
-            raise reject(self, "rows", "a count of at least 1", self.rows)
+            raise parameter_error(self, "rows", "a count of at least 1", self.rows)
         if not isinstance(self.clip, bool):
-            raise reject(self, "clip", "true or false", self.clip)
+            raise parameter_error(self, "clip", "true or false", self.clip)
         names = () if self.integers is None else self.integers
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-            raise reject(self, "integers", "a list of names of columns", names)
+            raise parameter_error(self, "integers", "a list of names of columns", names)
 
     @property
     def keeps_columns(self) -> bool:
@@ -183,7 +185,7 @@ class KdeResample(Sanitizer):
         if self.rows is not None and self.rows > MAX_ROWS_PER_RECORD * n:
             limit = MAX_ROWS_PER_RECORD
             wanted = f"at most {limit} times the number of records, {limit * n}"
-            raise reject(self, "rows", wanted, self.rows)
+            raise parameter_error(self, "rows", wanted, self.rows)
         return self.rows or n
 
     def _check_classes(self, fitted: Fitted, counts: Ints, H: Floats) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Keys
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, check_share, reject
+from ppdm_core.model.parameter_checks import check_choice, check_share, parameter_error
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Numeric, Schema
@@ -96,12 +96,12 @@ class NonmetricMds(Sanitizer):
         check_share(self, "tolerance", self.tolerance)
         for name, low, high in (("landmarks", 3, MAX_LANDMARKS), ("iterations", 1, 100_000)):
             if not is_count(value := getattr(self, name)) or not low <= value <= high:
-                raise reject(self, name, f"an int in [{low}, {high:,}]", value)
+                raise parameter_error(self, name, f"an int in [{low}, {high:,}]", value)
         value = self.dimensions
         is_share = isinstance(value, float) and 0 < value < 1
         if not is_share and not (is_count(value) and value >= 1):
             wanted = "a count of at least 1, or a share between 0 and 1"
-            raise reject(self, "dimensions", wanted, value)
+            raise parameter_error(self, "dimensions", wanted, value)
 
     @property
     def learns(self) -> bool:
@@ -110,7 +110,7 @@ class NonmetricMds(Sanitizer):
     def check_features(self, d: int) -> None:
         super().check_features(d)
         if isinstance(self.dimensions, int) and self.dimensions >= d:
-            raise reject(self, "dimensions", f"an int in [1, {d - 1}]", self.dimensions)
+            raise parameter_error(self, "dimensions", f"an int in [1, {d - 1}]", self.dimensions)
 
     def fit_parameters(self) -> dict[str, Any]:
         names = ("dimensions", "landmarks", "ties", "start", "tolerance", "iterations")

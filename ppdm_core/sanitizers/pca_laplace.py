@@ -16,13 +16,13 @@ from ppdm_core.model.parameter_checks import (
     check_share,
     is_interval,
     is_number,
-    reject,
+    parameter_error,
 )
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows, add_counts, multiply_padded
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.distributions import BOUNDED_DISTRIBUTIONS, find_distribution
 from ppdm_core.numerics.noise import Noise, grid_ranges
+from ppdm_core.numerics.noise_distributions import BOUNDED_DISTRIBUTIONS, find_distribution
 from ppdm_core.sanitizers._basis import compute_box_ranges, fit_basis
 from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
@@ -90,7 +90,9 @@ class PcaLaplace(Sanitizer):
         check_share(self, "basis_share", self.basis_share)
         check_distribution(self, self.law, self.nu, BOUNDED_DISTRIBUTIONS)
         if not isinstance(self.basis_file, str if self.basis == "file" else type(None)):
-            raise reject(self, "basis_file", 'a path exactly when basis = "file"', self.basis_file)
+            raise parameter_error(
+                self, "basis_file", 'a path exactly when basis = "file"', self.basis_file
+            )
         self._check_level()
         self._check_components()
         if self.score_ranges is not None:
@@ -98,7 +100,7 @@ class PcaLaplace(Sanitizer):
 
     def _check_level(self) -> None:
         if (self.b is None) == (self.gamma is None):
-            raise reject(self, "b", "given, or else 'gamma', but not both", self.b)
+            raise parameter_error(self, "b", "given, or else 'gamma', but not both", self.b)
         if self.b is not None:
             check_positive(self, "b", self.b)
             # Scores of columns from 0 to 1 have a range of at least 1; other columns may have less.
@@ -107,9 +109,13 @@ class PcaLaplace(Sanitizer):
         if self.gamma is not None:
             kinds = ("component", "attribute", "record")
             if not isinstance(self.gamma, Mapping) or not set(self.gamma) <= set(kinds):
-                raise reject(self, "gamma", "a table such as { record = 1000 }", self.gamma)
+                raise parameter_error(
+                    self, "gamma", "a table such as { record = 1000 }", self.gamma
+                )
             if not self.gamma or not all(is_number(g) and g > 1 for g in self.gamma.values()):
-                raise reject(self, "gamma", "above 1 for " + " or ".join(kinds), self.gamma)
+                raise parameter_error(
+                    self, "gamma", "above 1 for " + " or ".join(kinds), self.gamma
+                )
 
     def _check_components(self) -> None:
         wanted = "a count of at least 1, a share between 0 and 1, or { variance = share }"
@@ -117,18 +123,18 @@ class PcaLaplace(Sanitizer):
         if isinstance(value, Mapping):
             share = value.get("variance", 0)
             if set(value) != {"variance"} or not is_number(share) or not 0 < share <= 1:
-                raise reject(self, "components", wanted, value)
+                raise parameter_error(self, "components", wanted, value)
         elif isinstance(value, bool) or not (
             (isinstance(value, int) and value >= 1) or (isinstance(value, float) and 0 < value < 1)
         ):
-            raise reject(self, "components", wanted, value)
+            raise parameter_error(self, "components", wanted, value)
 
     def _check_score_ranges(self, ranges: Any) -> None:
         if self.noise_shape != "per_component":
             wanted = 'left out unless noise_shape = "per_component"'
-            raise reject(self, "score_ranges", wanted, ranges)
+            raise parameter_error(self, "score_ranges", wanted, ranges)
         if not isinstance(ranges, list | tuple) or not all(map(is_interval, ranges)):
-            raise reject(self, "score_ranges", "pairs [low, high] with low < high", ranges)
+            raise parameter_error(self, "score_ranges", "pairs [low, high] with low < high", ranges)
 
     @property
     def keeps_columns(self) -> bool:
@@ -151,7 +157,7 @@ class PcaLaplace(Sanitizer):
     def check_features(self, d: int) -> None:
         super().check_features(d)
         if isinstance(self.components, int) and self.components > d:
-            raise reject(self, "components", f"an int in [1, {d}]", self.components)
+            raise parameter_error(self, "components", f"an int in [1, {d}]", self.components)
 
     def fit_parameters(self) -> dict[str, Any]:
         share = self.basis_share if self.basis == "sample" else None
@@ -200,14 +206,14 @@ class PcaLaplace(Sanitizer):
             return np.array(fitted["ranges"], dtype=np.float64)
         if len(self.score_ranges) != s:
             wanted = f"{s} pairs [low, high], one per component"
-            raise reject(self, "score_ranges", wanted, self.score_ranges)
+            raise parameter_error(self, "score_ranges", wanted, self.score_ranges)
         return np.array(self.score_ranges, dtype=np.float64)
 
     def _solve(self, unit: Mechanism) -> float:
         assert self.gamma is not None
         b = unit.find_factor(self.gamma)
         if b is None:
-            raise reject(self, "gamma", "reachable", dict(self.gamma))
+            raise parameter_error(self, "gamma", "reachable", dict(self.gamma))
         return b
 
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.parameter_checks import reject
+from ppdm_core.model.parameter_checks import parameter_error
 from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Rows
 from ppdm_core.model.schema import Schema
@@ -75,18 +75,18 @@ class Pipeline(Sanitizer):
 
         given = getattr(self, kind)
         if not isinstance(given, Mapping) or "method" not in given:
-            raise reject(self, kind, "a table with a method and its parameters", given)
+            raise parameter_error(self, kind, "a table with a method and its parameters", given)
         method_names = [
             n for n, cls in SANITIZERS.items() if cls.accepts == {kind} and cls.row_aligned
         ]
         if given["method"] not in method_names:
-            raise reject(
+            raise parameter_error(
                 self, kind, f"a table with one of {', '.join(method_names)}", given["method"]
             )
         shared = {field.name: getattr(self, field.name) for field in fields(Sanitizer)}
         if any(name in shared for name in given):
             wanted = f"a table without {' and '.join(shared)}, which belong to the pipeline"
-            raise reject(self, kind, wanted, given)
+            raise parameter_error(self, kind, wanted, given)
         own = {name: value for name, value in given.items() if name != "method"}
         return make_sanitizer(given["method"], {**own, **shared})
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.parameter_checks import check_choice, reject
+from ppdm_core.model.parameter_checks import check_choice, parameter_error
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows, multiply_padded
 from ppdm_core.model.schema import Numeric, Schema
@@ -64,12 +64,12 @@ class RandomProjection(Sanitizer):
         is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
         if not is_count and not (isinstance(value, float) and 0 < value < 1):
             wanted = "a count of at least 1, or a share between 0 and 1"
-            raise reject(self, "components", wanted, value)
+            raise parameter_error(self, "components", wanted, value)
 
     def check_features(self, d: int) -> None:
         super().check_features(d)
         if isinstance(self.components, int) and self.components > d:
-            raise reject(self, "components", f"an int in [1, {d}]", self.components)
+            raise parameter_error(self, "components", f"an int in [1, {d}]", self.components)
 
     def fit(self, rows: Rows) -> Fitted:
         return {}

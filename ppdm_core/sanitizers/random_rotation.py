@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.parameter_checks import reject
+from ppdm_core.model.parameter_checks import parameter_error
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows, multiply_padded
 from ppdm_core.model.schema import Numeric, Schema
@@ -52,7 +52,7 @@ class RandomRotation(Sanitizer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.translation, bool):
-            raise reject(self, "translation", "true or false", self.translation)
+            raise parameter_error(self, "translation", "true or false", self.translation)
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
         return ["translation"] if self.translation else []

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Codes, Floats, Ints, Keys
 from ppdm_core.model.errors import BadInput, Defect
-from ppdm_core.model.parameter_checks import is_number, reject
+from ppdm_core.model.parameter_checks import is_number, parameter_error
 from ppdm_core.model.release import Guarantee, PublicParameters, Released, Response
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Categorical, Schema
@@ -70,11 +70,11 @@ class RandomizedResponse(Sanitizer):
         given = self.gamma
         if not isinstance(given, Mapping) or len(given) != 1 or not set(given) <= GAMMA_KINDS:
             wanted = "a table such as { attribute = 3 } or { record = 1000 }"
-            raise reject(self, "gamma", wanted, given)
+            raise parameter_error(self, "gamma", wanted, given)
         each = given.get("attribute")
         numbers = list(each.values()) if isinstance(each, Mapping) else list(given.values())
         if not numbers or not all(is_number(g) and MIN_GAMMA <= g <= MAX_GAMMA for g in numbers):
-            raise reject(self, "gamma", f"from {MIN_GAMMA} to {MAX_GAMMA:,.0f}", given)
+            raise parameter_error(self, "gamma", f"from {MIN_GAMMA} to {MAX_GAMMA:,.0f}", given)
 
     @property
     def keeps_columns(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.attacks import ATTACKS
+from ppdm_core.attacks import ATTACKS, Attack
 from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import OriginalTable, freeze
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
@@ -28,7 +28,7 @@ from ppdm_core.audit.simulation import (
 )
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Attack, AttackerView, Goal
+from ppdm_core.model.attacker import AttackerView, Goal
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Attacker, Effort, Policy
 from ppdm_core.model.reasons import Reason, Skip
@@ -182,7 +182,7 @@ class TableAuditor(Auditor):
             return replace(result, skip=Skip(result.skip.reason))
         return result
 
-    def tell_story(self, attack: Attack) -> str:
+    def describe_attacker(self, attack: Attack) -> str:
         return attack.file_story or attack.story
 
     @cached_property

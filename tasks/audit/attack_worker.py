@@ -115,7 +115,7 @@ def preload() -> None:
     assert ppdm_core.audit.auditor and scipy.optimize and scipy.spatial.distance and scipy.special
 
 
-def end_with(parent: int) -> None:
+def exit_when_parent_ends(parent: int) -> None:
     """End this process when its parent is gone: a killed parent cannot end a hanging attack."""
     while os.getppid() == parent:
         time.sleep(1)
@@ -123,7 +123,7 @@ def end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    threading.Thread(target=end_with, args=(int(sys.argv[1]),), daemon=True).start()
+    threading.Thread(target=exit_when_parent_ends, args=(int(sys.argv[1]),), daemon=True).start()
     # What an attack prints must not be read as a reply.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

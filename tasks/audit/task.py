@@ -11,7 +11,7 @@ from tasks.audit.attack_process import AttackProcess, run_attacks
 from tasks.audit.self_test import SelfTestRun
 from tasks.context import ReleaseContext
 from tasks.notify.prefect_artifacts import ProgressBar
-from tasks.redaction import redacted
+from tasks.redaction import redact_errors
 from warehouse.audit_results import store_scores
 from warehouse.checkpoints import checkpoint
 from warehouse.stage_facts import AuditedFacts, store_facts
@@ -19,7 +19,7 @@ from warehouse.stages import Stage, is_past
 
 
 @task(name="attack shadows", cache_policy=NO_CACHE)
-@redacted
+@redact_errors
 def attack_shadows(context: ReleaseContext, release_id: str) -> None:
     """Run every attack of the policy in a child process, with the self-test of the audit."""
     store, run = context.open_run(release_id)

@@ -31,7 +31,7 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
         SOURCES[context.source.kind].load(db, context.source, TABLE)
         check_columns(list(column_types(db, TABLE)), context.columns, name)
         counts = profile(db, TABLE, context.columns, context.record_id)
-        changed = find_restless_columns(db, context)
+        changed = find_frequently_changed_columns(db, context)
     log_progress("validating")
     summary = expectations.check_profile(
         counts, context.columns, record_id=context.record_id, file=name
@@ -45,7 +45,7 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
     }
 
 
-def find_restless_columns(db: Any, context: ReleaseContext) -> dict[str, float]:
+def find_frequently_changed_columns(db: Any, context: ReleaseContext) -> dict[str, float]:
     """Return the columns that changed in nearly every record since the last run, and the share.
 
     An unchanged record keeps its row; one such column makes every release redraw all records.

@@ -17,7 +17,7 @@ from tasks.ingest import expectations
 from tasks.ingest.dead_runs import end_dead_runs
 from tasks.ingest.stored_bounds import apply_published_bounds, mark_bounds_from_data
 from tasks.progress import log_progress
-from tasks.redaction import redacted
+from tasks.redaction import redact_errors
 from warehouse.checkpoints import checkpoint
 from warehouse.database import Run, Store
 from warehouse.integrity.dataset_key import dataset_noise
@@ -35,7 +35,7 @@ from warehouse.validated_table import write_validated
 
 
 @task(name="begin release", cache_policy=NO_CACHE)
-@redacted
+@redact_errors
 def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> str:
     """Return the id of the release: a new one, or that of a dead run of the same release.
 
@@ -61,7 +61,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
 
 
 @task(name="load raw table", cache_policy=NO_CACHE)
-@redacted
+@redact_errors
 def load_raw(context: ReleaseContext, release_id: str) -> None:
     """Load the source into the raw table of the run."""
     log_progress("reading the source")
@@ -81,7 +81,7 @@ def load_raw(context: ReleaseContext, release_id: str) -> None:
 
 
 @task(name="validate", cache_policy=NO_CACHE)
-@redacted
+@redact_errors
 def validate(context: ReleaseContext, release_id: str) -> None:
     """Check the raw table and write the validated one."""
     log_progress("validating")

@@ -11,7 +11,7 @@ from ppdm_core.model.verdict import Verdict
 from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.dataset_lock import hold_dataset
-from tasks.redaction import redacted
+from tasks.redaction import redact_errors
 from warehouse import approvals
 from warehouse.approvals import Choice
 from warehouse.audit_results import find_verdict
@@ -27,7 +27,7 @@ MAX_NOTE_LETTERS = 1000
 RELEASE_AGAIN = "Run the release again, and decide about its result."
 
 
-@redacted
+@redact_errors
 def record_decision(
     context: ReleaseContext, release_id: str, choice: Choice, note: str, shown: str | None = None
 ) -> None:

@@ -13,7 +13,7 @@ from ppdm_core.model.verdict import Finding, Outcome, Verdict, worst
 from tasks.context import ReleaseContext
 from tasks.judge.ledger_charge import charge_ledger, compute_balance
 from tasks.progress import log_progress
-from tasks.redaction import redacted
+from tasks.redaction import redact_errors
 from warehouse.audit_results import find_earlier_refusals, store_verdict
 from warehouse.database import Run
 from warehouse.integrity.history import check_history
@@ -31,7 +31,7 @@ STAGES: dict[Outcome, Stage] = {
 
 
 @task(name="judge", cache_policy=NO_CACHE)
-@redacted
+@redact_errors
 def judge(context: ReleaseContext, release_id: str, dry_run: bool = False) -> None:
     """Reach the verdict on a release, store it, and charge the ledger.
 
@@ -67,7 +67,7 @@ def reach_verdict(
         method=context.method,
         policy=context.policy,
         has_numbers=bool(facts.public.columns),
-        account=balance,
+        balance=balance,
     )
     verdict = decide(gate_input, data_digest=facts.data_digest, code_version=run.code_version)
     findings = verdict.findings + judge_earlier_refusals(db, run)

@@ -55,7 +55,7 @@ class ReleaseEntry:
     release_id: str
     started: datetime
     outcome: Stage  # the stage that the release ended in
-    closing: str  # the outcome in one or two sentences
+    outcome_sentence: str  # the outcome in one or two sentences
     method: str
     parameters: Mapping[str, Any]
     policy: Policy
@@ -132,8 +132,8 @@ class ReleaseEntry:
         """Return one paragraph: the outcome, the guarantee, and the sentences of judged scores."""
         gammas = [f"{unit} {format_gamma(ln)}" for unit, ln in self._ln_gammas.items()]
         sentences = [score.sentence for score in self.scores if score.name in self._judged]
-        new = [sentence for sentence in sentences if sentence not in self.closing]
-        return " ".join([self.closing, f"Gamma: {', '.join(gammas)}.", *new])
+        new = [sentence for sentence in sentences if sentence not in self.outcome_sentence]
+        return " ".join([self.outcome_sentence, f"Gamma: {', '.join(gammas)}.", *new])
 
     @property
     def _judged(self) -> set[str]:

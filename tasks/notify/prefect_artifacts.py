@@ -38,7 +38,7 @@ def show_release(context: ReleaseContext, summary: Summary, card: str, page: str
     from prefect.artifacts import create_link_artifact, create_markdown_artifact
 
     run = summary.run
-    show_verdict(context.dataset, list_findings(summary), summary.closing())
+    show_verdict(context.dataset, list_findings(summary), summary.format_outcome_sentence())
     create_markdown_artifact(
         key=artifact_key(context.dataset, "card"),
         markdown=card,
@@ -59,7 +59,7 @@ def show_release(context: ReleaseContext, summary: Summary, card: str, page: str
             context.method,
             run.stage,
             run.release_id,
-            summary.closing(),
+            summary.format_outcome_sentence(),
         )
 
 
@@ -85,12 +85,12 @@ def show_failure(dataset: str, method: str, error: PpdmError) -> None:
         name_run(dataset, method, FAILED, dataset)
 
 
-def show_verdict(dataset: str, rows: list[dict[str, str]], closing: str) -> None:
+def show_verdict(dataset: str, rows: list[dict[str, str]], outcome: str) -> None:
     """Show every check of a verdict in a table."""
     from prefect.artifacts import create_table_artifact
 
     create_table_artifact(
-        key=artifact_key(dataset, "verdict"), table=rows, description=f"{closing} Every check:"
+        key=artifact_key(dataset, "verdict"), table=rows, description=f"{outcome} Every check:"
     )
 
 

@@ -14,14 +14,14 @@ from tasks.notify.mlflow_log import find_page, log_to_mlflow
 from tasks.notify.prefect_artifacts import show_rejection, show_release
 from tasks.progress import log_progress
 from tasks.publish.card import format_card
-from tasks.redaction import redacted
+from tasks.redaction import redact_errors
 from tasks.release_summary import read_summary
 from warehouse.checkpoints import checkpoint
 from warehouse.runs import clean_up
 
 
 @task(name="log release", task_run_name="log {release_id}", cache_policy=NO_CACHE)
-@redacted
+@redact_errors
 def log_release(context: ReleaseContext, release_id: str) -> str:
     """Log a release that ended, and return its outcome in words.
 
@@ -38,7 +38,7 @@ def log_release(context: ReleaseContext, release_id: str) -> str:
         release_id=release_id,
         started=summary.run.started,
         outcome=summary.run.stage,
-        closing=summary.closing(),
+        outcome_sentence=summary.format_outcome_sentence(),
         method=context.method,
         parameters=context.parameters,
         policy=context.policy,
@@ -56,11 +56,11 @@ def log_release(context: ReleaseContext, release_id: str) -> str:
     show_release(context, summary, card, page)
     checkpoint("release logged")
     clean_up(store, context.dataset, context.keep_raw)
-    return summary.closing()
+    return summary.format_outcome_sentence()
 
 
 @task(name="log rejection", task_run_name="log rejection", cache_policy=NO_CACHE)
-@redacted
+@redact_errors
 def log_rejection(dataset: str, method: str, error: BadInput) -> None:
     """Show bad input in Prefect, as refusals are: a scheduled run has no console."""
     show_rejection(dataset, method, error)

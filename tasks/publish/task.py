@@ -12,7 +12,7 @@ from tasks.context import ReleaseContext
 from tasks.progress import log_progress
 from tasks.publish.card import format_card
 from tasks.publish.manifest_body import build_manifest
-from tasks.redaction import redacted
+from tasks.redaction import redact_errors
 from tasks.release_summary import Summary, read_summary
 from warehouse.database import Run, Store
 from warehouse.publishing.leak_scan import ExpectedContent, ReleasedCategory
@@ -34,7 +34,7 @@ from warehouse.tables import validated_table
 
 
 @task(name="publish", cache_policy=NO_CACHE)
-@redacted
+@redact_errors
 def publish_candidate(context: ReleaseContext, release_id: str, dry_run: bool) -> Stage:
     """Publish a release if its verdict allows it; return the stage that the release ends in."""
     log_progress("publishing")

@@ -25,7 +25,7 @@ from tasks.context import ReleaseContext
 from tasks.ingest.task import reject_bad_input
 from tasks.judge.ledger_charge import list_draws
 from tasks.progress import log_progress
-from tasks.redaction import redacted
+from tasks.redaction import redact_errors
 from tasks.sanitize.release_writer import make_unscaler, stream_released_rows
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
@@ -53,7 +53,7 @@ from warehouse.transaction import Transaction
 
 
 @task(name="draw releases", cache_policy=NO_CACHE)
-@redacted
+@redact_errors
 def draw_candidate(context: ReleaseContext, release_id: str) -> None:
     """Draw the candidate, its shadow draws and draws of random halves, and store them."""
     log_progress("perturbing: the candidate and its shadow draws")
@@ -62,11 +62,11 @@ def draw_candidate(context: ReleaseContext, release_id: str) -> None:
         return
     store.home.clear_work(release_id)
     with reject_bad_input(store, run, context):
-        Sanitizing(context, store, run).run_all()
+        SanitizeStep(context, store, run).run_all()
     store.home.clear_work(release_id)
 
 
-class Sanitizing:
+class SanitizeStep:
     """The sanitize step of one run."""
 
     def __init__(self, context: ReleaseContext, store: Store, run: Run) -> None:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks import Attack
 from ppdm_core.attacks.known_pairs import KnownPairs
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.attacks.transform_inverse import TransformInverse
@@ -20,7 +21,7 @@ from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.metrics.distance_loss import DistanceLoss
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.relative_error import RelativeError
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Finding, Verdict

@@ -9,10 +9,11 @@ from typing import get_args
 import numpy as np
 from scipy.special import bdtrc
 
+from ppdm_core.attacks import Attack
 from ppdm_core.audit.evaluators import EVALUATORS
 from ppdm_core.audit.self_test.leaks import LEAKS
 from ppdm_core.audit.self_test.trial import find_headline_metric
-from ppdm_core.model.attacker import Attack, ColumnKind, Estimate
+from ppdm_core.model.attacker import ColumnKind, Estimate
 from ppdm_core.model.errors import NotApplicable
 from tests.contract.weak_releases import (
     EPSILON,

@@ -23,7 +23,6 @@ FLAGS = (
     "needs_alignment",
     "is_headline",
     "uses_claims",
-    "needs_method",
 )
 NO_DISTORTION = {"distance_distortion_mean": 0.0, "distance_distortion_variance": 0.0}
 COPY = PublicParameters("copy", "original", tuple(f"x{j}" for j in range(D)), facts=NO_DISTORTION)

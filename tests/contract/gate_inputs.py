@@ -92,7 +92,7 @@ def make_untested_input() -> GateInput:
                 "ledger.draws": make_limit(3),
             },
         ),
-        account=ACCOUNT,
+        balance=ACCOUNT,
     )
 
 
@@ -132,7 +132,7 @@ def change_guarantee(kind: str, ln_record: float) -> GateInput:
 
 
 def change_account(**changed: Any) -> GateInput:
-    return replace(make_good_input(), account=replace(ACCOUNT, **changed))
+    return replace(make_good_input(), balance=replace(ACCOUNT, **changed))
 
 
 def change_self_test(**changed: Any) -> GateInput:
@@ -215,7 +215,7 @@ BROKEN_INPUTS: dict[str, GateInput] = {
     "over the limit": change_score(LINK, value=0.3, low=0.2, high=0.4, worst=0.3),
     "utility below the limit": change_score(UTILITY, value=0.5, low=0.4, high=0.6, worst=0.5),
     "too few records to tell": change_score(LINK, low=0.0, high=0.2),
-    "the ledger was not read": replace(make_good_input(), account=None),
+    "the ledger was not read": replace(make_good_input(), balance=None),
     "the account is NaN": change_account(spent=NAN),
     "the account shrinks": change_account(after=5.0),
     "the account is spent": change_account(asked=5.0, after=10.1),

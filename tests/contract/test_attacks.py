@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ppdm_core.attacks import ATTACKS
-from ppdm_core.model.attacker import Attack
+from ppdm_core.attacks import ATTACKS, Attack
 from tests.contract import cases, checks_attacks
 from tests.contract.checks import check_named_alike
 from tests.contract.weak_releases import WEAK_RELEASES

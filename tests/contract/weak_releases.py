@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ppdm_core.attacks import Attack
 from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.audit.self_test.leaks import LEAKS as PRODUCT_LEAKS
 from ppdm_core.audit.self_test.leaks import PlantedLeak, plant_leak, remove_half
 from ppdm_core.audit.self_test.trial import collect_earlier
 from ppdm_core.audit.simulation import AttackTrial, choose_half_participants, choose_participants
-from ppdm_core.model.attacker import Attack, AttackerView
+from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.policy import Attacker
 from ppdm_core.numerics.linear_map import has_map, invert
 from tests.support.leaks import LEAKS, release_noise

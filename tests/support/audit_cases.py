@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ppdm_core.attacks import Attack
 from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.audit.runner import choose_audits
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate
+from ppdm_core.model.attacker import AttackerView, Estimate
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Effort, Limit, Policy
 from ppdm_core.model.release import PublicParameters

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ppdm_core.model.rows import Block
-from ppdm_core.numerics.distributions import Logistic, SampledDistribution, StudentT
 from ppdm_core.numerics.noise import GridNoise, Noise
+from ppdm_core.numerics.noise_distributions import Logistic, SampledDistribution, StudentT
 
 
 def drawn_bits(n: int, columns: int, key: bytes = bytes(range(32))) -> np.ndarray:

@@ -14,7 +14,7 @@ from ppdm_core.model.score import AuditReport
 from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, load_raw, write_records
 from tasks.judge.task import judge
-from tasks.sanitize.task import Sanitizing, draw_candidate
+from tasks.sanitize.task import SanitizeStep, draw_candidate
 from tests.support.stewards import NUMERIC, Steward, limits, numbers
 from warehouse.columns import Column
 from warehouse.database import Run, Store
@@ -62,7 +62,7 @@ def data_and_shadow(context: ReleaseContext) -> tuple[Any, Any]:
     store, run = sanitized(context)
     with store.transaction() as db:
         data = read_facts(db, run.release_id, ValidatedFacts).data
-    sanitizing = Sanitizing(context, store, run)
+    sanitizing = SanitizeStep(context, store, run)
     shadow = shadow_noise(sanitizing.noise, sanitizing.shadow_scope(data), 0)
     return data, shadow.subkey("any")
 

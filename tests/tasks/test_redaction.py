@@ -11,12 +11,12 @@ import httpx
 import pytest
 
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
-from tasks.redaction import Redaction, redacted
+from tasks.redaction import Redaction, redact_errors
 
 CANARY = "canary-4711"
 
 
-@redacted
+@redact_errors
 def choke() -> None:
     duckdb.sql(f"select '{CANARY}'::integer").fetchall()
 

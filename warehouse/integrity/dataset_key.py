@@ -16,7 +16,7 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
 from warehouse.checkpoints import checkpoint
 from warehouse.database import Store, fetch_first
-from warehouse.home import Home, machine_errors
+from warehouse.home import Home, translate_disk_errors
 from warehouse.integrity.events import append_event
 from warehouse.integrity.home_key import OWNER, find_home_fingerprint, home_key, home_key_path
 from warehouse.integrity.key_files import (
@@ -75,7 +75,7 @@ def dataset_noise(store: Store, dataset: str) -> Noise:
     """Return the noise of a dataset; its key is made at first use and then never again."""
     file = find_dataset_key(store, dataset)
     if file.known is None and not file.path.exists():
-        with machine_errors(file.path):
+        with translate_disk_errors(file.path):
             write_key(file.path, secrets.token_bytes(32))
         checkpoint("key written")
     key = file.read()
@@ -102,7 +102,7 @@ def backup_key(store: Store, file: KeyFile, target: Path) -> str:
     key = file.read()
     fingerprint = compute_fingerprint(key)
     content = {"dataset": file.dataset, "fingerprint": fingerprint, "key": key.hex()}
-    with machine_errors(target):
+    with translate_disk_errors(target):
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as handle:
             json.dump(content, handle)
@@ -145,7 +145,7 @@ def restore_key(store: Store, source: Path) -> KeyFile:
             file=str(file.path),
             remedy="Move that key away first, if it was never used.",
         )
-    with machine_errors(file.path):
+    with translate_disk_errors(file.path):
         write_key(file.path, key)
     return file
 

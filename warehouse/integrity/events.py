@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ppdm_core.model.errors import Defect
 from warehouse.checkpoints import checkpoint
-from warehouse.home import Home, machine_errors
+from warehouse.home import Home, translate_disk_errors
 from warehouse.integrity.home_key import HomeKey, home_key
 from warehouse.integrity.key_files import write_atomically
 from warehouse.integrity.seals import insert, is_sealed_by, mac_of, monotonic_now
@@ -73,7 +73,7 @@ def read_head(home: Home, key: HomeKey) -> Head | None:
 
 def write_head(home: Home, key: HomeKey, head: Head) -> None:
     """Write the head file, all or nothing."""
-    with machine_errors(home.head):
+    with translate_disk_errors(home.head):
         write_atomically(home.head, json.dumps({**asdict(head), "seal": head.seal(key)}) + "\n")
 
 

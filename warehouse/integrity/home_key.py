@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput
 from warehouse.checkpoints import checkpoint
-from warehouse.home import Home, machine_errors
+from warehouse.home import Home, translate_disk_errors
 from warehouse.integrity.key_files import (
     compute_fingerprint,
     read_key,
@@ -80,7 +80,7 @@ def home_key(db: Transaction) -> HomeKey:
             remedy="Restore `private` from a backup.",
         )
     if known is None and not path.exists():
-        with machine_errors(path):
+        with translate_disk_errors(path):
             write_key(path, secrets.token_bytes(32))
         checkpoint("home key written")
     key = read_key(path, OWNER)

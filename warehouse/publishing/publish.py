@@ -24,7 +24,7 @@ from warehouse.approvals import count_approvals
 from warehouse.audit_results import find_verdict
 from warehouse.checkpoints import checkpoint
 from warehouse.database import Run, Store, fetch_first
-from warehouse.home import Home, machine_errors, sync
+from warehouse.home import Home, sync, translate_disk_errors
 from warehouse.integrity.history import check_history
 from warehouse.integrity.home_key import home_key
 from warehouse.integrity.seals import monotonic_now, read_sealed_rows
@@ -67,7 +67,7 @@ class PublishedVersion:
     manifest_digest: str
 
 
-def refuse(run: Run, why: str) -> Refused:
+def build_refusal(run: Run, why: str) -> Refused:
     """Return the error of a release that must not be published."""
     return Refused(
         f"{run.release_id} cannot be published: {why}",
@@ -79,15 +79,15 @@ def check_verdict(verdict: Verdict | None, data_digest: str, request: PublishReq
     """Return the verdict if it allows to publish exactly these bytes under this policy and code."""
     run = request.run
     if verdict is None:
-        raise refuse(run, "it has no verdict.")
+        raise build_refusal(run, "it has no verdict.")
     if verdict.outcome not in ("PASS", "REVIEW") or worst(verdict.findings) != verdict.outcome:
-        raise refuse(run, "its verdict is not a PASS.")
+        raise build_refusal(run, "its verdict is not a PASS.")
     if verdict.data_digest != data_digest:
-        raise refuse(run, "its data are not those that the verdict is about.")
+        raise build_refusal(run, "its data are not those that the verdict is about.")
     if verdict.policy_digest != request.policy_digest:
-        raise refuse(run, "its limits are not those that the verdict was reached by.")
+        raise build_refusal(run, "its limits are not those that the verdict was reached by.")
     if not verdict.code_version == run.code_version == request.code_version:
-        raise refuse(run, "the code changed after the verdict.")
+        raise build_refusal(run, "the code changed after the verdict.")
     return verdict
 
 
@@ -144,7 +144,7 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
     """
     run, home = request.run, store.home
     final = version_folder(home, run)
-    with machine_errors(home.published):
+    with translate_disk_errors(home.published):
         final.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(home, run.dataset)
         draft = final.with_name(f".{final.name}.tmp")
@@ -176,7 +176,7 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
             [run.dataset, run.number, run.release_id, *digests, happened],
         )
         change.detail.update(data=data_digest, manifest=manifest_digest)
-    with machine_errors(home.published):
+    with translate_disk_errors(home.published):
         point_latest(home, run.dataset, final.name)
     return final
 
@@ -185,7 +185,7 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
 def remove_on_error(store: Store, run: Run, draft: Path) -> Iterator[None]:
     """Remove what was written if no version was recorded: without a commit there is no release."""
     try:
-        with machine_errors(draft.parent):
+        with translate_disk_errors(draft.parent):
             yield
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -258,5 +258,5 @@ def repair_latest(store: Store, dataset: str) -> None:
     with store.transaction(f"{dataset} latest") as db:
         version = find_latest_version(db, dataset)
     if version and (store.home.published / dataset / f"{version.number:04d}").is_dir():
-        with machine_errors(store.home.published):
+        with translate_disk_errors(store.home.published):
             point_latest(store.home, dataset, f"{version.number:04d}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse.columns import RESERVED
 from warehouse.database import Run, fetch_first, find_run
 from warehouse.integrity.seals import integrity_error
-from warehouse.sql import KEY, ROW, quoted
+from warehouse.sql import KEY, ROW, quote_name
 from warehouse.stages import Stage
 from warehouse.table_digest import content_digest
 from warehouse.tables import EVENTS, VERSIONS, candidate_table, published_rows_table
@@ -44,7 +44,7 @@ def store_published_rows(
     db: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str], records: str
 ) -> str:
     """Store the rows of the candidate by record key; return their digest for the event."""
-    names = ", ".join((KEY, *map(quoted, columns)))
+    names = ", ".join((KEY, *map(quote_name, columns)))
     table = published_rows_table(run)
     db.execute(
         f"create table {table} as "
@@ -96,7 +96,7 @@ def read_distinct_draws(
     ``records`` is a table with the keys and the current rows of the records. The result holds the
     rows, the released columns, ``SEEN`` and ``LAST``.
     """
-    names = ", ".join(map(quoted, columns))
+    names = ", ".join(map(quote_name, columns))
     released = " union all ".join(
         f"select {KEY}, {names}, {run.number} as {NUMBER} from {published_rows_table(run)}"
         for run in runs

@@ -23,7 +23,7 @@ from warehouse.sources.checks import (
     file_digest,
     file_name,
 )
-from warehouse.sql import ROW, literal, quoted
+from warehouse.sql import ROW, literal, quote_name
 
 SNIFF = """
 select delimiter, quote, escape
@@ -170,7 +170,7 @@ def _load_statement(source: Source, table: str, names: list[str], dialect: Diale
         table=table,
         row=ROW,
         names=", ".join(
-            f"{field} as {quoted(name)}" for field, name in zip(fields, names, strict=True)
+            f"{field} as {quote_name(name)}" for field, name in zip(fields, names, strict=True)
         ),
         path=literal(glob.escape(source.path)),
         compression=_compression(source),

@@ -21,7 +21,7 @@ from warehouse.sources.checks import (
     describe_read_error,
     file_name,
 )
-from warehouse.sql import ROW, quoted
+from warehouse.sql import ROW, quote_name
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def _digest_table(other: duckdb.DuckDBPyConnection, source: Source) -> str:
     # Each cell carries its length, so that no two tables give the same text.
     cells = (
         f"coalesce(strlen({name}::varchar) || ':' || {name}::varchar, '-')"
-        for name in (quoted(name) for name, _ in columns)
+        for name in (quote_name(name) for name, _ in columns)
     )
     # A scan keeps the order of row ids (preserve_insertion_order), so nothing is sorted.
     rows = other.sql(f"select concat({', '.join(cells)}) from {table}")
@@ -121,7 +121,7 @@ def _find_table(
         )
     schema, name = found[0]
     columns = other.execute(COLUMNS, {"schema": schema, "name": name}).fetchall()
-    return f"{quoted(schema)}.{quoted(name)}", columns
+    return f"{quote_name(schema)}.{quote_name(name)}", columns
 
 
 def _describe_open_error(error: duckdb.Error, source: Source) -> PpdmError:

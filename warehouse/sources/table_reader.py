@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from warehouse.columns import Source
 from warehouse.database import open_scratch_database
 from warehouse.sources import SOURCES
-from warehouse.sql import ROW, column_types, number, quoted, text
+from warehouse.sql import ROW, cast_to_number, cast_to_text, column_types, quote_name
 
 TABLE = "main.source"
 
@@ -33,10 +33,12 @@ def read_table_columns(source: Source, label: str | None) -> dict[str, NDArray[A
 def _read_column(
     db: duckdb.DuckDBPyConnection, name: str, type_name: str, *, is_label: bool
 ) -> NDArray[Any]:
-    cell = number(name, type_name)
-    counts = f"select count({cell}), count({quoted(name)}) from {TABLE}"
+    cell = cast_to_number(name, type_name)
+    counts = f"select count({cell}), count({quote_name(name)}) from {TABLE}"
     numbers, filled = db.execute(counts).fetchall()[0]
     is_numeric = 2 * numbers > filled and not is_label
-    cell = f"coalesce({cell}, 'nan'::double)" if is_numeric else f"coalesce({text(name)}, '')"
+    cell = (
+        f"coalesce({cell}, 'nan'::double)" if is_numeric else f"coalesce({cast_to_text(name)}, '')"
+    )
     rows = db.execute(f"select {cell} as cell from {TABLE} order by {ROW}").fetchnumpy()
     return np.asarray(rows["cell"], dtype=np.float64 if is_numeric else object)

@@ -1,1 +1,1 @@
-"""The audit proves itself: its attacks on releases with known answers, its policy on the table."""
+"""The self-test of an audit: attacks on planted leaks, the policy on broken releases."""

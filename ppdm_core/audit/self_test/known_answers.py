@@ -37,14 +37,14 @@ def run_leak_tests(name: str) -> Iterator[LeakTest]:
         raise KeyError(name)
     leaks = tuple(find_leaks(name))
     for leak in leaks:
-        noticed = sum(notices(name, leak, i) for i in range(REPETITIONS))
+        noticed = sum(is_leak_noticed(name, leak, i) for i in range(REPETITIONS))
         yield LeakTest(name, leak, int(noticed), REPETITIONS)
     if leaks:
-        alarms = sum(notices(name, leaks[0], i, NOISE) for i in range(REPETITIONS))
+        alarms = sum(is_leak_noticed(name, leaks[0], i, NOISE) for i in range(REPETITIONS))
         yield LeakTest(name, NOISE, int(alarms), REPETITIONS)
 
 
-def notices(name: str, leak: str, repetition: int, instead: str = "") -> bool:
+def is_leak_noticed(name: str, leak: str, repetition: int, instead: str = "") -> bool:
     """Return whether an attack or metric notices a leak; ``instead`` NOISE: in noise."""
     rng = make_rng(name, leak, instead, repetition)
     planted = plant_leak_for(name, leak, rng)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.attacks import ATTACKS
+from ppdm_core.attacks import ATTACKS, Attack
 from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS, Evaluator
@@ -22,7 +22,6 @@ from ppdm_core.audit.self_test.broken_releases import (
 from ppdm_core.audit.self_test.matrix import list_limited
 from ppdm_core.gates.score_limits import judge_outcome
 from ppdm_core.metrics import AttackMetric
-from ppdm_core.model.attacker import Attack
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import Score, is_sound

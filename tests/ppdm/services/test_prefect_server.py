@@ -17,7 +17,7 @@ import pytest
 from ppdm.services.prefect_server import acquire_server, stop_orphaned_server, use_prefect_server
 from ppdm.services.processes import ServerProcess, read_identity, read_record, write_record
 from ppdm_core.model.errors import MachineTrouble
-from tasks.environment import bypass_proxies, quiet_environment
+from tasks.environment import bypass_proxies, set_library_defaults
 from tasks.ingest.dead_runs import mark_crashed
 from tests.support.forkserver import start_cli
 
@@ -217,7 +217,7 @@ def test_quiet_environment_variables_set_by_user_stay(
     monkeypatch.setenv("DO_NOT_TRACK", "0")
     monkeypatch.delenv("PREFECT_HOME")
     monkeypatch.delenv("MPLCONFIGDIR")
-    quiet_environment(home)
+    set_library_defaults(home)
     assert os.environ["DO_NOT_TRACK"] == "0"
     assert os.environ["PREFECT_HOME"] == str(home / "views" / "prefect")
     assert Path(os.environ["MPLCONFIGDIR"]).is_relative_to(home)

@@ -23,8 +23,8 @@ from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Numeric, Schema
-from ppdm_core.numerics.distributions import find_distribution
 from ppdm_core.numerics.kernel_model import KernelSetting
+from ppdm_core.numerics.noise_distributions import find_distribution
 from tests.support.leaks import describe_kernels, draw_persons
 from tests.support.membership_views import make_kernel_case as weak_rows
 from tests.support.membership_views import make_member_case as weak

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppdm_core.attacks import ATTACKS, check_needs
+from ppdm_core.attacks import ATTACKS, Attack, check_needs
 from ppdm_core.attacks.column_order import ColumnOrder
 from ppdm_core.attacks.known_sample_ica import KnownSampleIca
 from ppdm_core.attacks.known_sample_pca import KnownSamplePca
@@ -14,7 +14,6 @@ from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.attacks.source_record import SourceRecord
 from ppdm_core.attacks.transform_inverse import TransformInverse
 from ppdm_core.attacks.trilateration import Trilateration
-from ppdm_core.model.attacker import Attack
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from tests.support.views import make_public, make_records, make_view

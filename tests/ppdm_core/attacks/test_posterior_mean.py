@@ -6,7 +6,7 @@ import pytest
 from ppdm_core.attacks._noise_likelihood import KnownNoise, log_density
 from ppdm_core.attacks._posterior_mean import KernelPrior, fit_weights, grid_posterior
 from ppdm_core.attacks.shrinkage import shrink_components
-from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 
 
 def find_law(name: str):

@@ -12,7 +12,7 @@ from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.model.attacker import AttackerView, EarlierRows
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.numerics.distributions import find_distribution
+from ppdm_core.numerics.noise_distributions import find_distribution
 from tests.support.views import make_view
 
 LAWS = {

@@ -20,7 +20,7 @@ from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.distributions import SAMPLED_DISTRIBUTIONS, find_distribution
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 from tests.support.views import make_view
 
 WIDE = 1e6  # bounds that clip nothing

@@ -17,7 +17,7 @@ LN_1000 = math.log(1000.0)
 def judged(account: LedgerBalance, waiver: str = "", **lines: Any) -> dict[str, Finding]:
     limits = {f"ledger.{name}": line for name, line in lines.items()}
     policy = replace(make_good_input().policy, limits=limits, collusion_waiver=waiver)
-    gate_input: GateInput = replace(make_good_input(), policy=policy, account=account)
+    gate_input: GateInput = replace(make_good_input(), policy=policy, balance=account)
     return {finding.check: finding for finding in GATES["ledger"].check(gate_input)}
 
 

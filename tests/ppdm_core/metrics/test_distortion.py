@@ -11,8 +11,8 @@ import pytest
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.distributions import LAPLACE, SAMPLED_DISTRIBUTIONS
 from ppdm_core.numerics.linear_map import has_noise, project
+from ppdm_core.numerics.noise_distributions import LAPLACE, SAMPLED_DISTRIBUTIONS
 from ppdm_core.numerics.rounding import round_outward
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers._basis import fit_basis

@@ -10,7 +10,7 @@ from ppdm_core.miners._clean_distribution import (
     fit_clean_distribution,
 )
 from ppdm_core.miners._noise_mixture import NoiseParts, fit_noise_parts
-from ppdm_core.numerics.distributions import find_distribution
+from ppdm_core.numerics.noise_distributions import find_distribution
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics import distances
-from ppdm_core.numerics.distributions import find_distribution
 from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.noise_distributions import find_distribution
 from ppdm_core.sanitizers import SANITIZERS
 
 PAIR = [[0.3, 0.3], [0.7, 0.6]]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ppdm_core.numerics import amplification as guarantee
 from ppdm_core.numerics.amplification import compute_ln_gammas, compute_record_box_ln_gamma
-from ppdm_core.numerics.distributions import LAPLACE, Logistic, SampledDistribution, StudentT
 from ppdm_core.numerics.noise import LN_SLACK, grid_ranges, grid_step, output_limits
+from ppdm_core.numerics.noise_distributions import LAPLACE, Logistic, SampledDistribution, StudentT
 from ppdm_core.sanitizers._basis import compute_box_ranges
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ppdm_core.numerics.distributions import LAPLACE, Logistic, SampledDistribution, StudentT
 from ppdm_core.numerics.noise import LN_SLACK, GridNoise, compute_cut_points
+from ppdm_core.numerics.noise_distributions import LAPLACE, Logistic, SampledDistribution, StudentT
 from tests.support.noise_bits import as_bits, each_rounded, sampler
 
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaincc
 
-from ppdm_core.numerics.distributions import LAPLACE, Logistic, Normal, StudentT, Uniform
 from ppdm_core.numerics.noise import (
     GridNoise,
     add_laplace_noise,
@@ -18,6 +17,7 @@ from ppdm_core.numerics.noise import (
     output_limits,
     two_sided_geometric,
 )
+from ppdm_core.numerics.noise_distributions import LAPLACE, Logistic, Normal, StudentT, Uniform
 from tests.support.noise_bits import ROUNDED, as_bits, drawn_bits, each_rounded, sampler
 
 

@@ -11,7 +11,7 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.distributions import (
+from ppdm_core.numerics.noise_distributions import (
     BOUNDED_DISTRIBUTIONS,
     SAMPLED_DISTRIBUTIONS,
     find_distribution,

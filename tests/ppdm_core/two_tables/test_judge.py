@@ -81,7 +81,7 @@ def test_judge_tables_limit_not_measured_review_with_reason():
     assert list_reviews(not_run, limit_to(LINK, BREACH)) == [BREACH]
 
 
-@pytest.mark.parametrize("why", COMPLEMENTARY)
+@pytest.mark.parametrize("why", sorted(COMPLEMENTARY, key=str))
 def test_judge_tables_complementary_attack_skipped_no_gap(why: Reason):
     policy = limit_to(LINK, "known_sample_pca.breach_rate")
     report = AuditReport(

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from ppdm_core import audit_tables
-from ppdm_core.attacks import ATTACKS
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate
+from ppdm_core.attacks import ATTACKS, Attack
+from ppdm_core.model.attacker import AttackerView, Estimate
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.reasons import Reason

@@ -205,7 +205,7 @@ def test_record_decision_note_stays_in_warehouse(office: Office) -> None:
     assert (event["choice"], event["by"]) == ("approve", "bob")
     assert "178" not in detail
     summary = read_summary(office.store, "t-0001")
-    assert "178" not in json.dumps(summary.as_dict()) + summary.closing()
+    assert "178" not in json.dumps(summary.as_dict()) + summary.format_outcome_sentence()
     assert summary.decisions[0].note == "Of 178 people none is found."
 
 

@@ -82,7 +82,7 @@ ENTRY = ReleaseEntry(
     release_id="wdbc-0001",
     started=STARTED,
     outcome="published",
-    closing="wdbc-0001 was approved and published as version 0001.",
+    outcome_sentence="wdbc-0001 was approved and published as version 0001.",
     method="pca_laplace",
     parameters={"components": 2, "b": 0.3},
     policy=POLICY,
@@ -117,7 +117,7 @@ def refused(number: int) -> ReleaseEntry:
     return release(
         number,
         outcome="refused",
-        closing=f"wdbc-{number:04} was refused and nothing was published. {why}",
+        outcome_sentence=f"wdbc-{number:04} was refused and nothing was published. {why}",
         method="random_rotation",
         parameters={"scale": "minmax"},
         verdict=replace(

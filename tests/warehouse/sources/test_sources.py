@@ -16,7 +16,7 @@ import pytest
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import Source
 from warehouse.sources import SOURCES
-from warehouse.sql import column_types, quoted
+from warehouse.sql import column_types, quote_name
 
 CANARY = "CANARY7391"
 TABLE = 'raw."t 1"'
@@ -120,7 +120,7 @@ def test_odd_names_in_every_kind(tmp_path: Path) -> None:
             db.execute("create schema raw")
             SOURCES[source.kind].load(db, source, TABLE)
             assert list(column_types(db, TABLE)) == ODD
-            chosen = ", ".join(quoted(name) for name in ODD)
+            chosen = ", ".join(quote_name(name) for name in ODD)
             assert len(db.execute(f"select {chosen} from {TABLE}").fetchall()) == 2
 
 

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from ppdm_core.attacks import ATTACKS
+from ppdm_core.attacks import ATTACKS, Attack
 from ppdm_core.audit.self_test import known_answers
 from ppdm_core.audit.self_test.known_answers import (
     KnownAnswersQuestion,
-    notices,
+    is_leak_noticed,
     plant_leak_for,
     run_leak_tests,
 )
@@ -21,7 +21,7 @@ from ppdm_core.audit.self_test.matrix import (
     list_tested,
 )
 from ppdm_core.gates.self_test import explain_unproven
-from ppdm_core.model.attacker import Attack, AttackerView, Estimate
+from ppdm_core.model.attacker import AttackerView, Estimate
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.self_test import NOISE, LeakTest, SelfTestResult
 from tests.support.leak_tests import ATTACKS as SHARED
@@ -64,9 +64,9 @@ def test_run_leak_tests_common_attacks_notice_every_leak(name: str):
 @pytest.mark.parametrize(("plant", "name"), TRIED_HERE)
 def test_notices_planted_leak_true_and_noise_false(plant: str, name: str):
     """The slow test below tries all 20 repetitions."""
-    assert all(notices(name, plant, repetition) for repetition in range(2))
+    assert all(is_leak_noticed(name, plant, repetition) for repetition in range(2))
     if plant == next(iter(find_leaks(name))):
-        assert not notices(name, plant, 0, NOISE)
+        assert not is_leak_noticed(name, plant, 0, NOISE)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from ppdm_core.numerics.amplification import (
     posterior_bound,
     posterior_floor,
 )
-from ppdm_core.numerics.distributions import (
+from ppdm_core.numerics.noise_distributions import (
     LAPLACE,
     SAMPLED_DISTRIBUTIONS,
     GeneralisedNormal,
