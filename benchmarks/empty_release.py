@@ -1,4 +1,4 @@
-"""A release with the same flows and tasks by name, and with empty bodies."""
+"""A release with the same flow and tasks by name, and with empty bodies."""
 
 from __future__ import annotations
 
@@ -12,14 +12,9 @@ from prefect.cache_policies import NO_CACHE
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed
 
-from flows.audit import audit
 from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
-from flows.gate import gate
-from flows.ingest import ingest
-from flows.publish import publish
 from flows.release import release
-from flows.sanitize import sanitize
 from tasks.audit.task import attack_shadows
 from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.judge.task import judge
@@ -27,12 +22,14 @@ from tasks.notify.task import log_release
 from tasks.publish.task import publish_candidate
 from tasks.sanitize.task import draw_candidate
 
-STEPS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
-    (ingest, (begin_release, load_raw, validate)),
-    (sanitize, (draw_candidate,)),
-    (audit, (attack_shadows,)),
-    (gate, (judge,)),
-    (publish, (publish_candidate,)),
+STEPS: tuple[Any, ...] = (
+    begin_release,
+    load_raw,
+    validate,
+    draw_candidate,
+    attack_shadows,
+    judge,
+    publish_candidate,
 )
 
 
@@ -50,16 +47,13 @@ def build_empty_release(file: ReleaseFile, artifacts: list[dict[str, Any]]) -> C
     ``artifacts`` are those of a real release; the last task creates them again.
     """
     context, release_id = build_context(file), f"{file.dataset.name}-0001"
-    steps = [
-        build_empty_flow(real.name, [build_empty_task(each) for each in tasks], context)
-        for real, tasks in STEPS
-    ]
+    steps = [build_empty_task(real) for real in STEPS]
     last = build_empty_task(log_release, lambda: create_artifacts(artifacts))
 
     @flow(name=release.name, flow_run_name="empty {file.dataset.name}", retries=0)
     def empty(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
         for step in steps:
-            step(file, release_id)
+            step(context, release_id)
         last(context, release_id)
         return Completed(name="Published", message="Nothing was published.")
 
@@ -68,17 +62,6 @@ def build_empty_release(file: ReleaseFile, artifacts: list[dict[str, Any]]) -> C
             empty(file, return_state=True)
 
     return run
-
-
-def build_empty_flow(name: str, tasks: list[Any], context: Any) -> Any:
-    """Return a flow that only runs some tasks."""
-
-    @flow(name=name, flow_run_name=name + " {release_id}")
-    def empty(file: ReleaseFile, release_id: str) -> None:
-        for each in tasks:
-            each(context, release_id)
-
-    return empty
 
 
 def build_empty_task(real: Any, work: Callable[[], None] = lambda: None) -> Any:

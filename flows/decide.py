@@ -12,11 +12,11 @@ from prefect import State, flow
 
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile
-from flows.publish import publish
 from flows.release import build_final_state, report_failure
 from ppdm_core.model.errors import PpdmError
 from tasks.dataset_lock import hold_dataset
 from tasks.notify.task import log_release
+from tasks.publish.task import publish_candidate
 
 
 @flow(name="decide", flow_run_name="decide {release_id}", retries=0)
@@ -30,7 +30,7 @@ def decide(file: ReleaseFile, release_id: str) -> State[Any]:
     try:
         context = build_checked_context(file)
         with hold_dataset(context):
-            stage = publish(file, release_id)
+            stage = publish_candidate(context, release_id, dry_run=False)
             return build_final_state(stage, log_release(context, release_id))
     except PpdmError as error:
         raise report_failure(file, error) from None

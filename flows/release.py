@@ -1,4 +1,4 @@
-"""The flow of one release: ingest, sanitize, audit, judge, publish."""
+"""The flow of one release: one task for each step."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from prefect import State, flow
 from prefect.runtime import flow_run
 from prefect.states import StateType
 
-from flows.audit import audit
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile
-from flows.gate import gate
-from flows.ingest import ingest
-from flows.publish import publish
-from flows.sanitize import sanitize
 from ppdm_core.model.errors import BadInput, Defect, PpdmError
 from tasks.audit.attack_process import start_spare_process
+from tasks.audit.task import attack_shadows
 from tasks.dataset_lock import StillRunning, hold_dataset
 from tasks.defect_report import write_defect_report
 from tasks.environment import set_library_defaults
+from tasks.ingest.task import begin_release, load_raw, validate
+from tasks.judge.task import judge
 from tasks.notify.prefect_artifacts import show_failure
 from tasks.notify.task import log_rejection, log_release
 from tasks.progress import log_progress, print_served_outcome
+from tasks.publish.task import publish_candidate
+from tasks.sanitize.task import draw_candidate
 from warehouse.stages import Stage
 
 SKIPPED = "skipped"  # outcome of a scheduled run that made no release
@@ -41,12 +41,14 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
         context = build_checked_context(file)
         set_library_defaults(file.home())  # for workers that `ppdm` did not start
         with hold_dataset(context), start_spare_process():
-            release_id = ingest(file, flow_run.id)
-            sanitize(file, release_id)
-            audit(file, release_id)
-            gate(file, release_id, dry_run)
-            outcome = publish(file, release_id, dry_run)
-            return build_final_state(outcome, log_release(context, release_id))
+            release_id = begin_release(context, flow_run.id)
+            load_raw(context, release_id)
+            validate(context, release_id)
+            draw_candidate(context, release_id)
+            attack_shadows(context, release_id)
+            judge(context, release_id, dry_run)
+            stage = publish_candidate(context, release_id, dry_run)
+            return build_final_state(stage, log_release(context, release_id))
     except BadInput as error:
         log_rejection(file.dataset.name, file.sanitizer.method, error)
         return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)

@@ -118,4 +118,4 @@ def test_kept_rows_that_were_edited_are_handed_to_no_attacker(
     with Store(Home(release.home)).transaction("tests") as db:
         db.execute("update published.history_0001 set component_1 = component_1 + 1")
     result = release.write().run("attack shadows", entry="prepared")
-    assert "kept rows of history-0001 are not those that left" in result.stderr
+    assert "stored rows of history-0001 are not the published ones" in result.stderr

@@ -12,7 +12,9 @@ from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = tuple(str(ROOT / name) + os.sep for name in ("ppdm_core", "warehouse", "tasks", "flows"))
+OURS = tuple(
+    str(ROOT / name) + os.sep for name in ("ppdm_core", "warehouse", "tasks", "flows", "ppdm")
+)
 NEVER = "0"
 
 
@@ -32,7 +34,7 @@ def struck(args: list[str]) -> None:
         release_id = ingest.begin_release.fn(context)
         with watched(int(args[0])) as lines:
             gate.judge.fn(context, release_id)
-            publish.leave.fn(context, release_id, False)
+            publish.publish_candidate.fn(context, release_id, False)
     print("\n".join(f"{Path(file).relative_to(ROOT)}:{line}" for file, line in lines))
 
 
