@@ -35,22 +35,16 @@ def is_alive(pid: int) -> bool:
 
 
 def mark_crashed(flow_run_id: str) -> None:
-    """Set the state of a flow run and of its subflows, whose process is dead."""
+    """Set the state of a flow run whose process is dead."""
     from uuid import UUID
 
     from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
     from prefect.exceptions import ObjectNotFound
     from prefect.states import Crashed
 
-    run_id = UUID(flow_run_id)
-    children = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run_id]))
     # A server that never saw the run has nothing to correct.
     with get_client(sync_client=True) as client, suppress(ObjectNotFound):
-        parent = client.read_flow_run(run_id)
-        if parent.state is not None and parent.state.is_final():
-            return
-        for run in (parent, *client.read_flow_runs(flow_run_filter=children, limit=200)):
-            if run.state is None or not run.state.is_final():
-                why = "The process of this run ended unexpectedly."
-                client.set_flow_run_state(run.id, Crashed(message=why), force=True)
+        run = client.read_flow_run(UUID(flow_run_id))
+        if run.state is None or not run.state.is_final():
+            why = "The process of this run ended unexpectedly."
+            client.set_flow_run_state(run.id, Crashed(message=why), force=True)
