@@ -17,7 +17,7 @@ from warehouse.audit_results import find_verdict
 from warehouse.database import Run, Store, get_run
 from warehouse.ledger.entries import find_entry
 from warehouse.publishing.publish import find_latest_version, find_publication_time
-from warehouse.runs import version_folder
+from warehouse.publishing.version_folders import version_folder
 from warehouse.stage_facts import (
     AuditedFacts,
     EndingFacts,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.approvals import store_authors
-from warehouse.checkpoints import checkpoint
 from warehouse.clock import now
 from warehouse.database import RUN_COLUMNS, Run, Store, fetch_first, get_run, list_runs, move_run
-from warehouse.home import Home
 from warehouse.integrity.events import append_event
 from warehouse.integrity.seals import SEALED
+from warehouse.publishing.version_folders import hide_folder, remove_leftovers, version_folder
 from warehouse.stages import FINISHED, Stage
 from warehouse.tables import DATASETS, EVENTS, RUN_SCHEMAS, RUNS, VERSIONS, is_table_of, raw_table
 
@@ -135,32 +132,6 @@ def clean_up(store: Store, dataset: str, keep_raw: int) -> None:
         if run.number not in recorded:  # a crash between rename and commit left it
             hide_folder(version_folder(store.home, run))
     remove_leftovers(store.home, dataset)
-
-
-def hide_folder(folder: Path) -> None:
-    """Rename a folder at once, so that a crash leaves no part of it visible.
-
-    ``remove_leftovers`` deletes it.
-    """
-    if folder.exists():
-        hidden = folder.with_name(f".{folder.name}.old.tmp")
-        shutil.rmtree(hidden, ignore_errors=True)
-        folder.rename(hidden)
-        checkpoint("leftover hidden")
-
-
-def remove_leftovers(home: Home, dataset: str) -> None:
-    """Remove temporary folders and links that a killed process left; never a version."""
-    for leftover in (home.published / dataset).glob(".*.tmp"):
-        if leftover.is_symlink():
-            leftover.unlink()
-        else:
-            shutil.rmtree(leftover, ignore_errors=True)
-
-
-def version_folder(home: Home, run: Run) -> Path:
-    """Return the folder that a run is published in."""
-    return home.published / run.dataset / f"{run.number:04d}"
 
 
 def read_last_raw(db: duckdb.DuckDBPyConnection, dataset: str) -> Any:

@@ -31,7 +31,8 @@ from warehouse.integrity.seals import monotonic_now, read_sealed_rows
 from warehouse.publishing.leak_scan import ExpectedContent, check_bytes
 from warehouse.publishing.manifest import NAME, file_digest, sign
 from warehouse.publishing.published_rows import store_published_rows
-from warehouse.runs import CONTINUED, hide_folder, remove_leftovers, version_folder
+from warehouse.publishing.version_folders import hide_folder, remove_leftovers, version_folder
+from warehouse.runs import CONTINUED
 from warehouse.sanitized_tables import write_candidate
 from warehouse.stages import Stage
 from warehouse.tables import EVENTS, VERDICTS, VERSIONS
