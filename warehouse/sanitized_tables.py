@@ -75,6 +75,7 @@ def read_kept_records(db: duckdb.DuckDBPyConnection, run: Run, halves: int) -> t
 
 
 def half_column(k: int) -> str:
+    """Return the column that says whether a record is in a half."""
     return f"half_{k}"
 
 

@@ -44,22 +44,27 @@ TABLE_SUFFIX = re.compile(r"(_kept|_draws|_candidate|_(shadow|half)_[0-9]{1,2})$
 
 
 def raw_table(run: Run) -> str:
+    """Return the raw table of a run."""
     return f'raw."{run.table}"'
 
 
 def validated_table(run: Run) -> str:
+    """Return the validated table of a run."""
     return f'validated."{run.table}"'
 
 
 def candidate_table(run: Run) -> str:
+    """Return the table of a run's candidate."""
     return f'sanitized."{run.table}_candidate"'
 
 
 def shadow_table(run: Run, k: int) -> str:
+    """Return the table of a run's shadow draw ``k``."""
     return f'sanitized."{run.table}_shadow_{k}"'
 
 
 def half_table(run: Run, k: int) -> str:
+    """Return the table of a run's half ``k``."""
     return f'sanitized."{run.table}_half_{k}"'
 
 

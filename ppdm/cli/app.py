@@ -32,6 +32,7 @@ HomeOption = Annotated[
 def handle_global_options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
+    """Handle options that stand before a command."""
     if version:
         from importlib.metadata import version as installed
 

@@ -86,6 +86,7 @@ def split_paragraphs(text: str) -> list[str]:
 
 
 def build_sanitizer_entry(name: str) -> Entry:
+    """Return the description of a sanitizer."""
     cls = SANITIZERS[name]
     parts = split_docstring(cls)
     return {
@@ -123,6 +124,7 @@ def list_parameters(cls: type[Sanitizer]) -> list[Entry]:
 
 
 def build_attack_entry(name: str) -> Entry:
+    """Return the description of an attack."""
     attack = ATTACKS[name]
     parts = split_docstring(type(attack))
     metrics = [metric for metric in METRICS.values() if metric.goal == attack.goal]
@@ -141,10 +143,12 @@ def build_attack_entry(name: str) -> Entry:
 
 
 def is_broken_by(cls: type[Sanitizer], attack: str) -> bool:
+    """Return whether a sanitizer names an attack among those that break it."""
     return f"``{attack}``" in split_docstring(cls).get("Broken by", "")
 
 
 def build_metric_entry(name: str) -> Entry:
+    """Return the description of a metric."""
     metric = METRICS[name]
     parts = split_docstring(type(metric))
     low, high = (bound if math.isfinite(bound) else None for bound in metric.bounds)
@@ -176,6 +180,7 @@ def build_limit(key: str, metric: Metric) -> Entry:
 
 
 def build_gate_entry(name: str) -> Entry:
+    """Return the description of a gate."""
     what = split_paragraphs(split_docstring(type(GATES[name]))[""])
     return {"kind": "gate", "name": name, "what": what}
 

@@ -123,6 +123,8 @@ class RowEvaluator(Evaluator[M]):
 
 
 class ReconstructionEvaluator(RowEvaluator[ReconstructMetric]):
+    """Estimates of the original values of each released row."""
+
     def measure(
         self, metric: ReconstructMetric, outcome: TrialOutcome, name: str, keep: Mask
     ) -> float:
@@ -142,6 +144,8 @@ class ReconstructionEvaluator(RowEvaluator[ReconstructMetric]):
 
 
 class NormEvaluator(RowEvaluator[NormMetric]):
+    """Estimates of the length of the record behind each released row."""
+
     def measure(self, metric: NormMetric, outcome: TrialOutcome, name: str, keep: Mask) -> float:
         length = np.linalg.norm(self.truth.X[outcome.draw.records[keep]], axis=1)
         return float(metric.measure(length, self.estimate(outcome, name)[keep], self.epsilon))
@@ -157,6 +161,8 @@ class NormEvaluator(RowEvaluator[NormMetric]):
 
 
 class SourceEvaluator(RowEvaluator[SourceMetric]):
+    """Estimates of the record behind each released row."""
+
     def units(self, outcome: TrialOutcome) -> Ints:
         records = outcome.draw.records
         return np.where(np.isin(records, outcome.participants.targets), records, -1)
@@ -177,6 +183,8 @@ class TargetEvaluator(Evaluator[M]):
 
 
 class LinkEvaluator(TargetEvaluator[LinkMetric]):
+    """Rows that are linked to the targets."""
+
     def units(self, outcome: TrialOutcome) -> Ints:
         """Return the targets, without those that were never drawn and have no row to find."""
         targets = outcome.participants.targets
@@ -198,6 +206,8 @@ class LinkEvaluator(TargetEvaluator[LinkMetric]):
 
 
 class MembershipEvaluator(TargetEvaluator[MemberMetric]):
+    """Scores of how likely each target is in the release."""
+
     def has_enough_units(self, outcome: TrialOutcome, keep: Mask) -> bool:
         """Return whether both members and other persons are among the units."""
         kinds = outcome.participants.is_member[keep]
@@ -247,6 +257,8 @@ class ControlledEvaluator(TargetEvaluator[M]):
 
 
 class InferenceEvaluator(ControlledEvaluator[InferMetric]):
+    """Estimates of one column of a target from its other columns."""
+
     def measure(self, metric: InferMetric, outcome: TrialOutcome, name: str, keep: Mask) -> float:
         truth = self.truth.table[outcome.participants.targets[keep], :-1]
         guess = self.estimate(outcome, name)[keep]
@@ -254,6 +266,8 @@ class InferenceEvaluator(ControlledEvaluator[InferMetric]):
 
 
 class PairEvaluator(ControlledEvaluator[PairMetric]):
+    """Lines of two files that are joined through the release."""
+
     def measure(self, metric: PairMetric, outcome: TrialOutcome, name: str, keep: Mask) -> float:
         targets = outcome.participants.targets
         return float(metric.measure(self.estimate(outcome, name)[keep], targets[keep]))

@@ -1,3 +1,5 @@
+"""The interface of a gate, and what it judges by."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -25,6 +27,8 @@ class GateInput:
 
 
 class Gate(Protocol):
+    """One check of a release, which yields its findings."""
+
     name: ClassVar[str]
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]: ...

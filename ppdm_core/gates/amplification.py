@@ -1,3 +1,5 @@
+"""The gate on amplification."""
+
 from __future__ import annotations
 
 import math
@@ -41,6 +43,7 @@ def list_unbounded(guarantee: Guarantee, method: str) -> tuple[str, ...]:
 
 
 def judge(key: str, limit: Limit, guarantee: Guarantee, method: str) -> Finding:
+    """Judge one limit on gamma."""
     unit = key.removeprefix(PREFIX)
     ln_gamma = getattr(guarantee, FIGURES[unit]) if unit in FIGURES else math.nan
     observed, allowed = format_gamma(ln_gamma), f"at most {limit.value:,.0f}"
@@ -66,4 +69,5 @@ def judge(key: str, limit: Limit, guarantee: Guarantee, method: str) -> Finding:
 
 
 def keeps(ln_gamma: float, line: float) -> bool:
+    """Return whether gamma is at most the limit."""
     return line > 0 and ln_gamma <= math.log(line)  # NaN keeps nothing

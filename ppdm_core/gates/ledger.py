@@ -1,3 +1,5 @@
+"""The gate on the sum over all releases."""
+
 from __future__ import annotations
 
 import math
@@ -71,6 +73,7 @@ def judge_product(balance: LedgerBalance, policy: Policy) -> Finding:
 
 
 def describe_balance(balance: LedgerBalance) -> str:
+    """Return a sentence on what was spent and what this release asks for."""
     spent = (
         "No record was charged so far"
         if balance.spent == 0
@@ -84,6 +87,7 @@ def describe_balance(balance: LedgerBalance) -> str:
 
 
 def format_bound(ln_gamma: float) -> str:
+    """Return the largest factor, in words."""
     return (
         "any factor (unbounded)"
         if math.isinf(ln_gamma)
@@ -100,16 +104,19 @@ def format_limit(gamma: float) -> str:
 
 
 def format_count(count: int, what: str) -> str:
+    """Return a count with its noun."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def describe_lack(balance: LedgerBalance, over: int) -> str:
+    """Return a sentence on the records that have no room for this release."""
     has = "has" if over == 1 else "have"
     lack = f" {format_count(over, 'record')} {has} no room for it; no record was charged."
     return lack + describe_room(balance, 0)
 
 
 def judge_outcome(after: float, limit: Limit, line: float) -> Outcome:
+    """Return the outcome of a sum against a limit and its review band."""
     if not after <= line + ROUNDING_MARGIN:
         return "FAIL"
     if limit.review is not None and not after <= math.log(max(limit.review, 1.0)) + ROUNDING_MARGIN:
@@ -118,11 +125,13 @@ def judge_outcome(after: float, limit: Limit, line: float) -> Outcome:
 
 
 def describe_room(balance: LedgerBalance, times: int) -> str:
+    """Return a sentence on how many more such releases fit."""
     who = "A record that changes every time has" if balance.has_ids else "There is"
     return f" {who} room for {format_count(times, 'more such release')}."
 
 
 def describe_unbounded(balance: LedgerBalance) -> str:
+    """Return a sentence on draws without a bound, and the remedy."""
     names = " and ".join(balance.unbounded)
     return (
         f" Rows by {names} were drawn without a worst-case bound, so that no limit on the product "

@@ -1,3 +1,5 @@
+"""The gate on required audits and kinds of attack."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,3 +1,5 @@
+"""The gate on measured scores."""
+
 from __future__ import annotations
 
 import math
@@ -68,6 +70,7 @@ def judge(score: Score, limit: Limit) -> Finding:
 
 
 def judge_outcome(score: Score, limit: Limit) -> Outcome:
+    """Return the outcome of a sound score against a limit."""
     favourable, _ = compute_distances(score, limit)
     if not favourable <= orient_limit(
         score, limit, limit.value
@@ -79,6 +82,7 @@ def judge_outcome(score: Score, limit: Limit) -> Outcome:
 
 
 def keeps_surely(score: Score, limit: Limit, line: float) -> bool:
+    """Return whether even the unfavourable end of the interval keeps the limit."""
     return compute_distances(score, limit)[1] <= orient_limit(score, limit, line)
 
 
@@ -110,6 +114,7 @@ def is_unbreakable(score: Score, limit: Limit) -> bool:
 
 
 def format_limit(judged: Score | Metric, limit: Limit) -> str:
+    """Return a limit in words."""
     if limit.absolute:
         return f"{'at most' if judged.better == 'down' else 'at least'} {limit.value:.3g}"
     if judged.better == "down":

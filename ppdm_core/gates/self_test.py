@@ -1,3 +1,5 @@
+"""The gate on the self-test."""
+
 from __future__ import annotations
 
 from collections import Counter

@@ -65,5 +65,6 @@ def count_preserved(before: NeighbourBatch, after: NeighbourBatch, n: int) -> Fl
 
 
 def sum_by_row(near: NeighbourBatch, values: Floats) -> Floats:
+    """Return the sum of values for each row."""
     count = near.rows.stop - near.rows.start
     return np.bincount(near.row, values, minlength=count).astype(np.float64)

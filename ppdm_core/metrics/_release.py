@@ -58,18 +58,21 @@ def check_comparison(name: str, comparison: ReleaseComparison) -> None:
 
 
 def check_one_row_each(name: str, comparison: ReleaseComparison) -> None:
+    """Check that each record has one released row."""
     check_comparison(name, comparison)
     if comparison.source is not None:
         raise NotApplicable(f"{name} needs one released row for each record.")
 
 
 def check_same_columns(name: str, comparison: ReleaseComparison) -> None:
+    """Check that the release has the original columns."""
     check_comparison(name, comparison)
     if not comparison.has_same_columns:
         raise NotApplicable(f"{name} needs a release with the columns of the original.")
 
 
 def check_labels(name: str, comparison: ReleaseComparison) -> None:
+    """Check that there are two labelled records or more."""
     check_comparison(name, comparison)
     if len(comparison.X) < 2 or bool((comparison.label < 0).any()):
         raise NotApplicable(f"{name} needs two records or more, each with a label.")

@@ -53,6 +53,7 @@ class AdjustedRand(ReleaseMetricBase):
 
 
 def adjusted_rand(one: Ints, other: Ints) -> float:
+    """Return the adjusted Rand index of two clusterings."""
     counts = count_overlaps(one, other)
     together = float(pairs(counts).sum())
     first, second = (float(pairs(counts.sum(axis=axis)).sum()) for axis in (1, 0))
@@ -62,4 +63,5 @@ def adjusted_rand(one: Ints, other: Ints) -> float:
 
 
 def pairs(counts: np.ndarray) -> np.ndarray:
+    """Return the number of pairs within groups of these sizes."""
     return np.asarray(counts * (counts - 1) / 2)

@@ -64,31 +64,43 @@ def _rebuild(
 
 
 class BadInput(PpdmError):
+    """The release file or the data must change."""
+
     kind = "bad_input"
     exit_code = 2
 
 
 class Refused(PpdmError):
+    """The gate or publishing refused the release."""
+
     kind = "refused"
     exit_code = 3
 
 
 class Undecided(PpdmError):
+    """A person must decide about the release."""
+
     kind = "undecided"
     exit_code = 4
 
 
 class MachineTrouble(PpdmError):
+    """A lock, disk or server failed; try again."""
+
     kind = "machine"
     exit_code = 5
 
 
 class Defect(PpdmError):
+    """A bug of the product."""
+
     trace: tuple[str, ...] = ()  # places in our own code, the innermost last; no values
     report: str | None = None  # the file that holds them, once it is written
 
 
 class NotApplicable(PpdmError):
+    """An attack or metric cannot run on this release; the reason says why."""
+
     kind = "not_applicable"
 
     def __init__(self, message: str, *, reason: Reason = Reason.MISSING_KNOWLEDGE) -> None:

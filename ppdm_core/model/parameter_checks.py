@@ -9,6 +9,7 @@ from ppdm_core.model.errors import BadInput
 
 
 def parameter_error(owner: object, name: str, wanted: str, got: object) -> BadInput:
+    """Return the error of a parameter that has a wrong value."""
     return BadInput(
         f"The '{name}' parameter of {type(owner).__name__} must be {wanted}. Got {got!r}.",
         column=None,
@@ -17,26 +18,31 @@ def parameter_error(owner: object, name: str, wanted: str, got: object) -> BadIn
 
 
 def check_choice(owner: object, name: str, choices: tuple[str, ...]) -> None:
+    """Check that a parameter is one of the allowed values."""
     value = getattr(owner, name)
     if value not in choices:
         raise parameter_error(owner, name, "one of " + ", ".join(choices), value)
 
 
 def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number."""
     is_real = isinstance(value, int | float) and not isinstance(value, bool)
     return is_real and abs(value) <= sys.float_info.max  # whole numbers may be larger than that
 
 
 def is_interval(value: Any) -> bool:
+    """Return whether a value is a pair of ascending numbers."""
     is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
     return is_pair and bool(value[0] < value[1])
 
 
 def check_positive(owner: object, name: str, value: Any) -> None:
+    """Check that a parameter is a positive number."""
     if not is_number(value) or value <= 0:
         raise parameter_error(owner, name, "a positive number", value)
 
 
 def check_share(owner: object, name: str, value: Any, top: float = 1.0) -> None:
+    """Check that a parameter is a share between 0 and 1."""
     if not is_number(value) or not 0 < value < top:
         raise parameter_error(owner, name, f"a share above 0 and below {top:g}", value)

@@ -37,6 +37,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Policy:
+    """What a release is audited with and judged by."""
+
     required: tuple[str, ...]
     limits: Mapping[str, Limit]
     attacker: Attacker = field(default_factory=Attacker)

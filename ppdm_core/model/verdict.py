@@ -26,6 +26,8 @@ class Review:
 
 @dataclass(frozen=True)
 class Finding:
+    """The result of one check."""
+
     check: str
     outcome: Outcome
     why: str  # one sentence that a steward understands
@@ -35,6 +37,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
+    """The outcome of all findings, for exactly these data, this policy and this code."""
+
     outcome: Outcome
     findings: tuple[Finding, ...]
     policy_digest: str

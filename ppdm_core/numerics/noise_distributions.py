@@ -65,6 +65,8 @@ class SampledDistribution(NoiseDistribution):
 
 @dataclass(frozen=True)
 class Laplace(SampledDistribution):
+    """Laplace noise: bounded amplification, exp(R / b)."""
+
     name: ClassVar[str] = "laplace"
     is_linear: ClassVar[bool] = True
     variance: ClassVar[float] = 2.0
@@ -85,6 +87,8 @@ class Laplace(SampledDistribution):
 
 @dataclass(frozen=True)
 class Logistic(SampledDistribution):
+    """Logistic noise: bounded amplification, exp(R / b)."""
+
     name: ClassVar[str] = "logistic"
     is_linear: ClassVar[bool] = True  # a supremum, approached in the tails
     variance: ClassVar[float] = math.pi**2 / 3
@@ -133,6 +137,8 @@ class StudentT(SampledDistribution):
 
 @dataclass(frozen=True)
 class Normal(SampledDistribution):
+    """Normal noise: no bounded amplification."""
+
     name: ClassVar[str] = "normal"
     max_scales: ClassVar[float] = 12
     variance: ClassVar[float] = 1.0

@@ -88,6 +88,7 @@ def round_to_two_digits(values: Floats) -> Floats:
 
 def check_not_constant(columns: tuple[Numeric, ...], mean: Floats, deviation: Floats) -> None:
     # Rounding of the mean gives a constant column a deviation of about that size.
+    """Check that no column is constant."""
     varies = deviation > 1e-12 * np.abs(mean)
     for column, is_varied in zip(columns, varies.tolist(), strict=True):
         if not is_varied:
@@ -99,6 +100,7 @@ def check_not_constant(columns: tuple[Numeric, ...], mean: Floats, deviation: Fl
 
 
 def check_widths(columns: tuple[Numeric, ...]) -> None:
+    """Check that every column has a positive width."""
     for column in columns:
         if column.width <= 0:
             raise BadInput(
@@ -109,6 +111,7 @@ def check_widths(columns: tuple[Numeric, ...]) -> None:
 
 
 def check_finite(block: Block, columns: tuple[Numeric, ...]) -> None:
+    """Check that all values are finite."""
     bad = ~np.isfinite(block.X)
     if not bad.any():
         return
@@ -132,6 +135,7 @@ def moments(rows: Rows) -> Moments:
 
 
 def compute_block_moments(block: Block, columns: tuple[Numeric, ...]) -> Moments:
+    """Return count, mean and sum of squares about the mean of a block."""
     check_finite(block, columns)
     mean = block.X.mean(axis=0)
     D = block.X - mean  # about the mean of the block, so that wide bounds cost no precision
@@ -139,6 +143,7 @@ def compute_block_moments(block: Block, columns: tuple[Numeric, ...]) -> Moments
 
 
 def merge_moments(a: Moments, b: Moments) -> Moments:
+    """Return the moments of two blocks together."""
     n = a[0] + b[0]
     gap = b[1] - a[1]
     squares = a[2] + b[2] + np.outer(gap, gap) * (a[0] * b[0] / n)
@@ -146,5 +151,6 @@ def merge_moments(a: Moments, b: Moments) -> Moments:
 
 
 def normalise_covariance(moments: Moments) -> Moments:
+    """Return count, mean and covariance from merged moments."""
     n, mean, squares = moments
     return n, mean, squares / max(n - 1, 1)

@@ -119,6 +119,7 @@ class Scores:
 def count_components(
     components: int | float | Mapping[str, float], values: Floats, rank: int
 ) -> int:
+    """Return the number of components to keep."""
     d = len(values)
     if isinstance(components, Mapping):
         share = np.cumsum(values) / max(float(np.sum(values)), 1e-300)

@@ -54,6 +54,7 @@ class DissimilarityOrder:
 
 
 def rank_dissimilarities(delta: Floats, ties: str) -> DissimilarityOrder:
+    """Return the order of dissimilarities, with ties as requested."""
     rounded = np.rint(delta / (TIE_SHARE * delta.max()))
     _, level, counts = np.unique(rounded, return_inverse=True, return_counts=True)
     if ties == "secondary" and len(counts) > MAX_LEVELS:

@@ -71,12 +71,14 @@ class Placement:
 
 
 def distances(A: Floats, B: Floats) -> Floats:
+    """Return the distances of records to landmarks."""
     parts = [D for _, D in squared_distances(A, B)]
     D = parts[0] if len(parts) == 1 else np.concatenate(parts)
     return np.sqrt(D, out=D)
 
 
 def pad_rows(A: Floats) -> Floats:
+    """Return rows padded to a full block."""
     full = np.zeros((SLICE_ROWS, A.shape[1]))
     full[: len(A)] = A
     return full

@@ -61,6 +61,7 @@ def compute_class_moments(rows: Rows) -> ClassMoments:
 
 
 def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
+    """Return the moments of two blocks together."""
     counts = a[0] + b[0]
     n = np.maximum(counts, 1)[:, None]
     gap = b[1] - a[1]

@@ -75,6 +75,7 @@ def compare_tables(
     aligned: bool = True,
     label: str | None = None,
 ) -> TableComparison:
+    """Return the two tables in common columns and scale, with control and known records."""
     check_sizes(original, released, aligned)
     frame, X, Y, public = scale_tables(original, released, label, aligned)
     tables = [original, released, *([control] if control else [])]
@@ -132,6 +133,7 @@ def scale_tables(
 
 
 def is_varied(table: Table, name: str) -> bool:
+    """Return whether a column has more than one value."""
     return name in table.columns and len(set(table.columns[name].tolist())) > 1
 
 
@@ -144,6 +146,7 @@ def is_copied(original: Table, released: Table, name: str) -> bool:
 
 
 def check_sizes(original: Table, released: Table, aligned: bool) -> None:
+    """Check that both tables have enough rows, and equally many if they are aligned."""
     for table in (original, released):
         if table.n < MIN_ROWS:
             raise BadInput(
@@ -188,6 +191,7 @@ def normalize_class(cell: Any) -> str:
 
 
 def check_outside(X: Floats, outside: Floats, control: Table) -> None:
+    """Check that the control holds enough persons who are not in the original."""
     if len(outside) < MIN_ROWS:
         raise BadInput(
             f"{control.name} has fewer than {MIN_ROWS} rows.",

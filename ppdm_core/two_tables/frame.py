@@ -48,6 +48,7 @@ def common_columns(
 
 
 def list_numeric(table: Table, label: str | None) -> list[str]:
+    """Return the numeric columns except the label."""
     return [name for name in table.numeric() if name != label]
 
 
@@ -94,10 +95,12 @@ def find_renamed(
 
 
 def can_be_compared(table: Table, name: str) -> bool:
+    """Return whether a column is finite and not constant."""
     return bool(np.isfinite(table.columns[name]).all()) and not is_constant(table, name)
 
 
 def explain_left_out(name: str, original: Table, released: Table) -> str:
+    """Return why a column is not compared."""
     if name in original.numeric():
         return "no numbers in the release" if name in released.columns else "not in the release"
     if name in released.numeric():
@@ -106,11 +109,13 @@ def explain_left_out(name: str, original: Table, released: Table) -> str:
 
 
 def is_constant(table: Table, name: str) -> bool:
+    """Return whether a column has one value."""
     cells = table.columns[name]
     return bool(np.all(cells == cells[0]))
 
 
 def describe_columns(frame: Frame, X: Floats) -> tuple[Numeric, ...]:
+    """Return the compared columns with the bounds of the original."""
     ends = zip(frame.names, X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True)
     return tuple(Numeric(name, low, high, from_data=True) for name, low, high in ends)
 
@@ -124,6 +129,7 @@ def describe_released_columns(frame: Frame) -> PublicParameters:
 
 
 def describe_own_space(frame: Frame, preserves_distances: bool = False) -> PublicParameters:
+    """Return public parameters that say: the released columns are not the original ones."""
     return PublicParameters(
         "unknown",
         "rotated",
@@ -182,4 +188,5 @@ def measure_distance_loss(X: Floats, Y: Floats) -> float:
 
 
 def compute_distances(X: Floats) -> Floats:
+    """Return all squared distances between rows."""
     return np.vstack([D for _, D in squared_distances(X, X)])

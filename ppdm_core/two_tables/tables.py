@@ -54,6 +54,7 @@ class Table:
 
 
 def has_names(table: Any) -> bool:
+    """Return whether a table has named columns."""
     return hasattr(table, "columns") or isinstance(table, Mapping)
 
 
@@ -77,6 +78,7 @@ def as_table(name: str, given: Any) -> Table:
 
 
 def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
+    """Return cells as floats if all of them are numbers."""
     if cells.dtype.kind in "iuf":
         return cells.astype(np.float64)
     if cells.dtype.kind == "O" and not any(isinstance(cell, str | bool) for cell in cells):

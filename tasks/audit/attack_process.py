@@ -70,6 +70,7 @@ def take_process() -> Process:
 
 
 def spawn() -> Process:
+    """Start an attack process."""
     return subprocess.Popen(
         [sys.executable, "-m", "tasks.audit.attack_worker", str(os.getpid())],
         cwd=Path(__file__).resolve().parents[2],  # not where a user's modules are
@@ -81,6 +82,7 @@ def spawn() -> Process:
 
 
 def end(process: Process) -> None:
+    """Kill a process and collect it."""
     process.kill()
     process.communicate()
 

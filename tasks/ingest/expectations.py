@@ -97,6 +97,7 @@ def check_profile(
 def list_checks(
     profile: Mapping[str, float | int], columns: Sequence[Column], record_id: str | None, file: str
 ) -> list[Check]:
+    """Return the checks of every declared column."""
     checks = [
         Check(ROWS, f"{file} has fewer than 2 rows.", "Give more rows.", low=2, high=None),
         Check(

@@ -42,6 +42,8 @@ SHORT_TIMEOUTS = {
 
 @dataclass(frozen=True)
 class LoggedRun:
+    """The MLflow run of a release."""
+
     experiment_id: str
     run_id: str
 

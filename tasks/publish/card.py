@@ -40,6 +40,7 @@ def format_card(context: ReleaseContext, summary: Summary) -> str:
 
 
 def format_method(context: ReleaseContext, summary: Summary) -> list[str]:
+    """Return the lines on the method."""
     facts = summary.judged.sanitized
     label = f" and the label `{context.label.name}`" if context.label else ""
     columns = facts.public.names
@@ -63,6 +64,7 @@ def format_method(context: ReleaseContext, summary: Summary) -> list[str]:
 
 
 def format_guarantee(summary: Summary) -> list[str]:
+    """Return the lines on the guarantee."""
     guarantee = summary.judged.sanitized.guarantee
     lines = ["## What is promised", ""]
     if guarantee.kind == "empirical":
@@ -85,6 +87,7 @@ def format_guarantee(summary: Summary) -> list[str]:
 
 
 def format_ledger(summary: Summary) -> str:
+    """Return the lines on the ledger."""
     if summary.ledger is None:
         return ""
     draws = summary.ledger.get("draws")
@@ -109,6 +112,7 @@ def format_decision(summary: Summary) -> list[str]:
 
 
 def format_scores(context: ReleaseContext, summary: Summary) -> list[str]:
+    """Return the lines on all scores."""
     judged = summary.judged
     report = round_report(judged.report, context.policy.attacker.epsilon)
     checks = {finding.check for finding in judged.verdict.findings}
@@ -116,6 +120,7 @@ def format_scores(context: ReleaseContext, summary: Summary) -> list[str]:
 
 
 def format_attacks(report: AuditReport) -> list[str]:
+    """Return the lines on the attacks."""
     scores = [score for score in report.scores if score.kind == "privacy"]
     lines = ["## What attackers got", ""]
     lines += ["Measured on other draws of the same noise than the released one.", BANDS, ""]
@@ -193,6 +198,7 @@ def select_kind(kind: str, audits: Mapping[str, T]) -> Iterator[tuple[str, T]]:
 
 
 def format_score_row(score: Score) -> str:
+    """Return the table row of a score."""
     worst = "" if score.worst_decile is None else f"{score.worst_decile:.3g}"
     return (
         f"| {score.name} | {score.value:.3g} | {score.low:.3g} to {score.high:.3g} "
@@ -201,6 +207,7 @@ def format_score_row(score: Score) -> str:
 
 
 def format_utility_row(score: Score, change: Score | None) -> str:
+    """Return the table row of a utility score."""
     metric = METRICS[score.name]
     original = "" if score.original is None else f"{score.original:.3g}"
     lost = "" if change is None else f"{change.value:.3g} ({change.low:.3g} to {change.high:.3g})"

@@ -15,6 +15,8 @@ from ppdm_core.sanitizers._basis import LOADING_STEP
 
 
 def read_basis(path: Path, features: Sequence[str]) -> dict[str, Any]:
+    """Return the basis in a JSON file, with its rows in the order of the features."""
+
     def bad(what: str, remedy: str) -> BadInput:
         return BadInput(f"The basis file {path.name} {what}.", file=str(path), remedy=remedy)
 

@@ -40,6 +40,7 @@ class PlantedLeak:
 
 
 def unit_box(d: int) -> Schema:
+    """Return a schema of ``d`` columns in [0, 1] and a label of two classes."""
     numeric = tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d))
     return Schema(numeric, label=Categorical("label", ("a", "b")))
 
@@ -47,6 +48,7 @@ def unit_box(d: int) -> Schema:
 def make_leak(
     X: Floats, Y: Floats, public: PublicParameters, label: Codes | None = None, **more: Any
 ) -> PlantedLeak:
+    """Return a planted leak; without a label all records have the same one."""
     label = np.zeros(len(X), dtype=np.int32) if label is None else label
     return PlantedLeak(X, Y, public, label, unit_box(X.shape[1]), **more)
 
@@ -74,6 +76,7 @@ def describe_noisy_columns(d: int, b: float) -> PublicParameters:
 def describe_secret_columns(
     s: int, method: str = RandomRotation.name, **more: Any
 ) -> PublicParameters:
+    """Return the public parameters of a release whose map is secret."""
     return PublicParameters(method, "rotated", tuple(f"rotated_{j + 1}" for j in range(s)), **more)
 
 
@@ -92,6 +95,7 @@ def leak_slight_noise(rng: Rng, n: int = 60) -> PlantedLeak:
 
 
 def leak_rotation(rng: Rng, d: int = 4, known: int = 7) -> PlantedLeak:
+    """Release the records rotated; some are known with their rows."""
     X, label = make_persons(60, rng, d)
     public = describe_secret_columns(d, preserves_distances=True)
     return make_leak(X, X @ random_orthogonal(d, rng), public, label, known=known)

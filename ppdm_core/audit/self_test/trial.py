@@ -44,6 +44,8 @@ def is_noticed(score: Score) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LeakTrial(AttackTrial):
+    """A trial on a planted leak, with the sample that belongs to it."""
+
     planted: PlantedLeak | None = None
 
     def build_view(self, epsilon: float, effort: Effort) -> AttackerView:
