@@ -197,7 +197,7 @@ def check(examples: int, steps: int, *, derandomize: bool) -> None:
 
 def test_stages_random_steps_follow_rules() -> None:
     Dataset.seen.clear()
-    check(12, 8, derandomize=True)
+    check(16, 30, derandomize=True)
     # The tries were not idle: two approved, and one alone was not enough or too long ago.
     assert {("left awaiting_review", 2), ("stayed awaiting_review", 1)} <= set(Dataset.seen)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdm.cli.console import format_check
+from ppdm.cli.check import format_check
 from tasks.ingest.source_check import MIN_COMMON_RECORDS, check_source
 from tests.support.stewards import Steward, numbers
 

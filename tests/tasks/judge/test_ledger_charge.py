@@ -48,7 +48,7 @@ def test_ledger_history_equals_recount(steward: Steward) -> None:
     assert last["records"] == 0
     figure = {0.5: first["asked"], 0.25: last["total"] - 2 * first["asked"]}
     recount = {name: math.fsum(figure[b] for _, b in found) for name, found in versions.items()}
-    assert steward.balances() == pytest.approx(recount, abs=1e-9)
+    assert steward.accounts() == pytest.approx(recount, abs=1e-9)
     assert figure[0.25] == pytest.approx(2 * LN, rel=0.01)
     assert last["total"] == pytest.approx(max(recount.values()))
     with steward.store.transaction() as db:
@@ -71,7 +71,7 @@ def test_judge_over_ledger_limit_refused_without_charge(
     for word in ("by up to 55, ", "asks for up to 55 for 1 record ", "Limit: 403 (DPO: for the "):
         assert word in finding["why"]
     assert "1 record has no room for it; no record was charged." in finding["why"]
-    assert max(steward.balances().values()) == pytest.approx(one["asked"])
+    assert max(steward.accounts().values()) == pytest.approx(one["asked"])
     steward.rows["p3"] = numbers()["p3"]
     assert steward.release()["kind"] == "charged"  # no record is redrawn
 
