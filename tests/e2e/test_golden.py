@@ -1,7 +1,7 @@
-"""Releases whose bytes, verdict and figures must never change by a change of structure.
+"""Releases whose bytes, verdict and scores stay the same when only the structure changes.
 
-Key, table and code version are fixed, because all noise follows from them. Whoever changes a
-figure on purpose captures it anew (``PPDM_GOLDEN=write``) in a commit that shows both.
+Key, table and code version are fixed, because all noise follows from them. A figure that changes on
+purpose is captured again (``PPDM_GOLDEN=write``), in a commit that shows both values.
 """
 
 from __future__ import annotations

@@ -58,21 +58,16 @@ def spawn_server(args: list[str]) -> None:
     time.sleep(600)
 
 
-def hang_in_subflow(args: list[str]) -> None:
+def hang_in_flow(args: list[str]) -> None:
     from prefect import flow
     from prefect.runtime import flow_run
 
     @flow
-    def inner() -> None:
+    def hang() -> None:
         print(flow_run.get_id(), "inside", flush=True)
         time.sleep(600)
 
-    @flow
-    def outer() -> None:
-        print(flow_run.get_id())
-        inner()
-
-    outer()
+    hang()
 
 
 def wait_for_file(path: Path) -> None:
