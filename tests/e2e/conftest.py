@@ -68,7 +68,7 @@ def chain(_stories: tuple[Future[History], Future[Chain]]) -> Chain:
 
 @pytest.fixture(scope="session")
 def waiting(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
-    """A release that waits for two people, and nobody has decided yet; to be copied."""
+    """Return a release that awaits two approvals and has no decision yet; tests copy it."""
     release = release_in(tmp_path_factory.mktemp("waiting")).undecided(approvals=2)
     assert release.write().run("judge", entry="prepared").exit_code == 0
     return release

@@ -17,7 +17,7 @@ from warehouse.home import Home
 Maker = Callable[..., Small]
 CANARY = "qzxcanary"
 PROGRESS = re.compile(r" *\d+\.\d s  .*")
-LEFT = {"small.toml", "small.csv", ".ppdm"}  # beside these nothing may appear
+LEFT = {"small.toml", "small.csv", ".ppdm"}  # nothing else may appear
 
 
 def change_header(release: Small, before: str, after: str) -> None:
@@ -193,7 +193,7 @@ def check_no_value(result: Result) -> None:
 @pytest.mark.parametrize(
     "what", [pytest.param(each, marks=[pytest.mark.slow] * (each in LATER)) for each in BAD]
 )
-def test_check_says_what_is_wrong_and_writes_nothing(what: str, small: Maker) -> None:
+def test_check_bad_input_reported_nothing_written(what: str, small: Maker) -> None:
     spoil, column, words = BAD[what]
     release = small().write()
     spoil(release)
@@ -203,7 +203,7 @@ def test_check_says_what_is_wrong_and_writes_nothing(what: str, small: Maker) ->
 
 
 @pytest.mark.parametrize("what", THROUGH_RELEASE)
-def test_release_says_the_same_and_leaves_nothing_behind(what: str, small: Maker) -> None:
+def test_release_bad_input_reported_nothing_left(what: str, small: Maker) -> None:
     spoil, column, words = BAD[what]
     release = small().write()
     spoil(release)
@@ -231,14 +231,14 @@ def check_nothing_left(release: Small) -> None:
         assert db.execute("select stage from meta.run").fetchall() in ([("rejected",)], [])
 
 
-def test_a_file_that_vanishes_between_check_and_release_is_bad_input(small: Maker) -> None:
+def test_release_source_file_missing_bad_input(small: Maker) -> None:
     release = small().write()
     missing_file(release)
     check_complaint(release.run("release"), BAD["missing file"][2], None)
     assert not release.private.exists()
 
 
-def test_release_warehouse_of_a_newer_version_is_refused(small: Maker) -> None:
+def test_release_newer_warehouse_version_refused(small: Maker) -> None:
     release = small().write()
     home = Home(release.home)
     home.create()
@@ -251,7 +251,7 @@ def test_release_warehouse_of_a_newer_version_is_refused(small: Maker) -> None:
     assert not release.published.exists()
 
 
-def test_a_newer_duckdb_file_is_left_alone(small: Maker) -> None:
+def test_status_newer_duckdb_format_file_unchanged(small: Maker) -> None:
     release = small().write()
     home = Home(release.home)
     home.create()
@@ -274,7 +274,7 @@ def write(path: Path, place: int, value: int) -> None:
         file.write(value.to_bytes(8, "little"))
 
 
-def test_a_wrong_command_line_is_bad_input(small: Maker) -> None:
+def test_cli_wrong_command_line_bad_input(small: Maker) -> None:
     release = small().write()
     result = release.ask("release", "--jsn", "--json")
     content = json.loads(result.stdout)
@@ -282,7 +282,7 @@ def test_a_wrong_command_line_is_bad_input(small: Maker) -> None:
     check_complaint(release.ask("show"), "ID", None)
 
 
-def test_the_table_would_be_fine(small: Maker) -> None:
+def test_check_unspoiled_table_passes(small: Maker) -> None:
     """The control: what the cases spoil is right to begin with."""
     release = small().write()
     result = release.run("check")

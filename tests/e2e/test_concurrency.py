@@ -25,7 +25,7 @@ LOCK_TEXT = re.compile(r"\block|conflict|IO Error|database is locked|Traceback",
 WAITING = re.compile(r"Waiting for '\w+': .* \(pid \d+\) holds it\.")
 
 
-def test_eight_processes_on_four_datasets_take_turns(small: Maker) -> None:
+def test_release_eight_processes_four_datasets_all_published(small: Maker) -> None:
     releases = [small(name, small_rows(120, seed)).write() for seed, name in enumerate(DATASETS)]
     commands = [release.start("release", "--json") for release in releases * 2]
     looks: list[Result] = []
@@ -61,7 +61,7 @@ def check_outcome(releases: list[Small]) -> None:
         for name in DATASETS
         for number, stage in ((1, "published"), (2, "no_change"))
     )
-    # The raw table of the last run of each is kept.
+    # The raw table of the last run of each dataset is stored.
     assert sorted(tables) == sorted((f"{name}_0002",) for name in DATASETS)
 
 
@@ -70,7 +70,7 @@ ROOM = 3  # draws of one record
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 8])
-def test_processes_on_one_dataset_cannot_overspend(
+def test_release_many_processes_one_dataset_within_limit(
     count: int, tmp_path: Path, release_in: Maker
 ) -> None:
     """Each brings the table with some records changed in its own way, and all want to leave now."""
@@ -102,7 +102,7 @@ def with_room(release: Small) -> Small:
 
 
 @pytest.mark.slow
-def test_the_server_does_not_stand_still_when_many_talk_to_it(small: Maker) -> None:
+def test_prefect_server_many_clients_no_locked_database(small: Maker) -> None:
     """Prefect's connections to SQLite would block each other for a minute at a time."""
     release = small()
     log = Path(os.environ["PREFECT_HOME"]).parents[1] / "private" / "server.log"
@@ -112,7 +112,7 @@ def test_the_server_does_not_stand_still_when_many_talk_to_it(small: Maker) -> N
     assert "database is locked" not in log.read_text().removeprefix(before)
 
 
-def test_the_words_are_recognised() -> None:
+def test_lock_text_lock_messages_matched() -> None:
     assert LOCK_TEXT.search("IOException: Could not set lock on file: Conflicting lock is held")
     assert LOCK_TEXT.search("sqlite3.OperationalError: database is locked")
     assert not LOCK_TEXT.search('{"message": "blocked clockwork"}')

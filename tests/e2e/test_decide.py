@@ -41,7 +41,7 @@ def asked(release: Small, query: str) -> list[tuple[Any, ...]]:
         return db.execute(query).fetchall()
 
 
-def test_it_waits_in_the_warehouse_until_two_others_approve(
+def test_decide_two_other_users_approve_published(
     waiting: Small, tmp_path: Path, prefect_api: str
 ) -> None:
     release = waiting.copied_to(tmp_path / "copy")
@@ -61,10 +61,10 @@ def test_it_waits_in_the_warehouse_until_two_others_approve(
     whole = decide(release, THIRD, "--approve", "--note", "I looked, too.")
     assert whole.exit_code == 0, whole
     assert release.versions() == ["0001"]
-    check_told(release)
+    check_published_approvals(release)
 
 
-def check_told(release: Small) -> None:
+def check_published_approvals(release: Small) -> None:
     folder = release.published / "latest"
     manifest = verify(folder).manifest
     assert manifest["verdict"]["outcome"] == "REVIEW"
@@ -79,7 +79,7 @@ def check_told(release: Small) -> None:
     assert f"approve by {other} (Dr. Other)" in shown and "I looked, too." in shown
 
 
-def test_a_rejection_ends_it(waiting: Small, tmp_path: Path, prefect_api: str) -> None:
+def test_decide_rejection_refused(waiting: Small, tmp_path: Path, prefect_api: str) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     rejected = decide(release, OTHER, "--reject", "--note", "Too close.")
     found = answer(rejected)
@@ -90,7 +90,7 @@ def test_a_rejection_ends_it(waiting: Small, tmp_path: Path, prefect_api: str) -
 
 
 @pytest.mark.slow
-def test_what_was_rejected_or_published_is_not_asked_again(waiting: Small, tmp_path: Path) -> None:
+def test_release_rejected_or_published_no_new_review(waiting: Small, tmp_path: Path) -> None:
     rejected, published = (waiting.copied_to(tmp_path / name) for name in ("one", "two"))
     assert decide(rejected, OTHER, "--reject", "--note", "Too close.").exit_code == 0
     assert rejected.run("", entry="prepared").stdout == "refused\n"
@@ -109,7 +109,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_decision_that_is_none(what: str, waiting: Small, tmp_path: Path) -> None:
+def test_decide_invalid_decision_bad_input(what: str, waiting: Small, tmp_path: Path) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     result = decide(release, OTHER, *BAD[what])
     assert (result.exit_code, answer(result)["error"]["kind"]) == (2, "bad_input")
@@ -123,7 +123,9 @@ def approved_by(release: Small, user: int, point: str = "none") -> Result:
 @pytest.mark.parametrize(
     "point", [pytest.param("publishing begun", marks=pytest.mark.slow), "folder renamed"]
 )
-def test_killed_at_the_door_it_goes_on(waiting: Small, tmp_path: Path, point: str) -> None:
+def test_decide_killed_while_publishing_next_run_publishes(
+    waiting: Small, tmp_path: Path, point: str
+) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     assert approved_by(release, OTHER).stdout == "awaiting_review\n"
     assert approved_by(release, THIRD, point).exit_code == -9
@@ -135,7 +137,9 @@ def test_killed_at_the_door_it_goes_on(waiting: Small, tmp_path: Path, point: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["source", "file"])
-def test_a_change_starts_anew(waiting: Small, tmp_path: Path, what: str) -> None:
+def test_release_changed_while_waiting_new_review(
+    waiting: Small, tmp_path: Path, what: str
+) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     assert approved_by(release, OTHER).stdout == "awaiting_review\n"
     if what == "source":
@@ -149,7 +153,9 @@ def test_a_change_starts_anew(waiting: Small, tmp_path: Path, what: str) -> None
 
 
 @pytest.mark.slow
-def test_a_dry_run_asks_nobody(waiting: Small, tmp_path: Path, prefect_api: str) -> None:
+def test_release_dry_run_review_needed_none_requested(
+    waiting: Small, tmp_path: Path, prefect_api: str
+) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     looked = release.run("release", "--dry-run", "--json")
     assert (looked.exit_code, answer(looked)["release"]["stage"]) == (4, "awaiting_review")
@@ -158,7 +164,7 @@ def test_a_dry_run_asks_nobody(waiting: Small, tmp_path: Path, prefect_api: str)
     assert (tried.exit_code, answer(tried)["release"]["stage"]) == (4, "dry_run_passed")
 
 
-def test_a_group_shares_a_home(waiting: Small) -> None:
+def test_decide_home_shared_by_group_member_approves(waiting: Small) -> None:
     """Two users who are not root: one made it, the other belongs to the group."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # where others may look
         release = waiting.copied_to(Path(folder) / "copy")

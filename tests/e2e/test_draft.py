@@ -48,7 +48,9 @@ def check_report(done: Result) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
-def test_real_tables(name: str, tmp_path: Path, shared_data: Path, prefect_api: str) -> None:
+def test_init_public_table_draft_releases(
+    name: str, tmp_path: Path, shared_data: Path, prefect_api: str
+) -> None:
     done = init_and_release(tmp_path, shared_data / name, prefect_api)
     check_report(done)
     assert done.exit_code == 0 or name != CLEAR, done.stdout
@@ -95,13 +97,13 @@ UGLY = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", UGLY)
-def test_ugly_tables(case: str, tmp_path: Path, prefect_api: str) -> None:
+def test_init_unusual_table_draft_releases(case: str, tmp_path: Path, prefect_api: str) -> None:
     write_csv(tmp_path / "table.csv", UGLY[case])
     check_report(init_and_release(tmp_path, tmp_path / "table.csv", prefect_api))
 
 
 @pytest.mark.slow
-def test_dropped_rows_are_counted(tmp_path: Path, prefect_api: str) -> None:
+def test_init_rare_classes_dropped_rows_counted(tmp_path: Path, prefect_api: str) -> None:
     write_csv(tmp_path / "table.csv", with_rare_classes())
     init_and_release(tmp_path, tmp_path / "table.csv", prefect_api)
     shown = run_cli(["show", "table-0001", "--home", str(tmp_path / "home")])

@@ -25,7 +25,7 @@ from tests.support.small_release import Row, Small
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = {path.stem: path for path in (ROOT / "examples").glob("*.toml")}
 PAGE = ROOT / "docs" / "choosing_a_method.md"
-NEAR = 12  # percentage points: the page tells of another key and of all of Adult
+TOLERANCE = 12  # percentage points: the page reports another key and the complete Adult table
 MOST_ROWS = 700
 ID = "patient_id"  # what the examples call it
 NO_BOUND, ACCURACY = "amplification.record", "best_accuracy"
@@ -73,7 +73,7 @@ CASES = (
     Case("wdbc_pca_laplace", "wdbc", ("component_1", "diagnosis")),
     Case("wdbc_pca_laplace", "breast_cancer_wisconsin", ("component_1", "label")),
     Case("additive_noise", "wdbc", ("mean_concave_points", "worst_concave_points", "diagnosis")),
-    # Two columns with ten values each: even a copy hardly tells who is in it.
+    # Two columns with ten values each: even a copy hardly reveals who is in it.
     Case(
         "additive_noise",
         "breast_cancer_wisconsin",
@@ -100,7 +100,7 @@ CASES = (
     Case(
         "randomized_response",
         "breast_cancer_wisconsin",
-        # Few columns: each tells more, and less can be judged of so few.
+        # Few columns: each reveals more, and fewer scores can be judged.
         refused_by=frozenset({LINKED, INFERRED, NOT_ASKED, "covered.reconstruction"}),
         either=frozenset({INFERRED, "covered.reconstruction"}),
         waits=True,
@@ -121,7 +121,7 @@ def content(example: str) -> dict[str, Any]:
     return tomllib.loads(EXAMPLES[example].read_text())
 
 
-def test_every_method_has_an_example_that_runs_on_two_tables() -> None:
+def test_examples_every_method_two_tables() -> None:
     assert {case.example for case in CASES} == set(EXAMPLES)
     tables: dict[str, set[str]] = {}
     for case in CASES:
@@ -131,7 +131,7 @@ def test_every_method_has_an_example_that_runs_on_two_tables() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.example}-{case.table}")
-def test_an_example(
+def test_example_released_matches_its_comment(
     case: Case,
     tmp_path: Path,
     release_in: Callable[..., Small],
@@ -191,12 +191,12 @@ def check_words(case: Case, found: dict[str, Any]) -> None:
         assert 50 < observed[KNOWN] < 100
     if "finds the row" in head:
         assert observed[LINKED] > 50
-    told = figures(found["method"])
-    assert told["gate"].split()[0] == verb
+    reported = figures(found["method"])
+    assert reported["gate"].split()[0] == verb
     recovered = INVERTED if found["method"] == "kde_resample" else KNOWN
     for title, check in (("found", LINKED), ("recovered", recovered), ("classified", ACCURACY)):
         if check in observed:
-            assert float(told[title]) == pytest.approx(observed[check], abs=NEAR)
+            assert float(reported[title]) == pytest.approx(observed[check], abs=TOLERANCE)
 
 
 def figures(method: str) -> dict[str, str]:
@@ -237,7 +237,7 @@ def read(shared_data: Path, name: str) -> list[Row]:
 
 
 def columns_for(case: Case, rows: list[Row]) -> dict[str, Any]:
-    """Roles, bounds and categories as somebody would declare them who knows the table."""
+    """Return roles, bounds and categories as a steward who knows the table would declare them."""
     numbers = case.numbers or (() if case.words else tuple(rows[0])[:-1])
     columns: dict[str, Any] = {name: {"role": "exclude"} for name in rows[0]}
     for name in numbers:

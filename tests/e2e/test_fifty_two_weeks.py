@@ -35,14 +35,14 @@ def wine(folder: Path) -> tuple[tuple[Column, ...], dict[str, Row]]:
 
 
 class Year:
-    """The releases, and beside them a plain recount: who was drawn with which values, how."""
+    """The releases, and an independent recount: the values and components drawn for each record."""
 
     def __init__(self, steward: Steward) -> None:
         self.steward, self.rng = steward, random.Random(52)
         self.versions: dict[str, set[tuple[Row, int]]] = {name: set() for name in steward.rows}
 
     def week(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """A release; it charges those who were never drawn like this, and nobody else."""
+        """Release; check that only records never drawn with these values are charged."""
         drawn = {name: (row, parameters["components"]) for name, row in self.steward.rows.items()}
         entry = self.steward.release(parameters=parameters)
         assert entry["records"] == sum(
@@ -73,7 +73,7 @@ class Year:
 
 
 @pytest.mark.slow
-def test_a_year_adds_up_to_the_last_record(tmp_path: Path, shared_data: Path) -> None:
+def test_ledger_year_of_releases_equals_recount(tmp_path: Path, shared_data: Path) -> None:
     columns, rows = wine(shared_data)
     year = Year(Steward(tmp_path, rows, columns, "pca_laplace", PRIVATE))
     first = year.week(PRIVATE)

@@ -52,13 +52,13 @@ MATRIX = [
 
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
-    """Everything is ready for the audit."""
+    """Return a release that is ready for the audit."""
     return up_to("draw releases", release_in(tmp_path_factory.mktemp("sanitized")))
 
 
 @pytest.fixture(scope="module")
 def approved(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
-    """Everything is ready for the door."""
+    """Return a release that is approved and ready to be published."""
     return up_to("judge", release_in(tmp_path_factory.mktemp("approved")))
 
 
@@ -96,7 +96,7 @@ def check_refused(release: Small, result: Result, name: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), MATRIX)
-def test_a_broken_audit_blocks(kind: str, name: str, sanitized: Small, tmp_path: Path) -> None:
+def test_gate_broken_audit_refused(kind: str, name: str, sanitized: Small, tmp_path: Path) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
     if kind == "hanging":
         release.content["audit"]["time_limit"] = "5 s"
@@ -109,7 +109,7 @@ def test_a_broken_audit_blocks(kind: str, name: str, sanitized: Small, tmp_path:
 @pytest.mark.parametrize(
     "name", [ATTACKS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in ATTACKS[1:])]
 )
-def test_an_audit_that_is_not_asked_for_blocks(name: str, sanitized: Small, tmp_path: Path) -> None:
+def test_gate_audit_not_requested_refused(name: str, sanitized: Small, tmp_path: Path) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
     result = release.run(name, "", entry="without_audit")
     check_refused(release, result, name, "not asked")
@@ -123,7 +123,7 @@ def test_an_audit_that_is_not_asked_for_blocks(name: str, sanitized: Small, tmp_
         pytest.param("policy", "self_test.policy", marks=pytest.mark.slow),
     ],
 )
-def test_an_audit_that_does_not_test_itself_blocks(
+def test_gate_missing_self_test_refused(
     what: str, check: str, sanitized: Small, tmp_path: Path
 ) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
@@ -135,8 +135,8 @@ def test_an_audit_that_does_not_test_itself_blocks(
     assert not release.published.exists()
 
 
-def test_what_an_attack_prints_is_no_answer(sanitized: Small, tmp_path: Path) -> None:
-    """The control: a mutant that only talks too much does not block."""
+def test_gate_printing_attack_published(sanitized: Small, tmp_path: Path) -> None:
+    """The control: an attack that only prints text does not block."""
     release = sanitized.copied_to(tmp_path / "copy")
     with_mutant(release, "printing", "known_pairs")
     result = release.run("", entry="prepared")
@@ -145,7 +145,7 @@ def test_what_an_attack_prints_is_no_answer(sanitized: Small, tmp_path: Path) ->
     assert release.versions() == ["0001"]
 
 
-def test_the_command_refuses_and_says_so_on_one_screen(sanitized: Small, tmp_path: Path) -> None:
+def test_release_broken_audit_short_report(sanitized: Small, tmp_path: Path) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
     with_mutant(release, "raising", "known_pairs")
     result = release.run("release")
@@ -155,7 +155,7 @@ def test_the_command_refuses_and_says_so_on_one_screen(sanitized: Small, tmp_pat
     assert not release.published.exists()
 
 
-def test_a_hanging_attack_ends_with_its_killed_command(sanitized: Small, tmp_path: Path) -> None:
+def test_release_killed_with_hanging_attack_no_orphans(sanitized: Small, tmp_path: Path) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
     with_mutant(release, "hanging", "transform_inverse")
     assert release.run("attack asked", "", entry="killed_steps").exit_code == -9
@@ -209,33 +209,33 @@ def prepare_publication(release: Small) -> Any:
 
 
 @pytest.mark.parametrize("what", VERDICTS)
-def test_the_door_believes_only_the_stored_verdict(
-    what: str, approved: Small, tmp_path: Path
-) -> None:
+def test_publish_edited_verdict_refused(what: str, approved: Small, tmp_path: Path) -> None:
     release = approved.copied_to(tmp_path / "copy")
     store, request = prepare_publication(release)
     change(release, VERDICTS[what])
     with pytest.raises(Refused, match="cannot be published"):
         publish_release(store, request)
-    check_shut(release)
+    check_not_published(release)
 
 
 @pytest.mark.parametrize("what", ["missing", "another"])
-def test_the_door_needs_the_key_of_the_home(what: str, approved: Small, tmp_path: Path) -> None:
+def test_publish_missing_or_other_home_key_bad_input(
+    what: str, approved: Small, tmp_path: Path
+) -> None:
     release = approved.copied_to(tmp_path / "copy")
     store, request = prepare_publication(release)
     key = release.private / "keys" / "home-seal.key"
-    kept = key.read_text()
+    stored_key = key.read_text()
     key.unlink() if what == "missing" else key.write_text("ab" * 32)
     with pytest.raises(BadInput, match="ppdm key restore"):
         publish_release(store, request)
-    check_shut(release)
-    key.write_text(kept)
+    check_not_published(release)
+    key.write_text(stored_key)
     publish_release(store, request)
     assert release.versions() == ["0001"]
 
 
-def test_what_is_committed_is_not_removed_by_an_interrupt(
+def test_publish_interrupted_after_commit_version_remains(
     approved: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from warehouse import database as store_module
@@ -257,7 +257,7 @@ def test_what_is_committed_is_not_removed_by_an_interrupt(
     assert release.versions() == ["0001"]
 
 
-def test_the_door_does_not_open_when_the_clock_was_moved_back(
+def test_publish_clock_moved_back_machine_trouble(
     approved: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from warehouse.integrity import seals
@@ -267,18 +267,16 @@ def test_the_door_does_not_open_when_the_clock_was_moved_back(
     monkeypatch.setattr(seals, "now", lambda: datetime.now(UTC) - timedelta(days=1))
     with pytest.raises(MachineTrouble, match="clock"):
         publish_release(store, request)
-    check_shut(release)
+    check_not_published(release)
 
 
 @pytest.mark.parametrize("what", ["policy_digest", "code_version"])
-def test_the_door_refuses_another_policy_and_other_code(
-    what: str, approved: Small, tmp_path: Path
-) -> None:
+def test_publish_other_policy_or_code_refused(what: str, approved: Small, tmp_path: Path) -> None:
     release = approved.copied_to(tmp_path / "copy")
     store, request = prepare_publication(release)
     with pytest.raises(Refused, match="cannot be published"):
         publish_release(store, replace(request, **{what: "0" * 64}))
-    check_shut(release)
+    check_not_published(release)
     publish_release(store, request)  # the control: nothing else keeps it shut
     assert release.versions() == ["0001"]
 
@@ -312,15 +310,13 @@ def agreed(tmp_path_factory: pytest.TempPathFactory, waiting: Small) -> Small:
 
 
 @pytest.mark.parametrize("what", DECISIONS)
-def test_the_door_believes_only_what_people_decided(
-    what: str, agreed: Small, tmp_path: Path
-) -> None:
+def test_publish_edited_decisions_refused(what: str, agreed: Small, tmp_path: Path) -> None:
     release = agreed.copied_to(tmp_path / "copy")
     store, request = prepare_publication(release)
     change(release, DECISIONS[what])
     with pytest.raises(Refused, match="cannot be published"):
         publish_release(store, request)
-    check_shut(release, "awaiting_review")
+    check_not_published(release, "awaiting_review")
 
 
 @pytest.mark.parametrize(
@@ -328,7 +324,7 @@ def test_the_door_believes_only_what_people_decided(
     [(13, None), (15, Undecided), (-1, MachineTrouble)],
     ids=["in time", "lapsed", "clock moved back"],
 )
-def test_approvals_count_for_a_time(
+def test_publish_approvals_expire_after_limit(
     days: int,
     error: type[Exception] | None,
     agreed: Small,
@@ -346,20 +342,18 @@ def test_approvals_count_for_a_time(
         return
     with pytest.raises(error):
         publish_release(store, request)
-    check_shut(release, "awaiting_review")
+    check_not_published(release, "awaiting_review")
 
 
-def check_shut(release: Small, stage: str = "approved") -> None:
-    """Nothing is there, not even under a hidden name."""
+def check_not_published(release: Small, stage: str = "approved") -> None:
+    """Check that nothing is published, not even under a hidden name."""
     assert not release.published.exists() or list(release.published.iterdir()) == []
     with Store(Home(release.home)).transaction("tests") as db:
         assert db.execute("select * from published.version").fetchall() == []
         assert db.execute("select stage from meta.run").fetchall() == [(stage,)]
 
 
-def test_a_verdict_does_not_outlive_the_code_that_reached_it(
-    approved: Small, tmp_path: Path
-) -> None:
+def test_judge_other_code_version_new_verdict(approved: Small, tmp_path: Path) -> None:
     release = approved.copied_to(tmp_path / "copy")
     assert release.run("judge", entry="other_code").exit_code == 0
     with Store(Home(release.home)).transaction("tests") as db:

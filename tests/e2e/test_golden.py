@@ -103,12 +103,12 @@ def found_in(release: Small, printed: str) -> dict[str, Any]:
     }
 
 
-def test_every_method_is_held_to_its_figures() -> None:
+def test_golden_every_method_has_settings() -> None:
     assert set(SETTINGS) == set(SANITIZERS)
 
 
 @pytest.mark.parametrize("method", SETTINGS)
-def test_bytes_verdict_and_figures_stay(method: str, small: Maker) -> None:
+def test_golden_release_same_bytes_verdict_and_scores(method: str, small: Maker) -> None:
     release = prepare(small(), method)
     result = release.run("all", entry="other_code")
     assert result.exit_code == 0, result
@@ -123,7 +123,7 @@ def test_bytes_verdict_and_figures_stay(method: str, small: Maker) -> None:
     assert found == expected
 
 
-def test_a_folder_that_was_published_before_is_still_verified() -> None:
+def test_verify_folder_of_earlier_release_passes() -> None:
     folder, key = FIXTURES / "published", FIXTURES / "published.pem"
     result = run_cli(["verify", str(folder), "--public-key", str(key)])
     assert result.exit_code == 0, result

@@ -71,7 +71,7 @@ BY_RECORDS: dict[str, tuple[Callable[[Small], None], str]] = {
 
 @pytest.mark.parametrize("command", ["check", "release"])
 @pytest.mark.parametrize("what", BY_FILE)
-def test_the_file_alone_tells(what: str, command: str, small: Maker) -> None:
+def test_release_infeasible_file_bad_input(what: str, command: str, small: Maker) -> None:
     spoil, words = BY_FILE[what]
     release = small()
     spoil(release)
@@ -80,7 +80,7 @@ def test_the_file_alone_tells(what: str, command: str, small: Maker) -> None:
 
 
 @pytest.mark.parametrize("what", BY_RECORDS)
-def test_the_records_tell(what: str, small: Maker) -> None:
+def test_release_infeasible_records_bad_input(what: str, small: Maker) -> None:
     spoil, words = BY_RECORDS[what]
     release = small()
     spoil(release)

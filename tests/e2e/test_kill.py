@@ -54,19 +54,17 @@ def read_flow_states(release: Small) -> list[str]:
     return [str(run.state_name) for run in ours]
 
 
-def test_the_points_are_many_and_known() -> None:
+def test_kill_points_in_code_include_chain() -> None:
     assert len(POINTS) >= 12 and len(IN_CHAIN) >= 12
     assert set(IN_CHAIN) < set(POINTS)
 
 
-def test_every_point_is_tried(history: History) -> None:
+def test_kill_points_known_points_all_tried(history: History) -> None:
     endings = {f"{when} commit of {stage}" for stage in ENDINGS for when in ("before", "after")}
     assert {*history.points, *AFTER, *endings} == set(POINTS)
 
 
-def test_killed_at_every_point_a_release_ends_as_if_nothing_had_happened(
-    chain: Chain, history: History
-) -> None:
+def test_release_killed_at_every_point_same_result(chain: Chain, history: History) -> None:
     assert chain.killed == list(IN_CHAIN)
     assert chain.results[-1].exit_code == 0
     check_same(chain.release, history.release)
@@ -74,14 +72,12 @@ def test_killed_at_every_point_a_release_ends_as_if_nothing_had_happened(
     assert runs(chain.release) == {"history-0001": "published", "history-0002": "no_change"}
 
 
-def test_the_flow_runs_of_killed_processes_are_marked_as_crashed(
-    chain: Chain, prefect_api: str
-) -> None:
+def test_prefect_runs_killed_processes_marked_crashed(chain: Chain, prefect_api: str) -> None:
     states = read_flow_states(chain.release)
     assert sorted(states) == [*["Crashed"] * len(BY_COMMAND), "No change"]
 
 
-def test_the_search_for_orphans_finds_one(small: Maker) -> None:
+def test_orphans_sleeping_process_found(small: Maker) -> None:
     release = small().write()
     command = release.start("60", entry="asleep")
     command.wait_for("asleep")
@@ -94,7 +90,9 @@ def test_the_search_for_orphans_finds_one(small: Maker) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", [name for name in POINTS if not name.endswith(ENDINGS)])
-def test_killed_once_and_run_again(point: str, small: Maker, history: History) -> None:
+def test_release_killed_once_next_run_same_result(
+    point: str, small: Maker, history: History
+) -> None:
     release = small("history", first_rows()).write()
     if point in AFTER:
         assert kill(release, AFTER[point]).exit_code == -9
@@ -107,7 +105,9 @@ def test_killed_once_and_run_again(point: str, small: Maker, history: History) -
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_killed_on_the_way_to_another_ending(ending: str, when: str, small: Maker) -> None:
+def test_release_killed_at_other_ending_next_run_same_ending(
+    ending: str, when: str, small: Maker
+) -> None:
     release = small("ending").write()
     published = [] if ending in ("refused", "awaiting_review") else ["0001"]
     if published:

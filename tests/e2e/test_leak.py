@@ -21,7 +21,7 @@ from warehouse.database import Store
 from warehouse.home import Home
 from warehouse.integrity.home_key import HomeKey
 
-SOME = 25  # rows whose cells are looked for, besides the one with rare values
+SOME = 25  # rows whose cells are looked for, in addition to the one with rare values
 
 
 def cells(history: History) -> list[str]:
@@ -50,7 +50,7 @@ def home_secrets(history: History) -> list[bytes]:
 
 
 def audits(history: History) -> list[tuple[str, str, str]]:
-    """What the seeds of the audits are made from, beside the key."""
+    """Return what the seeds of the audits are derived from, in addition to the key."""
     with Store(Home(history.release.home)).transaction("tests") as db:
         runs = db.execute("select distinct source_digest, code_version from meta.run").fetchall()
     policy = load(history.release.file).policy()
@@ -69,7 +69,7 @@ def files_below(*folders: Path) -> Iterator[Path]:
         yield from (path for path in folder.rglob("*") if path.is_file())
 
 
-def test_the_search_finds_what_is_there(history: History) -> None:
+def test_found_in_source_file_private_values_found(history: History) -> None:
     source = history.release.table.read_bytes()
     found = found_in(source, history)
     assert TOKEN.encode() in found
@@ -78,7 +78,7 @@ def test_the_search_finds_what_is_there(history: History) -> None:
     assert found_in(b"..." + struct.pack("<d", number), history)
 
 
-def test_nothing_private_was_printed(history: History, chain: Chain) -> None:
+def test_output_all_commands_nothing_private(history: History, chain: Chain) -> None:
     results = [*history.results.values(), *chain.results]
     assert len(results) > 6
     for result in results:
@@ -86,7 +86,7 @@ def test_nothing_private_was_printed(history: History, chain: Chain) -> None:
 
 
 @pytest.mark.parametrize("part", ["published", "views"])
-def test_nothing_private_is_in_what_others_may_read(
+def test_shared_folders_all_files_nothing_private(
     history: History, chain: Chain, part: str
 ) -> None:
     files = list(files_below(history.release.home / part, chain.release.home / part))
@@ -95,7 +95,7 @@ def test_nothing_private_is_in_what_others_may_read(
         assert found_in(path.read_bytes(), history) == [], path.name
 
 
-def test_nothing_private_is_in_the_released_values(history: History) -> None:
+def test_released_values_all_versions_nothing_private(history: History) -> None:
     originals = {float(cell) for cell in cells(history)}
     paths = list(history.release.published.rglob("data.parquet"))
     assert len(paths) >= 2
@@ -105,7 +105,7 @@ def test_nothing_private_is_in_the_released_values(history: History) -> None:
             assert originals.isdisjoint(set(table.column(name).to_pylist()))
 
 
-def test_nothing_private_is_in_prefect(history: History, chain: Chain) -> None:
+def test_prefect_database_and_log_nothing_private(history: History, chain: Chain) -> None:
     """The database of the server that all these runs used, its log, and stored results."""
     prefect = Path(os.environ["PREFECT_HOME"])
     files = [*files_below(prefect), prefect.parents[1] / "private" / "server.log"]
@@ -116,7 +116,7 @@ def test_nothing_private_is_in_prefect(history: History, chain: Chain) -> None:
     assert history.release.name.encode() in database  # it is the right one
 
 
-def test_nothing_private_is_in_the_report_of_a_defect(history: History) -> None:
+def test_defect_reports_all_files_nothing_private(history: History) -> None:
     reports = list(files_below(history.release.private / "defects"))
     assert reports
     for report in reports:

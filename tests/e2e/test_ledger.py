@@ -26,7 +26,7 @@ def start(folder: Path, value: float, point: str = "") -> Command:
     return start_cli([str(folder), str(value), point], env=env, entry=entry)
 
 
-def told(result: Result) -> list[object]:
+def read_output(result: Result) -> list[object]:
     assert result.exit_code == 0, result.stderr
     found: list[object] = json.loads(result.stdout)
     return found
@@ -44,35 +44,33 @@ def charges(home: Path) -> Counter[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_killed_at_the_verdict_nothing_is_lost_and_nothing_charged_twice(
-    tmp_path: Path, when: str
-) -> None:
+def test_ledger_killed_at_verdict_charged_once(tmp_path: Path, when: str) -> None:
     assert start(tmp_path, 0.25, f"{when} commit of refused").wait().exit_code == -9
     done = sum(charges(tmp_path / "home").values())
     assert done == (0 if when == "before" else 12)
-    again = told(start(tmp_path, 0.25).wait())
+    again = read_output(start(tmp_path, 0.25).wait())
     assert again == ["charged", 12 - done]
     assert sorted(charges(tmp_path / "home").values()) == [1] * 12
 
 
 def at_once(folder: Path, count: int) -> list[list[object]]:
     """Each changes one record in its own way, and all want to be released now."""
-    first = told(start(folder, 0.0).wait())
+    first = read_output(start(folder, 0.0).wait())
     assert first == ["charged", 12]
     commands = [start(folder, 0.01 * (1 + i)) for i in range(count)]
-    results = [told(command.wait(300)) for command in commands]
+    results = [read_output(command.wait(300)) for command in commands]
     spent = Counter(record for _, record in charges(folder / "home").elements())
     assert max(spent.values()) == min(ROOM, 1 + count)
     assert sorted(spent.values())[:-1] == [1] * 11
     return results
 
 
-def test_two_processes_take_turns_and_are_both_charged(tmp_path: Path) -> None:
+def test_ledger_two_processes_both_charged(tmp_path: Path) -> None:
     assert at_once(tmp_path, 2) == [["charged", 1]] * 2
 
 
 @pytest.mark.slow
-def test_eight_processes_cannot_overspend(tmp_path: Path) -> None:
+def test_ledger_eight_processes_within_limit(tmp_path: Path) -> None:
     kinds = Counter(kind for kind, _ in at_once(tmp_path, 8))
     assert kinds == {"charged": ROOM - 1, "refused": 9 - ROOM}
 
@@ -83,7 +81,7 @@ def entries(release: Small) -> list[tuple[str, str, int]]:
         return db.execute(query).fetchall()
 
 
-def test_every_verdict_of_a_history_is_in_the_ledger(history: History) -> None:
+def test_ledger_history_has_entry_per_verdict(history: History) -> None:
     found = entries(history.release)
     assert [(name, kind) for name, kind, _ in found] == [
         (f"history-{number:04d}", "charged") for number in (1, 2, 3, 4, 5)
@@ -94,14 +92,14 @@ def test_every_verdict_of_a_history_is_in_the_ledger(history: History) -> None:
     assert 80 < everybody < 120 and rotated == waiting == everybody + 1  # without those set aside
 
 
-def test_a_release_that_was_killed_often_is_charged_once(chain: Chain, history: History) -> None:
+def test_ledger_release_killed_often_charged_once(chain: Chain, history: History) -> None:
     own, theirs = (charges(each.release.home) for each in (chain, history))
     first = {key: count for key, count in theirs.items() if key[0] == "history-0001"}
     assert own == first and set(own.values()) == {1}
     assert entries(chain.release)[1][2] == 0
 
 
-def test_people_can_read_it(history: History, tmp_path: Path) -> None:
+def test_ledger_command_history_text_plot_and_json(history: History, tmp_path: Path) -> None:
     picture = tmp_path / "ledger.svg"
     shown = history.release.ask("ledger", "history", "--plot", str(picture))
     assert shown.exit_code == 0, shown.stderr
@@ -119,7 +117,7 @@ def test_people_can_read_it(history: History, tmp_path: Path) -> None:
         assert row["person"] not in shown.stdout and row["iron"] not in picture.read_text()
 
 
-def test_what_it_cannot_show_is_told_in_one_sentence(history: History, tmp_path: Path) -> None:
+def test_ledger_command_bad_arguments_bad_input(history: History, tmp_path: Path) -> None:
     unknown = history.release.ask("ledger", "histori")
     assert unknown.exit_code == 2
     assert "no dataset 'histori'" in unknown.stderr and "'history'" in unknown.stderr

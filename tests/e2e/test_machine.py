@@ -60,7 +60,7 @@ NORMAL = (3,)
     "free",
     [size if size in NORMAL else pytest.param(size, marks=pytest.mark.slow) for size in SIZES],
 )
-def test_a_full_disk_publishes_nothing_and_loses_nothing(
+def test_release_full_disk_machine_trouble_nothing_lost(
     free: float, disk: Path, unharmed: Small, release_in: Maker
 ) -> None:
     release = release_in(disk).write()
@@ -80,7 +80,7 @@ def test_a_full_disk_publishes_nothing_and_loses_nothing(
 @pytest.mark.parametrize(
     "step", ["judge", *(pytest.param(step, marks=pytest.mark.slow) for step in ("", "make draws"))]
 )
-def test_a_disk_that_cannot_be_written_to(
+def test_release_read_only_disk_machine_trouble(
     step: str, disk: Path, unharmed: Small, release_in: Maker
 ) -> None:
     """From the start, or after one of the steps."""

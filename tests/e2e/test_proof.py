@@ -37,9 +37,7 @@ def public_key(history: History, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return path
 
 
-def test_a_release_is_proved_by_the_key_that_came_another_way(
-    history: History, public_key: Path
-) -> None:
+def test_verify_public_key_given_signature_valid(history: History, public_key: Path) -> None:
     folder = str(history.release.published / "latest")
     code, found = asked(history.release, "verify", folder, "--public-key", str(public_key))
     assert (code, found["signature"], found["not_checked"]) == (0, "valid", None)
@@ -48,16 +46,14 @@ def test_a_release_is_proved_by_the_key_that_came_another_way(
     assert "NOT checked: who made it" in plain.stdout and found["signer"] in plain.stdout
 
 
-def test_every_version_was_signed_with_one_key(history: History, chain: Chain) -> None:
+def test_manifests_all_versions_same_key(history: History, chain: Chain) -> None:
     for release in (history.release, chain.release):
         manifests = [json.loads(path.read_text()) for path in release.published.glob("0*/*.json")]
         assert manifests
         assert len({manifest["signature"]["key"] for manifest in manifests}) == 1
 
 
-def test_the_key_of_another_home_does_not_fit(
-    chain: Chain, public_key: Path, tmp_path: Path
-) -> None:
+def test_verify_key_of_other_home_refused(chain: Chain, public_key: Path, tmp_path: Path) -> None:
     folder = str(chain.release.published / "latest")
     code, found = asked(chain.release, "verify", folder, "--public-key", str(public_key))
     assert (code, found["error"]["kind"]) == (3, "refused")
@@ -66,7 +62,7 @@ def test_the_key_of_another_home_does_not_fit(
     assert asked(chain.release, "verify", folder, "--public-key", missing)[0] == 2
 
 
-def test_a_folder_of_an_earlier_version_is_told_as_unsigned(
+def test_verify_unsigned_manifest_reported_as_unsigned(
     history: History, public_key: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
@@ -82,7 +78,7 @@ def test_a_folder_of_an_earlier_version_is_told_as_unsigned(
     assert code == 3 and "not signed" in found["error"]["message"]
 
 
-def test_the_manifest_tells_what_the_verdict_stood_on(history: History) -> None:
+def test_manifest_verdict_matches_warehouse(history: History) -> None:
     manifest = json.loads((history.release.published / "0001" / "manifest.json").read_text())
     with Store(Home(history.release.home)).transaction("tests") as db:
         query = "select {} from {} where release_id = 'history-0001' {}"
@@ -118,19 +114,19 @@ ROUND = {"0", "1", "0.0 %", "100.0 %"} | {f"{step / 20:.3g}" for step in range(2
 ROUND |= {f"{100 * step / 20:.1f} %" for step in range(21)} | {"0.01", "0.02", "1.0 %", "2.0 %"}
 
 
-def test_no_exact_figure_is_published(history: History) -> None:
+def test_published_files_scores_only_in_bands(history: History) -> None:
     exact = {figure for figure in exact_figures(history.release) if figure not in ROUND}
     assert len(exact) > 30
     for folder in history.release.published.glob("0*"):
         card = (folder / "card.md").read_text()
         manifest = json.loads((folder / "manifest.json").read_text())
-        told = card + json.dumps([manifest["verdict"], manifest.get("self_test")])
-        numbers = set(re.findall(r"\d[\d.]*(?: %)?", told))
+        published_text = card + json.dumps([manifest["verdict"], manifest.get("self_test")])
+        numbers = set(re.findall(r"\d[\d.]*(?: %)?", published_text))
         assert not exact & numbers
-        assert "record_linkage.rate | 0." in card  # it is told, in bands
+        assert "record_linkage.rate | 0." in card  # it is reported, in bands
 
 
-def test_the_history_is_whole_after_everything(history: History, chain: Chain) -> None:
+def test_history_verify_after_all_runs_passes(history: History, chain: Chain) -> None:
     for release, versions in ((history.release, 2), (chain.release, 1)):
         code, found = asked(release, "history", "--verify")
         assert (code, found["folders"]) == (0, versions)
@@ -140,9 +136,7 @@ def test_the_history_is_whole_after_everything(history: History, chain: Chain) -
     assert "history-0001" in listed[0] and "created" in listed[0]
 
 
-def test_a_touched_history_ends_with_3_and_names_the_event(
-    history: History, tmp_path: Path
-) -> None:
+def test_history_verify_edited_event_refused_and_named(history: History, tmp_path: Path) -> None:
     release = history.release.copied_to(tmp_path / "copy")
     with Store(Home(release.home)).transaction("tests") as db:
         db.execute("update meta.event set happened = happened - interval 1 day where number = 4")
@@ -151,7 +145,7 @@ def test_a_touched_history_ends_with_3_and_names_the_event(
     assert found["error"]["message"].startswith("Event 4 (history-0001, ")
 
 
-def test_the_key_of_the_home_is_backed_up_and_restored(history: History, tmp_path: Path) -> None:
+def test_key_backup_home_key_restored(history: History, tmp_path: Path) -> None:
     release = history.release.copied_to(tmp_path / "copy")
     backup, key = tmp_path / "backup", release.private / "keys" / "home-seal.key"
     made = release.ask("key", "backup", "--out", str(backup))
@@ -166,7 +160,7 @@ def test_the_key_of_the_home_is_backed_up_and_restored(history: History, tmp_pat
     assert release.ask("history", "--verify").exit_code == 0
 
 
-def test_the_page_checks_a_signature_without_this_program(
+def test_proof_page_code_block_checks_signature(
     history: History, public_key: Path, tmp_path: Path
 ) -> None:
     page = (ROOT / "docs" / "proof.md").read_text()

@@ -1,5 +1,5 @@
-"""Killed before random lines and before every statement between verdict and open door, a release
-is not half there, and is charged once."""
+"""A release killed between verdict and publication, before random lines or before every line with
+a side effect, is published completely or not at all, and is charged once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ from warehouse.publishing.manifest import verify
 Maker = Callable[..., Small]
 AT_ONCE = 2
 # What changes something outside the process.
-DEEDS = (".execute(", ".rename(", ".mkdir(", ".unlink(", "rmtree(", "write_bytes(", "write_text(")
+SIDE_EFFECTS = (
+    ".execute(",
+    ".rename(",
+    ".mkdir(",
+    ".unlink(",
+    "rmtree(",
+    "write_bytes(",
+    "write_text(",
+)
 
 
 @dataclass(frozen=True)
@@ -67,18 +75,18 @@ def check_struck(ready: Ready, numbers: Iterable[int], folder: Path) -> None:
             shutil.rmtree(copy.folder)
 
 
-def deeds(ready: Ready) -> list[int]:
+def list_side_effects(ready: Ready) -> list[int]:
     """Numbers of the lines that change something outside the process."""
     found = []
     for number, line in enumerate(ready.lines, 1):
         file, _, place = line.rpartition(":")
         text = (ROOT / file).read_text().splitlines()[int(place) - 1]
-        if any(deed in text for deed in DEEDS):
+        if any(call in text for call in SIDE_EFFECTS):
             found.append(number)
     return found
 
 
-def test_there_is_much_to_die_in(ready: Ready) -> None:
+def test_strike_lines_cover_publish_and_ledger(ready: Ready) -> None:
     verify(ready.whole.published / "latest")
     assert set(charges(ready.whole.home).values()) == {1}
     files = {line.partition(":")[0] for line in ready.lines}
@@ -87,20 +95,20 @@ def test_there_is_much_to_die_in(ready: Ready) -> None:
         "warehouse/ledger/entries.py",
         "tasks/judge/task.py",
     } <= files
-    assert len(ready.lines) > 400 and len(deeds(ready)) > 30
+    assert len(ready.lines) > 400 and len(list_side_effects(ready)) > 30
 
 
-def test_killed_before_some_lines(ready: Ready, tmp_path: Path) -> None:
+def test_release_killed_before_some_lines_charged_once(ready: Ready, tmp_path: Path) -> None:
     rng = random.Random(20)
     check_struck(ready, rng.sample(range(1, len(ready.lines) + 1), 20), tmp_path)
 
 
 @pytest.mark.slow
-def test_killed_before_every_deed(ready: Ready, tmp_path: Path) -> None:
-    check_struck(ready, deeds(ready), tmp_path)
+def test_release_killed_before_every_side_effect_charged_once(ready: Ready, tmp_path: Path) -> None:
+    check_struck(ready, list_side_effects(ready), tmp_path)
 
 
 @pytest.mark.slow
-def test_killed_before_many_lines(ready: Ready, tmp_path: Path) -> None:
+def test_release_killed_before_many_lines_charged_once(ready: Ready, tmp_path: Path) -> None:
     rng = random.Random(200)
     check_struck(ready, rng.sample(range(1, len(ready.lines) + 1), 200), tmp_path)

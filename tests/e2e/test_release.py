@@ -40,7 +40,7 @@ def query(release: Small, text: str) -> list[tuple[Any, ...]]:
         return db.execute(text).fetchall()
 
 
-def test_an_approved_release_is_published(history: History) -> None:
+def test_release_approved_published(history: History) -> None:
     result = history.results["approved"]
     content = answer(result)
     assert result.exit_code == 0
@@ -53,7 +53,7 @@ def test_an_approved_release_is_published(history: History) -> None:
     assert {each["check"] for each in found["findings"]} >= set(history.release.content["limits"])
 
 
-def test_a_refused_release_ends_with_3_and_leaves_nothing(history: History) -> None:
+def test_release_refused_exit_code_3_nothing_published(history: History) -> None:
     result = history.results["refused"]
     content = answer(result)
     assert result.exit_code == 3
@@ -66,14 +66,14 @@ def test_a_refused_release_ends_with_3_and_leaves_nothing(history: History) -> N
     assert found["release_id"].rpartition("-")[2] not in history.release.versions()
 
 
-def test_a_release_that_waits_ends_with_4_and_leaves_nothing(history: History) -> None:
+def test_release_awaiting_review_exit_code_4_nothing_published(history: History) -> None:
     result = history.results["waiting"]
     assert (result.exit_code, answer(result)["release"]["stage"]) == (4, "awaiting_review")
     assert "history-0005" not in {path.name for path in history.release.published.iterdir()}
     assert history.release.versions() == ["0001", "0003"]
 
 
-def test_a_dry_run_publishes_nothing_and_a_changed_row_does(history: History) -> None:
+def test_release_dry_run_then_changed_row_one_version(history: History) -> None:
     rehearsed = answer(history.results["dry run"])["release"]
     changed = answer(history.results["changed"])["release"]
     assert (rehearsed["stage"], rehearsed["published"]) == ("dry_run_passed", None)
@@ -90,7 +90,7 @@ def test_a_dry_run_publishes_nothing_and_a_changed_row_does(history: History) ->
     assert before == after
 
 
-def test_a_defect_is_told_without_a_traceback(history: History) -> None:
+def test_release_defect_reported_without_traceback(history: History) -> None:
     result = history.results["defect"]
     assert (result.exit_code, result.stdout) == (1, "")
     last = result.stderr.splitlines()[-1]
@@ -106,7 +106,7 @@ def test_a_defect_is_told_without_a_traceback(history: History) -> None:
     assert any(place.startswith("tasks/ingest/task.py:") for place in places)
 
 
-def test_status_and_show(history: History) -> None:
+def test_status_show_history_list_stages_and_findings(history: History) -> None:
     status = history.release.ask("status", "--json")
     stages = {each["release_id"]: each["stage"] for each in answer(status)["runs"]}
     endings = ["published", "dry_run_passed", "published", "refused"]
@@ -121,7 +121,7 @@ def test_status_and_show(history: History) -> None:
     assert answer(unknown)["error"]["kind"] == "bad_input"
 
 
-def test_private_tables_of_old_runs_are_dropped_and_digests_stay(history: History) -> None:
+def test_clean_up_old_runs_tables_dropped_digests_stay(history: History) -> None:
     listing = """
         select table_name from information_schema.tables
         where table_schema in ('raw', 'validated', 'sanitized')
@@ -137,13 +137,13 @@ def test_private_tables_of_old_runs_are_dropped_and_digests_stay(history: Histor
     assert len(versions) == 2 and all(len(each) == DIGEST for row in versions for each in row)
 
 
-def test_events_tell_every_step_in_order(history: History) -> None:
+def test_events_published_release_all_steps_in_order(history: History) -> None:
     select = "select kind from meta.event where release_id = 'history-0001' order by number"
     steps = ["created", "raw", "validated", "sanitized", "audited", "approved", "published"]
     assert [kind for (kind,) in query(history.release, select)] == steps
 
 
-def test_the_prefect_run_of_a_refusal_is_named_so(history: History, prefect_api: str) -> None:
+def test_prefect_run_refused_release_state_refused(history: History, prefect_api: str) -> None:
     from prefect.client.orchestration import get_client
 
     (row,) = query(
@@ -154,7 +154,7 @@ def test_the_prefect_run_of_a_refusal_is_named_so(history: History, prefect_api:
     assert (run.state_name, run.state_type) == ("Refused", "FAILED")
 
 
-def test_the_mlflow_runs_carry_the_verdicts(history: History) -> None:
+def test_mlflow_runs_history_tagged_with_outcomes(history: History) -> None:
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{history.release.home}/views/mlflow/mlflow.db")
@@ -167,7 +167,7 @@ def test_the_mlflow_runs_carry_the_verdicts(history: History) -> None:
     assert all("zoom/record_linkage.rate.baseline" in run.data.metrics for run in runs)
 
 
-def test_verify_passes_and_needs_nothing_private(history: History, tmp_path: Path) -> None:
+def test_verify_copied_folder_needs_no_private_files(history: History, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(history.release.published / "latest", copy)
     result = history.release.ask("verify", str(copy), "--json")
@@ -180,7 +180,7 @@ def test_verify_passes_and_needs_nothing_private(history: History, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "card.md", "data.parquet"])
-def test_verify_finds_any_changed_byte(history: History, tmp_path: Path, name: str) -> None:
+def test_verify_any_changed_byte_refused(history: History, tmp_path: Path, name: str) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(history.release.published / "latest", copy)
     verify(copy)
@@ -201,7 +201,7 @@ def changed(file: Any, place: int, byte: int) -> Iterator[None]:
             yield
 
 
-def test_verify_finds_missing_and_added_files(history: History, tmp_path: Path) -> None:
+def test_verify_missing_or_added_file_refused(history: History, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(history.release.published / "latest", copy)
     (copy / "extra").touch()
@@ -219,7 +219,7 @@ def copy_of(history: History, folder: Path) -> Small:
     return release.write()
 
 
-def test_a_key_is_backed_up_and_restored(history: History, tmp_path: Path) -> None:
+def test_key_backup_dataset_key_restored(history: History, tmp_path: Path) -> None:
     release = copy_of(history, tmp_path / "copy")
     key, backup = release.private / "keys" / "history.key", tmp_path / "backup"
     made = release.ask("key", "backup", "history", "--out", str(backup))
@@ -240,7 +240,9 @@ def test_a_key_is_backed_up_and_restored(history: History, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "what", ["missing", "another", pytest.param("damaged", marks=pytest.mark.slow)]
 )
-def test_a_dataset_is_never_keyed_again(history: History, tmp_path: Path, what: str) -> None:
+def test_release_missing_or_other_key_bad_input(
+    history: History, tmp_path: Path, what: str
+) -> None:
     release = copy_of(history, tmp_path / "copy")
     key = release.private / "keys" / "history.key"
     if what == "missing":
@@ -255,7 +257,7 @@ def test_a_dataset_is_never_keyed_again(history: History, tmp_path: Path, what: 
     assert key.exists() == (what != "missing")
 
 
-def test_without_record_ids_every_release_is_fresh_but_judged_the_same(small: Maker) -> None:
+def test_release_without_ids_new_draws_same_scores(small: Maker) -> None:
     release = small()
     del release.content["dataset"]["record_id"]
     release.content["sanitizer"] |= {"basis": "private"}

@@ -1,4 +1,4 @@
-"""Two releases with one record added: what their difference tells."""
+"""Two releases with one record added: what their difference reveals."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def regressed_error(difference: Floats, X: Floats, x: Floats) -> float:
     return float(np.linalg.norm(away - u * (u @ away)) / np.linalg.norm(away))
 
 
-def test_unchanged_records_keep_their_bytes(history: History) -> None:
+def test_rerelease_unchanged_records_same_rows(history: History) -> None:
     before, after = released_rows(history, BEFORE), released_rows(history, AFTER)
     assert sum((before - after).values()) == 0
     assert sum((after - before).values()) == 1
 
 
-def test_the_difference_of_the_bases_tells_nothing(history: History) -> None:
+def test_rerelease_public_basis_no_information_on_added_record(history: History) -> None:
     before, after = manifest(history, BEFORE), manifest(history, AFTER)
     for name in ("public", "scaling", "guarantee", "parameters"):
         assert before[name] == after[name]
@@ -67,7 +67,7 @@ def test_the_difference_of_the_bases_tells_nothing(history: History) -> None:
     assert regressed_error(B - A, X, x) == 1.0
 
 
-def test_a_basis_of_the_released_records_is_not_fitted_again(small: Callable[..., Small]) -> None:
+def test_rerelease_private_basis_not_refitted(small: Callable[..., Small]) -> None:
     release = small("twice")
     release.content["sanitizer"] |= {"basis": "private"}
     del release.content["sanitizer"]["basis_share"]
@@ -83,8 +83,8 @@ def test_a_basis_of_the_released_records_is_not_fitted_again(small: Callable[...
     assert sum((rows[1] - rows[0]).values()) == 1
 
 
-def test_the_difference_of_two_fits_would_have_told(history: History) -> None:
-    """The control: bases fitted anew around the record give its direction away."""
+def test_fit_with_and_without_record_difference_reveals_it(history: History) -> None:
+    """The control: bases refitted with and without the record reveal its direction."""
     X, x = original(history)
     sanitizer = make_sanitizer("pca_laplace", {"components": 1, "b": 0.3, "basis": "private"})
     bases = []
@@ -95,7 +95,7 @@ def test_the_difference_of_two_fits_would_have_told(history: History) -> None:
     assert regressed_error(bases[1] - bases[0], X, x) < 0.9
 
 
-def test_the_warehouse_keeps_whose_rows_they_were(history: History) -> None:
+def test_warehouse_published_rows_stored_with_record_keys(history: History) -> None:
     """Later audits put the versions of a record together by it."""
     before, after = released_rows(history, BEFORE), released_rows(history, AFTER)
     with Store(Home(history.release.home)).transaction("tests") as db:
@@ -110,9 +110,7 @@ def test_the_warehouse_keeps_whose_rows_they_were(history: History) -> None:
     assert {tuple(row) for _, *row in second} == numbers
 
 
-def test_kept_rows_that_were_edited_are_handed_to_no_attacker(
-    history: History, tmp_path: Path
-) -> None:
+def test_audit_edited_stored_rows_refused(history: History, tmp_path: Path) -> None:
     release = history.release.copied_to(tmp_path / "copy")
     release.rows[6] = {**release.rows[6], "iron": "5.0"}
     with Store(Home(release.home)).transaction("tests") as db:

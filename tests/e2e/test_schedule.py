@@ -63,13 +63,13 @@ def ticks(schedule: Schedule, release: Small) -> list[dict[str, Any]]:
     return [first, second, schedule.wait_for(is_named("weekly", "rejected"))]
 
 
-def test_up_says_where_and_up_again_changes_nothing(schedule: Schedule) -> None:
+def test_up_called_twice_same_pages(schedule: Schedule) -> None:
     again = schedule.run("up", "--json")
     assert json.loads(again.stdout)["pages"] == schedule.pages
     assert set(schedule.pages) == {"prefect", "mlflow"}
 
 
-def test_no_other_page_may_talk_to_the_server(schedule: Schedule) -> None:
+def test_prefect_server_foreign_origin_or_host_refused(schedule: Schedule) -> None:
     """A page in the steward's browser could else start releases with limits of its own."""
     api = f"{schedule.pages['prefect']}/api"
     asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
@@ -87,7 +87,7 @@ def refusal(request: urllib.request.Request) -> tuple[int, Any]:
         return answer.code, answer.headers
 
 
-def test_ticks_are_runs_with_names_tags_and_artifacts(
+def test_scheduled_runs_published_have_names_tags_and_artifacts(
     schedule: Schedule, ticks: list[dict[str, Any]]
 ) -> None:
     for run in ticks[:2]:
@@ -103,7 +103,7 @@ def test_ticks_are_runs_with_names_tags_and_artifacts(
     assert (timetable["cron"], timetable["timezone"]) == ("* * * * *", "Europe/Berlin")
 
 
-def test_ticks_are_two_comparable_runs_in_mlflow(
+def test_mlflow_two_scheduled_runs_same_metrics(
     release: Small, ticks: list[dict[str, Any]]
 ) -> None:
     from mlflow import MlflowClient
@@ -119,7 +119,7 @@ def test_ticks_are_two_comparable_runs_in_mlflow(
     assert {tick["id"] for tick in ticks[:2]} <= logged
 
 
-def test_a_refused_tick_leaves_latest_and_says_so_where_people_look(
+def test_scheduled_run_rejected_latest_unchanged_and_reported(
     schedule: Schedule, release: Small, ticks: list[dict[str, Any]]
 ) -> None:
     refused = ticks[2]
@@ -134,13 +134,13 @@ def test_a_refused_tick_leaves_latest_and_says_so_where_people_look(
     assert "much too fast" not in json.dumps([refused, verdict, schedule.events()])
 
 
-def test_the_example_automation_pauses_the_schedule_after_a_refusal(
+def test_automation_rejected_run_pauses_schedule(
     schedule: Schedule, ticks: list[dict[str, Any]]
 ) -> None:
     wait_until(lambda: schedule.deployment()["paused"])
 
 
-def test_a_run_from_the_form_is_a_release(schedule: Schedule, release: Small) -> None:
+def test_deployment_run_with_form_parameters_releases(schedule: Schedule, release: Small) -> None:
     write_csv(release.table, small_rows(150))
     deployment = schedule.deployment()
     parameters = {**deployment["parameters"], "dry_run": True}
@@ -150,7 +150,7 @@ def test_a_run_from_the_form_is_a_release(schedule: Schedule, release: Small) ->
     assert run["state"]["name"] == "Dry run passed", run["state"]["message"]
 
 
-def test_a_form_that_is_filled_in_wrongly_is_told(schedule: Schedule) -> None:
+def test_deployment_run_with_wrong_method_rejected(schedule: Schedule) -> None:
     deployment = schedule.deployment()
     parameters = json.loads(json.dumps(deployment["parameters"]))
     parameters["file"]["sanitizer"]["method"] = "pca_laplac"
@@ -161,7 +161,7 @@ def test_a_form_that_is_filled_in_wrongly_is_told(schedule: Schedule) -> None:
     assert "Did you mean 'pca_laplace'?" in run["state"]["message"]
 
 
-def test_the_form_shows_every_section_with_its_meaning(schedule: Schedule) -> None:
+def test_deployment_form_every_field_described(schedule: Schedule) -> None:
     schema = schedule.deployment()["parameter_openapi_schema"]["definitions"]
     fields = schema["ReleaseFile"]["properties"]
     assert {"dataset", "source", "columns", "sanitizer", "audit", "limits"} <= set(fields)
@@ -179,7 +179,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_pages_of_prefect(
+def test_prefect_page_shows_expected_text(
     page: str, schedule: Schedule, ticks: list[dict[str, Any]], pictures: Path
 ) -> None:
     path, words = PAGES[page]
@@ -191,7 +191,7 @@ def test_the_pages_of_prefect(
     take(schedule.pages["prefect"] + path.format(**ids), words, pictures / f"prefect_{page}.png")
 
 
-def test_the_page_that_compares_in_mlflow(
+def test_mlflow_compare_page_shows_metric(
     schedule: Schedule, release: Small, ticks: list[dict[str, Any]], pictures: Path
 ) -> None:
     from mlflow import MlflowClient
@@ -241,7 +241,9 @@ def browser_page(height: int) -> Iterator[Any]:
         browser.close()
 
 
-def test_a_click_on_the_form_releases(schedule: Schedule, release: Small, pictures: Path) -> None:
+def test_prefect_form_submitted_publishes(
+    schedule: Schedule, release: Small, pictures: Path
+) -> None:
     write_csv(release.table, small_rows(160))
     before = {run["id"] for run in schedule.releases()}
     deployment = schedule.deployment()["id"]
@@ -256,7 +258,7 @@ def test_a_click_on_the_form_releases(schedule: Schedule, release: Small, pictur
 POOL = ("work-pool create ppdm --type process", "deploy --all --no-prompt")
 
 
-def test_a_worker_of_a_pool_releases_too(schedule: Schedule, release: Small) -> None:
+def test_work_pool_worker_run_publishes(schedule: Schedule, release: Small) -> None:
     """`prefect.yaml` as it stands, in a folder where the demo was run."""
     folder = release.folder / "pool"
     pooled = Small(folder / "demo", "wdbc_pca_laplace", release.env).write()
@@ -279,7 +281,7 @@ def test_a_worker_of_a_pool_releases_too(schedule: Schedule, release: Small) -> 
     assert pooled.versions() == ["0001"]
 
 
-def test_down_waits_for_serve_and_then_leaves_nothing(schedule: Schedule, release: Small) -> None:
+def test_down_serve_running_refused_then_stops_all(schedule: Schedule, release: Small) -> None:
     busy = schedule.run("down")
     assert busy.exit_code == 5 and "ppdm serve weekly" in busy.stderr
     doctor = schedule.run("doctor")

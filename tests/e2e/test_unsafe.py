@@ -18,7 +18,7 @@ PEOPLE = 600  # half of them in the release
 
 
 def people(path: Path) -> tuple[Floats, Floats]:
-    """Those in the release and others; numbers only, nobody twice."""
+    """Return records of the release and others; numeric columns only, no record twice."""
     table = pd.read_csv(path).select_dtypes("number").drop(columns=["label", "id"], errors="ignore")
     table = table.loc[:, table.nunique() > 2].dropna().drop_duplicates()
     X = table.sample(min(PEOPLE, len(table)), random_state=1).to_numpy(np.float64)
@@ -44,7 +44,7 @@ def exit_code(folder: Path, shared: Path, table: str, name: str, make: Release) 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", UNSAFE)
 @pytest.mark.parametrize("table", TABLES)
-def test_an_unsafe_release_is_refused(
+def test_audit_unsafe_release_refused(
     table: str, name: str, tmp_path: Path, shared_data: Path
 ) -> None:
     assert exit_code(tmp_path, shared_data, table, name, UNSAFE[name]) == Refused.exit_code
@@ -53,18 +53,18 @@ def test_an_unsafe_release_is_refused(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAFE)
 @pytest.mark.parametrize("table", TABLES)
-def test_a_release_that_tells_of_nobody_is_not_refused(
+def test_audit_independent_release_not_refused(
     table: str, name: str, tmp_path: Path, shared_data: Path
 ) -> None:
     assert exit_code(tmp_path, shared_data, table, name, SAFE[name]) != Refused.exit_code
 
 
-def test_there_are_enough_of_them() -> None:
+def test_unsafe_releases_at_least_fifteen() -> None:
     assert len(UNSAFE) >= 15 and len(TABLES) >= 5
 
 
 @pytest.mark.parametrize("name", [name for name in UNSAFE if name not in ("copy", "flipped signs")])
-def test_they_change_something_and_keep_their_shape(name: str) -> None:
+def test_unsafe_release_changed_values_same_shape(name: str) -> None:
     rng = np.random.default_rng(1)
     X = rng.gamma(2.0, size=(60, 4)) + rng.gamma(1.0, size=(60, 1))
     Y = UNSAFE[name](X, rng)

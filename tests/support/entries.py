@@ -198,7 +198,7 @@ def as_user(args: list[str]) -> None:
 
 
 def approved_by(args: list[str]) -> None:
-    """A user approves a release, and then the door is tried, without Prefect; unless it dies at
+    """Approve a release as a user and try to publish it, without Prefect; the process is killed at
     the checkpoint that is the second argument."""
     from ppdm.cli.release_files import read_release_file
     from tasks.dataset_lock import hold_dataset

@@ -96,7 +96,7 @@ def kill_step(release: Small, point: str) -> Result:
 
 
 def check_published(release: Small) -> None:
-    """Whoever looks at the published folder sees whole versions, or none."""
+    """Check that the published folder holds only complete versions, or none."""
     for version in release.versions():
         verify(release.published / version)
     latest = release.published / "latest"

@@ -102,7 +102,7 @@ def release_noise(rng: Rng) -> PlantedLeak:
 
 
 def draw_correlated(rng: Rng, d: int, n: int = N) -> Floats:
-    """Draw records that are far enough apart that a guess of the mean finds none."""
+    """Draw records whose distances are so large that a guess of the mean finds none."""
     return np.clip(0.7 * rng.random((n, d)) + 0.3 * rng.random((n, 1)), 0.0, 1.0)
 
 

@@ -23,7 +23,7 @@ Row = dict[str, str]
 
 
 def small_rows(n: int = 120, seed: int = 1) -> list[Row]:
-    """Two classes along one direction, so that one component tells them apart."""
+    """Return rows of two classes along one direction, which one component separates."""
     rng = random.Random(seed)
     rows = []
     for i in range(n):

@@ -1,4 +1,4 @@
-"""A release that dies before any line of its own code, from its verdict to the open door."""
+"""A release that is killed before a given line of its code, from verdict to publication."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ NEVER = "0"
 
 
 def struck(args: list[str]) -> None:
-    """Judges an audited release and publishes it; dies before the line that is the first argument,
-    counted from 1 in the order in which lines are met first. 0: it lives, and tells all lines."""
+    """Judge and publish an audited release; be killed before the line that is the first argument,
+    counted from 1 in the order in which lines are first run. 0: not killed, print all lines."""
     from ppdm.cli.release_files import read_release_file
     from tasks.dataset_lock import hold_dataset
     from tasks.ingest import task as ingest

@@ -1,4 +1,4 @@
-"""Releases that nobody should make, and two that tell nothing of anybody."""
+"""Unsafe releases, and two that reveal nothing about any person."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ UNSAFE: dict[str, Release] = {
     "microaggregation": microaggregation,
     "one clear column": one_clear_column,
     "a fifth verbatim": some_verbatim,
-    # Rows that belong to nobody in particular, or stand in another order:
+    # Rows that belong to no particular record, or are in another order:
     "bootstrap": bootstrap,
     "narrow kernels": narrow_kernels,
     "shuffled rows": lambda X, rng: rng.permutation(X),

@@ -79,12 +79,12 @@ def test_redaction_network_error_machine_trouble() -> None:
         raise httpx.ConnectError(CANARY)
 
 
-def test_an_interrupt_is_not_an_error() -> None:
+def test_redaction_interrupt_passes() -> None:
     with pytest.raises(KeyboardInterrupt), Redaction():
         raise KeyboardInterrupt
 
 
-def test_errors_survive_pickling() -> None:
+def test_errors_pickled_equal() -> None:
     error = BadInput("A sentence.", file="a.csv", column="x", remedy="Do that.")
     copy = pickle.loads(pickle.dumps(error))
     assert isinstance(copy, PpdmError)

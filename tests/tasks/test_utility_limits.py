@@ -20,7 +20,7 @@ ABSOLUTE = Limit(0.5, "who", "why", absolute=True)
 
 
 @pytest.mark.parametrize("name", ["best_accuracy", "knn_accuracy.deterioration", "stress"])
-def test_a_limit_on_use_can_be_judged(name: str) -> None:
+def test_check_limit_utility_score_accepted(name: str) -> None:
     check_limit(name, ABSOLUTE)
 
 
@@ -33,18 +33,18 @@ def test_a_limit_on_use_can_be_judged(name: str) -> None:
         ("knn_accuracy.stress", "Use knn_accuracy."),
     ],
 )
-def test_a_limit_on_no_score_is_refused(name: str, remedy: str) -> None:
+def test_check_limit_unknown_score_refused(name: str, remedy: str) -> None:
     with pytest.raises(BadInput, match="can never be judged") as caught:
         check_limit(name, ABSOLUTE)
     assert caught.value.remedy is not None and caught.value.remedy.startswith(remedy)
 
 
-def test_a_loss_needs_an_absolute_limit() -> None:
+def test_check_limit_relative_loss_refused() -> None:
     with pytest.raises(BadInput, match="no baseline that it could exceed"):
         check_limit("knn_accuracy.deterioration", replace(ABSOLUTE, absolute=False))
 
 
-def test_which_limits_need_a_label() -> None:
+def test_needs_label_only_class_scores_true() -> None:
     names = ("best_accuracy", "knn_accuracy.deterioration", "class_compactness")
     assert all(map(needs_label, names))
     assert not any(map(needs_label, ("stress", "record_linkage.rate", "amplification.record")))

@@ -58,7 +58,7 @@ def test_home_private_folder_owner_only(store: Store) -> None:
     assert store.home.private.stat().st_mode & 0o777 == 0o700
 
 
-def test_every_stage_is_reachable_and_known() -> None:
+def test_stages_all_reachable() -> None:
     reached = {"created"}
     for stage in ORDER:
         reached |= ALLOWED[stage]
@@ -66,7 +66,7 @@ def test_every_stage_is_reachable_and_known() -> None:
     assert {"published", "refused", "no_change"} <= FINISHED
 
 
-def test_a_step_and_its_event_come_together(store: Store) -> None:
+def test_advance_step_stored_with_event(store: Store) -> None:
     run = begin(store)
     with store.advance(run, Stage.RAW, rows=3) as change:
         change.db.execute('create table raw."wine_0001" (x integer)')
@@ -76,7 +76,7 @@ def test_a_step_and_its_event_come_together(store: Store) -> None:
     assert found is not None and found.stage == "raw"
 
 
-def test_a_failed_step_leaves_nothing(store: Store) -> None:
+def test_advance_failed_step_rolled_back(store: Store) -> None:
     run = begin(store)
 
     def fail() -> None:
@@ -93,7 +93,7 @@ def test_a_failed_step_leaves_nothing(store: Store) -> None:
 
 
 @pytest.mark.parametrize("stage", ["validated", "approved", "published", "created"])
-def test_no_stage_can_be_skipped(store: Store, stage: str) -> None:
+def test_advance_skipped_stage_defect(store: Store, stage: str) -> None:
     run = begin(store)
     with (
         pytest.raises(Defect, match="cannot go from stage 'created'"),
@@ -103,7 +103,7 @@ def test_no_stage_can_be_skipped(store: Store, stage: str) -> None:
     assert events(store) == ["created"]
 
 
-def test_a_finished_run_stays_finished(store: Store) -> None:
+def test_advance_finished_run_defect(store: Store) -> None:
     run = begin(store)
     walk(store, run, "raw", "validated", "sanitized", "audited", "refused")
     for stage in ALLOWED:
@@ -113,7 +113,7 @@ def test_a_finished_run_stays_finished(store: Store) -> None:
     assert not is_past("raw", "validated")
 
 
-def test_the_same_release_continues_where_it_was(store: Store) -> None:
+def test_begin_same_release_continues(store: Store) -> None:
     run = begin(store)
     walk(store, run, "raw", "validated")
     again = begin(store)
@@ -121,7 +121,7 @@ def test_the_same_release_continues_where_it_was(store: Store) -> None:
     assert events(store)[-1] == "continued"
 
 
-def test_other_data_or_code_abandons_a_dead_run(store: Store) -> None:
+def test_begin_other_data_or_code_old_run_abandoned(store: Store) -> None:
     begin(store)
     other = begin(store, source="s2")
     assert other.release_id == "wine-0002"
@@ -131,7 +131,7 @@ def test_other_data_or_code_abandons_a_dead_run(store: Store) -> None:
         assert [run.stage for run in list_runs(db, "wine")] == ["abandoned", "abandoned", "created"]
 
 
-def test_rejecting_drops_the_tables_of_the_run_only(store: Store) -> None:
+def test_reject_run_only_own_tables_dropped(store: Store) -> None:
     run = begin(store)
     with store.advance(run, Stage.RAW) as change:
         change.db.execute('create table raw."wine_0001" (x integer)')
@@ -144,7 +144,7 @@ def test_rejecting_drops_the_tables_of_the_run_only(store: Store) -> None:
         assert tables == [("wine_00010",)]
 
 
-def test_old_private_tables_are_dropped_and_facts_stay(store: Store) -> None:
+def test_clean_up_old_tables_dropped_facts_stay(store: Store) -> None:
     for source in ("s1", "s2"):
         run = begin(store, source=source)
         with store.advance(run, Stage.RAW) as change:
@@ -160,7 +160,7 @@ def test_old_private_tables_are_dropped_and_facts_stay(store: Store) -> None:
         assert read_facts(db, "wine-0001", ValidatedFacts) == make_validated_facts(n=3)
 
 
-def test_a_folder_that_no_record_knows_is_removed(store: Store) -> None:
+def test_clean_up_unrecorded_folder_removed(store: Store) -> None:
     run = begin(store)
     walk(store, run, "raw", "abandoned")
     folder = store.home.published / "wine" / "0001"
@@ -170,7 +170,7 @@ def test_a_folder_that_no_record_knows_is_removed(store: Store) -> None:
     assert list((store.home.published / "wine").iterdir()) == []
 
 
-def test_warehouse_of_fewer_or_other_schema_files_is_refused(
+def test_transaction_other_schema_files_refused(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(store)
@@ -186,7 +186,7 @@ def test_warehouse_of_fewer_or_other_schema_files_is_refused(
         assert caught.value.file == str(store.home.database)
 
 
-def test_status_of_a_home_of_another_version_is_one_sentence(tmp_path: Path) -> None:
+def test_status_home_of_other_version_one_sentence(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.create()
     packed = FIXTURES / "home_of_another_version.duckdb.gz"
@@ -200,7 +200,9 @@ def test_status_of_a_home_of_another_version_is_one_sentence(tmp_path: Path) -> 
     assert home.database.read_bytes() == before
 
 
-def test_migrations_run_once_and_in_order(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_migrations_opened_twice_run_once_in_order(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin(store)
     folder = store.home.root / "migrations"
     shutil.copytree(store_module.SCHEMA_FILES, folder)
@@ -215,7 +217,7 @@ def test_migrations_run_once_and_in_order(store: Store, monkeypatch: pytest.Monk
             assert (steps[0], steps[-1]) == ("0001_schema", "9999_more")
 
 
-def test_events_are_plain_json(store: Store) -> None:
+def test_events_detail_plain_json(store: Store) -> None:
     begin(store)
     with store.transaction() as db:
         details = db.execute("select detail from meta.event").fetchall()

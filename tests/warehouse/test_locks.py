@@ -53,7 +53,7 @@ def quiet(text: str) -> None:
     raise AssertionError(f"nothing to say, but said: {text}")
 
 
-def test_a_free_lock_is_taken_at_once_and_freed(tmp_path: Path) -> None:
+def test_hold_free_lock_taken_and_freed(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     assert read_holder(path) is None
     with hold(path, holder="wdbc-0007", limit=0, say=quiet):
@@ -62,14 +62,14 @@ def test_a_free_lock_is_taken_at_once_and_freed(tmp_path: Path) -> None:
     assert read_holder(path) is None
 
 
-def test_the_lock_is_freed_by_an_error_inside(tmp_path: Path) -> None:
+def test_hold_error_inside_lock_freed(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     with pytest.raises(KeyError), hold(path, holder="a", limit=0, say=quiet):
         raise KeyError
     assert read_holder(path) is None
 
 
-def test_a_held_lock_gives_up_after_the_limit_and_names_the_holder(tmp_path: Path) -> None:
+def test_hold_held_lock_times_out_and_names_holder(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     with other_process(path, 60) as process:
         start = time.monotonic()
@@ -85,7 +85,7 @@ def test_a_held_lock_gives_up_after_the_limit_and_names_the_holder(tmp_path: Pat
     assert trouble.value.exit_code == 5
 
 
-def test_a_waiting_process_says_so_once_and_then_gets_the_lock(tmp_path: Path) -> None:
+def test_hold_waiting_process_reports_once_then_gets_lock(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     said: list[str] = []
     with (
@@ -96,7 +96,7 @@ def test_a_waiting_process_says_so_once_and_then_gets_the_lock(tmp_path: Path) -
     assert said == [f"Waiting for 'a': wdbc-0001 (pid {process.pid}) holds it."]
 
 
-def test_a_killed_holder_frees_the_lock(tmp_path: Path) -> None:
+def test_hold_killed_holder_lock_freed(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     with other_process(path, 60) as process:
         process.send_signal(signal.SIGKILL)
@@ -106,7 +106,7 @@ def test_a_killed_holder_frees_the_lock(tmp_path: Path) -> None:
             assert read_holder(path) == f"b (pid {os.getpid()})"
 
 
-def test_processes_exclude_each_other(tmp_path: Path) -> None:
+def test_hold_three_processes_exclude_each_other(tmp_path: Path) -> None:
     lock, counter = tmp_path / "a.lock", tmp_path / "counter"
     counter.write_text("0")
     command = [sys.executable, "-c", COUNTER, str(lock), str(counter)]
@@ -115,7 +115,7 @@ def test_processes_exclude_each_other(tmp_path: Path) -> None:
     assert counter.read_text() == "60"
 
 
-def test_a_lock_file_that_cannot_be_made_is_trouble_of_the_machine(tmp_path: Path) -> None:
+def test_hold_lock_file_not_creatable_machine_trouble(tmp_path: Path) -> None:
     path = tmp_path / "missing" / "a.lock"
     with (
         pytest.raises(MachineTrouble, match="cannot be opened"),

@@ -31,7 +31,7 @@ def profiled(
         return profile(db, "raw", columns, record_id)
 
 
-def test_numbers_are_counted_with_their_first_row() -> None:
+def test_profile_numbers_counted_with_first_row() -> None:
     cells = ["1", "x", None, "nan", "-inf", "11", "-1", "0", "10", " 3 ", "y"]
     assert profiled("x varchar", [(cell,) for cell in cells], number("x")) == {
         "rows": 11,
@@ -48,7 +48,7 @@ def test_numbers_are_counted_with_their_first_row() -> None:
     }
 
 
-def test_categories_labels_and_ids() -> None:
+def test_profile_categories_labels_and_ids_counted() -> None:
     rows = [("1", "a", "a"), ("1", "A", "it's"), (None, None, "b"), ("01", "it's", "a")]
     found = profiled(
         "id varchar, c varchar, y varchar",
@@ -76,7 +76,7 @@ def test_categories_labels_and_ids() -> None:
     }
 
 
-def test_dropped_rows_do_not_count_for_classes_and_ranges() -> None:
+def test_profile_dropped_rows_not_in_classes_and_ranges() -> None:
     columns = (
         number("x", missing="drop_row"),
         number("z", low="from_data", high="from_data"),
@@ -90,7 +90,7 @@ def test_dropped_rows_do_not_count_for_classes_and_ranges() -> None:
     assert found["values in 'z'"] == 2
 
 
-def test_dropped_categories_do_not_count_for_ranges() -> None:
+def test_profile_dropped_categories_not_in_ranges() -> None:
     columns = (
         category("y", "label", outside="drop_row"),
         number("z", low="from_data", high="from_data"),
@@ -113,12 +113,14 @@ def test_dropped_categories_do_not_count_for_ranges() -> None:
         (["nan", "5"], {"low": "from_data", "high": "from_data"}, 1),
     ],
 )
-def test_bounds_from_the_data(cells: list[str], bounds: dict[str, Any], constant: int) -> None:
+def test_profile_bounds_from_data_constant_counted(
+    cells: list[str], bounds: dict[str, Any], constant: int
+) -> None:
     found = profiled("x varchar", [(cell,) for cell in cells], number("x", **bounds))
     assert found["constant in 'x'"] == constant
 
 
-def test_identifiers_and_excluded_columns_are_not_looked_at() -> None:
+def test_profile_identifiers_and_excluded_columns_ignored() -> None:
     columns = (Column("i", "identifier"), Column("n", "exclude"), number("x"))
     found = profiled("i varchar, n varchar, x double", [(None, None, 1.0)], *columns)
     assert not any("'i'" in key or "'n'" in key for key in found)
@@ -137,31 +139,31 @@ def test_identifiers_and_excluded_columns_are_not_looked_at() -> None:
         ("blob", b"1", b"\xff"),
     ],
 )
-def test_native_types(type_name: str, good: Any, bad: Any) -> None:
+def test_profile_native_types_one_bad_cell_counted(type_name: str, good: Any, bad: Any) -> None:
     found = profiled(f"x {type_name}", [(good,), (bad,)], number("x"))
     wrong = [key for key, count in found.items() if key.startswith(("not", "out")) and count]
     assert len(wrong) == 1
     assert found[f"first row {wrong[0]}"] == 2
 
 
-def test_native_categories_are_compared_as_text() -> None:
+def test_profile_native_categories_compared_as_text() -> None:
     column = Column("c", "feature", "categorical", categories=("1", "2"))
     assert profiled("c integer", [(1,), (2,), (3,)], column)["unknown categories in 'c'"] == 1
 
 
-def test_a_column_without_values_has_counts_too() -> None:
+def test_profile_column_without_values_has_counts() -> None:
     found = profiled("x varchar", [(None,), (None,)], number("x"))
     assert found["missing in 'x'"] == 2
     assert (found["not finite in 'x'"], found["values in 'x'"]) == (0, 0)
 
 
-def test_odd_names() -> None:
+def test_profile_odd_column_name_counted() -> None:
     quoted = '"' + ODD.replace('"', '""') + '"'
     found = profiled(f"{quoted} varchar", [("1",), ("?",)], number(ODD))
     assert found[f"not a number in '{ODD}'"] == 1
 
 
-def test_bounds_are_exact() -> None:
+def test_profile_bounds_compared_exactly() -> None:
     third = 0.30000000000000004
     found = profiled("x double", [(third,), (0.3,)], number("x", low=0.3, high=third))
     assert found["outside the declared bounds in 'x'"] == 0
@@ -179,7 +181,7 @@ def test_profile_duckdb_error_hides_message() -> None:
     assert caught.value.__context__ is None
 
 
-def test_columns_must_be_those_of_the_source() -> None:
+def test_check_columns_other_than_source_bad_input() -> None:
     columns = (Column("id", "identifier"), number("x"), number(ODD))
     check_columns([ODD, "x", "id"], columns, "/data/t.csv")
     with pytest.raises(BadInput) as missing:
@@ -195,7 +197,7 @@ def test_columns_must_be_those_of_the_source() -> None:
         check_columns(["id", "X", ODD], columns, "/data/t.csv")
 
 
-def test_a_file_without_a_header_is_not_quoted() -> None:
+def test_check_columns_file_without_header_hides_cells() -> None:
     with pytest.raises(BadInput) as caught:
         check_columns(["CANARY", "12.5"], (number("x"), number("y")), "/data/t.csv")
     assert "header" in str(caught.value)

@@ -1,7 +1,7 @@
 """Anything may happen to a dataset in any order: a release leaves only as its rules say.
 
-The real warehouse runs beside a model that is a few plain variables. The clock and the user are
-those of the model; nothing else is replaced but the bytes that leave.
+The real warehouse is compared with a model that is a few plain variables. The clock and the user
+are those of the model; nothing else is replaced but the bytes that leave.
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ class Dataset(RuleBasedStateMachine):
             else:
                 model.approved[uid] = self.office.time
         self.office.later(days=days)
-        self.try_the_door()
+        self.try_publishing()
 
-    def try_the_door(self) -> None:
+    def try_publishing(self) -> None:
         """Check what publishing checks before it records the version."""
         model, before = self.model, self.model.stage
         may_leave = model.may_leave(self.office.time, self.needed)

@@ -29,17 +29,17 @@ def elsewhere(store: Store, query: str) -> str:
 
 def leave_a_row_and_fail(store: Store) -> None:
     with store.transaction() as db:
-        db.execute("create table meta.kept (x integer)")
+        db.execute("create table meta.stored (x integer)")
         db.execute("select * from range(100000)")  # not fetched
         raise KeyError
 
 
 def test_transaction_releases_file_at_end(store: Store) -> None:
     with store.transaction() as db:
-        db.execute("create table meta.kept as select 7 as x")
-    assert elsewhere(store, "select x from meta.kept") == "[(7,)]"
+        db.execute("create table meta.stored as select 7 as x")
+    assert elsewhere(store, "select x from meta.stored") == "[(7,)]"
     with store.transaction() as db:
-        assert db.execute("select x from meta.kept").fetchall() == [(7,)]
+        assert db.execute("select x from meta.stored").fetchall() == [(7,)]
 
 
 def test_transaction_releases_file_after_error(store: Store) -> None:
@@ -47,7 +47,7 @@ def test_transaction_releases_file_after_error(store: Store) -> None:
         leave_a_row_and_fail(store)
     assert elsewhere(store, "select count(*) from meta.event") == "[(0,)]"
     with store.transaction() as db, pytest.raises(duckdb.CatalogException):
-        db.execute("select * from meta.kept")
+        db.execute("select * from meta.stored")
 
 
 def test_transaction_temporary_tables_dropped(store: Store) -> None:
@@ -62,15 +62,15 @@ def test_transaction_failed_detach_next_one_works(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with store.transaction() as db:
-        db.execute("create table meta.kept as select 7 as x")
+        db.execute("create table meta.stored as select 7 as x")
         # As if the last write to the file had failed.
-        monkeypatch.setattr(store_module, "DETACH", "detach nobody")
+        monkeypatch.setattr(store_module, "DETACH", "detach missing")
     monkeypatch.undo()
     with store.transaction() as db:
-        assert db.execute("select x from meta.kept").fetchall() == [(7,)]
+        assert db.execute("select x from meta.stored").fetchall() == [(7,)]
 
 
-def test_two_homes_of_one_process(store: Store, tmp_path: Path) -> None:
+def test_transaction_two_homes_independent(store: Store, tmp_path: Path) -> None:
     other = Store(Home(tmp_path / "other"))
     other.home.create()
     with store.transaction() as db, other.transaction() as second:

@@ -52,7 +52,7 @@ def validated(
         return result, [str(column[0]) for column in db.description or ()], written
 
 
-def test_a_table_by_hand() -> None:
+def test_write_validated_small_table_equals_expected() -> None:
     columns = (
         Column("id", "identifier"),
         number("x", missing="median"),
@@ -91,7 +91,7 @@ def test_a_table_by_hand() -> None:
     assert result.schema.label == Categorical("y", ("b", "it's", "a"))
 
 
-def test_rows_of_unlisted_categories_are_dropped() -> None:
+def test_write_validated_unlisted_categories_rows_dropped() -> None:
     columns = (category("y", "label", outside="drop_row", missing="drop_row"), number("x"))
     cells = [("a", "1"), ("A", "2"), (" a", "3"), (None, "4"), ("it's", "5")]
     result, _, rows = validated("y varchar, x varchar", cells, *columns)
@@ -99,13 +99,13 @@ def test_rows_of_unlisted_categories_are_dropped() -> None:
     assert (result.n, result.dropped_rows) == (2, 3)
 
 
-def test_an_empty_cell_is_not_an_unlisted_category() -> None:
+def test_write_validated_empty_label_defect() -> None:
     columns = (category("y", "label", outside="drop_row"), number("x"))
     with pytest.raises(Defect):
         validated("y varchar, x varchar", [("a", "1"), (None, "2")], *columns)
 
 
-def test_an_empty_cell_is_kept_where_the_column_says_so() -> None:
+def test_write_validated_missing_keep_code_minus_one() -> None:
     columns = (category("c", missing="keep", outside="drop_row"), number("x"))
     cells = [("a", "1"), (None, "2"), ("other", "3"), ("b", "4")]
     result, _, rows = validated("c varchar, x varchar", cells, *columns)
@@ -114,13 +114,13 @@ def test_an_empty_cell_is_kept_where_the_column_says_so() -> None:
     assert result.dropped_rows == 1
 
 
-def test_an_unlisted_category_is_not_an_empty_cell() -> None:
+def test_write_validated_unlisted_category_defect() -> None:
     columns = (category("c", missing="keep"), number("x"))
     with pytest.raises(Defect):
         validated("c varchar, x varchar", [("a", "1"), ("other", "2")], *columns)
 
 
-def test_without_label_and_id() -> None:
+def test_write_validated_without_label_and_id_default_values() -> None:
     result, names, rows = validated("x double", [(1.0,), (2.0,)], number("x"))
     assert names == ["__ppdm_row", "__ppdm_key", "x", "__ppdm_label"]
     assert [row[1] for row in rows] == key_of([bytes(8), bytes(7) + b"\x01"])
@@ -128,12 +128,12 @@ def test_without_label_and_id() -> None:
     assert result.schema.label is None
 
 
-def test_bounds_from_the_data_are_never_clamped_to() -> None:
+def test_write_validated_bounds_from_data_no_clamping() -> None:
     column = number("x", low="from_data", high="from_data")
     assert validated("x double", [(1.0,), (2.0,)], column)[0].clamped == {"x": 0}
 
 
-def test_types_of_the_table() -> None:
+def test_write_validated_column_types_as_declared() -> None:
     with duckdb.connect(":memory:") as db:
         db.execute("create table raw as select 0::bigint as __ppdm_row, 'b' as c, 1 as x, 'a' as y")
         columns = (category("c"), number("x"), category("y", "label"))
@@ -143,7 +143,7 @@ def test_types_of_the_table() -> None:
     assert {row[2] for row in described} == {"NO"}
 
 
-def test_bounds_of_one_side_and_negative_zero() -> None:
+def test_write_validated_one_bound_negative_zero_normalized() -> None:
     column = number("x", low=-0.0, high="from_data")
     result, _, rows = validated("x varchar", [("-5",), ("-0",), ("0.1",)], column)
     assert result.schema.numeric == (Numeric("x", 0.0, 0.1, from_data=True),)
@@ -153,7 +153,7 @@ def test_bounds_of_one_side_and_negative_zero() -> None:
     assert result.clamped == {"x": 1}
 
 
-def test_doubles_keep_every_bit() -> None:
+def test_write_validated_doubles_bits_preserved() -> None:
     values = [0.1, 1 / 3, 5e-324, math.pi, 9.999999999999998]
     _, _, from_text = validated("x varchar", [(repr(v),) for v in values], number("x"))
     _, _, native = validated("x double", [(v,) for v in values], number("x"))
@@ -181,7 +181,7 @@ def test_write_validated_uncovered_cell_refused(cell: str | None, column: Column
     assert caught.value.__context__ is None
 
 
-def test_a_missing_id_is_a_defect() -> None:
+def test_write_validated_missing_id_defect() -> None:
     with pytest.raises(Defect, match="without an id"):
         validated(
             "id varchar, x double",
@@ -193,7 +193,7 @@ def test_a_missing_id_is_a_defect() -> None:
 
 
 @pytest.mark.parametrize("keys", [lambda ids: [b"short"] * len(ids), lambda ids: [bytes(16)]])
-def test_wrong_keys_are_a_defect(keys: Any) -> None:
+def test_write_validated_wrong_keys_defect(keys: Any) -> None:
     with pytest.raises(Defect, match="16 bytes"):
         validated("x double", [(1.0,), (2.0,)], number("x"), keys=keys)
 
@@ -217,7 +217,7 @@ def test_write_validated_other_batch_size_same_table(monkeypatch: pytest.MonkeyP
         assert max(asked) <= size and sum(asked) == 33
 
 
-def test_everything_rolls_back_together() -> None:
+def test_write_validated_rolled_back_no_table() -> None:
     with duckdb.connect(":memory:") as db:
         db.execute("create table raw as select i as __ppdm_row, 1.0 as x from range(3) r(i)")
         db.execute("begin")
@@ -226,7 +226,7 @@ def test_everything_rolls_back_together() -> None:
         assert db.execute("select table_name from duckdb_tables()").fetchall() == [("raw",)]
 
 
-def test_a_csv_of_many_rows_against_numpy(tmp_path: Path) -> None:
+def test_write_validated_many_rows_equals_numpy(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(5, 4, size=(150_000, 2))
     gaps = rng.random(len(X)) < 0.01

@@ -1,4 +1,4 @@
-"""`ppdm methods` tells of everything that is registered, and tells the truth."""
+"""`ppdm methods` describes everything that is registered, and describes it correctly."""
 
 from __future__ import annotations
 

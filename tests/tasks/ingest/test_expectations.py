@@ -52,7 +52,7 @@ def refused(folder: Path, *args: Any) -> BadInput:
     return caught.value
 
 
-def test_a_good_table_passes_with_a_summary(tmp_path: Path) -> None:
+def test_check_profile_good_table_returns_summary(tmp_path: Path) -> None:
     summary = judge(tmp_path, GOOD)
     assert summary["checks"] == 2 + 2 + 4 + 2 + 3
     assert summary["counts"]["rows"] == 3
@@ -75,7 +75,7 @@ BAD_CELLS = {
 
 
 @pytest.mark.parametrize("case", BAD_CELLS)
-def test_bad_cells(tmp_path: Path, case: str) -> None:
+def test_check_profile_bad_cell_column_named(tmp_path: Path, case: str) -> None:
     line, column, words = BAD_CELLS[case]
     line = line if case in ("duplicate id", "empty id") else f"4{line[line.index(',') :]}"
     error = refused(tmp_path, [*GOOD, line])
@@ -84,7 +84,7 @@ def test_bad_cells(tmp_path: Path, case: str) -> None:
     assert words in error.message
 
 
-def test_several_bad_cells_are_counted(tmp_path: Path) -> None:
+def test_check_profile_several_bad_cells_counted(tmp_path: Path) -> None:
     lines = [*GOOD, f"4,{CANARY},a,b", "5,1,a,b", f"6,{CANARY},a,b"]
     assert refused(tmp_path, lines).message == (
         "Column 'x' of wdbc.csv has 2 cells that are not numbers; the first is in row 4."
@@ -97,7 +97,7 @@ def test_check_profile_two_bad_columns_first_declared_is_named(tmp_path: Path) -
     assert refused(tmp_path, lines, (ID, COLUMNS[2], COLUMNS[1], COLUMNS[3])).column == "c"
 
 
-def test_only_what_the_file_asks_for_is_checked(tmp_path: Path) -> None:
+def test_check_profile_undeclared_rules_not_checked(tmp_path: Path) -> None:
     lines = [*GOOD, "4,11,a,b"]
     judge(tmp_path, lines)
     strict = (ID, number("x", outside="reject"), *COLUMNS[2:])
@@ -107,7 +107,7 @@ def test_only_what_the_file_asks_for_is_checked(tmp_path: Path) -> None:
         judge(tmp_path, gap, (ID, number("x", missing=missing), *COLUMNS[2:]))
 
 
-def test_unlisted_categories_may_be_dropped(tmp_path: Path) -> None:
+def test_check_profile_unlisted_categories_dropped_if_declared(tmp_path: Path) -> None:
     lines = [*GOOD, f"4,1,a,{CANARY}"]
     dropping = (*COLUMNS[:3], category("y", "label", outside="drop_row"))
     assert judge(tmp_path, lines, dropping)["counts"]["rows left"] == 3
@@ -116,14 +116,14 @@ def test_unlisted_categories_may_be_dropped(tmp_path: Path) -> None:
     assert "is empty" in refused(tmp_path, gap, dropping).message
 
 
-def test_rejecting_with_one_bound_from_the_data(tmp_path: Path) -> None:
+def test_check_profile_one_bound_from_data_other_enforced(tmp_path: Path) -> None:
     one_side = number("x", low="from_data", high=6.5, outside="reject")
     assert "row 3" in refused(tmp_path, GOOD, (ID, one_side, *COLUMNS[2:])).message
     both = number("x", low="from_data", high="from_data", outside="reject")
     judge(tmp_path, GOOD, (ID, both, *COLUMNS[2:]))
 
 
-def test_constant_with_bounds_from_the_data(tmp_path: Path) -> None:
+def test_check_profile_constant_with_bounds_from_data_refused(tmp_path: Path) -> None:
     lines = ["1,5,a,a", "2,5,b,b"]
     judge(tmp_path, lines)
     columns = (ID, number("x", low="from_data", high="from_data"), *COLUMNS[2:])
@@ -131,30 +131,30 @@ def test_constant_with_bounds_from_the_data(tmp_path: Path) -> None:
     assert (error.column, "is constant" in error.message) == ("x", True)
 
 
-def test_a_label_with_one_class(tmp_path: Path) -> None:
+def test_check_profile_label_with_one_class_refused(tmp_path: Path) -> None:
     error = refused(tmp_path, ["1,5,a,a", "2,6,b,a"])
     assert (error.column, "fewer than 2 classes" in error.message) == ("y", True)
 
 
-def test_too_few_rows_after_dropping(tmp_path: Path) -> None:
+def test_check_profile_too_few_rows_after_dropping_refused(tmp_path: Path) -> None:
     columns = (ID, number("x", missing="drop_row"), *COLUMNS[2:])
     error = refused(tmp_path, ["1,5,a,a", "2,,b,b", "3,,a,b"], columns)
     assert "fewer than 2 rows that are not dropped" in error.message
 
 
-def test_too_few_rows() -> None:
+def test_check_profile_too_few_rows_refused() -> None:
     found = {"rows": 1, "rows left": 1}
     with pytest.raises(BadInput, match="fewer than 2 rows"):
         check_profile(found, (), record_id=None, file=FILE)
 
 
-def test_a_column_without_any_value(tmp_path: Path) -> None:
+def test_check_profile_column_without_values_refused(tmp_path: Path) -> None:
     columns = (ID, number("x", missing="median"), *COLUMNS[2:])
     error = refused(tmp_path, ["1,,a,a", "2,,b,b"], columns)
     assert (error.column, "has no values" in error.message) == ("x", True)
 
 
-def test_odd_names(tmp_path: Path) -> None:
+def test_check_profile_odd_column_name_quoted(tmp_path: Path) -> None:
     header = '"' + ODD.replace('"', '""') + '"'
     columns = (number(ODD),)
     judge(tmp_path, ["1", "2"], columns, header)
@@ -169,7 +169,7 @@ def found_for(columns: tuple[Column, ...]) -> dict[str, Any]:
         return dict(profile(db, "raw", columns, None))
 
 
-def test_a_figure_that_is_missing_is_a_defect_not_bad_data() -> None:
+def test_check_profile_missing_figure_defect() -> None:
     columns = (number("x"),)
     found = found_for(columns)
     check_profile(found, columns, record_id=None, file=FILE)
@@ -179,13 +179,13 @@ def test_a_figure_that_is_missing_is_a_defect_not_bad_data() -> None:
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
-def test_a_figure_that_is_no_number_is_a_defect(value: Any) -> None:
+def test_check_profile_figure_not_a_number_defect(value: Any) -> None:
     columns = (number("x"),)
     with pytest.raises(Defect, match="no numbers"):
         check_profile({**found_for(columns), "rows": value}, columns, record_id=None, file=FILE)
 
 
-def test_a_check_that_was_not_evaluated_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_profile_check_not_evaluated_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = (number("x"),)
     check_profile(
         found_for(columns), columns, record_id=None, file=FILE
@@ -233,7 +233,7 @@ def test_check_profile_contradicting_verdict_defect(
         check_profile(found_for(columns), columns, record_id=None, file=FILE)
 
 
-def test_nothing_is_printed_or_left_behind(
+def test_check_profile_any_table_no_output_and_no_files(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch = tmp_path / "scratch"

@@ -55,7 +55,7 @@ def test_check_source_without_ids_not_reported(steward: Steward) -> None:
     assert restless(steward) == {}
 
 
-def test_the_warning_names_column_and_remedy(steward: Steward) -> None:
+def test_format_check_restless_column_named_with_remedy(steward: Steward) -> None:
     steward.release()
     steward.rows = {name: (x / 2, y) for name, (x, y) in steward.rows.items()}
     context = steward.build_context()

@@ -139,7 +139,7 @@ def runs_of(home: Path, dataset: str) -> list[Any]:
     return list(client(home).search_runs([experiment.experiment_id]))
 
 
-def test_a_release_becomes_one_run_with_every_figure(home: Path) -> None:
+def test_log_to_mlflow_release_one_run_all_figures(home: Path) -> None:
     logged = log_to_mlflow(home, ENTRY)
     (run,) = runs_of(home, "wdbc")
     assert logged == LoggedRun(run.info.experiment_id, run.info.run_id)
@@ -203,7 +203,7 @@ def test_a_release_becomes_one_run_with_every_figure(home: Path) -> None:
     )
 
 
-def test_a_refused_release_is_a_failed_run_in_the_same_rows(home: Path) -> None:
+def test_log_to_mlflow_refused_release_failed_run_same_metrics(home: Path) -> None:
     log_to_mlflow(home, refused(1))
     (run,) = runs_of(home, "wdbc")
     assert run.info.run_name == "wdbc-0001 random_rotation refused"
@@ -219,7 +219,7 @@ def test_a_refused_release_is_a_failed_run_in_the_same_rows(home: Path) -> None:
     assert note.count(LINKED.sentence) == 1  # it is part of the reason already
 
 
-def test_lists_and_charts_go_by_releases_also_if_logged_late(home: Path) -> None:
+def test_log_to_mlflow_logged_late_ordered_by_release(home: Path) -> None:
     for number in (3, 1, 2):
         log_to_mlflow(home, release(number))
     runs = runs_of(home, "wdbc")  # the newest first
@@ -229,7 +229,7 @@ def test_lists_and_charts_go_by_releases_also_if_logged_late(home: Path) -> None
     assert point.step == 3
 
 
-def test_what_was_judged_is_logged_first_and_details_last() -> None:
+def test_metrics_judged_scores_first_details_last() -> None:
     names = list(ENTRY.metrics())
     assert names[0] == "privacy/known_pairs.breach_rate"
     main = [name for name in names if not name.startswith("zoom/")]
@@ -237,18 +237,18 @@ def test_what_was_judged_is_logged_first_and_details_last() -> None:
     assert max(main) < "zoom/"  # also where MLflow sorts
 
 
-def test_a_useful_bound_is_called_so() -> None:
+def test_params_small_gamma_useful_bound() -> None:
     small = replace(ENTRY, guarantee=Guarantee("bounded", 1.0, 1.0, math.log(99)))
     assert small.params()["gamma/worst_case"] == "useful bound"
 
 
-def test_figures_have_six_digits() -> None:
+def test_metrics_values_rounded_to_six_digits() -> None:
     exact = replace(ENTRY, scores=(replace(BREACH, value=2 / 3, low=1.23456789e-10),))
     assert exact.metrics()["privacy/known_pairs.breach_rate"] == 0.666667
     assert exact.metrics()["zoom/known_pairs.breach_rate.low"] == 1.23457e-10
 
 
-def test_the_card_is_an_artifact_inside_the_home(home: Path) -> None:
+def test_log_to_mlflow_card_artifact_inside_home(home: Path) -> None:
     logged = log_to_mlflow(home, ENTRY)
     assert logged is not None
     artifacts = home / "views" / "mlflow" / "artifacts" / "wdbc" / logged.run_id / "artifacts"
@@ -256,7 +256,7 @@ def test_the_card_is_an_artifact_inside_the_home(home: Path) -> None:
     assert card.read_text() == ENTRY.card
 
 
-def test_infinity_is_logged_as_a_word_not_as_a_number(home: Path) -> None:
+def test_log_to_mlflow_infinite_values_logged_as_text(home: Path) -> None:
     nan = replace(BREACH, value=math.nan, worst=math.inf)
     guarantee = Guarantee("empirical", math.inf, math.inf, math.inf)
     log_to_mlflow(home, replace(ENTRY, guarantee=guarantee, scores=(nan,), flow_run_id=None))
@@ -270,7 +270,7 @@ def test_infinity_is_logged_as_a_word_not_as_a_number(home: Path) -> None:
     assert "prefect_flow_run_id" not in run.data.tags
 
 
-def test_a_release_logged_again_replaces_its_run(home: Path) -> None:
+def test_log_to_mlflow_logged_again_run_replaced(home: Path) -> None:
     first = log_to_mlflow(home, ENTRY)
     other = log_to_mlflow(home, release(2))
     second = log_to_mlflow(home, refused(1))
@@ -282,7 +282,7 @@ def test_a_release_logged_again_replaces_its_run(home: Path) -> None:
     assert runs[second.run_id].data.tags["verdict"] == "FAIL"
 
 
-def test_each_dataset_has_its_own_experiment_also_after_it_was_deleted(home: Path) -> None:
+def test_log_to_mlflow_two_datasets_own_experiments_also_if_deleted(home: Path) -> None:
     log_to_mlflow(home, ENTRY)
     log_to_mlflow(home, replace(ENTRY, dataset="iris", release_id="iris-0001"))
     assert [len(runs_of(home, dataset)) for dataset in ("wdbc", "iris")] == [1, 1]
@@ -290,7 +290,7 @@ def test_each_dataset_has_its_own_experiment_also_after_it_was_deleted(home: Pat
     assert log_to_mlflow(home, replace(ENTRY, dataset="iris", release_id="iris-0002")) is not None
 
 
-def test_the_experiment_says_what_is_better(home: Path) -> None:
+def test_log_to_mlflow_experiment_note_lists_directions(home: Path) -> None:
     log_to_mlflow(home, ENTRY)
     note = client(home).get_experiment_by_name("wdbc").tags["mlflow.note.content"]
     up, down = note.split("Lower is better: ")
@@ -298,7 +298,7 @@ def test_the_experiment_says_what_is_better(home: Path) -> None:
         assert re.search(rf"\b{metric.name}\b", up if metric.better == "up" else down)
 
 
-def test_more_parameters_than_one_batch_takes(home: Path) -> None:
+def test_log_to_mlflow_many_parameters_all_logged(home: Path) -> None:
     parameters = {f"c{number:03}": number for number in range(250)}
     log_to_mlflow(home, replace(ENTRY, parameters=parameters))
     (run,) = runs_of(home, "wdbc")
@@ -310,14 +310,14 @@ def log_one(args: list[str]) -> int:
     return 1 if log_to_mlflow(Path(home), replace(ENTRY, release_id=release_id)) is None else 0
 
 
-def test_two_processes_make_one_new_database(tmp_path: Path) -> None:
+def test_log_to_mlflow_two_processes_one_database(tmp_path: Path) -> None:
     entry = "tests.tasks.notify.test_mlflow_log:log_one"
     commands = [start_cli([str(tmp_path), f"wdbc-000{n}"], entry=entry) for n in (1, 2)]
     assert [command.wait() for command in commands] == [Result(0, "", "")] * 2
     assert len(runs_of(tmp_path, "wdbc")) == 2
 
 
-def test_an_address_that_does_not_answer_gives_none_soon(
+def test_log_to_mlflow_silent_address_none(
     home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
@@ -327,13 +327,13 @@ def test_an_address_that_does_not_answer_gives_none_soon(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_damaged_database_gives_none(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_log_to_mlflow_damaged_database_none(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (home / "views" / "mlflow" / "mlflow.db").write_bytes(b"not a database" * 1000)
     assert log_to_mlflow(home, ENTRY) is None
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_lock_that_is_not_freed_gives_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_to_mlflow_held_lock_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.notify.mlflow_log.LOCK_LIMIT", 0.1)
     (home / "private" / "locks").mkdir(parents=True)
     lock = home / "private" / "locks" / "mlflow.lock"
@@ -343,7 +343,7 @@ def test_a_lock_that_is_not_freed_gives_none(home: Path, monkeypatch: pytest.Mon
     assert read_holder(lock) is None
 
 
-def test_logging_is_left_as_it_was(home: Path) -> None:
+def test_log_to_mlflow_logging_settings_unchanged(home: Path) -> None:
     levels = {name: logging.getLogger(name).level for name in ("alembic", "urllib3")}
     filters = list(warnings.filters)
     log_to_mlflow(home, ENTRY)
@@ -365,7 +365,7 @@ def test_find_page_without_server_none(home: Path, monkeypatch: pytest.MonkeyPat
     assert find_page(home, run) == run_page("http://mlflow.example:5000", run)
 
 
-def test_the_page_of_a_run_names_no_password() -> None:
+def test_run_page_address_with_password_removed() -> None:
     run = LoggedRun("3", "ab12")
     page = "/#/experiments/3/runs/ab12?workflowType=machine_learning"
     assert run_page("http://127.0.0.1:5000", run) == f"http://127.0.0.1:5000{page}"
@@ -397,14 +397,14 @@ def test_documented_query_lists_risk_and_accuracy(home: Path) -> None:
     assert [path.name for path in home.parent.iterdir()] == [".ppdm"]
 
 
-def test_the_page_says_of_every_metric_what_is_better() -> None:
+def test_documentation_every_metric_has_direction() -> None:
     better = {"up": "higher", "down": "lower"}
     for metric in METRICS.values():
         row = f"| `{metric.name}` | {metric.kind} | {better[metric.better]} | {metric.describe} |"
         assert row in PAGE.read_text()
 
 
-def test_the_page_explains_every_name() -> None:
+def test_documentation_every_logged_name_explained() -> None:
     """Whatever is logged: its section, its part of a score, its tag."""
     text = PAGE.read_text()
     for name in (*ENTRY.metrics(), *ENTRY.params()):

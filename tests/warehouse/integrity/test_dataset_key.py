@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def test_a_key_is_made_once(store: Store) -> None:
+def test_dataset_noise_called_twice_same_key(store: Store) -> None:
     first = dataset_noise(store, "wine").subkey("test")
     assert dataset_noise(store, "wine").subkey("test") == first
     path = dataset_key_path(store.home, "wine")
@@ -43,14 +43,14 @@ def test_a_key_is_made_once(store: Store) -> None:
     assert path.read_text().strip() not in repr(vars(store))
 
 
-def test_a_key_that_was_written_but_not_recorded_is_taken(store: Store) -> None:
+def test_dataset_noise_unrecorded_key_file_used(store: Store) -> None:
     path = dataset_key_path(store.home, "wine")
     path.write_text("ab" * 32 + "\n")
     dataset_noise(store, "wine")
     assert path.read_text() == "ab" * 32 + "\n"
 
 
-def test_a_missing_key_is_never_replaced(store: Store) -> None:
+def test_dataset_noise_missing_key_bad_input(store: Store) -> None:
     dataset_noise(store, "wine")
     path = dataset_key_path(store.home, "wine")
     path.unlink()
@@ -61,14 +61,14 @@ def test_a_missing_key_is_never_replaced(store: Store) -> None:
 
 
 @pytest.mark.parametrize("content", ["00" * 32, "00" * 31, "no key", ""])
-def test_another_or_a_damaged_key_is_refused(store: Store, content: str) -> None:
+def test_dataset_noise_other_or_damaged_key_bad_input(store: Store, content: str) -> None:
     dataset_noise(store, "wine")
     dataset_key_path(store.home, "wine").write_text(content)
     with pytest.raises(BadInput, match="ppdm key restore"):
         dataset_noise(store, "wine")
 
 
-def test_backup_and_restore(store: Store, tmp_path: Path) -> None:
+def test_backup_key_restored_same_key(store: Store, tmp_path: Path) -> None:
     before = dataset_noise(store, "wine").subkey("test")
     out = tmp_path / "backup.json"
     backup_key(store, find_dataset_key(store, "wine"), out)
@@ -80,7 +80,7 @@ def test_backup_and_restore(store: Store, tmp_path: Path) -> None:
     assert dataset_noise(store, "wine").subkey("test") == before
 
 
-def test_a_wrong_backup_is_refused(store: Store, tmp_path: Path) -> None:
+def test_restore_key_wrong_backup_bad_input(store: Store, tmp_path: Path) -> None:
     dataset_noise(store, "wine")
     out = tmp_path / "backup.json"
     backup_key(store, find_dataset_key(store, "wine"), out)
@@ -95,7 +95,7 @@ def test_a_wrong_backup_is_refused(store: Store, tmp_path: Path) -> None:
         backup_key(store, find_dataset_key(store, "other"), tmp_path / "other.json")
 
 
-def test_the_key_of_the_home_is_backed_up_like_any_other(store: Store, tmp_path: Path) -> None:
+def test_backup_key_home_key_restored(store: Store, tmp_path: Path) -> None:
     out = tmp_path / "home.json"
     with pytest.raises(BadInput, match="This home has no key here"):
         backup_key(store, find_home_key(store), out)
@@ -114,9 +114,7 @@ def test_the_key_of_the_home_is_backed_up_like_any_other(store: Store, tmp_path:
     assert export_public_key(store) == pem
 
 
-def test_no_dataset_is_backed_up_while_the_event_cannot_be_sealed(
-    store: Store, tmp_path: Path
-) -> None:
+def test_backup_key_missing_home_key_nothing_written(store: Store, tmp_path: Path) -> None:
     dataset_noise(store, "wine")
     with store.transaction() as db:
         append_event(db, "wine", "", "note", {})
@@ -126,7 +124,7 @@ def test_no_dataset_is_backed_up_while_the_event_cannot_be_sealed(
     assert list(tmp_path.glob("*.json")) == []
 
 
-def test_the_public_key_holds_no_secret(store: Store) -> None:
+def test_export_public_key_holds_no_secret(store: Store) -> None:
     pem = export_public_key(store)
     secret = home_key_path(store.home).read_text().strip()
     assert b"PUBLIC KEY" in pem and secret.encode() not in pem

@@ -69,19 +69,19 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("what", DAMAGES)
-def test_damage_is_found_and_stays_found(template: Store, what: str) -> None:
+def test_check_history_damaged_refused_also_after_new_event(template: Store, what: str) -> None:
     with damaged(template, *DAMAGES[what]) as db:
         assert trouble(db)
         append_event(db, "wine", "", "note", {})  # life goes on, and covers nothing up
         assert trouble(db)
 
 
-def test_the_first_broken_row_is_named(template: Store) -> None:
+def test_check_history_two_damaged_events_first_named(template: Store) -> None:
     with damaged(template, "update meta.event set kind = 'x' where number in (3, 5)") as db:
         assert trouble(db).startswith("Event 3 (wine-0001, x) was changed")
 
 
-def test_a_row_cannot_move_to_another_table(template: Store) -> None:
+def test_check_history_row_moved_to_other_table_refused(template: Store) -> None:
     copied = "create table audit.twin as select * from audit.verdict"
     with damaged(template, copied, "delete from audit.verdict") as db:
         assert trouble(db).startswith("Row 1 of audit.twin (wine-0001) was changed")
@@ -97,7 +97,7 @@ HEADS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("what", HEADS)
-def test_a_head_cannot_be_written_by_others(judged: Store, what: str) -> None:
+def test_check_history_forged_head_refused(judged: Store, what: str) -> None:
     HEADS[what](judged.home.head)
     with pytest.raises(Refused, match=r"history\.head"):
         check(judged)
@@ -107,7 +107,7 @@ def test_a_head_cannot_be_written_by_others(judged: Store, what: str) -> None:
         check(judged)
 
 
-def test_a_cut_tail_is_found_by_the_head(judged: Store) -> None:
+def test_check_history_cut_tail_refused(judged: Store) -> None:
     """Cut so that all that is left fits together."""
     edit(judged, "delete from meta.event where number = 6")
     edit(judged, *(f"delete from {table}" for table in ("audit.verdict", "ledger.entry", *OTHERS)))
@@ -120,7 +120,7 @@ def test_a_cut_tail_is_found_by_the_head(judged: Store) -> None:
         check(judged)
 
 
-def test_a_home_that_was_put_back_is_found_by_what_was_published_since(judged: Store) -> None:
+def test_check_history_restored_old_home_refused_if_published_since(judged: Store) -> None:
     """And only by that: a whole private folder of yesterday is whole."""
     saved = judged.home.root / "saved"
     shutil.copytree(judged.home.private, saved)
@@ -135,7 +135,7 @@ def test_a_home_that_was_put_back_is_found_by_what_was_published_since(judged: S
         check(judged)
 
 
-def test_a_crash_before_the_head_is_written_is_no_damage(store: Store) -> None:
+def test_check_history_crash_before_head_passes(store: Store) -> None:
     class Struck(BaseException):
         pass
 
@@ -156,7 +156,7 @@ def test_a_crash_before_the_head_is_written_is_no_damage(store: Store) -> None:
     check(store)
 
 
-def test_a_full_disk_after_the_commit_undoes_nothing(
+def test_transaction_full_disk_after_commit_step_remains(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(store)

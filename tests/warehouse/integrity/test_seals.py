@@ -51,7 +51,7 @@ def test_check_history_untouched_passes(template: Store) -> None:
     assert row == VERDICT
 
 
-def test_the_mac_is_that_of_an_independent_formula(judged: Store) -> None:
+def test_mac_sealed_row_equals_independent_formula(judged: Store) -> None:
     """HMAC over canonical JSON, with a key that is derived from the file."""
     root = bytes.fromhex(home_key.home_key_path(judged.home).read_text())
     key = hashlib.blake2b(key=root, person=b"ppdm seals", digest_size=32).digest()
@@ -80,13 +80,13 @@ EMPTIED = {
 }
 
 
-def test_every_sealed_table_is_tried(template: Store) -> None:
+def test_list_sealed_tables_equals_tested_tables(template: Store) -> None:
     with template.transaction() as db:
         assert list_sealed_tables(db) == sorted(TABLES)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_edited_field_is_found(template: Store, table: str) -> None:
+def test_check_history_any_edited_field_refused(template: Store, table: str) -> None:
     """Of the last row of a table, and of an event in the middle; also if it is emptied."""
     last = f"rowid = (select max(rowid) from {table})"
     with damaged(template) as db:
@@ -94,15 +94,17 @@ def test_every_edited_field_is_found(template: Store, table: str) -> None:
             f"select rowid from {table} where {'number = 5' if table == EVENTS else last}"
         ).fetchall()
         for name, kind in columns(db, table).items():
-            ((kept,),) = db.execute(f"select {name} from {table} where rowid = {place}").fetchall()
+            ((original,),) = db.execute(
+                f"select {name} from {table} where rowid = {place}"
+            ).fetchall()
             for value in (CHANGED[kind].format(name), *EMPTIED.get((table, name), ())):
                 db.execute(f"update {table} set {name} = {value} where rowid = {place}")
                 assert trouble(db), f"{name} = {value}"
-            db.execute(f"update {table} set {name} = ? where rowid = {place}", [kept])
+            db.execute(f"update {table} set {name} = ? where rowid = {place}", [original])
         assert trouble(db) == ""
 
 
-def test_an_old_row_in_place_of_a_new_one_is_found(judged: Store) -> None:
+def test_check_history_old_row_replacing_new_refused(judged: Store) -> None:
     judge(judged, begin(judged, "beer"))
     check(judged)
     edit(
@@ -116,7 +118,7 @@ def test_an_old_row_in_place_of_a_new_one_is_found(judged: Store) -> None:
         check(judged)
 
 
-def test_a_row_that_no_event_names_is_found(judged: Store) -> None:
+def test_check_history_row_without_event_refused(judged: Store) -> None:
     with judged.transaction() as db:
         insert_sealed(db, "audit.verdict", {**VERDICT, "release_id": "wine-0009"})
     with pytest.raises(Refused, match="no event names it"):
@@ -130,12 +132,12 @@ def test_read_facts_edited_refused(template: Store) -> None:
         store_facts(db, run, facts)
         assert read_facts(db, "wine-0001", EndingFacts) == facts
         for change in ("value = '{}'", "kind = 'audited'", "seal = null", "seal = ''"):
-            kept = db.execute("select * from meta.fact").fetchall()[0]
+            original = db.execute("select * from meta.fact").fetchall()[0]
             db.execute(f"update meta.fact set {change}")
             with pytest.raises(Refused, match="were changed afterwards"):
                 read_facts(db, "wine-0001", AuditedFacts if "kind" in change else EndingFacts)
             db.execute("delete from meta.fact")
-            db.execute("insert into meta.fact values (?, ?, ?, ?)", kept)
+            db.execute("insert into meta.fact values (?, ?, ?, ?)", original)
         db.execute("insert into meta.fact values ('wine-0001', 'ending', '{}', null)")
         with pytest.raises(Refused, match="were changed afterwards"):
             read_facts(db, "wine-0001", EndingFacts)
@@ -144,7 +146,7 @@ def test_read_facts_edited_refused(template: Store) -> None:
             read_facts(db, "wine-0002", EndingFacts)
 
 
-def test_values_of_different_types_have_different_seals() -> None:
+def test_mac_of_values_of_other_types_differ() -> None:
     key = home_key.HomeKey(bytes(32))
     values: list[Any] = [1, 1.0, "1", True, None, "None", float("inf"), "inf", TIME, str(TIME)]
     macs = {seals.mac_of(key, "t", {"x": value}) for value in values}
@@ -164,7 +166,7 @@ def test_insert_sealed_value_changed_by_column_refused(store: Store) -> None:
             insert_sealed(db, "meta.odd", {"x": 1})
 
 
-def test_the_key_is_made_once_and_for_its_owner_alone(judged: Store) -> None:
+def test_home_key_second_run_same_key_owner_only(judged: Store) -> None:
     path = home_key.home_key_path(judged.home)
     content = path.read_text()
     assert path.stat().st_mode & 0o777 == 0o600
@@ -175,7 +177,7 @@ def test_the_key_is_made_once_and_for_its_owner_alone(judged: Store) -> None:
 
 
 @pytest.mark.parametrize("what", ["missing", "replaced", "damaged"])
-def test_a_key_is_never_made_again(judged: Store, what: str) -> None:
+def test_home_key_missing_or_replaced_bad_input(judged: Store, what: str) -> None:
     path = home_key.home_key_path(judged.home)
     if what == "missing":
         path.unlink()
@@ -232,7 +234,7 @@ def test_monotonic_now_small_correction_last_event_time(
         assert db.execute("select max(happened) from meta.event").fetchall() == [(last,)]
 
 
-def test_events_in_a_wrong_order_of_time_are_found(
+def test_check_history_events_out_of_order_refused(
     judged: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The check finds them even if their writer had the key."""

@@ -87,7 +87,7 @@ def figures(account: LedgerBalance) -> tuple[float, float, float, int]:
 TERMS = LedgerScope("wine", "partners", "pca_laplace")
 
 
-def test_a_repeat_is_free_and_a_changed_record_is_charged_once(db) -> None:
+def test_balance_repeat_free_changed_record_charged_once(db) -> None:
     first, _ = release(db, [(1, 11, LN_2), (2, 21, LN_2)], TERMS)
     again, _ = release(db, [(1, 11, LN_2), (2, 21, LN_2)], TERMS)
     changed, _ = release(db, [(1, 11, LN_2), (2, 22, LN_2)], TERMS)
@@ -147,7 +147,7 @@ def test_balance_unbounded_draws_infinite_unless_waived(db) -> None:
     assert release(db, [(1, 14, LN_3)], other)[0].spent == math.inf
 
 
-def test_draws_without_a_bound_are_counted_one_by_one(db) -> None:
+def test_balance_unbounded_draws_counted_individually(db) -> None:
     terms = LedgerScope("wine", "all", "kde_resample", waived=("kde_resample",), draw_limit=3)
     account, kind = release(db, [(1, 11, math.inf), (1, 12, math.inf), (2, 21, math.inf)], terms)
     assert (account.draws_spent, account.draws_after, kind) == (0, 2, "charged")
@@ -159,16 +159,16 @@ def test_draws_without_a_bound_are_counted_one_by_one(db) -> None:
 
 def test_balance_audiences_share_total_unless_waived(db) -> None:
     one, two = (LedgerScope("wine", name, "pca_laplace") for name in ("one", "two"))
-    apart = LedgerScope("wine", "two", "pca_laplace", is_shared=False)
+    separate = LedgerScope("wine", "two", "pca_laplace", is_shared=False)
     release(db, [(1, 11, LN_2)], one)
     assert figures(release(db, [(1, 11, LN_2)], two)[0]) == (LN_2, 0.0, LN_2, 0)
     # The second audience got it, too: alone it has paid as much, and nothing more.
-    assert figures(release(db, [(1, 12, LN_3)], apart)[0])[:2] == (LN_2, LN_3)
+    assert figures(release(db, [(1, 12, LN_3)], separate)[0])[:2] == (LN_2, LN_3)
     assert release(db, [(1, 13, LN_3)], one)[0].spent == pytest.approx(LN_2 + LN_3)
-    assert release(db, [(1, 14, LN_3)], apart)[0].spent == pytest.approx(LN_2 + LN_3)
+    assert release(db, [(1, 14, LN_3)], separate)[0].spent == pytest.approx(LN_2 + LN_3)
 
 
-def test_datasets_do_not_share_an_account(db) -> None:
+def test_balance_other_dataset_not_charged(db) -> None:
     release(db, [(1, 11, LN_2)], TERMS)
     assert release(db, [(1, 12, LN_2)], LedgerScope("iris", "all", "pca_laplace"))[0].spent == 0.0
 
@@ -271,9 +271,9 @@ def test_ledger_random_history_equals_model(db, history, line: float) -> None:
         "join ledger.entry e on e.number = c.entry where e.dataset = ?",
         [dataset],
     ).fetchall()
-    kept = {(a, r, d): ln for a, own in model.seen.items() for (r, d), ln in own.items()}
-    assert len(stored) == len(kept)  # no charge is there twice
-    assert {(a, r, d): ln for a, r, d, ln in stored} == kept
+    modelled = {(a, r, d): ln for a, own in model.seen.items() for (r, d), ln in own.items()}
+    assert len(stored) == len(modelled)  # no charge is there twice
+    assert {(a, r, d): ln for a, r, d, ln in stored} == modelled
 
 
 TAMPERED = {
@@ -291,7 +291,7 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize("how", TAMPERED)
-def test_a_recount_finds_what_was_changed(db, how: str) -> None:
+def test_check_ledger_edited_refused(db, how: str) -> None:
     release(db, [(1, 11, LN_2), (2, 21, LN_3)], TERMS)
     db.execute(
         "insert into audit.verdict select release_id, 'PASS', 'd', 'p', 'c', '[]', happened, 'mac' "
@@ -303,7 +303,7 @@ def test_a_recount_finds_what_was_changed(db, how: str) -> None:
         check_ledger(db, [])
 
 
-def test_a_verdict_needs_an_entry(db) -> None:
+def test_check_ledger_verdict_without_entry_refused(db) -> None:
     check_ledger(db, [])
     db.execute(
         "insert into audit.verdict values ('x-0001', 'PASS', 'd', 'p', 'c', '[]', now(), 'm')"

@@ -78,7 +78,7 @@ def test_check_bytes_private_content_refused(
         check_bytes(path, expected(**change))
 
 
-def test_one_original_row_is_stopped(tmp_path: Path) -> None:
+def test_check_bytes_original_row_refused(tmp_path: Path) -> None:
     Y = X + rng.random((N, 2))
     Y[17] = X[3]
     with pytest.raises(Refused, match="rows equal to original"):
@@ -98,14 +98,14 @@ def test_check_bytes_few_verbatim_records_refused(
         check_bytes(save(tmp_path / "data.parquet", Y), coarse)
 
 
-def test_a_rare_value_in_any_column_is_stopped(tmp_path: Path) -> None:
+def test_check_bytes_rare_value_in_any_column_refused(tmp_path: Path) -> None:
     Y = X + rng.random((N, 2))
     Y[17, 1] = X[3, 0]  # off the grid: chance cannot make it
     with pytest.raises(Refused, match="rare original values"):
         check_bytes(save(tmp_path / "data.parquet", Y), expected(same_columns=False))
 
 
-def test_a_column_of_ids_is_stopped(tmp_path: Path) -> None:
+def test_check_bytes_column_of_ids_refused(tmp_path: Path) -> None:
     ids = np.arange(1000.0, 1000.0 + N)
     Y = np.column_stack([X[:, 0] + 1.5, rng.permutation(ids)])
     # On a coarse grid every id can be met by chance, but not so often.
@@ -114,7 +114,7 @@ def test_a_column_of_ids_is_stopped(tmp_path: Path) -> None:
         check_bytes(save(tmp_path / "data.parquet", Y), given)
 
 
-def test_a_copied_column_is_stopped_where_nothing_is_on_a_grid(tmp_path: Path) -> None:
+def test_check_bytes_copied_column_without_grid_refused(tmp_path: Path) -> None:
     Y = np.column_stack([X[:, 0], X[:, 1] + 1.5])
     with pytest.raises(Refused, match="values of the records themselves"):
         check_bytes(save(tmp_path / "data.parquet", Y), expected(grid=None, atom=3e-4))
@@ -135,7 +135,7 @@ def test_check_bytes_chance_coincidences_pass(tmp_path: Path) -> None:
     check_bytes(save(tmp_path / "data.parquet", Y), given)
 
 
-def test_values_that_are_no_numbers_are_stopped(tmp_path: Path) -> None:
+def test_check_bytes_nan_refused(tmp_path: Path) -> None:
     Y = X + 1.5
     Y[0, 0] = np.nan
     with pytest.raises(Refused, match="not numbers"):
@@ -185,19 +185,19 @@ def test_expected_content_names_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("odd", ["purple", None])
-def test_an_undeclared_category_is_stopped(tmp_path: Path, odd: str | None) -> None:
+def test_check_bytes_undeclared_category_refused(tmp_path: Path, odd: str | None) -> None:
     path = save_words(tmp_path / "data.parquet", random_answers(3.0), odd)
     with pytest.raises(Refused, match="not one that the release file declares") as caught:
         check_words(path, categorical(3.0))
     assert "purple" not in str(caught.value)
 
 
-def test_an_empty_answer_passes_where_it_is_declared(tmp_path: Path) -> None:
+def test_check_bytes_declared_empty_category_passes(tmp_path: Path) -> None:
     path = save_words(tmp_path / "data.parquet", random_answers(3.0), None)
     check_words(path, categorical(3.0, missing=True))
 
 
-def test_categories_that_are_too_often_true_are_stopped(tmp_path: Path) -> None:
+def test_check_bytes_too_many_true_categories_refused(tmp_path: Path) -> None:
     path = save_words(tmp_path / "data.parquet", random_answers(9.0))
     with pytest.raises(Refused, match="true categories, more than chance"):
         check_words(path, categorical(3.0))
@@ -244,7 +244,7 @@ def test_parquet_sink_no_metadata_same_bytes(tmp_path: Path) -> None:
     assert metadata.metadata is None
 
 
-def test_a_random_order_is_not_taken_for_the_source_order() -> None:
+def test_has_source_order_random_order_false() -> None:
     alarms = [
         has_source_order(rng.permutation(n).astype(np.float64))
         for n in (2, 13, 14, 50, 1000)

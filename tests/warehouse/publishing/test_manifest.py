@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_an_untouched_release_verifies(folder: Path) -> None:
+def test_verify_untouched_release_passes(folder: Path) -> None:
     for path in (folder, folder / NAME):
         found = verify(path, PUBLIC)
         assert found.manifest["release_id"] == "wine-0001"
@@ -53,7 +53,7 @@ def test_an_untouched_release_verifies(folder: Path) -> None:
     assert not verify(folder).is_checked
 
 
-def test_the_signature_is_of_the_canonical_bytes(folder: Path) -> None:
+def test_sign_signature_covers_canonical_bytes(folder: Path) -> None:
     """The signature is checked without this program."""
     manifest = json.loads((folder / NAME).read_text())
     del manifest["digest"]
@@ -64,7 +64,7 @@ def test_the_signature_is_of_the_canonical_bytes(folder: Path) -> None:
     assert signature["key"] == digest[:32]
 
 
-def test_the_digest_is_the_last_field(folder: Path) -> None:
+def test_sign_digest_is_last_field(folder: Path) -> None:
     text = (folder / NAME).read_text()
     assert list(json.loads(text))[-1] == "digest"
     assert text.count("\n") == 1
@@ -72,7 +72,7 @@ def test_the_digest_is_the_last_field(folder: Path) -> None:
 
 @pytest.mark.parametrize("key", [None, PUBLIC], ids=["no key", "key"])
 @pytest.mark.parametrize("name", ["data.parquet", "card.md", NAME])
-def test_any_changed_byte_is_found(folder: Path, name: str, key: Any) -> None:
+def test_verify_any_changed_byte_refused(folder: Path, name: str, key: Any) -> None:
     """The signature, too, even by those who cannot check it."""
     path = folder / name
     original = path.read_bytes()
@@ -91,7 +91,7 @@ def test_any_changed_byte_is_found(folder: Path, name: str, key: Any) -> None:
     verify(folder, key)
 
 
-def test_a_changed_byte_of_a_large_file_is_found(folder: Path) -> None:
+def test_verify_changed_byte_of_large_file_refused(folder: Path) -> None:
     path, rng, size = folder / "data.parquet", random.Random(2), 3_000_001
     path.write_bytes(rng.randbytes(size))
     (folder / NAME).write_bytes(sign(body_of(folder), KEY))
@@ -112,15 +112,15 @@ def test_a_changed_byte_of_a_large_file_is_found(folder: Path) -> None:
 def test_verify_folder_signed_by_another_key_refused(folder: Path) -> None:
     """Other data with the right digests: only the signature differs."""
     (folder / "data.parquet").write_bytes(b"other data")
-    kept = json.loads((folder / NAME).read_text())["signature"]
-    (folder / NAME).write_bytes(seal({**body_of(folder), "signature": kept}))
+    old_signature = json.loads((folder / NAME).read_text())["signature"]
+    (folder / NAME).write_bytes(seal({**body_of(folder), "signature": old_signature}))
     verify(folder)
     with pytest.raises(Refused, match="signature that is not of this key"):
         verify(folder, PUBLIC)
     (folder / NAME).write_bytes(sign(body_of(folder), OTHER))
     with pytest.raises(Refused, match="signed with another key"):
         verify(folder, PUBLIC)
-    forged = json.loads(sign(body_of(folder), OTHER))["signature"] | {"key": kept["key"]}
+    forged = json.loads(sign(body_of(folder), OTHER))["signature"] | {"key": old_signature["key"]}
     (folder / NAME).write_bytes(seal({**body_of(folder), "signature": forged}))
     with pytest.raises(Refused, match="signature that is not of this key"):
         verify(folder, PUBLIC)
@@ -173,7 +173,7 @@ OTHER_FORMS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("what", OTHER_FORMS)
-def test_what_is_not_canonical_is_refused(folder: Path, what: str) -> None:
+def test_verify_manifest_not_canonical_refused(folder: Path, what: str) -> None:
     """Also if it says the same."""
     path = folder / NAME
     text = path.read_text()
@@ -207,7 +207,7 @@ SIGNED = {"key": "0" * 32, "ed25519": "0" * 128}
     ],
     ids=str,
 )
-def test_a_manifest_of_another_form_is_refused(folder: Path, change: dict[str, Any]) -> None:
+def test_verify_manifest_of_other_form_refused(folder: Path, change: dict[str, Any]) -> None:
     """Anybody can compute a digest; what they write must not trip us."""
     (folder / NAME).write_bytes(seal({**body_of(folder), **change}))
     with pytest.raises(Refused):
@@ -219,7 +219,7 @@ def test_canonical_json_nan_refused() -> None:
         canonical_json({"x": float("inf")})
 
 
-def test_missing_and_extra_files_are_found(folder: Path) -> None:
+def test_verify_missing_or_extra_file_refused(folder: Path) -> None:
     extra = folder / "more.txt"
     extra.touch()
     with pytest.raises(Refused, match=r"more\.txt is not part"):
@@ -234,12 +234,12 @@ def test_missing_and_extra_files_are_found(folder: Path) -> None:
         verify(folder)
 
 
-def test_a_folder_without_a_manifest_is_bad_input(tmp_path: Path) -> None:
+def test_verify_folder_without_manifest_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no manifest"):
         verify(tmp_path)
 
 
-def test_a_public_key_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_read_public_key_written_key_equal(tmp_path: Path) -> None:
     path = tmp_path / "steward.pem"
     path.write_bytes(public_pem(PUBLIC))
     assert path.read_text().startswith("-----BEGIN PUBLIC KEY-----\n")
@@ -247,7 +247,7 @@ def test_a_public_key_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "another kind"])
-def test_what_is_no_public_key_is_bad_input(tmp_path: Path, what: str) -> None:
+def test_read_public_key_other_content_bad_input(tmp_path: Path, what: str) -> None:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 

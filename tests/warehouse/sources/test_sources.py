@@ -63,7 +63,7 @@ def refused(read: Read, source: Source, kind: type[PpdmError] = BadInput) -> Ppd
     return error
 
 
-def test_csv_cells_are_text_and_empty_ones_null(tmp_path: Path, read: Read) -> None:
+def test_csv_cells_read_as_text_empty_as_null(tmp_path: Path, read: Read) -> None:
     names, rows = read(csv(tmp_path, 'id,x,y\n007,1.50,\n008,"",b c\n'))
     assert names == ["__ppdm_row", "id", "x", "y"]
     assert rows == [(0, "007", "1.50", None), (1, "008", None, "b c")]
@@ -79,32 +79,34 @@ def test_csv_cells_are_text_and_empty_ones_null(tmp_path: Path, read: Read) -> N
         ("\ufeffa;b\n1,5;2\n3,5;4", {}),
     ],
 )
-def test_dialects(tmp_path: Path, read: Read, content: str, options: dict[str, str]) -> None:
+def test_csv_dialects_same_cells(
+    tmp_path: Path, read: Read, content: str, options: dict[str, str]
+) -> None:
     assert read(csv(tmp_path, content, **options)) == (
         ["__ppdm_row", "a", "b"],
         [(0, "1,5", "2"), (1, "3,5", "4")],
     )
 
 
-def test_quotes_that_start_after_the_sniffed_part(tmp_path: Path, read: Read) -> None:
+def test_csv_quotes_after_sniffed_part_read(tmp_path: Path, read: Read) -> None:
     body = "".join(f"{i},plain\n" for i in range(30_000))
     _, rows = read(csv(tmp_path, f'a,b\n{body}last,"two, words ""quoted"""\n'))
     assert rows[-1] == (30_000, "last", 'two, words "quoted"')
 
 
-def test_gzip_and_names_with_wildcards(tmp_path: Path, read: Read) -> None:
+def test_csv_gzip_file_name_with_wildcards_read(tmp_path: Path, read: Read) -> None:
     csv(tmp_path, "a,b\n9,9\n9,9\n", "x1.csv")
     source = csv(tmp_path, gzip.compress(b"a,b\n1,2\n3,4\n"), "x[1]*?.csv.gz")
     assert read(source)[1] == [(0, "1", "2"), (1, "3", "4")]
 
 
-def test_folders_do_not_become_columns(tmp_path: Path, read: Read) -> None:
+def test_csv_partition_folder_no_extra_column(tmp_path: Path, read: Read) -> None:
     (tmp_path / "year=2020").mkdir()
     source = csv(tmp_path / "year=2020", "a,b\n1,2\n3,4\n")
     assert read(source)[0] == ["__ppdm_row", "a", "b"]
 
 
-def test_odd_names_in_every_kind(tmp_path: Path) -> None:
+def test_sources_odd_column_names_every_kind_read(tmp_path: Path) -> None:
     header = ",".join('"' + name.replace('"', '""') + '"' for name in ODD)
     cells = ",".join("12345678"[: len(ODD)])
     sources = [csv(tmp_path, f"{header}\n{cells}\n{cells}\n")]
@@ -146,12 +148,12 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("case", BAD_FILES)
-def test_bad_csv_files(tmp_path: Path, read: Read, case: str) -> None:
+def test_csv_bad_file_refused(tmp_path: Path, read: Read, case: str) -> None:
     content, words = BAD_FILES[case]
     assert words in refused(read, csv(tmp_path, content)).message
 
 
-def test_a_bad_byte_far_down(tmp_path: Path, read: Read) -> None:
+def test_csv_bad_byte_far_down_line_named(tmp_path: Path, read: Read) -> None:
     lines = [b"%d,x" % i for i in range(300_000)]
     lines[280_000] = CANARY.encode() + b",\xe9"
     error = refused(read, csv(tmp_path, b"a,b\n" + b"\n".join(lines) + b"\n"))
@@ -159,7 +161,7 @@ def test_a_bad_byte_far_down(tmp_path: Path, read: Read) -> None:
 
 
 @pytest.mark.parametrize("cut", [20, 60])
-def test_damaged_gzip(tmp_path: Path, read: Read, cut: int) -> None:
+def test_csv_damaged_gzip_refused(tmp_path: Path, read: Read, cut: int) -> None:
     content = gzip.compress(b"a,b\n" + os.urandom(2000).hex().encode() + b",1\n2,3\n")
     source = csv(tmp_path, content[:-cut], "t.csv.gz")
     assert "damaged gzip" in refused(read, source).message
@@ -167,7 +169,7 @@ def test_damaged_gzip(tmp_path: Path, read: Read, cut: int) -> None:
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_no_file(tmp_path: Path, read: Read, kind: str) -> None:
+def test_sources_missing_file_bad_input(tmp_path: Path, read: Read, kind: str) -> None:
     source = Source(kind, str(tmp_path / "none"), "t")
     assert "does not exist" in refused(read, source).message
     with pytest.raises(BadInput, match="does not exist"):
@@ -176,12 +178,12 @@ def test_no_file(tmp_path: Path, read: Read, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "duckdb"])
-def test_not_of_the_declared_kind(tmp_path: Path, read: Read, kind: str) -> None:
+def test_sources_other_kind_than_declared_bad_input(tmp_path: Path, read: Read, kind: str) -> None:
     path = csv(tmp_path, f"a,b\n{CANARY},2\n3,4\n" * 1000).path
     assert "'kind' in [source]" in str(refused(read, Source(kind, path, "t")))
 
 
-def test_parquet_keeps_types_and_refuses_duplicates(tmp_path: Path, read: Read) -> None:
+def test_parquet_types_preserved_duplicate_names_refused(tmp_path: Path, read: Read) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [1.5, None], "n": [1, 2], "s": ["a", ""]}), path)
     assert read(Source("parquet", str(path)))[1] == [(0, 1.5, 1, "a"), (1, None, 2, "")]
@@ -190,7 +192,7 @@ def test_parquet_keeps_types_and_refuses_duplicates(tmp_path: Path, read: Read) 
     assert "Columns 1 and 2" in refused(read, Source("parquet", str(path))).message
 
 
-def test_parquet_without_rows(tmp_path: Path, read: Read) -> None:
+def test_parquet_no_rows_refused(tmp_path: Path, read: Read) -> None:
     pq.write_table(pa.table({"x": pa.array([], pa.int64())}), tmp_path / "t.parquet")
     source = Source("parquet", str(tmp_path / "t.parquet"))
     assert "no rows" in refused(read, source).message
@@ -202,14 +204,14 @@ def duckdb_file(folder: Path, statement: str) -> Source:
     return Source("duckdb", str(folder / "o.duckdb"), "t")
 
 
-def test_duckdb_keeps_types(tmp_path: Path, read: Read) -> None:
+def test_duckdb_types_preserved(tmp_path: Path, read: Read) -> None:
     made = "i::hugeint as h, i / 4 as x, 'a' || i as s, date '2020-01-01' as d, null::integer as e"
     names, rows = read(duckdb_file(tmp_path, f"create table t as select {made} from range(2) r(i)"))
     assert names == ["__ppdm_row", "h", "x", "s", "d", "e"]
     assert [row[:4] for row in rows] == [(0, 0, 0.0, "a0"), (1, 1, 0.25, "a1")]
 
 
-def test_duckdb_tables_are_found_by_schema(tmp_path: Path, read: Read) -> None:
+def test_duckdb_table_found_by_schema(tmp_path: Path, read: Read) -> None:
     source = duckdb_file(tmp_path, "create schema s")
     duckdb_file(tmp_path, "create table s.t as select 2 as b from range(2)")
     duckdb_file(tmp_path, "create view v as select 1")
@@ -218,7 +220,7 @@ def test_duckdb_tables_are_found_by_schema(tmp_path: Path, read: Read) -> None:
     assert read(Source("duckdb", source.path, "s.t"))[0] == ["__ppdm_row", "b"]
 
 
-def test_a_duckdb_file_in_use_elsewhere(tmp_path: Path, read: Read) -> None:
+def test_duckdb_file_in_use_machine_trouble(tmp_path: Path, read: Read) -> None:
     source = duckdb_file(tmp_path, "create table t as select 1 as a from range(2)")
     code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(flush=True); input()"
     with subprocess.Popen(
@@ -232,12 +234,12 @@ def test_a_duckdb_file_in_use_elsewhere(tmp_path: Path, read: Read) -> None:
     assert read(source)[1] == [(0, 1), (1, 1)]
 
 
-def test_file_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
+def test_digest_file_equals_sha256_of_bytes(tmp_path: Path) -> None:
     source = csv(tmp_path, "a,b\n1,2\n")
     assert SOURCES["csv"].digest(source) == hashlib.sha256(b"a,b\n1,2\n").hexdigest()
 
 
-def test_table_digest_is_of_content_not_of_the_file(tmp_path: Path) -> None:
+def test_digest_table_depends_on_content_only(tmp_path: Path) -> None:
     def digest(statement: str, *more: str) -> str:
         path = tmp_path / "o.duckdb"
         path.unlink(missing_ok=True)
@@ -261,7 +263,7 @@ def test_table_digest_is_of_content_not_of_the_file(tmp_path: Path) -> None:
     assert len({same, *others}) == 8
 
 
-def test_table_digest_spans_batches(tmp_path: Path) -> None:
+def test_digest_table_change_in_last_batch_differs(tmp_path: Path) -> None:
     make = "create table t as select i, i * 0.5::double as x from range(200000) r(i)"
     source = duckdb_file(tmp_path, make)
     before = SOURCES["duckdb"].digest(source)
@@ -271,7 +273,7 @@ def test_table_digest_spans_batches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_rows_keep_their_order(tmp_path: Path, kind: str) -> None:
+def test_load_many_rows_order_preserved(tmp_path: Path, kind: str) -> None:
     n, path = 400_000, tmp_path / f"t.{kind}"
     made = f"(i * 7919) % {n} as shuffled, repeat('x', 40) as filler"
     with duckdb.connect(str(path) if kind == "duckdb" else ":memory:") as other:
@@ -285,7 +287,7 @@ def test_rows_keep_their_order(tmp_path: Path, kind: str) -> None:
         assert db.execute(f"select {wrong} from {TABLE}").fetchall() == [(0, n)]
 
 
-def test_loading_is_undone_by_the_caller(tmp_path: Path, db: duckdb.DuckDBPyConnection) -> None:
+def test_load_rolled_back_no_table(tmp_path: Path, db: duckdb.DuckDBPyConnection) -> None:
     source = duckdb_file(tmp_path, "create table t as select 1 as a from range(2)")
     for each in (csv(tmp_path, "a,b\n1,2\n3,4\n"), source):
         SOURCES[each.kind].load(db, each, TABLE)
@@ -294,9 +296,7 @@ def test_loading_is_undone_by_the_caller(tmp_path: Path, db: duckdb.DuckDBPyConn
         db.execute("begin")
 
 
-def test_an_error_that_is_not_the_files_is_a_defect(
-    tmp_path: Path, db: duckdb.DuckDBPyConnection
-) -> None:
+def test_load_error_of_own_database_defect(tmp_path: Path, db: duckdb.DuckDBPyConnection) -> None:
     db.execute(f"create table {TABLE} (a integer)")
     with pytest.raises(Defect) as caught:
         SOURCES["csv"].load(db, csv(tmp_path, f"a,b\n{CANARY},2\n3,4\n"), TABLE)
