@@ -1,5 +1,8 @@
-"""A steward who releases one table again and again, by the plain steps: no attack is played and
-nothing leaves, so that every verdict is a FAIL. The ledger charges it all the same."""
+"""A steward who releases one table repeatedly, by the steps without Prefect.
+
+No attack runs and nothing is published, so that each verdict is a FAIL. The ledger charges each
+release nevertheless.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from tasks.ingest.task import begin_release, load_raw, write_records
 from tasks.judge.task import judge
 from tasks.sanitize.task import draw_candidate
 from tasks.settings_check import check_settings
+from tests.support.contexts import make_context
 from warehouse.columns import Column, Source
 from warehouse.database import Store
 from warehouse.home import Home
@@ -60,16 +64,13 @@ class Steward:
     policy: Policy = field(default_factory=lambda: Policy((), {}, shadow_draws=1, splits=0))
 
     def build_context(self) -> ReleaseContext:
-        home = Home(self.folder / "home")
-        home.create()
         lines = [",".join(map(str, (name, *row))) for name, row in self.rows.items()]
         names = ",".join(column.name for column in self.columns)
         path = self.folder / self.file
         path.write_text("\n".join([names, *lines]) + "\n")
-        return ReleaseContext(
-            folder=str(self.folder),
+        return make_context(
+            self.folder,
             file_digest=repr((self.method, self.parameters, self.audience, self.policy.digest)),
-            home=str(home.root),
             dataset="people",
             owner="registry",
             audience=self.audience,
@@ -86,7 +87,7 @@ class Steward:
         return Store(Home(self.folder / "home"))
 
     def release(self, **changes: Any) -> dict[str, Any]:
-        """The entry of the ledger, and what the gate found of it."""
+        """Make a release, and return its ledger entry with the findings of the gate."""
         for name, value in changes.items():
             setattr(self, name, value)
         context = self.build_context()
@@ -112,7 +113,7 @@ class Steward:
         return {**entry, "findings": findings}
 
     def accounts(self, ids: Iterable[str] = ()) -> dict[str, float]:
-        """What each record has spent, by its id: the test may know what nobody else does."""
+        """Return what each record has spent, by its id: only a test may link the two."""
         ids = list(ids or self.rows)
         noise = dataset_noise(self.store, "people")
         keys = noise.make_record_keys([name.encode() for name in ids], "id")

@@ -1,4 +1,4 @@
-"""Runs that wait for a decision, made without an audit; and people who decide, without accounts."""
+"""Runs that wait for a decision, made without an audit, and persons who decide without accounts."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import warehouse.integrity.seals
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.verdict import Finding, Outcome, Review, Verdict
 from tasks.context import ReleaseContext
+from tests.support.contexts import make_context
 from warehouse.approvals import Choice, Person, Standing, count_approvals
 from warehouse.audit_results import find_verdict
 from warehouse.columns import Source
@@ -40,7 +41,7 @@ WHY: dict[Outcome, str] = {"PASS": "Fine.", "REVIEW": "Too few.", "FAIL": "Broke
 
 @dataclass
 class Office:
-    """A home, the people around it, and its clock."""
+    """A home, the person who decides, and the clock."""
 
     folder: Path
     review: Review = field(default_factory=Review)
@@ -58,21 +59,18 @@ class Office:
     @property
     def context(self) -> ReleaseContext:
         policy = Policy(required=(), limits={}, review=self.review)
-        source = Source("csv", str(self.table))
-        home = str(self.store.home.root)
         file = json.dumps({"review": asdict(self.review)})
-        return ReleaseContext(
-            folder=str(self.folder),
+        return make_context(
+            self.folder,
             file_digest=self.file,
-            home=home,
             dataset="t",
             owner=OWNER,
             audience="all",
-            source=source,
             columns=(),
             method="m",
             parameters={},
             policy=policy,
+            record_id=None,
             file=file,
         )
 
@@ -95,7 +93,7 @@ class Office:
                 pass
 
     def judge(self, run: Run, outcome: Outcome) -> None:
-        """Stores a verdict as the gate does."""
+        """Store a verdict as the gate does."""
         verdict = Verdict(
             outcome, (Finding("a", outcome, WHY[outcome]),), self.context.policy.digest, "d", CODE
         )
@@ -142,7 +140,7 @@ class Office:
 
 @contextmanager
 def staffed(office: Office) -> Iterator[Office]:
-    """Whoever the office says runs the process, at the time that it says."""
+    """Replace the user and the clock of the process by those of the office."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(warehouse.approvals, "current_user", lambda: office.person)
         patch.setattr(warehouse.integrity.seals, "now", lambda: office.time)

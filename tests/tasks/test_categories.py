@@ -1,4 +1,4 @@
-"""Words in, words out: categorical features from the source to what leaves, by the plain steps."""
+"""Categorical features from the source to the published file, by the steps without Prefect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from tasks.publish.task import build_expected_content, publish_candidate
 from tasks.release_summary import Summary, read_summary
 from tasks.sanitize.task import draw_candidate
 from tasks.settings_check import check_settings
-from warehouse.columns import Column, Source
+from tests.support.contexts import make_context
+from warehouse.columns import Column
 from warehouse.home import Home
 from warehouse.integrity.key_files import write_key
 from warehouse.json_codec import from_json, to_json
@@ -40,7 +41,7 @@ from warehouse.sinks.parquet import write as write_parquet
 from warehouse.tables import candidate_table
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-KEY = bytes(range(32))  # estimates are compared with their errors: no other draw each time
+KEY = bytes(range(32))  # fixed, because estimates are compared with their standard errors
 LIMIT = Limit(1000.0, "DPO", "a bound for every record")
 SMALL = Policy(
     required=("record_linkage",),
@@ -64,8 +65,8 @@ def run(context: ReleaseContext, *steps: Any) -> Summary:
     return read_summary(context.open_store(), release_id)
 
 
-def leaving(context: ReleaseContext, summary: Summary, path: Path) -> Path:
-    """Write the file as it would be published, and check it as publishing does."""
+def write_release(context: ReleaseContext, summary: Summary, path: Path) -> Path:
+    """Write the file as it would be published, check it as publishing does, and return its path."""
     assert summary.validated is not None and summary.sanitized is not None
     store = context.open_store()
     order = "__ppdm_order, __ppdm_row"
@@ -83,7 +84,7 @@ def leaving(context: ReleaseContext, summary: Summary, path: Path) -> Path:
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No progress bar: these steps run without a Prefect server."""
+    """Switch off the progress bar: these steps run without a Prefect server."""
     monkeypatch.setattr("tasks.notify.prefect_artifacts.MIN_PROGRESS_INTERVAL", math.inf)
 
 
@@ -95,17 +96,9 @@ def context(tmp_path: Path) -> ReleaseContext:
         for i in range(N)
     ]
     (tmp_path / "t.csv").write_text("id,x,y,colour,group\n" + "\n".join(lines) + "\n")
-    Home(tmp_path / "home").create()
-    write_key(Home(tmp_path / "home").keys / "table.key", KEY)
     number: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 1.0}
-    return ReleaseContext(
-        folder=str(tmp_path),
-        file_digest="f",
-        home=str(tmp_path / "home"),
-        dataset="table",
-        owner="o",
-        audience="a",
-        source=Source("csv", str(tmp_path / "t.csv")),
+    context = make_context(
+        tmp_path,
         columns=(
             Column("id", "identifier"),
             Column("x", **number),
@@ -119,11 +112,12 @@ def context(tmp_path: Path) -> ReleaseContext:
             "categorical": {"method": "randomized_response", "gamma": {"attribute": 3}},
         },
         policy=SMALL,
-        record_id="id",
     )
+    write_key(Home(tmp_path / "home").keys / "table.key", KEY)
+    return context
 
 
-def words_alone(context: ReleaseContext) -> ReleaseContext:
+def exclude_numeric(context: ReleaseContext) -> ReleaseContext:
     columns = tuple(
         replace(column, role="exclude") if column.type == "numeric" else column
         for column in context.columns
@@ -155,12 +149,16 @@ def test_publish_mixed_table_categories_as_text(context: ReleaseContext, quiet: 
 def test_randomized_response_release_other_columns_unchanged(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
-    summary = run(words_alone(context), load_raw, validate, draw_candidate)
+    summary = run(exclude_numeric(context), load_raw, validate, draw_candidate)
     assert summary.validated is not None and summary.sanitized is not None
     facts = (summary.validated, summary.sanitized)
-    wanted = build_expected_content(words_alone(context), context.open_store(), summary.run, *facts)
+    wanted = build_expected_content(
+        exclude_numeric(context), context.open_store(), summary.run, *facts
+    )
     assert wanted.names == ("colour", "group")
-    table = pq.read_table(leaving(words_alone(context), summary, tmp_path / "out.parquet"))
+    table = pq.read_table(
+        write_release(exclude_numeric(context), summary, tmp_path / "out.parquet")
+    )
     place = wanted.source_order.astype(int).tolist()
     truth = [COLOURS[i % 3] if i % 5 else None for i in place]
     assert [COLOURS.index(t) if t else -1 for t in truth] == wanted.categorical[
@@ -168,13 +166,13 @@ def test_randomized_response_release_other_columns_unchanged(
     ].originals.tolist()
     assert table.column("group").to_pylist() == ["ab"[i % 2] for i in place]
     same = sum(a == b for a, b in zip(table.column("colour").to_pylist(), truth, strict=True))
-    assert abs(same / N - 0.5) < 4 * math.sqrt(0.25 / N)  # kept with 3 / (3 + 4 - 1)
+    assert abs(same / N - 0.5) < 4 * math.sqrt(0.25 / N)  # 0.5 = 3 / (3 + 4 - 1)
 
 
 def test_audit_categorical_release_runs_categorical_attacks(
     context: ReleaseContext, quiet: None
 ) -> None:
-    alone = words_alone(context)
+    alone = exclude_numeric(context)
     check_settings(alone)
     summary = run(alone, load_raw, validate, draw_candidate, attack_shadows, judge)
     assert summary.run.stage == "refused"
@@ -191,13 +189,13 @@ def test_audit_categorical_release_runs_categorical_attacks(
     assert "any release of this table keeps the limit on record_linkage" in why["covered.linkage"]
 
 
-def test_categories_without_a_limit_on_amplification_are_bad_input(context: ReleaseContext) -> None:
+def test_check_settings_no_amplification_limit_bad_input(context: ReleaseContext) -> None:
     limits = {name: limit for name, limit in SMALL.limits.items() if "amplification" not in name}
     with pytest.raises(BadInput, match="No limit judges the categorical features"):
         check_settings(replace(context, policy=replace(SMALL, limits=limits)))
 
 
-def test_a_category_may_not_have_the_name_of_a_component(
+def test_draw_candidate_category_named_like_component_bad_input(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
     source = tmp_path / "t.csv"
@@ -210,7 +208,9 @@ def test_a_category_may_not_have_the_name_of_a_component(
         run(replace(context, columns=columns), load_raw, validate, draw_candidate)
 
 
-def test_a_basis_file_serves_the_numeric_part(context: ReleaseContext, tmp_path: Path) -> None:
+def test_draw_candidate_basis_file_used_for_numeric_part(
+    context: ReleaseContext, tmp_path: Path
+) -> None:
     (tmp_path / "basis.json").write_text(
         '{"columns": ["x", "y"], "loadings": [[0.6], [0.8]], "variances": [0.2, 0.1]}'
     )
@@ -230,7 +230,7 @@ def test_json_codec_public_parameters_round_trip() -> None:
     assert public_from_dict(to_json(public)).responses == (response,)
 
 
-def test_frequencies_of_adult_are_estimated_within_their_errors(
+def test_estimate_frequencies_adult_release_within_standard_errors(
     shared_data: Path, tmp_path: Path
 ) -> None:
     source = shared_data / "adult.csv.gz"
@@ -245,7 +245,7 @@ def test_frequencies_of_adult_are_estimated_within_their_errors(
         policy=replace(context.policy, shadow_draws=1),
     )
     summary = run(context, load_raw, validate, draw_candidate)
-    table = pq.read_table(leaving(context, summary, tmp_path / "out.parquet"))
+    table = pq.read_table(write_release(context, summary, tmp_path / "out.parquet"))
     with gzip.open(source, "rt") as file:
         records = list(csv.DictReader(file))
     features = [n for n, c in content["columns"].items() if c["role"] == "feature"]

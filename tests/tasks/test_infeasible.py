@@ -1,6 +1,6 @@
-"""What a method cannot do is bad input that says what to change: exit code 2, nothing left behind.
+"""Settings that a method cannot fulfil: bad input with a remedy, exit code 2, no tables stored.
 
-What follows from the release file alone is found by ``ppdm check``, the rest by ``ppdm release``.
+``ppdm check`` finds what follows from the release file alone, ``ppdm release`` the rest.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.sanitize.task import draw_candidate
 from tasks.settings_check import check_settings
-from warehouse.columns import Column, Source
-from warehouse.home import Home
+from tests.support.contexts import make_context
+from warehouse.columns import Column
 
 NAMES = ("x", "y", "z")
 WORD = Column("word", "feature", "categorical", categories=("a", "b"))
@@ -38,18 +38,11 @@ def feature(name: str, **bounds: Any) -> Column:
     return Column(name, "feature", "numeric", **{"low": 0.0, "high": 1.0, **bounds})
 
 
-def make_plan(
+def make_method_context(
     folder: Path, method: str, columns: tuple[Column, ...], **given: Any
 ) -> ReleaseContext:
-    Home(folder / "home").create()
-    return ReleaseContext(
-        folder=str(folder),
-        file_digest="f",
-        home=str(folder / "home"),
-        dataset="table",
-        owner="o",
-        audience="a",
-        source=Source("csv", str(folder / "t.csv")),
+    return make_context(
+        folder,
         columns=(
             Column("id", "identifier"),
             *columns,
@@ -59,7 +52,6 @@ def make_plan(
         method=method,
         parameters=given,
         policy=POLICY,
-        record_id="id",
     )
 
 
@@ -101,7 +93,7 @@ PARTS = {
 }
 
 
-def complaint(caught: pytest.ExceptionInfo[BadInput], words: str) -> None:
+def check_message(caught: pytest.ExceptionInfo[BadInput], words: str) -> None:
     message = str(caught.value)
     assert caught.value.exit_code == 2
     assert caught.value.remedy
@@ -109,12 +101,12 @@ def complaint(caught: pytest.ExceptionInfo[BadInput], words: str) -> None:
 
 
 @pytest.mark.parametrize("what", {**BY_FILE, **PARTS})
-def test_check_refuses_what_the_file_alone_tells(what: str, tmp_path: Path) -> None:
+def test_check_settings_infeasible_parameters_bad_input(what: str, tmp_path: Path) -> None:
     method, given, d, words = {**BY_FILE, **PARTS}[what]
-    context = make_plan(tmp_path, method, tuple(map(feature, NAMES[:d])), **given)
+    context = make_method_context(tmp_path, method, tuple(map(feature, NAMES[:d])), **given)
     with pytest.raises(BadInput) as caught:
         check_settings(context)
-    complaint(caught, words)
+    check_message(caught, words)
 
 
 def values(n: int = 40) -> np.ndarray:
@@ -137,7 +129,7 @@ def few(X: np.ndarray) -> None:
     X[3:] = X[0]
 
 
-# The method, its parameters, what the records are like, and what is said of them.
+# Method, parameters, change of the records, and words of the sentence and its remedy.
 BY_DATA: dict[str, tuple[str, Parameters, Any, str]] = {
     "more components than rank": (
         "pca_laplace",
@@ -194,7 +186,7 @@ SOON = ("more components than rank", "a class of one")
 
 
 def release(context: ReleaseContext, X: np.ndarray) -> None:
-    """One of the classes has a single record."""
+    """Release the values up to the draw. One of the classes has a single record."""
     lines = [
         f"p{i},{x!r},{y!r},{z!r},{'ab'[i % 2]},{'pq'[i % 2] if i else 'r'}"
         for i, (x, y, z) in enumerate(X.tolist())
@@ -208,21 +200,21 @@ def release(context: ReleaseContext, X: np.ndarray) -> None:
 @pytest.mark.parametrize(
     "what", [pytest.param(each, marks=[pytest.mark.slow] * (each not in SOON)) for each in BY_DATA]
 )
-def test_release_refuses_what_the_records_tell(what: str, tmp_path: Path) -> None:
+def test_draw_candidate_infeasible_records_bad_input(what: str, tmp_path: Path) -> None:
     method, given, spoil, words = BY_DATA[what]
-    context = make_plan(tmp_path, method, tuple(map(feature, NAMES)), **given)
+    context = make_method_context(tmp_path, method, tuple(map(feature, NAMES)), **given)
     check_settings(context)
     X = values()
     if spoil:
         spoil(X)
     with pytest.raises(BadInput) as caught:
         release(context, X)
-    complaint(caught, words)
+    check_message(caught, words)
     assert "123456789" not in str(caught.value)
-    check_nothing_left(context)
+    check_no_tables_left(context)
 
 
-def check_nothing_left(context: ReleaseContext) -> None:
+def check_no_tables_left(context: ReleaseContext) -> None:
     with context.open_store().transaction() as db:
         stages = db.execute("select stage from meta.run").fetchall()
         left = """
@@ -247,23 +239,23 @@ EVERY = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", EVERY)
-def test_a_domain_without_width_is_refused_for_every_method(method: str, tmp_path: Path) -> None:
+def test_draw_candidate_constant_column_from_data_bad_input(method: str, tmp_path: Path) -> None:
     columns = (feature("x"), feature("y", low="from_data", high="from_data"), feature("z"))
-    context = make_plan(tmp_path, method, columns, **EVERY[method])
+    context = make_method_context(tmp_path, method, columns, **EVERY[method])
     check_settings(context)
     X = values()
     constant(X)
     with pytest.raises(BadInput) as caught:
         release(context, X)
-    complaint(caught, "'y'.*is constant.*Declare low and high")
+    check_message(caught, "'y'.*is constant.*Declare low and high")
     assert "123456789" not in str(caught.value)
-    check_nothing_left(context)
+    check_no_tables_left(context)
 
 
 @pytest.mark.slow
-def test_the_table_would_be_fine(tmp_path: Path) -> None:
-    """The control: what the cases spoil can be released, once the class of one is merged."""
+def test_draw_candidate_unchanged_table_released(tmp_path: Path) -> None:
+    """The control: the unchanged table can be released, once the class of one record is merged."""
     for method, given in EVERY.items():
         folder = tmp_path / method
         folder.mkdir()
-        release(make_plan(folder, method, tuple(map(feature, NAMES)), **given), values())
+        release(make_method_context(folder, method, tuple(map(feature, NAMES)), **given), values())

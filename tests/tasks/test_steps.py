@@ -1,4 +1,4 @@
-"""What one release leaves behind for the next, by the plain steps without Prefect."""
+"""What one release stores for the next ones, by the steps without Prefect."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import Attacker, Policy
 from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.sanitize.task import draw_candidate
+from tests.support.contexts import make_context
 from warehouse.clock import now
-from warehouse.columns import Column, Source
-from warehouse.home import Home
+from warehouse.columns import Column
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
 
-POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
 SAMPLE = {"components": 1, "b": 0.5, "basis": "sample", "basis_share": 0.3}
 
 
@@ -31,40 +29,31 @@ def write(path: Path, values: np.ndarray) -> None:
 @pytest.fixture
 def context(tmp_path: Path) -> ReleaseContext:
     write(tmp_path / "t.csv", np.random.default_rng(1).random((60, 2)))
-    Home(tmp_path / "home").create()
     numeric: dict[str, Any] = {"role": "feature", "type": "numeric"}
     columns = (
         Column("id", "identifier"),
         Column("x", low=0.0, high=1.0, **numeric),
         Column("y", low="from_data", high="from_data", **numeric),
     )
-    return ReleaseContext(
-        folder=str(tmp_path),
-        file_digest="f",
-        home=str(tmp_path / "home"),
-        dataset="table",
-        owner="o",
-        audience="a",
-        source=Source("csv", str(tmp_path / "t.csv")),
+    return make_context(
+        tmp_path,
         columns=columns,
         method="pca_laplace",
         parameters=SAMPLE,
-        policy=POLICY,
-        record_id="id",
     )
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a release leaves for the next ones."""
+    """The stored facts of a release and the source rows of its candidate."""
 
     validated: ValidatedFacts
     sanitized: SanitizedFacts
     places: set[int]  # source rows of the candidate
 
 
-def go(context: ReleaseContext, *, published: bool = True) -> Drawn:
-    """Make a release up to its draws, and record it as published."""
+def make_release(context: ReleaseContext, *, published: bool = True) -> Drawn:
+    """Make a release up to its draws, and record it as published unless `published` is false."""
     release_id = begin_release.fn(context)
     for step in (load_raw, validate, draw_candidate):
         step.fn(context, release_id)
@@ -80,29 +69,29 @@ def go(context: ReleaseContext, *, published: bool = True) -> Drawn:
 
 
 def test_draw_candidate_second_fit_needs_waiver(context: ReleaseContext) -> None:
-    go(context)
+    make_release(context)
     two = {**SAMPLE, "components": 2}
     with pytest.raises(BadInput, match="a second time") as caught:
-        go(replace(context, file_digest="g", parameters=two))
+        make_release(replace(context, file_digest="g", parameters=two))
     assert "refit_waiver" in str(caught.value)
-    go(replace(context, file_digest="h", parameters={**two, "refit_waiver": "the DPO"}))
+    make_release(replace(context, file_digest="h", parameters={**two, "refit_waiver": "the DPO"}))
 
 
-def test_no_other_column_may_have_the_name_of_a_released_one(
+def test_draw_candidate_identifier_named_like_component_bad_input(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
     table = tmp_path / "t.csv"
     table.write_text(table.read_text().replace("id,", "Component_1,", 1))
     columns = (Column("Component_1", "identifier"), *context.columns[1:])
     with pytest.raises(BadInput, match="'Component_1' has the name of a column"):
-        go(replace(context, columns=columns, record_id="Component_1"))
+        make_release(replace(context, columns=columns, record_id="Component_1"))
 
 
 def test_draw_candidate_resampled_rows_shuffled_with_records(context: ReleaseContext) -> None:
-    first = go(context)  # sets records aside, which must not be drawn later either
+    first = make_release(context)  # sets records aside, which must not be drawn later either
     parameters = {"rows": 300, "bandwidth": "paper", "refit_waiver": "the DPO"}
     drawn = replace(context, file_digest="g", method="kde_resample", parameters=parameters)
-    assert go(drawn).places <= first.places
+    assert make_release(drawn).places <= first.places
     store, run = drawn.open_run("table-0002")
     X = np.loadtxt(Path(context.source.path), delimiter=",", skiprows=1, usecols=(1, 2))
     with store.transaction() as db:
@@ -116,7 +105,7 @@ def test_draw_candidate_resampled_rows_shuffled_with_records(context: ReleaseCon
 
 
 def test_draw_candidate_integers_stay_integers(context: ReleaseContext, tmp_path: Path) -> None:
-    """Bounds such that scaling and back is off by a last bit."""
+    """With these bounds, scaling there and back changes the last bit."""
     counts = np.random.default_rng(3).integers(0, 50, (60, 2)).astype(np.float64)
     write(tmp_path / "t.csv", counts)
     columns = (
@@ -124,7 +113,7 @@ def test_draw_candidate_integers_stay_integers(context: ReleaseContext, tmp_path
         *(replace(c, low=-0.1, high=50.3) for c in context.columns[1:]),
     )
     parameters = {"integers": ["x"], "rows": 200}
-    go(replace(context, columns=columns, method="kde_resample", parameters=parameters))
+    make_release(replace(context, columns=columns, method="kde_resample", parameters=parameters))
     store, run = context.open_run("table-0001")
     with store.transaction() as db:
         query = f'select x, y from sanitized."{run.table}_candidate"'
@@ -134,36 +123,36 @@ def test_draw_candidate_integers_stay_integers(context: ReleaseContext, tmp_path
 
 
 def test_draw_candidate_unpublished_fit_not_binding(context: ReleaseContext) -> None:
-    go(context, published=False)
-    go(replace(context, file_digest="g", parameters={**SAMPLE, "components": 2}))
+    make_release(context, published=False)
+    make_release(replace(context, file_digest="g", parameters={**SAMPLE, "components": 2}))
 
 
-def test_a_fit_is_reused_although_the_records_changed(
-    context: ReleaseContext, tmp_path: Path
-) -> None:
-    first = go(context)
+def test_draw_candidate_changed_records_fit_reused(context: ReleaseContext, tmp_path: Path) -> None:
+    first = make_release(context)
     write(tmp_path / "t.csv", np.random.default_rng(2).random((60, 2)))
-    again, before = (each.sanitized.public.loadings for each in (go(context), first))
+    again, before = (each.sanitized.public.loadings for each in (make_release(context), first))
     assert again is not None and before is not None and np.array_equal(again, before)
 
 
-def test_records_set_aside_once_are_in_no_later_release_of_any_method(
+def test_draw_candidate_other_method_excludes_records_set_aside(
     context: ReleaseContext,
 ) -> None:
-    first = go(context)
+    first = make_release(context)
     assert 0 < first.sanitized.set_aside < 60
-    rotated = go(replace(context, file_digest="g", method="random_rotation", parameters={}))
+    rotated = make_release(
+        replace(context, file_digest="g", method="random_rotation", parameters={})
+    )
     assert rotated.places == first.places
 
 
-def test_bounds_from_the_data_are_taken_once_in_two_digits(
+def test_validate_bounds_from_data_taken_once_in_two_digits(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
-    first = go(context)
+    first = make_release(context)
     X = np.random.default_rng(1).random((60, 2))
     X[7, 1] = 5.4321
     write(tmp_path / "t.csv", X)
-    second = go(context)
+    second = make_release(context)
     for facts in (first, second):
         _, bounds = facts.validated.schema.numeric
         assert bounds.from_data is True

@@ -1,4 +1,4 @@
-"""What subscribers of earlier releases hold, as the audit hands it to attackers."""
+"""The earlier releases that the audit passes to attacks, as their subscribers have them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from tasks.audit.attack_worker import AttackJob
 from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.sanitize.task import draw_candidate
+from tests.support.contexts import make_context
 from warehouse.clock import now
-from warehouse.columns import Column, Source
+from warehouse.columns import Column
 from warehouse.home import Home
 from warehouse.integrity.dataset_key import dataset_key_path
 from warehouse.integrity.events import append_event
@@ -34,43 +35,33 @@ N, B = 60, 0.1
 POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
 
 
-def table(seed: int) -> np.ndarray:
+def make_values(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(2.0, 8.0, (N, 2))
 
 
 def write(context: ReleaseContext, values: np.ndarray, first: int = 0) -> None:
-    """Columns x and y, whatever the plan takes of them."""
+    """Write the source with the columns x and y, also if the context excludes one of them."""
     lines = [f"p{i},{','.join(map(repr, row))}" for i, row in enumerate(values.tolist(), first)]
     Path(context.source.path).write_text("id,x,y\n" + "\n".join(lines) + "\n")
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> ReleaseContext:
-    home = Home(tmp_path / "home")
-    home.create()
-    write_key(
-        dataset_key_path(home, "table"), bytes(range(32))
-    )  # one noise for every run of the tests
     numeric: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 10.0}
-    return ReleaseContext(
-        folder=str(tmp_path),
-        file_digest="f",
-        home=str(tmp_path / "home"),
-        dataset="table",
-        owner="o",
-        audience="a",
-        source=Source("csv", str(tmp_path / "t.csv")),
+    context = make_context(
+        tmp_path,
         columns=(Column("id", "identifier"), Column("x", **numeric), Column("y", **numeric)),
-        method="additive_noise",
         parameters={"b": B},
         policy=POLICY,
-        record_id="id",
         keep_raw=9,
     )
+    key = dataset_key_path(Home(tmp_path / "home"), "table")
+    write_key(key, bytes(range(32)))  # the same noise in each run of the tests
+    return context
 
 
-def go(context: ReleaseContext, values: np.ndarray, first: int = 0) -> AttackJob:
-    """What the attackers of one release get; afterwards it counts as published."""
+def make_release(context: ReleaseContext, values: np.ndarray, first: int = 0) -> AttackJob:
+    """Make a release, record it as published, and return the inputs of its attacks."""
     write(context, values, first)
     release_id = begin_release.fn(context)
     for step in (load_raw, validate, draw_candidate):
@@ -87,35 +78,35 @@ def go(context: ReleaseContext, values: np.ndarray, first: int = 0) -> AttackJob
     return job
 
 
-def past_of(job: AttackJob) -> EarlierReleases:
+def read_past(job: AttackJob) -> EarlierReleases:
     past = job.read("past")
     assert isinstance(past, EarlierReleases)
     return past
 
 
 def test_earlier_releases_first_release_no_versions(context: ReleaseContext) -> None:
-    job = go(context, table(1))
-    past, shadow = past_of(job), job.read("shadow_0").Y
+    job = make_release(context, make_values(1))
+    past, shadow = read_past(job), job.read("shadow_0").Y
     assert past.versions == () and np.isnan(past.unchanged_rows).all()
     one_draw = float(np.abs(np.clip(shadow, 0, 1) - job.read("truth").X).mean())
-    assert mean_error(job) == pytest.approx(one_draw)
+    assert compute_mean_error(job) == pytest.approx(one_draw)
 
 
 def test_earlier_releases_unchanged_table_same_rows(context: ReleaseContext) -> None:
-    go(context, table(1))
-    past = past_of(go(context, table(1)))
+    make_release(context, make_values(1))
+    past = read_past(make_release(context, make_values(1)))
     (version,) = past.versions
     np.testing.assert_array_equal(version.rows, np.arange(N))
     np.testing.assert_array_equal(past.unchanged_rows, version.Y)
     # In the scale that records are attacked in, 0 to 1 for 0 to 10.
-    assert 0 < np.abs(version.Y - table(1) / 10).mean() < 3 * B
+    assert 0 < np.abs(version.Y - make_values(1) / 10).mean() < 3 * B
 
 
-def test_earlier_releases_changed_records_only_they_are_redrawn(context: ReleaseContext) -> None:
-    one, two = table(1), table(1)
+def test_earlier_releases_changed_records_only_these_redrawn(context: ReleaseContext) -> None:
+    one, two = make_values(1), make_values(1)
     two[:20] += 0.5
-    go(context, one)
-    past = past_of(go(context, two))
+    make_release(context, one)
+    past = read_past(make_release(context, two))
     assert np.isnan(past.unchanged_rows[:20]).all() and np.isfinite(past.unchanged_rows[20:]).all()
     (version,) = past.versions
     assert np.isfinite(version.Y).all()
@@ -123,36 +114,36 @@ def test_earlier_releases_changed_records_only_they_are_redrawn(context: Release
 
 
 def test_earlier_releases_repeated_rows_counted_once(context: ReleaseContext) -> None:
-    """The first 20 records change every time, the last 20 never, and the others once."""
-    values = table(1)
+    """The first 20 records change each time, the last 20 never, and the others once."""
+    values = make_values(1)
     for week in range(4):
         values[:20] += 0.25
         values[20:40] += 0.25 if week == 2 else 0.0
-        job = go(context, values)
-    (versions,) = past_of(job).versions
+        job = make_release(context, values)
+    (versions,) = read_past(job).versions
     np.testing.assert_array_equal(np.bincount(versions.rows), np.repeat([3, 2, 1], 20))
-    is_unchanged = np.isfinite(past_of(job).unchanged_rows[:, 0])
+    is_unchanged = np.isfinite(read_past(job).unchanged_rows[:, 0])
     np.testing.assert_array_equal(is_unchanged, np.arange(N) >= 20)
 
 
 def test_earlier_releases_other_settings_separate_versions(context: ReleaseContext) -> None:
-    go(context, table(1))
+    make_release(context, make_values(1))
     other = replace(context, file_digest="g", parameters={"b": 4 * B})
-    go(other, table(1))
-    past = past_of(go(context, table(1)))
+    make_release(other, make_values(1))
+    past = read_past(make_release(context, make_values(1)))
     assert np.isfinite(past.unchanged_rows).all()
     scales = {float(version.public.scales[0]): version.Y for version in past.versions}  # type: ignore[index]
     assert sorted(scales) == pytest.approx([B, 4 * B], rel=0.1)
-    errors = [np.abs(scales[b] - table(1) / 10).mean() for b in sorted(scales)]
+    errors = [np.abs(scales[b] - make_values(1) / 10).mean() for b in sorted(scales)]
     assert errors[1] > 2 * errors[0]
 
 
 def test_earlier_releases_other_bounds_rescaled_values(context: ReleaseContext) -> None:
-    go(context, table(1))
+    make_release(context, make_values(1))
     columns = (context.columns[0], *(replace(c, high=20.0) for c in context.columns[1:]))
     wider = replace(context, file_digest="g", columns=columns)
-    (version,) = past_of(go(wider, table(1))).versions
-    error = version.Y - table(1) / 20
+    (version,) = read_past(make_release(wider, make_values(1))).versions
+    error = version.Y - make_values(1) / 20
     assert np.abs(error.mean()) < B / 4 and np.abs(error).mean() < 2 * B
     # The noise then, in the scale of now: half as wide.
     public = version.public
@@ -169,14 +160,14 @@ def test_earlier_releases_other_bounds_rescaled_values(context: ReleaseContext) 
 def test_earlier_releases_without_record_rows_none(
     context: ReleaseContext, changed: dict[str, Any]
 ) -> None:
-    go(context, table(1))
-    job = go(replace(context, file_digest="g", **changed), table(2))
+    make_release(context, make_values(1))
+    job = make_release(replace(context, file_digest="g", **changed), make_values(2))
     assert not job.has_earlier
     with pytest.raises(NotApplicable, match=r"put together by record \(record_id"):
         job.make_auditor().run("release_averaging")
 
 
-def with_columns(context: ReleaseContext, names: str, digest: str) -> ReleaseContext:
+def replace_columns(context: ReleaseContext, names: str, digest: str) -> ReleaseContext:
     numeric: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 10.0}
     left = (Column(name, "exclude") for name in "xy" if name not in names)
     columns = (context.columns[0], *(Column(name, **numeric) for name in names), *left)
@@ -184,12 +175,12 @@ def with_columns(context: ReleaseContext, names: str, digest: str) -> ReleaseCon
 
 
 def test_earlier_releases_reordered_columns_same_values(context: ReleaseContext) -> None:
-    """Their noise is redrawn each time, and averages."""
-    X = table(1)
-    go(with_columns(context, "xy", "a"), X)
-    go(with_columns(context, "yx", "b"), X)  # the file has x and y all the same
-    job = go(with_columns(context, "xy", "c"), X)
-    past = past_of(job)
+    """The noise is redrawn for each order of columns, so that averaging reduces it."""
+    X = make_values(1)
+    make_release(replace_columns(context, "xy", "a"), X)
+    make_release(replace_columns(context, "yx", "b"), X)  # the file has x and y all the same
+    job = make_release(replace_columns(context, "xy", "c"), X)
+    past = read_past(job)
     assert sorted(len(version.rows) for version in past.versions) == [N, N]
     assert np.isfinite(past.unchanged_rows).all()
     turned = next(version for version in past.versions if version.public.scales is None)
@@ -201,88 +192,94 @@ def test_earlier_releases_reordered_columns_same_values(context: ReleaseContext)
     assert np.abs(played.candidates["mean"] - truth.X).mean() < 0.85 * single
 
 
-def test_earlier_releases_new_column_is_missing_before(context: ReleaseContext) -> None:
-    go(with_columns(context, "x", "a"), table(1))
-    (version,) = past_of(go(with_columns(context, "xy", "b"), table(1))).versions
+def test_earlier_releases_new_column_missing_in_earlier_version(context: ReleaseContext) -> None:
+    make_release(replace_columns(context, "x", "a"), make_values(1))
+    (version,) = read_past(
+        make_release(replace_columns(context, "xy", "b"), make_values(1))
+    ).versions
     assert np.isfinite(version.Y[:, 0]).all() and np.isnan(version.Y[:, 1]).all()
 
 
 def test_find_same_draws_other_space_same_draw(context: ReleaseContext) -> None:
     parameters = {"components": 2, "b": 0.3, "basis": "private"}
     one = replace(context, method="pca_laplace", parameters={**parameters, "space": "original"})
-    go(one, table(1))
-    past = past_of(go(replace(one, file_digest="g", parameters=parameters), table(1)))
+    make_release(one, make_values(1))
+    past = read_past(
+        make_release(replace(one, file_digest="g", parameters=parameters), make_values(1))
+    )
     assert np.isfinite(past.unchanged_rows).all()
 
 
 def test_earlier_releases_release_without_keys_counted_as_unmatched(
     context: ReleaseContext,
 ) -> None:
-    go(context, table(1))
-    go(replace(context, file_digest="g", record_id=None), table(1))
+    make_release(context, make_values(1))
+    make_release(replace(context, file_digest="g", record_id=None), make_values(1))
     with context.open_store().transaction() as db:
         db.execute('drop table published."table_0002"')  # as after a release without ids
-    job = go(replace(context, file_digest="h"), table(1))
-    assert past_of(job).unmatched_releases == 1
+    job = make_release(replace(context, file_digest="h"), make_values(1))
+    assert read_past(job).unmatched_releases == 1
     with pytest.raises(NotApplicable, match="rows of 1 earlier releases cannot be matched"):
         job.make_auditor().run("release_averaging")
 
 
-def mean_error(job: AttackJob, past: EarlierReleases | None = None) -> float:
+def compute_mean_error(job: AttackJob, past: EarlierReleases | None = None) -> float:
     truth, draw = job.read("truth"), job.read("shadow_0")
-    auditor = Auditor(truth, [draw], POLICY, b"s", earlier=past or past_of(job))
+    auditor = Auditor(truth, [draw], POLICY, b"s", earlier=past or read_past(job))
     (played,) = auditor.run_trials(ReleaseAveraging())
     return float(np.abs(played.candidates["likeliest"] - truth.X).mean())
 
 
 def test_release_averaging_unchanged_records_gains_nothing(context: ReleaseContext) -> None:
     values = np.random.default_rng(1).uniform(2.0, 8.0, (600, 2))  # enough for a stable mean
-    go(context, values)
-    job = go(context, values)
-    past = past_of(job)
+    make_release(context, values)
+    job = make_release(context, values)
+    past = read_past(job)
     one_draw = float(np.abs(np.clip(past.unchanged_rows, 0, 1) - values / 10).mean())
-    assert mean_error(job) == pytest.approx(one_draw)
+    assert compute_mean_error(job) == pytest.approx(one_draw)
     # As if the shadow's noise were new to a subscriber: two draws, and the check above bites.
     fresh = replace(past, unchanged_rows=np.full_like(past.unchanged_rows, np.nan))
-    assert mean_error(job, fresh) < 0.85 * one_draw
+    assert compute_mean_error(job, fresh) < 0.85 * one_draw
 
 
 def test_release_averaging_slightly_changed_records_gains(context: ReleaseContext) -> None:
-    values = table(1)
+    values = make_values(1)
     for _ in range(6):
         values += 0.001
-        job = go(context, values)
+        job = make_release(context, values)
     single = float(np.abs(job.read("shadow_0").Y - job.read("truth").X).mean())
-    assert mean_error(job) < 0.55 * single
+    assert compute_mean_error(job) < 0.55 * single
     found = {score.name: score for score in job.make_auditor().run("release_averaging")}
     score = found["release_averaging.breach_rate"]
     assert score.low > score.baseline
 
 
-def batches(past: EarlierReleases) -> list[int]:
-    """Numbered by who is in them first."""
+def number_batches(past: EarlierReleases) -> list[int]:
+    """Return the arrival batch of each record, numbered in order of appearance."""
     known: dict[int, int] = {}
     return [known.setdefault(each, len(known)) for each in past.arrival_batch.tolist()]
 
 
 def test_earlier_releases_arrivals_and_removals_counted(context: ReleaseContext) -> None:
-    """Forty people at first; then ten more, of whom five change; then ten leave and ten come."""
-    values = table(1)
-    go(context, values[:40])
-    first = past_of(go(context, values[:50]))
-    assert batches(first) == np.repeat(np.arange(2), [40, 10]).tolist()
+    """40 records at first; then 10 more, of which 5 change; then 10 leave and 10 arrive."""
+    values = make_values(1)
+    make_release(context, values[:40])
+    first = read_past(make_release(context, values[:50]))
+    assert number_batches(first) == np.repeat(np.arange(2), [40, 10]).tolist()
     assert first.removed_count == 0
     values[45:50] += 0.5
-    second = past_of(go(context, values[:50]))
-    assert batches(second) == np.repeat(np.arange(3), [40, 5, 5]).tolist()
+    second = read_past(make_release(context, values[:50]))
+    assert number_batches(second) == np.repeat(np.arange(3), [40, 5, 5]).tolist()
     assert second.removed_count == 5
-    third = past_of(go(context, values[10:60], first=10))
-    assert batches(third) == np.repeat(np.arange(4), [30, 5, 5, 10]).tolist()
+    third = read_past(make_release(context, values[10:60], first=10))
+    assert number_batches(third) == np.repeat(np.arange(4), [30, 5, 5, 10]).tolist()
     assert third.removed_count == 10
     # Records that return are new to a subscriber who has the last release only.
-    back = past_of(go(context, values[:60]))
-    assert batches(back) == np.repeat(np.arange(5), [10, 30, 5, 5, 10]).tolist()
+    back = read_past(make_release(context, values[:60]))
+    assert number_batches(back) == np.repeat(np.arange(5), [10, 30, 5, 5, 10]).tolist()
     assert back.removed_count == 0
-    other = past_of(go(replace(context, file_digest="g", parameters={"b": 4 * B}), values[:60]))
-    assert batches(other) == [0] * 60
+    other = read_past(
+        make_release(replace(context, file_digest="g", parameters={"b": 4 * B}), values[:60])
+    )
+    assert number_batches(other) == [0] * 60
     assert other.removed_count == 60

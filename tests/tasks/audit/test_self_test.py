@@ -24,8 +24,9 @@ from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.sanitize.task import draw_candidate
 from tests.contract.gate_inputs import make_good_input
 from tests.support import mutants
+from tests.support.contexts import make_context
 from tests.support.facts import make_sanitized_facts
-from warehouse.columns import Column, Source
+from warehouse.columns import Column
 from warehouse.home import Home
 from warehouse.stage_facts import AuditedFacts, read_facts, store_facts
 from warehouse.stages import Stage
@@ -53,26 +54,17 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReleaseContext:
         "tasks.notify.prefect_artifacts.ProgressBar.show", lambda bar, share: None
     )  # needs a server
     write(tmp_path / "t.csv", 1)
-    Home(tmp_path / "home").create()
     numeric: dict[str, Any] = {"role": "feature", "type": "numeric", "low": 0.0, "high": 10.0}
-    return ReleaseContext(
-        folder=str(tmp_path),
-        file_digest="f",
-        home=str(tmp_path / "home"),
-        dataset="table",
-        owner="o",
-        audience="a",
-        source=Source("csv", str(tmp_path / "t.csv")),
+    return make_context(
+        tmp_path,
         columns=(Column("id", "identifier"), *(Column(name, **numeric) for name in "xyz")),
-        method="additive_noise",
         parameters={"b": 0.3},
         policy=POLICY,
-        record_id="id",
     )
 
 
-def run_self_test_of(context: ReleaseContext) -> SelfTestResult:
-    """The self-test of a release of the table as it is now."""
+def release_and_self_test(context: ReleaseContext) -> SelfTestResult:
+    """Audit a release of the current table, and return its self-test."""
     release_id = begin_release.fn(context)
     for step in (load_raw, validate, draw_candidate, attack_shadows):
         step.fn(context, release_id)
@@ -84,7 +76,7 @@ def run_self_test_of(context: ReleaseContext) -> SelfTestResult:
     return result
 
 
-def outcomes(result: SelfTestResult, policy: Policy) -> list[str]:
+def list_outcomes(result: SelfTestResult, policy: Policy) -> list[str]:
     report = replace(make_good_input().report, self_test=result)
     evidence = replace(
         make_good_input(), report=report, policy=policy, code_version=result.code_version
@@ -93,8 +85,8 @@ def outcomes(result: SelfTestResult, policy: Policy) -> list[str]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The attacks that were tested, in order."""
+def tested_attacks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list to which the names of the tested attacks are added, in order."""
     names: list[str] = []
     run_leak_tests = tasks.audit.self_test.run_leak_tests
 
@@ -107,54 +99,57 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def stored(context: ReleaseContext) -> list[tuple[str, str]]:
+def read_stored_tests(context: ReleaseContext) -> list[tuple[str, str]]:
     with context.open_store().transaction() as db:
         query = "select version, attack from audit.self_test order by version, attack"
         return db.execute(query).fetchall()
 
 
 def test_leak_tests_same_code_reused_other_code_repeated(
-    context: ReleaseContext, tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    context: ReleaseContext,
+    tmp_path: Path,
+    tested_attacks: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    first = run_self_test_of(context)
-    assert asked == [NAME, "leak_scan"]
-    assert outcomes(first, POLICY) == ["PASS", "PASS"]
+    first = release_and_self_test(context)
+    assert tested_attacks == [NAME, "leak_scan"]
+    assert list_outcomes(first, POLICY) == ["PASS", "PASS"]
     assert first.policy_check is not None
     assert {each.name: each.refused_by for each in first.policy_check.bad} == {
         "identity": (NAME,),
         "slight noise": (NAME,),
         "verbatim rows": ("leak_scan",),
     }
-    assert [attack for _, attack in stored(context)] == ["leak_scan", NAME]
+    assert [attack for _, attack in read_stored_tests(context)] == ["leak_scan", NAME]
     FOUND_TESTS.clear()  # as in another process
     write(tmp_path / "t.csv", 2)
-    second = run_self_test_of(context)
-    assert asked == [NAME, "leak_scan"]
+    second = release_and_self_test(context)
+    assert tested_attacks == [NAME, "leak_scan"]
     assert second.leak_tests == first.leak_tests
-    assert len(stored(context)) == 2
+    assert len(read_stored_tests(context)) == 2
     monkeypatch.setattr("tasks.ingest.task.compute_code_version", lambda: "other code")
     write(tmp_path / "t.csv", 3)
     FOUND_TESTS.clear()
-    third = run_self_test_of(context)
-    assert asked == 2 * [NAME, "leak_scan"]
+    third = release_and_self_test(context)
+    assert tested_attacks == 2 * [NAME, "leak_scan"]
     assert third.code_version == "other code"
-    assert len({version for version, _ in stored(context)}) == 2
+    assert len({version for version, _ in read_stored_tests(context)}) == 2
     with context.open_store().transaction() as db:
         db.execute("update audit.self_test set proofs = replace(proofs::varchar, '20', '19')")
     write(tmp_path / "t.csv", 4)
     with pytest.raises(Refused, match="was changed after it was written"):
-        run_self_test_of(context)
+        release_and_self_test(context)
 
 
 def test_leak_tests_other_home_repeated(
     context: ReleaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    tested_attacks: list[str] = []
     attack = (LeakTest(NAME, "identity", 20, 20), LeakTest(NAME, "noise", 0, 20))
     proofs = {NAME: attack, "leak_scan": leak_scan_check.check_leak_scan()}
 
     def noted(worker: Any, missing: Sequence[str]) -> Any:
-        asked.extend(missing)
+        tested_attacks.extend(missing)
         return {name: proofs[name] for name in missing}, {}
 
     monkeypatch.setattr(tasks.audit.self_test, "run_leak_tests", noted)
@@ -170,20 +165,20 @@ def test_leak_tests_other_home_repeated(
         self_test.check_attacks(worker)
         with store.advance(run, Stage.RAW) as change:
             self_test.store_tests(change)
-        assert len(stored(there)) == 2
-    assert asked == 2 * [NAME, "leak_scan"]
+        assert len(read_stored_tests(there)) == 2
+    assert tested_attacks == 2 * [NAME, "leak_scan"]
 
 
 def test_policy_check_loose_limit_fails(context: ReleaseContext) -> None:
     limits = {f"{NAME}.breach_rate": Limit(1.0, "DPO", "whatever happens")}
     loose = replace(POLICY, limits=limits)
-    result = run_self_test_of(replace(context, policy=loose))
-    assert outcomes(result, loose) == ["PASS", "FAIL"]
+    result = release_and_self_test(replace(context, policy=loose))
+    assert list_outcomes(result, loose) == ["PASS", "FAIL"]
     assert result.policy_check is not None
     assert list(result.policy_check.powerless) == [NAME]
 
 
-def with_mutant(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def install_mutant(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copyfile(mutants.__file__, folder / "sitecustomize.py")
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.setenv("PPDM_TESTS_MUTANT", f"{kind} {NAME}")
@@ -202,7 +197,7 @@ def with_mutant(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_check_attacks_broken_attack_reported_as_failed(
     kind: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_mutant(tmp_path, kind, monkeypatch)
+    install_mutant(tmp_path, kind, monkeypatch)
     monkeypatch.setattr(tasks.audit.self_test, "TIME_LIMIT", 5.0 if kind == "hanging" else 60.0)
     found, failed = check_attacks([NAME])
     assert (found, failed) == ({}, {NAME: why})
