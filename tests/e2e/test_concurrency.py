@@ -74,11 +74,11 @@ def test_release_many_processes_one_dataset_within_limit(
     count: int, tmp_path: Path, release_in: Maker
 ) -> None:
     """Each brings the table with some records changed in its own way, and all want to leave now."""
-    first = with_room(release_in(tmp_path / "first"))
+    first = limit_draws(release_in(tmp_path / "first"))
     assert first.write().run().exit_code == 0
     others = []
     for number in range(count):
-        other = with_room(release_in(tmp_path / str(number)))
+        other = limit_draws(release_in(tmp_path / str(number)))
         other.env["PPDM_HOME"] = str(first.home)
         for row in other.rows[:5]:
             row["iron"] = repr(float(row["iron"]) + 0.01 * (1 + number))
@@ -94,7 +94,7 @@ def test_release_many_processes_one_dataset_within_limit(
     assert max(spent.values()) == 1 + fitting
 
 
-def with_room(release: Small) -> Small:
+def limit_draws(release: Small) -> Small:
     gamma = math.exp(1 / release.content["sanitizer"]["b"])
     limit = {"value": 1.01 * gamma**ROOM, "set_by": "tests", "reason": "three draws"}
     release.content["limits"]["ledger.record"] = limit

@@ -30,13 +30,13 @@ def decide(release: Small, user: int, *args: str) -> Result:
     return run_cli(given, env=env, entry="tests.support.entries:as_user", timeout=240)
 
 
-def answer(result: Result) -> dict[str, Any]:
+def parse_output(result: Result) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(result.stdout)
     assert found["exit_code"] == result.exit_code
     return found
 
 
-def asked(release: Small, query: str) -> list[tuple[Any, ...]]:
+def query_warehouse(release: Small, query: str) -> list[tuple[Any, ...]]:
     with Store(Home(release.home)).transaction("tests") as db:
         return db.execute(query).fetchall()
 
@@ -46,17 +46,19 @@ def test_decide_two_other_users_approve_published(
 ) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     tick = release.run("release", "--json")  # as a schedule would
-    found = answer(tick)
+    found = parse_output(tick)
     assert (tick.exit_code, found["error"]["kind"]) == (4, "undecided")
     assert found["release"]["stage"] == "awaiting_review"
     assert found["release"]["approvals_missing"] == 2
     assert f"ppdm decide {ID} --approve" in found["error"]["remedy"]
-    assert asked(release, "select count(*) from audit.verdict") == [(1,)]  # nothing was redone
+    assert query_warehouse(release, "select count(*) from audit.verdict") == [
+        (1,)
+    ]  # nothing was redone
     own = decide(release, os.getuid(), "--approve", "--note", "It is mine.")
-    assert (own.exit_code, answer(own)["error"]["kind"]) == (3, "refused")
+    assert (own.exit_code, parse_output(own)["error"]["kind"]) == (3, "refused")
     for _ in range(2):  # a person counts once
         half = decide(release, OTHER, "--approve", "--note", "I looked.", "--by", "Dr. Other")
-        assert (half.exit_code, answer(half)["release"]["approvals_missing"]) == (4, 1)
+        assert (half.exit_code, parse_output(half)["release"]["approvals_missing"]) == (4, 1)
         assert release.versions() == []
     whole = decide(release, THIRD, "--approve", "--note", "I looked, too.")
     assert whole.exit_code == 0, whole
@@ -82,10 +84,10 @@ def check_published_approvals(release: Small) -> None:
 def test_decide_rejection_refused(waiting: Small, tmp_path: Path, prefect_api: str) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     rejected = decide(release, OTHER, "--reject", "--note", "Too close.")
-    found = answer(rejected)
+    found = parse_output(rejected)
     assert (rejected.exit_code, found["release"]["stage"]) == (0, "refused")
     late = decide(release, THIRD, "--approve", "--note", "I like it.")
-    assert (late.exit_code, answer(late)["error"]["kind"]) == (2, "bad_input")
+    assert (late.exit_code, parse_output(late)["error"]["kind"]) == (2, "bad_input")
     assert release.versions() == []
 
 
@@ -112,8 +114,8 @@ BAD = {
 def test_decide_invalid_decision_bad_input(what: str, waiting: Small, tmp_path: Path) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     result = decide(release, OTHER, *BAD[what])
-    assert (result.exit_code, answer(result)["error"]["kind"]) == (2, "bad_input")
-    assert asked(release, "select * from audit.decision") == []
+    assert (result.exit_code, parse_output(result)["error"]["kind"]) == (2, "bad_input")
+    assert query_warehouse(release, "select * from audit.decision") == []
 
 
 def approved_by(release: Small, user: int, point: str = "none") -> Result:
@@ -129,7 +131,7 @@ def test_decide_killed_while_publishing_next_run_publishes(
     release = waiting.copied_to(tmp_path / "copy")
     assert approved_by(release, OTHER).stdout == "awaiting_review\n"
     assert approved_by(release, THIRD, point).exit_code == -9
-    assert asked(release, "select stage from meta.run") == [("awaiting_review",)]
+    assert query_warehouse(release, "select stage from meta.run") == [("awaiting_review",)]
     assert release.run("", entry="prepared").stdout == "published\n"
     assert release.versions() == ["0001"]
     verify(release.published / "latest")
@@ -147,7 +149,7 @@ def test_release_changed_while_waiting_new_review(
     else:
         release.content["review"]["approvals"] = 1
     assert release.write().run("", entry="prepared").stdout == "awaiting_review\n"
-    stages = asked(release, "select release_id, stage from meta.run order by number")
+    stages = query_warehouse(release, "select release_id, stage from meta.run order by number")
     assert stages == [(ID, "abandoned"), ("small-0002", "awaiting_review")]
     assert release.versions() == []
 
@@ -158,10 +160,10 @@ def test_release_dry_run_review_needed_none_requested(
 ) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     looked = release.run("release", "--dry-run", "--json")
-    assert (looked.exit_code, answer(looked)["release"]["stage"]) == (4, "awaiting_review")
+    assert (looked.exit_code, parse_output(looked)["release"]["stage"]) == (4, "awaiting_review")
     release.rows = release.rows[:-1]
     tried = release.write().run("release", "--dry-run", "--json")
-    assert (tried.exit_code, answer(tried)["release"]["stage"]) == (4, "dry_run_passed")
+    assert (tried.exit_code, parse_output(tried)["release"]["stage"]) == (4, "dry_run_passed")
 
 
 def test_decide_home_shared_by_group_member_approves(waiting: Small) -> None:
@@ -171,7 +173,9 @@ def test_decide_home_shared_by_group_member_approves(waiting: Small) -> None:
         for path in (Path(folder), release.folder):
             path.chmod(0o755)
         alone = release.run(str(OTHER), str(GROUP), ID, entry="approved_in_a_group")
-        assert alone.exit_code != 0 and asked(release, "select * from audit.decision") == []
+        assert (
+            alone.exit_code != 0 and query_warehouse(release, "select * from audit.decision") == []
+        )
         for path in (release.private, *release.private.rglob("*")):
             os.chown(path, 0, GROUP)
             path.chmod(0o2770 if path.is_dir() else 0o660)

@@ -142,7 +142,7 @@ def test_example_released_matches_its_comment(
         rows = demo_rows(tmp_path)
     else:
         rows = read(request.getfixturevalue("shared_data"), case.table)
-    release = prepared(case, tmp_path, rows, release_in)
+    release = prepare_release(case, tmp_path, rows, release_in)
     result = release.run("release", "--json")
     found = json.loads(result.stdout)["release"]
     assert found["method"] == release.content["sanitizer"]["method"]
@@ -207,7 +207,9 @@ def figures(method: str) -> dict[str, str]:
     return dict(zip(cells[0], found, strict=True))
 
 
-def prepared(case: Case, folder: Path, rows: list[Row], release_in: Callable[..., Small]) -> Small:
+def prepare_release(
+    case: Case, folder: Path, rows: list[Row], release_in: Callable[..., Small]
+) -> Small:
     """The example with its own table, or with another one in its place."""
     context = content(case.example)
     has_id = "record_id" in context["dataset"]

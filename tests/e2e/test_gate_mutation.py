@@ -53,28 +53,28 @@ MATRIX = [
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
     """Return a release that is ready for the audit."""
-    return up_to("draw releases", release_in(tmp_path_factory.mktemp("sanitized")))
+    return run_up_to("draw releases", release_in(tmp_path_factory.mktemp("sanitized")))
 
 
 @pytest.fixture(scope="module")
 def approved(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
     """Return a release that is approved and ready to be published."""
-    return up_to("judge", release_in(tmp_path_factory.mktemp("approved")))
+    return run_up_to("judge", release_in(tmp_path_factory.mktemp("approved")))
 
 
-def up_to(step: str, release: Small) -> Small:
+def run_up_to(step: str, release: Small) -> Small:
     assert release.write().run(step, entry="prepared").exit_code == 0
     return release
 
 
-def with_mutant(release: Small, kind: str, name: str) -> None:
+def install_mutant(release: Small, kind: str, name: str) -> None:
     folder = release.folder / "mutant"
     folder.mkdir(exist_ok=True)
     shutil.copyfile(mutants.__file__, folder / "sitecustomize.py")
     release.env |= {"PYTHONPATH": str(folder), "PPDM_TESTS_MUTANT": f"{kind} {name}"}
 
 
-def ending(release: Small) -> tuple[str, AuditReport, list[dict[str, str]]]:
+def read_ending(release: Small) -> tuple[str, AuditReport, list[dict[str, str]]]:
     """Stage, report and findings of the run."""
     with Store(Home(release.home)).transaction("tests") as db:
         release_id, stage = db.execute(
@@ -87,7 +87,7 @@ def ending(release: Small) -> tuple[str, AuditReport, list[dict[str, str]]]:
 
 def check_refused(release: Small, result: Result, name: str, why: str) -> None:
     assert (result.exit_code, result.stdout) == (0, "refused\n")
-    stage, report, findings = ending(release)
+    stage, report, findings = read_ending(release)
     assert stage == "refused"
     assert report.failed.get(name, "not asked") == why
     failed = [each["check"] for each in findings if each["outcome"] == "FAIL"]
@@ -101,7 +101,7 @@ def test_gate_broken_audit_refused(kind: str, name: str, sanitized: Small, tmp_p
     if kind == "hanging":
         release.content["audit"]["time_limit"] = "5 s"
         release.write()  # another policy, and so another run
-    with_mutant(release, kind, name)
+    install_mutant(release, kind, name)
     result = release.run("", entry="prepared")
     check_refused(release, result, name, FAILURES[kind])
 
@@ -129,7 +129,7 @@ def test_gate_missing_self_test_refused(
     release = sanitized.copied_to(tmp_path / "copy")
     result = release.run(what, "", entry="without_self_test")
     assert (result.exit_code, result.stdout) == (0, "refused\n")
-    stage, report, findings = ending(release)
+    stage, report, findings = read_ending(release)
     assert (stage, report.failed) == ("refused", {})
     assert [each["check"] for each in findings if each["outcome"] != "PASS"] == [check]
     assert not release.published.exists()
@@ -138,16 +138,16 @@ def test_gate_missing_self_test_refused(
 def test_gate_printing_attack_published(sanitized: Small, tmp_path: Path) -> None:
     """The control: an attack that only prints text does not block."""
     release = sanitized.copied_to(tmp_path / "copy")
-    with_mutant(release, "printing", "known_pairs")
+    install_mutant(release, "printing", "known_pairs")
     result = release.run("", entry="prepared")
     assert (result.exit_code, result.stdout) == (0, "published\n")
-    assert ending(release)[1].failed == {}
+    assert read_ending(release)[1].failed == {}
     assert release.versions() == ["0001"]
 
 
 def test_release_broken_audit_short_report(sanitized: Small, tmp_path: Path) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
-    with_mutant(release, "raising", "known_pairs")
+    install_mutant(release, "raising", "known_pairs")
     result = release.run("release")
     assert result.exit_code == 3
     assert "REFUSED" in result.stdout and "known_pairs" in result.stdout
@@ -157,7 +157,7 @@ def test_release_broken_audit_short_report(sanitized: Small, tmp_path: Path) -> 
 
 def test_release_killed_with_hanging_attack_no_orphans(sanitized: Small, tmp_path: Path) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
-    with_mutant(release, "hanging", "transform_inverse")
+    install_mutant(release, "hanging", "transform_inverse")
     assert release.run("attack asked", "", entry="killed_steps").exit_code == -9
     deadline = time.monotonic() + 30
     while orphans(release) and time.monotonic() < deadline:

@@ -57,7 +57,7 @@ def audits(history: History) -> list[tuple[str, str, str]]:
     return [(source, policy.attack_settings_key, code) for source, code in runs]
 
 
-def found_in(data: bytes, history: History) -> list[bytes]:
+def find_private(data: bytes, history: History) -> list[bytes]:
     if not history.needles:
         history.needles = needles(history)
     return [needle for needle in history.needles if needle in data]
@@ -69,20 +69,20 @@ def files_below(*folders: Path) -> Iterator[Path]:
         yield from (path for path in folder.rglob("*") if path.is_file())
 
 
-def test_found_in_source_file_private_values_found(history: History) -> None:
+def test_find_private_source_file_values_found(history: History) -> None:
     source = history.release.table.read_bytes()
-    found = found_in(source, history)
+    found = find_private(source, history)
     assert TOKEN.encode() in found
     assert set(cells(history)) <= {needle.decode(errors="replace") for needle in found}
     number = float(ADDED[FEATURES[0]])
-    assert found_in(b"..." + struct.pack("<d", number), history)
+    assert find_private(b"..." + struct.pack("<d", number), history)
 
 
 def test_output_all_commands_nothing_private(history: History, chain: Chain) -> None:
     results = [*history.results.values(), *chain.results]
     assert len(results) > 6
     for result in results:
-        assert found_in((result.stdout + result.stderr).encode(), history) == []
+        assert find_private((result.stdout + result.stderr).encode(), history) == []
 
 
 @pytest.mark.parametrize("part", ["published", "views"])
@@ -92,7 +92,7 @@ def test_shared_folders_all_files_nothing_private(
     files = list(files_below(history.release.home / part, chain.release.home / part))
     assert files
     for path in files:
-        assert found_in(path.read_bytes(), history) == [], path.name
+        assert find_private(path.read_bytes(), history) == [], path.name
 
 
 def test_released_values_all_versions_nothing_private(history: History) -> None:
@@ -111,7 +111,7 @@ def test_prefect_database_and_log_nothing_private(history: History, chain: Chain
     files = [*files_below(prefect), prefect.parents[1] / "private" / "server.log"]
     assert any(path.name == "prefect.db" for path in files)
     for path in files:
-        assert found_in(path.read_bytes(), history) == [], path.name
+        assert find_private(path.read_bytes(), history) == [], path.name
     database = b"".join(path.read_bytes() for path in files if path.name.startswith("prefect.db"))
     assert history.release.name.encode() in database  # it is the right one
 
@@ -120,4 +120,4 @@ def test_defect_reports_all_files_nothing_private(history: History) -> None:
     reports = list(files_below(history.release.private / "defects"))
     assert reports
     for report in reports:
-        assert found_in(report.read_bytes(), history) == []
+        assert find_private(report.read_bytes(), history) == []

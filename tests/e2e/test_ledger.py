@@ -26,7 +26,7 @@ def start(folder: Path, value: float, point: str = "") -> Command:
     return start_cli([str(folder), str(value), point], env=env, entry=entry)
 
 
-def read_output(result: Result) -> list[object]:
+def parse_output(result: Result) -> list[object]:
     assert result.exit_code == 0, result.stderr
     found: list[object] = json.loads(result.stdout)
     return found
@@ -48,17 +48,17 @@ def test_ledger_killed_at_verdict_charged_once(tmp_path: Path, when: str) -> Non
     assert start(tmp_path, 0.25, f"{when} commit of refused").wait().exit_code == -9
     done = sum(charges(tmp_path / "home").values())
     assert done == (0 if when == "before" else 12)
-    again = read_output(start(tmp_path, 0.25).wait())
+    again = parse_output(start(tmp_path, 0.25).wait())
     assert again == ["charged", 12 - done]
     assert sorted(charges(tmp_path / "home").values()) == [1] * 12
 
 
-def at_once(folder: Path, count: int) -> list[list[object]]:
+def release_at_once(folder: Path, count: int) -> list[list[object]]:
     """Each changes one record in its own way, and all want to be released now."""
-    first = read_output(start(folder, 0.0).wait())
+    first = parse_output(start(folder, 0.0).wait())
     assert first == ["charged", 12]
     commands = [start(folder, 0.01 * (1 + i)) for i in range(count)]
-    results = [read_output(command.wait(300)) for command in commands]
+    results = [parse_output(command.wait(300)) for command in commands]
     spent = Counter(record for _, record in charges(folder / "home").elements())
     assert max(spent.values()) == min(ROOM, 1 + count)
     assert sorted(spent.values())[:-1] == [1] * 11
@@ -66,12 +66,12 @@ def at_once(folder: Path, count: int) -> list[list[object]]:
 
 
 def test_ledger_two_processes_both_charged(tmp_path: Path) -> None:
-    assert at_once(tmp_path, 2) == [["charged", 1]] * 2
+    assert release_at_once(tmp_path, 2) == [["charged", 1]] * 2
 
 
 @pytest.mark.slow
 def test_ledger_eight_processes_within_limit(tmp_path: Path) -> None:
-    kinds = Counter(kind for kind, _ in at_once(tmp_path, 8))
+    kinds = Counter(kind for kind, _ in release_at_once(tmp_path, 8))
     assert kinds == {"charged": ROOM - 1, "refused": 9 - ROOM}
 
 

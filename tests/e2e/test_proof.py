@@ -23,7 +23,7 @@ from warehouse.publishing.manifest import seal
 from warehouse.stage_facts import AuditedFacts, read_facts
 
 
-def asked(release: Small, *args: str) -> tuple[int, dict[str, Any]]:
+def ask_json(release: Small, *args: str) -> tuple[int, dict[str, Any]]:
     result = release.ask(*args, "--json")
     return result.exit_code, json.loads(result.stdout)
 
@@ -39,7 +39,7 @@ def public_key(history: History, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 def test_verify_public_key_given_signature_valid(history: History, public_key: Path) -> None:
     folder = str(history.release.published / "latest")
-    code, found = asked(history.release, "verify", folder, "--public-key", str(public_key))
+    code, found = ask_json(history.release, "verify", folder, "--public-key", str(public_key))
     assert (code, found["signature"], found["not_checked"]) == (0, "valid", None)
     plain = history.release.ask("verify", folder)
     assert plain.exit_code == 0
@@ -55,11 +55,11 @@ def test_manifests_all_versions_same_key(history: History, chain: Chain) -> None
 
 def test_verify_key_of_other_home_refused(chain: Chain, public_key: Path, tmp_path: Path) -> None:
     folder = str(chain.release.published / "latest")
-    code, found = asked(chain.release, "verify", folder, "--public-key", str(public_key))
+    code, found = ask_json(chain.release, "verify", folder, "--public-key", str(public_key))
     assert (code, found["error"]["kind"]) == (3, "refused")
     assert "another key" in found["error"]["message"]
     missing = str(tmp_path / "missing.pem")
-    assert asked(chain.release, "verify", folder, "--public-key", missing)[0] == 2
+    assert ask_json(chain.release, "verify", folder, "--public-key", missing)[0] == 2
 
 
 def test_verify_unsigned_manifest_reported_as_unsigned(
@@ -74,7 +74,7 @@ def test_verify_unsigned_manifest_reported_as_unsigned(
     assert result.exit_code == 0
     assert "every byte is as its manifest says" in result.stdout
     assert "is not signed" in result.stdout
-    code, found = asked(history.release, "verify", str(copy), "--public-key", str(public_key))
+    code, found = ask_json(history.release, "verify", str(copy), "--public-key", str(public_key))
     assert code == 3 and "not signed" in found["error"]["message"]
 
 
@@ -128,10 +128,10 @@ def test_published_files_scores_only_in_bands(history: History) -> None:
 
 def test_history_verify_after_all_runs_passes(history: History, chain: Chain) -> None:
     for release, versions in ((history.release, 2), (chain.release, 1)):
-        code, found = asked(release, "history", "--verify")
+        code, found = ask_json(release, "history", "--verify")
         assert (code, found["folders"]) == (0, versions)
     listed = history.release.ask("history").stdout.splitlines()
-    code, found = asked(history.release, "history", "--verify")
+    code, found = ask_json(history.release, "history", "--verify")
     assert len(listed) == found["events"]
     assert "history-0001" in listed[0] and "created" in listed[0]
 
@@ -140,7 +140,7 @@ def test_history_verify_edited_event_refused_and_named(history: History, tmp_pat
     release = history.release.copied_to(tmp_path / "copy")
     with Store(Home(release.home)).transaction("tests") as db:
         db.execute("update meta.event set happened = happened - interval 1 day where number = 4")
-    code, found = asked(release, "history", "--verify")
+    code, found = ask_json(release, "history", "--verify")
     assert (code, found["error"]["kind"]) == (3, "refused")
     assert found["error"]["message"].startswith("Event 4 (history-0001, ")
 
@@ -153,7 +153,7 @@ def test_key_backup_home_key_restored(history: History, tmp_path: Path) -> None:
     content = key.read_text()
     assert content.strip() not in made.stdout + made.stderr
     key.unlink()
-    code, found = asked(release, "history", "--verify")
+    code, found = ask_json(release, "history", "--verify")
     assert code == 2 and "ppdm key backup" in found["error"]["remedy"]
     assert release.ask("key", "restore", str(backup)).exit_code == 0
     assert key.read_text() == content

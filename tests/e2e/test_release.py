@@ -22,7 +22,7 @@ ERROR = {"kind", "message", "file", "column", "remedy"}
 DIGEST = 64  # hexadecimal digits of a SHA-256
 
 
-def answer(result: Result) -> dict[str, Any]:
+def parse_output(result: Result) -> dict[str, Any]:
     """The one JSON object on standard output."""
     assert result.stdout.count("\n") == 1 and result.stdout.endswith("\n"), result
     content: dict[str, Any] = json.loads(result.stdout)
@@ -42,7 +42,7 @@ def query(release: Small, text: str) -> list[tuple[Any, ...]]:
 
 def test_release_approved_published(history: History) -> None:
     result = history.results["approved"]
-    content = answer(result)
+    content = parse_output(result)
     assert result.exit_code == 0
     found = content["release"]
     assert (found["release_id"], found["stage"]) == ("history-0001", "published")
@@ -55,7 +55,7 @@ def test_release_approved_published(history: History) -> None:
 
 def test_release_refused_exit_code_3_nothing_published(history: History) -> None:
     result = history.results["refused"]
-    content = answer(result)
+    content = parse_output(result)
     assert result.exit_code == 3
     assert content["error"]["kind"] == "refused"
     found = content["release"]
@@ -68,14 +68,14 @@ def test_release_refused_exit_code_3_nothing_published(history: History) -> None
 
 def test_release_awaiting_review_exit_code_4_nothing_published(history: History) -> None:
     result = history.results["waiting"]
-    assert (result.exit_code, answer(result)["release"]["stage"]) == (4, "awaiting_review")
+    assert (result.exit_code, parse_output(result)["release"]["stage"]) == (4, "awaiting_review")
     assert "history-0005" not in {path.name for path in history.release.published.iterdir()}
     assert history.release.versions() == ["0001", "0003"]
 
 
 def test_release_dry_run_then_changed_row_one_version(history: History) -> None:
-    rehearsed = answer(history.results["dry run"])["release"]
-    changed = answer(history.results["changed"])["release"]
+    rehearsed = parse_output(history.results["dry run"])["release"]
+    changed = parse_output(history.results["changed"])["release"]
     assert (rehearsed["stage"], rehearsed["published"]) == ("dry_run_passed", None)
     assert (changed["stage"], changed["version"]) == ("published", "0003")
     assert history.release.versions() == ["0001", "0003"]
@@ -108,17 +108,17 @@ def test_release_defect_reported_without_traceback(history: History) -> None:
 
 def test_status_show_history_list_stages_and_findings(history: History) -> None:
     status = history.release.ask("status", "--json")
-    stages = {each["release_id"]: each["stage"] for each in answer(status)["runs"]}
+    stages = {each["release_id"]: each["stage"] for each in parse_output(status)["runs"]}
     endings = ["published", "dry_run_passed", "published", "refused"]
     endings += ["abandoned", "abandoned", "rejected"]  # the first of these waited for people
     assert stages == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
     shown = history.release.ask("show", "history-0004")
     assert shown.exit_code == 0
-    for finding in answer(history.results["refused"])["release"]["findings"]:
+    for finding in parse_output(history.results["refused"])["release"]["findings"]:
         assert finding["check"] in shown.stdout
     unknown = history.release.ask("show", "history-0099", "--json")
     assert unknown.exit_code == 2
-    assert answer(unknown)["error"]["kind"] == "bad_input"
+    assert parse_output(unknown)["error"]["kind"] == "bad_input"
 
 
 def test_clean_up_old_runs_tables_dropped_digests_stay(history: History) -> None:
@@ -171,10 +171,10 @@ def test_verify_copied_folder_needs_no_private_files(history: History, tmp_path:
     copy = tmp_path / "copy"
     shutil.copytree(history.release.published / "latest", copy)
     result = history.release.ask("verify", str(copy), "--json")
-    assert answer(result)["release_id"] == "history-0003"
+    assert parse_output(result)["release_id"] == "history-0003"
     (copy / "card.md").write_text("another card")
     broken = history.release.ask("verify", str(copy), "--json")
-    assert answer(broken)["error"]["kind"] == "refused"
+    assert parse_output(broken)["error"]["kind"] == "refused"
     assert broken.exit_code == 3
     assert list(tmp_path.iterdir()) == [copy]
 
@@ -213,14 +213,14 @@ def test_verify_missing_or_added_file_refused(history: History, tmp_path: Path) 
         verify(copy)
 
 
-def copy_of(history: History, folder: Path) -> Small:
+def copy_release(history: History, folder: Path) -> Small:
     release = history.release.copied_to(folder)
     release.rows[6] = {**release.rows[6], "iron": "5.0"}
     return release.write()
 
 
 def test_key_backup_dataset_key_restored(history: History, tmp_path: Path) -> None:
-    release = copy_of(history, tmp_path / "copy")
+    release = copy_release(history, tmp_path / "copy")
     key, backup = release.private / "keys" / "history.key", tmp_path / "backup"
     made = release.ask("key", "backup", "history", "--out", str(backup))
     assert made.exit_code == 0
@@ -243,7 +243,7 @@ def test_key_backup_dataset_key_restored(history: History, tmp_path: Path) -> No
 def test_release_missing_or_other_key_bad_input(
     history: History, tmp_path: Path, what: str
 ) -> None:
-    release = copy_of(history, tmp_path / "copy")
+    release = copy_release(history, tmp_path / "copy")
     key = release.private / "keys" / "history.key"
     if what == "missing":
         key.unlink()
@@ -252,7 +252,7 @@ def test_release_missing_or_other_key_bad_input(
     before = release.versions()
     result = release.run("release", "--json")
     assert result.exit_code == 2
-    assert "ppdm key backup" in answer(result)["error"]["remedy"]
+    assert "ppdm key backup" in parse_output(result)["error"]["remedy"]
     assert release.versions() == before
     assert key.exists() == (what != "missing")
 

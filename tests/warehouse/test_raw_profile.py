@@ -20,7 +20,7 @@ def category(name: str, role: Any = "feature", **settings: Any) -> Column:
     return Column(name, role, "categorical", categories=("a", "it's"), **settings)
 
 
-def profiled(
+def compute_profile(
     types: str, rows: list[tuple[Any, ...]], *columns: Column, record_id: str | None = None
 ) -> dict[str, float | int]:
     with duckdb.connect(":memory:") as db:
@@ -33,7 +33,7 @@ def profiled(
 
 def test_profile_numbers_counted_with_first_row() -> None:
     cells = ["1", "x", None, "nan", "-inf", "11", "-1", "0", "10", " 3 ", "y"]
-    assert profiled("x varchar", [(cell,) for cell in cells], number("x")) == {
+    assert compute_profile("x varchar", [(cell,) for cell in cells], number("x")) == {
         "rows": 11,
         "rows left": 11,
         "missing in 'x'": 1,
@@ -50,7 +50,7 @@ def test_profile_numbers_counted_with_first_row() -> None:
 
 def test_profile_categories_labels_and_ids_counted() -> None:
     rows = [("1", "a", "a"), ("1", "A", "it's"), (None, None, "b"), ("01", "it's", "a")]
-    found = profiled(
+    found = compute_profile(
         "id varchar, c varchar, y varchar",
         rows,
         Column("id", "identifier"),
@@ -83,7 +83,7 @@ def test_profile_dropped_rows_not_in_classes_and_ranges() -> None:
         category("y", "label"),
     )
     rows = [("1", "5", "a"), ("2", "5", "a"), (None, "6", "it's")]
-    found = profiled("x varchar, z varchar, y varchar", rows, *columns)
+    found = compute_profile("x varchar, z varchar, y varchar", rows, *columns)
     assert (found["rows"], found["rows left"]) == (3, 2)
     assert found["constant in 'z'"] == 1
     assert found["distinct classes in 'y'"] == 1
@@ -96,7 +96,7 @@ def test_profile_dropped_categories_not_in_ranges() -> None:
         number("z", low="from_data", high="from_data"),
     )
     rows = [("a", "5"), ("b", "6"), ("it's", "5"), (None, "5")]
-    found = profiled("y varchar, z varchar", rows, *columns)
+    found = compute_profile("y varchar, z varchar", rows, *columns)
     assert (found["rows"], found["rows left"]) == (4, 3)
     assert (found["missing in 'y'"], found["unknown categories in 'y'"]) == (1, 1)
     assert found["constant in 'z'"] == 1
@@ -116,13 +116,13 @@ def test_profile_dropped_categories_not_in_ranges() -> None:
 def test_profile_bounds_from_data_constant_counted(
     cells: list[str], bounds: dict[str, Any], constant: int
 ) -> None:
-    found = profiled("x varchar", [(cell,) for cell in cells], number("x", **bounds))
+    found = compute_profile("x varchar", [(cell,) for cell in cells], number("x", **bounds))
     assert found["constant in 'x'"] == constant
 
 
 def test_profile_identifiers_and_excluded_columns_ignored() -> None:
     columns = (Column("i", "identifier"), Column("n", "exclude"), number("x"))
-    found = profiled("i varchar, n varchar, x double", [(None, None, 1.0)], *columns)
+    found = compute_profile("i varchar, n varchar, x double", [(None, None, 1.0)], *columns)
     assert not any("'i'" in key or "'n'" in key for key in found)
 
 
@@ -140,7 +140,7 @@ def test_profile_identifiers_and_excluded_columns_ignored() -> None:
     ],
 )
 def test_profile_native_types_one_bad_cell_counted(type_name: str, good: Any, bad: Any) -> None:
-    found = profiled(f"x {type_name}", [(good,), (bad,)], number("x"))
+    found = compute_profile(f"x {type_name}", [(good,), (bad,)], number("x"))
     wrong = [key for key, count in found.items() if key.startswith(("not", "out")) and count]
     assert len(wrong) == 1
     assert found[f"first row {wrong[0]}"] == 2
@@ -148,26 +148,28 @@ def test_profile_native_types_one_bad_cell_counted(type_name: str, good: Any, ba
 
 def test_profile_native_categories_compared_as_text() -> None:
     column = Column("c", "feature", "categorical", categories=("1", "2"))
-    assert profiled("c integer", [(1,), (2,), (3,)], column)["unknown categories in 'c'"] == 1
+    assert (
+        compute_profile("c integer", [(1,), (2,), (3,)], column)["unknown categories in 'c'"] == 1
+    )
 
 
 def test_profile_column_without_values_has_counts() -> None:
-    found = profiled("x varchar", [(None,), (None,)], number("x"))
+    found = compute_profile("x varchar", [(None,), (None,)], number("x"))
     assert found["missing in 'x'"] == 2
     assert (found["not finite in 'x'"], found["values in 'x'"]) == (0, 0)
 
 
 def test_profile_odd_column_name_counted() -> None:
     quoted = '"' + ODD.replace('"', '""') + '"'
-    found = profiled(f"{quoted} varchar", [("1",), ("?",)], number(ODD))
+    found = compute_profile(f"{quoted} varchar", [("1",), ("?",)], number(ODD))
     assert found[f"not a number in '{ODD}'"] == 1
 
 
 def test_profile_bounds_compared_exactly() -> None:
     third = 0.30000000000000004
-    found = profiled("x double", [(third,), (0.3,)], number("x", low=0.3, high=third))
+    found = compute_profile("x double", [(third,), (0.3,)], number("x", low=0.3, high=third))
     assert found["outside the declared bounds in 'x'"] == 0
-    found = profiled("x double", [(third,), (0.3,)], number("x", low=0.0, high=0.3))
+    found = compute_profile("x double", [(third,), (0.3,)], number("x", low=0.0, high=0.3))
     assert found["outside the declared bounds in 'x'"] == 1
 
 

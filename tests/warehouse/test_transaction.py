@@ -21,7 +21,7 @@ def store(tmp_path: Path) -> Store:
     return Store(home)
 
 
-def elsewhere(store: Store, query: str) -> str:
+def read_in_other_process(store: Store, query: str) -> str:
     """What another process reads, which it can only if this one has let the file go."""
     command = [sys.executable, "-c", READ, str(store.home.database), query]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -37,7 +37,7 @@ def leave_a_row_and_fail(store: Store) -> None:
 def test_transaction_releases_file_at_end(store: Store) -> None:
     with store.transaction() as db:
         db.execute("create table meta.stored as select 7 as x")
-    assert elsewhere(store, "select x from meta.stored") == "[(7,)]"
+    assert read_in_other_process(store, "select x from meta.stored") == "[(7,)]"
     with store.transaction() as db:
         assert db.execute("select x from meta.stored").fetchall() == [(7,)]
 
@@ -45,7 +45,7 @@ def test_transaction_releases_file_at_end(store: Store) -> None:
 def test_transaction_releases_file_after_error(store: Store) -> None:
     with pytest.raises(KeyError):
         leave_a_row_and_fail(store)
-    assert elsewhere(store, "select count(*) from meta.event") == "[(0,)]"
+    assert read_in_other_process(store, "select count(*) from meta.event") == "[(0,)]"
     with store.transaction() as db, pytest.raises(duckdb.CatalogException):
         db.execute("select * from meta.stored")
 
@@ -76,5 +76,5 @@ def test_transaction_two_homes_independent(store: Store, tmp_path: Path) -> None
     with store.transaction() as db, other.transaction() as second:
         db.execute("create table meta.mine (x integer)")
         second.execute("create table meta.theirs (x integer)")
-    assert elsewhere(store, "select count(*) from meta.mine") == "[(0,)]"
-    assert elsewhere(other, "select count(*) from meta.theirs") == "[(0,)]"
+    assert read_in_other_process(store, "select count(*) from meta.mine") == "[(0,)]"
+    assert read_in_other_process(other, "select count(*) from meta.theirs") == "[(0,)]"

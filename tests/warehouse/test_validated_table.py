@@ -33,7 +33,7 @@ def category(name: str, role: Any = "feature", **settings: Any) -> Column:
     return Column(name, role, "categorical", categories=("b", "it's", "a"), **settings)
 
 
-def validated(
+def write_rows(
     types: str,
     rows: Rows,
     *columns: Column,
@@ -62,7 +62,7 @@ def test_write_validated_small_table_equals_expected() -> None:
         number(ODD, low="from_data", high="from_data", missing="drop_row"),
     )
     quoted = '"' + ODD.replace('"', '""') + '"'
-    result, names, rows = validated(
+    result, names, rows = write_rows(
         f"id varchar, x varchar, c varchar, notes varchar, y varchar, {quoted} varchar",
         [
             ("007", "12", "a", "n", "b", "3"),
@@ -94,7 +94,7 @@ def test_write_validated_small_table_equals_expected() -> None:
 def test_write_validated_unlisted_categories_rows_dropped() -> None:
     columns = (category("y", "label", outside="drop_row", missing="drop_row"), number("x"))
     cells = [("a", "1"), ("A", "2"), (" a", "3"), (None, "4"), ("it's", "5")]
-    result, _, rows = validated("y varchar, x varchar", cells, *columns)
+    result, _, rows = write_rows("y varchar, x varchar", cells, *columns)
     assert [(row[2], row[3]) for row in rows] == [(1.0, 2), (5.0, 1)]
     assert (result.n, result.dropped_rows) == (2, 3)
 
@@ -102,13 +102,13 @@ def test_write_validated_unlisted_categories_rows_dropped() -> None:
 def test_write_validated_empty_label_defect() -> None:
     columns = (category("y", "label", outside="drop_row"), number("x"))
     with pytest.raises(Defect):
-        validated("y varchar, x varchar", [("a", "1"), (None, "2")], *columns)
+        write_rows("y varchar, x varchar", [("a", "1"), (None, "2")], *columns)
 
 
 def test_write_validated_missing_keep_code_minus_one() -> None:
     columns = (category("c", missing="keep", outside="drop_row"), number("x"))
     cells = [("a", "1"), (None, "2"), ("other", "3"), ("b", "4")]
-    result, _, rows = validated("c varchar, x varchar", cells, *columns)
+    result, _, rows = write_rows("c varchar, x varchar", cells, *columns)
     assert [(row[2], row[3]) for row in rows] == [(2, 1.0), (-1, 2.0), (0, 4.0)]
     assert result.schema.categorical == (Categorical("c", ("b", "it's", "a"), missing=True),)
     assert result.dropped_rows == 1
@@ -117,11 +117,11 @@ def test_write_validated_missing_keep_code_minus_one() -> None:
 def test_write_validated_unlisted_category_defect() -> None:
     columns = (category("c", missing="keep"), number("x"))
     with pytest.raises(Defect):
-        validated("c varchar, x varchar", [("a", "1"), ("other", "2")], *columns)
+        write_rows("c varchar, x varchar", [("a", "1"), ("other", "2")], *columns)
 
 
 def test_write_validated_without_label_and_id_default_values() -> None:
-    result, names, rows = validated("x double", [(1.0,), (2.0,)], number("x"))
+    result, names, rows = write_rows("x double", [(1.0,), (2.0,)], number("x"))
     assert names == ["__ppdm_row", "__ppdm_key", "x", "__ppdm_label"]
     assert [row[1] for row in rows] == key_of([bytes(8), bytes(7) + b"\x01"])
     assert [row[3] for row in rows] == [-1, -1]
@@ -130,7 +130,7 @@ def test_write_validated_without_label_and_id_default_values() -> None:
 
 def test_write_validated_bounds_from_data_no_clamping() -> None:
     column = number("x", low="from_data", high="from_data")
-    assert validated("x double", [(1.0,), (2.0,)], column)[0].clamped == {"x": 0}
+    assert write_rows("x double", [(1.0,), (2.0,)], column)[0].clamped == {"x": 0}
 
 
 def test_write_validated_column_types_as_declared() -> None:
@@ -145,7 +145,7 @@ def test_write_validated_column_types_as_declared() -> None:
 
 def test_write_validated_one_bound_negative_zero_normalized() -> None:
     column = number("x", low=-0.0, high="from_data")
-    result, _, rows = validated("x varchar", [("-5",), ("-0",), ("0.1",)], column)
+    result, _, rows = write_rows("x varchar", [("-5",), ("-0",), ("0.1",)], column)
     assert result.schema.numeric == (Numeric("x", 0.0, 0.1, from_data=True),)
     assert math.copysign(1.0, result.schema.numeric[0].low) == 1.0
     assert [math.copysign(1.0, row[2]) for row in rows] == [1.0, 1.0, 1.0]
@@ -155,8 +155,8 @@ def test_write_validated_one_bound_negative_zero_normalized() -> None:
 
 def test_write_validated_doubles_bits_preserved() -> None:
     values = [0.1, 1 / 3, 5e-324, math.pi, 9.999999999999998]
-    _, _, from_text = validated("x varchar", [(repr(v),) for v in values], number("x"))
-    _, _, native = validated("x double", [(v,) for v in values], number("x"))
+    _, _, from_text = write_rows("x varchar", [(repr(v),) for v in values], number("x"))
+    _, _, native = write_rows("x double", [(v,) for v in values], number("x"))
     assert [row[2] for row in from_text] == [row[2] for row in native] == values
 
 
@@ -176,14 +176,14 @@ def test_write_validated_doubles_bits_preserved() -> None:
 def test_write_validated_uncovered_cell_refused(cell: str | None, column: Column) -> None:
     """The expectations refuse such tables before; here it would be a defect."""
     with pytest.raises(Defect) as caught:
-        validated("x varchar, z double", [(cell, 1.0)], column, number("z"))
+        write_rows("x varchar, z double", [(cell, 1.0)], column, number("z"))
     assert "CANARY" not in str(caught.value)
     assert caught.value.__context__ is None
 
 
 def test_write_validated_missing_id_defect() -> None:
     with pytest.raises(Defect, match="without an id"):
-        validated(
+        write_rows(
             "id varchar, x double",
             [(None, 1.0)],
             Column("id", "identifier"),
@@ -195,13 +195,13 @@ def test_write_validated_missing_id_defect() -> None:
 @pytest.mark.parametrize("keys", [lambda ids: [b"short"] * len(ids), lambda ids: [bytes(16)]])
 def test_write_validated_wrong_keys_defect(keys: Any) -> None:
     with pytest.raises(Defect, match="16 bytes"):
-        validated("x double", [(1.0,), (2.0,)], number("x"), keys=keys)
+        write_rows("x double", [(1.0,), (2.0,)], number("x"), keys=keys)
 
 
 def test_write_validated_other_batch_size_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(f"p{i}", None if i % 3 == 0 else float(i % 11)) for i in range(50)]
     columns = (Column("id", "identifier"), number("x", missing="drop_row"))
-    whole = validated("id varchar, x double", rows, *columns, record_id="id")
+    whole = write_rows("id varchar, x double", rows, *columns, record_id="id")
     assert whole[0].dropped_rows == 17
     asked: list[int] = []
 
@@ -212,7 +212,7 @@ def test_write_validated_other_batch_size_same_table(monkeypatch: pytest.MonkeyP
     for size in (1, 7, 49):
         monkeypatch.setattr(warehouse.validated_table, "BATCH_ROWS", size)
         asked.clear()
-        again = validated("id varchar, x double", rows, *columns, record_id="id", keys=counting)
+        again = write_rows("id varchar, x double", rows, *columns, record_id="id", keys=counting)
         assert again == whole
         assert max(asked) <= size and sum(asked) == 33
 

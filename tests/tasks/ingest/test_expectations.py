@@ -43,7 +43,7 @@ def judge(
     return check_profile(found, columns, record_id=record_id, file=str(path))
 
 
-def refused(folder: Path, *args: Any) -> BadInput:
+def catch_refusal(folder: Path, *args: Any) -> BadInput:
     with pytest.raises(BadInput) as caught:
         judge(folder, *args)
     assert caught.value.file == str(folder / "wdbc.csv")
@@ -78,7 +78,7 @@ BAD_CELLS = {
 def test_check_profile_bad_cell_column_named(tmp_path: Path, case: str) -> None:
     line, column, words = BAD_CELLS[case]
     line = line if case in ("duplicate id", "empty id") else f"4{line[line.index(',') :]}"
-    error = refused(tmp_path, [*GOOD, line])
+    error = catch_refusal(tmp_path, [*GOOD, line])
     assert error.column == column
     assert error.message.startswith(f"Column '{column}' of wdbc.csv ")
     assert words in error.message
@@ -86,22 +86,22 @@ def test_check_profile_bad_cell_column_named(tmp_path: Path, case: str) -> None:
 
 def test_check_profile_several_bad_cells_counted(tmp_path: Path) -> None:
     lines = [*GOOD, f"4,{CANARY},a,b", "5,1,a,b", f"6,{CANARY},a,b"]
-    assert refused(tmp_path, lines).message == (
+    assert catch_refusal(tmp_path, lines).message == (
         "Column 'x' of wdbc.csv has 2 cells that are not numbers; the first is in row 4."
     )
 
 
 def test_check_profile_two_bad_columns_first_declared_is_named(tmp_path: Path) -> None:
     lines = [*GOOD, f"4,{CANARY},{CANARY},b"]
-    assert refused(tmp_path, lines).column == "x"
-    assert refused(tmp_path, lines, (ID, COLUMNS[2], COLUMNS[1], COLUMNS[3])).column == "c"
+    assert catch_refusal(tmp_path, lines).column == "x"
+    assert catch_refusal(tmp_path, lines, (ID, COLUMNS[2], COLUMNS[1], COLUMNS[3])).column == "c"
 
 
 def test_check_profile_undeclared_rules_not_checked(tmp_path: Path) -> None:
     lines = [*GOOD, "4,11,a,b"]
     judge(tmp_path, lines)
     strict = (ID, number("x", outside="reject"), *COLUMNS[2:])
-    assert "outside the declared bounds, in row 4" in refused(tmp_path, lines, strict).message
+    assert "outside the declared bounds, in row 4" in catch_refusal(tmp_path, lines, strict).message
     gap = [*GOOD, "4,,a,b"]
     for missing in ("median", "drop_row"):
         judge(tmp_path, gap, (ID, number("x", missing=missing), *COLUMNS[2:]))
@@ -111,14 +111,14 @@ def test_check_profile_unlisted_categories_dropped_if_declared(tmp_path: Path) -
     lines = [*GOOD, f"4,1,a,{CANARY}"]
     dropping = (*COLUMNS[:3], category("y", "label", outside="drop_row"))
     assert judge(tmp_path, lines, dropping)["counts"]["rows left"] == 3
-    assert "declare outside" in str(refused(tmp_path, lines))
+    assert "declare outside" in str(catch_refusal(tmp_path, lines))
     gap = [*GOOD, "4,1,a,"]
-    assert "is empty" in refused(tmp_path, gap, dropping).message
+    assert "is empty" in catch_refusal(tmp_path, gap, dropping).message
 
 
 def test_check_profile_one_bound_from_data_other_enforced(tmp_path: Path) -> None:
     one_side = number("x", low="from_data", high=6.5, outside="reject")
-    assert "row 3" in refused(tmp_path, GOOD, (ID, one_side, *COLUMNS[2:])).message
+    assert "row 3" in catch_refusal(tmp_path, GOOD, (ID, one_side, *COLUMNS[2:])).message
     both = number("x", low="from_data", high="from_data", outside="reject")
     judge(tmp_path, GOOD, (ID, both, *COLUMNS[2:]))
 
@@ -127,18 +127,18 @@ def test_check_profile_constant_with_bounds_from_data_refused(tmp_path: Path) ->
     lines = ["1,5,a,a", "2,5,b,b"]
     judge(tmp_path, lines)
     columns = (ID, number("x", low="from_data", high="from_data"), *COLUMNS[2:])
-    error = refused(tmp_path, lines, columns)
+    error = catch_refusal(tmp_path, lines, columns)
     assert (error.column, "is constant" in error.message) == ("x", True)
 
 
 def test_check_profile_label_with_one_class_refused(tmp_path: Path) -> None:
-    error = refused(tmp_path, ["1,5,a,a", "2,6,b,a"])
+    error = catch_refusal(tmp_path, ["1,5,a,a", "2,6,b,a"])
     assert (error.column, "fewer than 2 classes" in error.message) == ("y", True)
 
 
 def test_check_profile_too_few_rows_after_dropping_refused(tmp_path: Path) -> None:
     columns = (ID, number("x", missing="drop_row"), *COLUMNS[2:])
-    error = refused(tmp_path, ["1,5,a,a", "2,,b,b", "3,,a,b"], columns)
+    error = catch_refusal(tmp_path, ["1,5,a,a", "2,,b,b", "3,,a,b"], columns)
     assert "fewer than 2 rows that are not dropped" in error.message
 
 
@@ -150,7 +150,7 @@ def test_check_profile_too_few_rows_refused() -> None:
 
 def test_check_profile_column_without_values_refused(tmp_path: Path) -> None:
     columns = (ID, number("x", missing="median"), *COLUMNS[2:])
-    error = refused(tmp_path, ["1,,a,a", "2,,b,b"], columns)
+    error = catch_refusal(tmp_path, ["1,,a,a", "2,,b,b"], columns)
     assert (error.column, "has no values" in error.message) == ("x", True)
 
 
@@ -158,12 +158,12 @@ def test_check_profile_odd_column_name_quoted(tmp_path: Path) -> None:
     header = '"' + ODD.replace('"', '""') + '"'
     columns = (number(ODD),)
     judge(tmp_path, ["1", "2"], columns, header)
-    error = refused(tmp_path, ["1", CANARY], columns, header)
+    error = catch_refusal(tmp_path, ["1", CANARY], columns, header)
     assert error.column == ODD
     assert f"Column '{ODD}' of wdbc.csv has 1 cell" in error.message
 
 
-def found_for(columns: tuple[Column, ...]) -> dict[str, Any]:
+def make_profile(columns: tuple[Column, ...]) -> dict[str, Any]:
     with duckdb.connect(":memory:") as db:
         db.execute("create table raw as select i as __ppdm_row, i as x from range(3) r(i)")
         return dict(profile(db, "raw", columns, None))
@@ -171,7 +171,7 @@ def found_for(columns: tuple[Column, ...]) -> dict[str, Any]:
 
 def test_check_profile_missing_figure_defect() -> None:
     columns = (number("x"),)
-    found = found_for(columns)
+    found = make_profile(columns)
     check_profile(found, columns, record_id=None, file=FILE)
     del found["not finite in 'x'"]
     with pytest.raises(Defect, match="lacks 1 of"):
@@ -182,13 +182,13 @@ def test_check_profile_missing_figure_defect() -> None:
 def test_check_profile_figure_not_a_number_defect(value: Any) -> None:
     columns = (number("x"),)
     with pytest.raises(Defect, match="no numbers"):
-        check_profile({**found_for(columns), "rows": value}, columns, record_id=None, file=FILE)
+        check_profile({**make_profile(columns), "rows": value}, columns, record_id=None, file=FILE)
 
 
 def test_check_profile_check_not_evaluated_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = (number("x"),)
     check_profile(
-        found_for(columns), columns, record_id=None, file=FILE
+        make_profile(columns), columns, record_id=None, file=FILE
     )  # imports Great Expectations
     from great_expectations.datasource.fluent.interfaces import Batch
 
@@ -202,7 +202,7 @@ def test_check_profile_check_not_evaluated_defect(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Batch, "validate", forgetful)
     for keep in (0, 3):
         with pytest.raises(Defect, match=f"judged {keep} of"):
-            check_profile(found_for(columns), columns, record_id=None, file=FILE)
+            check_profile(make_profile(columns), columns, record_id=None, file=FILE)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_check_profile_contradicting_verdict_defect(
 ) -> None:
     columns = (number("x"),)
     check_profile(
-        found_for(columns), columns, record_id=None, file=FILE
+        make_profile(columns), columns, record_id=None, file=FILE
     )  # imports Great Expectations
     from great_expectations.datasource.fluent.interfaces import Batch
 
@@ -230,7 +230,7 @@ def test_check_profile_contradicting_verdict_defect(
 
     monkeypatch.setattr(Batch, "validate", wrong)
     with pytest.raises(Defect, match=words):
-        check_profile(found_for(columns), columns, record_id=None, file=FILE)
+        check_profile(make_profile(columns), columns, record_id=None, file=FILE)
 
 
 def test_check_profile_any_table_no_output_and_no_files(

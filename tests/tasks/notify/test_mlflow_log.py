@@ -134,14 +134,14 @@ def client(home: Path) -> Any:
     return MlflowClient(tracking_uri=f"sqlite:///{home}/views/mlflow/mlflow.db")
 
 
-def runs_of(home: Path, dataset: str) -> list[Any]:
+def list_runs(home: Path, dataset: str) -> list[Any]:
     experiment = client(home).get_experiment_by_name(dataset)
     return list(client(home).search_runs([experiment.experiment_id]))
 
 
 def test_log_to_mlflow_release_one_run_all_figures(home: Path) -> None:
     logged = log_to_mlflow(home, ENTRY)
-    (run,) = runs_of(home, "wdbc")
+    (run,) = list_runs(home, "wdbc")
     assert logged == LoggedRun(run.info.experiment_id, run.info.run_id)
     assert run.info.run_name == "wdbc-0001 pca_laplace published"
     assert run.info.status == "FINISHED"
@@ -205,7 +205,7 @@ def test_log_to_mlflow_release_one_run_all_figures(home: Path) -> None:
 
 def test_log_to_mlflow_refused_release_failed_run_same_metrics(home: Path) -> None:
     log_to_mlflow(home, refused(1))
-    (run,) = runs_of(home, "wdbc")
+    (run,) = list_runs(home, "wdbc")
     assert run.info.run_name == "wdbc-0001 random_rotation refused"
     assert run.info.status == "FAILED"
     assert run.data.metrics["privacy/record_linkage.rate"] == 1.0
@@ -222,7 +222,7 @@ def test_log_to_mlflow_refused_release_failed_run_same_metrics(home: Path) -> No
 def test_log_to_mlflow_logged_late_ordered_by_release(home: Path) -> None:
     for number in (3, 1, 2):
         log_to_mlflow(home, release(number))
-    runs = runs_of(home, "wdbc")  # the newest first
+    runs = list_runs(home, "wdbc")  # the newest first
     assert [run.data.tags["version"] for run in runs] == ["0003", "0002", "0001"]
     assert runs[-1].info.start_time == STARTED.timestamp() * 1000
     (point,) = client(home).get_metric_history(runs[0].info.run_id, "utility/knn_accuracy")
@@ -260,7 +260,7 @@ def test_log_to_mlflow_infinite_values_logged_as_text(home: Path) -> None:
     nan = replace(BREACH, value=math.nan, worst=math.inf)
     guarantee = Guarantee("empirical", math.inf, math.inf, math.inf)
     log_to_mlflow(home, replace(ENTRY, guarantee=guarantee, scores=(nan,), flow_run_id=None))
-    (run,) = runs_of(home, "wdbc")
+    (run,) = list_runs(home, "wdbc")
     assert run.data.params["gamma/record"] == "unbounded"
     assert run.data.params["privacy/known_pairs.breach_rate"] == "not a finite number"
     assert set(run.data.metrics) == {
@@ -275,7 +275,7 @@ def test_log_to_mlflow_logged_again_run_replaced(home: Path) -> None:
     other = log_to_mlflow(home, release(2))
     second = log_to_mlflow(home, refused(1))
     assert first and other and second and first != second
-    runs = {run.info.run_id: run for run in runs_of(home, "wdbc")}
+    runs = {run.info.run_id: run for run in list_runs(home, "wdbc")}
     assert set(runs) == {other.run_id, second.run_id}
     assert runs[second.run_id].data.params["method/scale"] == "minmax"
     assert "method/b" not in runs[second.run_id].data.params
@@ -285,7 +285,7 @@ def test_log_to_mlflow_logged_again_run_replaced(home: Path) -> None:
 def test_log_to_mlflow_two_datasets_own_experiments_also_if_deleted(home: Path) -> None:
     log_to_mlflow(home, ENTRY)
     log_to_mlflow(home, replace(ENTRY, dataset="iris", release_id="iris-0001"))
-    assert [len(runs_of(home, dataset)) for dataset in ("wdbc", "iris")] == [1, 1]
+    assert [len(list_runs(home, dataset)) for dataset in ("wdbc", "iris")] == [1, 1]
     client(home).delete_experiment(client(home).get_experiment_by_name("iris").experiment_id)
     assert log_to_mlflow(home, replace(ENTRY, dataset="iris", release_id="iris-0002")) is not None
 
@@ -301,7 +301,7 @@ def test_log_to_mlflow_experiment_note_lists_directions(home: Path) -> None:
 def test_log_to_mlflow_many_parameters_all_logged(home: Path) -> None:
     parameters = {f"c{number:03}": number for number in range(250)}
     log_to_mlflow(home, replace(ENTRY, parameters=parameters))
-    (run,) = runs_of(home, "wdbc")
+    (run,) = list_runs(home, "wdbc")
     assert {f"method/{name}" for name in parameters} <= set(run.data.params)
 
 
@@ -314,7 +314,7 @@ def test_log_to_mlflow_two_processes_one_database(tmp_path: Path) -> None:
     entry = "tests.tasks.notify.test_mlflow_log:log_one"
     commands = [start_cli([str(tmp_path), f"wdbc-000{n}"], entry=entry) for n in (1, 2)]
     assert [command.wait() for command in commands] == [Result(0, "", "")] * 2
-    assert len(runs_of(tmp_path, "wdbc")) == 2
+    assert len(list_runs(tmp_path, "wdbc")) == 2
 
 
 def test_log_to_mlflow_silent_address_none(

@@ -166,14 +166,14 @@ def check_words(path: Path, given: tuple[ReleasedCategory, ...]) -> None:
     check_bytes(path, expected(columns=(), grid=None, originals=(X[:, :0],), categorical=given))
 
 
-def random_answers(gamma: float) -> np.ndarray:
+def draw_responses(gamma: float) -> np.ndarray:
     is_kept = rng.random(TRUE.shape) < gamma / (gamma + 2)
     return np.where(is_kept, TRUE, (TRUE + rng.integers(1, 3, size=TRUE.shape)) % 3)
 
 
 @pytest.mark.parametrize("gamma", [1.1, 3.0, 100.0])
 def test_check_bytes_randomized_categories_pass(tmp_path: Path, gamma: float) -> None:
-    check_words(save_words(tmp_path / "data.parquet", random_answers(gamma)), categorical(gamma))
+    check_words(save_words(tmp_path / "data.parquet", draw_responses(gamma)), categorical(gamma))
 
 
 def test_expected_content_names_order(tmp_path: Path) -> None:
@@ -186,19 +186,19 @@ def test_expected_content_names_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("odd", ["purple", None])
 def test_check_bytes_undeclared_category_refused(tmp_path: Path, odd: str | None) -> None:
-    path = save_words(tmp_path / "data.parquet", random_answers(3.0), odd)
+    path = save_words(tmp_path / "data.parquet", draw_responses(3.0), odd)
     with pytest.raises(Refused, match="not one that the release file declares") as caught:
         check_words(path, categorical(3.0))
     assert "purple" not in str(caught.value)
 
 
 def test_check_bytes_declared_empty_category_passes(tmp_path: Path) -> None:
-    path = save_words(tmp_path / "data.parquet", random_answers(3.0), None)
+    path = save_words(tmp_path / "data.parquet", draw_responses(3.0), None)
     check_words(path, categorical(3.0, missing=True))
 
 
 def test_check_bytes_too_many_true_categories_refused(tmp_path: Path) -> None:
-    path = save_words(tmp_path / "data.parquet", random_answers(9.0))
+    path = save_words(tmp_path / "data.parquet", draw_responses(9.0))
     with pytest.raises(Refused, match="true categories, more than chance"):
         check_words(path, categorical(3.0))
 

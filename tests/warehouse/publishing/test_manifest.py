@@ -28,7 +28,7 @@ PUBLIC = KEY.public_key()
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
 
 
-def body_of(folder: Path) -> dict[str, Any]:
+def build_body(folder: Path) -> dict[str, Any]:
     files = {path.name: {"sha256": file_digest(path)} for path in folder.iterdir()}
     files.pop(NAME, None)
     body = {"release_id": "wine-0001", "rows": 3, "files": files, "owner": "é"}
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "data.parquet").write_bytes(bytes(range(64)))
     (folder / "card.md").write_text("# A card\n")
-    (folder / NAME).write_bytes(sign(body_of(folder), KEY))
+    (folder / NAME).write_bytes(sign(build_body(folder), KEY))
     return folder
 
 
@@ -94,7 +94,7 @@ def test_verify_any_changed_byte_refused(folder: Path, name: str, key: Any) -> N
 def test_verify_changed_byte_of_large_file_refused(folder: Path) -> None:
     path, rng, size = folder / "data.parquet", random.Random(2), 3_000_001
     path.write_bytes(rng.randbytes(size))
-    (folder / NAME).write_bytes(sign(body_of(folder), KEY))
+    (folder / NAME).write_bytes(sign(build_body(folder), KEY))
     verify(folder, PUBLIC)
     with path.open("r+b", buffering=0) as file:
         for place in (0, size - 1, *rng.sample(range(size), 50)):
@@ -113,21 +113,23 @@ def test_verify_folder_signed_by_another_key_refused(folder: Path) -> None:
     """Other data with the right digests: only the signature differs."""
     (folder / "data.parquet").write_bytes(b"other data")
     old_signature = json.loads((folder / NAME).read_text())["signature"]
-    (folder / NAME).write_bytes(seal({**body_of(folder), "signature": old_signature}))
+    (folder / NAME).write_bytes(seal({**build_body(folder), "signature": old_signature}))
     verify(folder)
     with pytest.raises(Refused, match="signature that is not of this key"):
         verify(folder, PUBLIC)
-    (folder / NAME).write_bytes(sign(body_of(folder), OTHER))
+    (folder / NAME).write_bytes(sign(build_body(folder), OTHER))
     with pytest.raises(Refused, match="signed with another key"):
         verify(folder, PUBLIC)
-    forged = json.loads(sign(body_of(folder), OTHER))["signature"] | {"key": old_signature["key"]}
-    (folder / NAME).write_bytes(seal({**body_of(folder), "signature": forged}))
+    forged = json.loads(sign(build_body(folder), OTHER))["signature"] | {
+        "key": old_signature["key"]
+    }
+    (folder / NAME).write_bytes(seal({**build_body(folder), "signature": forged}))
     with pytest.raises(Refused, match="signature that is not of this key"):
         verify(folder, PUBLIC)
 
 
 def test_verify_unsigned_manifest_not_checked(folder: Path) -> None:
-    (folder / NAME).write_bytes(seal(body_of(folder)))
+    (folder / NAME).write_bytes(seal(build_body(folder)))
     found = verify(folder)
     assert (found.signer, found.is_checked) == (None, False)
     with pytest.raises(Refused, match="is not signed"):
@@ -209,7 +211,7 @@ SIGNED = {"key": "0" * 32, "ed25519": "0" * 128}
 )
 def test_verify_manifest_of_other_form_refused(folder: Path, change: dict[str, Any]) -> None:
     """Anybody can compute a digest; what they write must not trip us."""
-    (folder / NAME).write_bytes(seal({**body_of(folder), **change}))
+    (folder / NAME).write_bytes(seal({**build_body(folder), **change}))
     with pytest.raises(Refused):
         verify(folder)
 

@@ -51,7 +51,7 @@ def csv(folder: Path, content: bytes | str, name: str = "t.csv", **options: str)
     return Source("csv", str(path), options=options)
 
 
-def refused(read: Read, source: Source, kind: type[PpdmError] = BadInput) -> PpdmError:
+def catch_refusal(read: Read, source: Source, kind: type[PpdmError] = BadInput) -> PpdmError:
     with pytest.raises(kind) as caught:
         read(source)
     error = caught.value
@@ -150,13 +150,13 @@ BAD_FILES = {
 @pytest.mark.parametrize("case", BAD_FILES)
 def test_csv_bad_file_refused(tmp_path: Path, read: Read, case: str) -> None:
     content, words = BAD_FILES[case]
-    assert words in refused(read, csv(tmp_path, content)).message
+    assert words in catch_refusal(read, csv(tmp_path, content)).message
 
 
 def test_csv_bad_byte_far_down_line_named(tmp_path: Path, read: Read) -> None:
     lines = [b"%d,x" % i for i in range(300_000)]
     lines[280_000] = CANARY.encode() + b",\xe9"
-    error = refused(read, csv(tmp_path, b"a,b\n" + b"\n".join(lines) + b"\n"))
+    error = catch_refusal(read, csv(tmp_path, b"a,b\n" + b"\n".join(lines) + b"\n"))
     assert "see line 280002." in error.message
 
 
@@ -164,23 +164,23 @@ def test_csv_bad_byte_far_down_line_named(tmp_path: Path, read: Read) -> None:
 def test_csv_damaged_gzip_refused(tmp_path: Path, read: Read, cut: int) -> None:
     content = gzip.compress(b"a,b\n" + os.urandom(2000).hex().encode() + b",1\n2,3\n")
     source = csv(tmp_path, content[:-cut], "t.csv.gz")
-    assert "damaged gzip" in refused(read, source).message
-    assert "damaged gzip" in refused(read, csv(tmp_path, "a,b\n1,2\n", "u.csv.gz")).message
+    assert "damaged gzip" in catch_refusal(read, source).message
+    assert "damaged gzip" in catch_refusal(read, csv(tmp_path, "a,b\n1,2\n", "u.csv.gz")).message
 
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_sources_missing_file_bad_input(tmp_path: Path, read: Read, kind: str) -> None:
     source = Source(kind, str(tmp_path / "none"), "t")
-    assert "does not exist" in refused(read, source).message
+    assert "does not exist" in catch_refusal(read, source).message
     with pytest.raises(BadInput, match="does not exist"):
         SOURCES[kind].digest(source)
-    assert "not a readable file" in refused(read, Source(kind, str(tmp_path), "t")).message
+    assert "not a readable file" in catch_refusal(read, Source(kind, str(tmp_path), "t")).message
 
 
 @pytest.mark.parametrize("kind", ["parquet", "duckdb"])
 def test_sources_other_kind_than_declared_bad_input(tmp_path: Path, read: Read, kind: str) -> None:
     path = csv(tmp_path, f"a,b\n{CANARY},2\n3,4\n" * 1000).path
-    assert "'kind' in [source]" in str(refused(read, Source(kind, path, "t")))
+    assert "'kind' in [source]" in str(catch_refusal(read, Source(kind, path, "t")))
 
 
 def test_parquet_types_preserved_duplicate_names_refused(tmp_path: Path, read: Read) -> None:
@@ -189,13 +189,13 @@ def test_parquet_types_preserved_duplicate_names_refused(tmp_path: Path, read: R
     assert read(Source("parquet", str(path)))[1] == [(0, 1.5, 1, "a"), (1, None, 2, "")]
     both = pa.Table.from_arrays([pa.array([1, 2]), pa.array([3, 4])], names=["x", "X"])
     pq.write_table(both, path)
-    assert "Columns 1 and 2" in refused(read, Source("parquet", str(path))).message
+    assert "Columns 1 and 2" in catch_refusal(read, Source("parquet", str(path))).message
 
 
 def test_parquet_no_rows_refused(tmp_path: Path, read: Read) -> None:
     pq.write_table(pa.table({"x": pa.array([], pa.int64())}), tmp_path / "t.parquet")
     source = Source("parquet", str(tmp_path / "t.parquet"))
-    assert "no rows" in refused(read, source).message
+    assert "no rows" in catch_refusal(read, source).message
 
 
 def duckdb_file(folder: Path, statement: str) -> Source:
@@ -216,7 +216,7 @@ def test_duckdb_table_found_by_schema(tmp_path: Path, read: Read) -> None:
     duckdb_file(tmp_path, "create table s.t as select 2 as b from range(2)")
     duckdb_file(tmp_path, "create view v as select 1")
     for name in ("t", "v", "S.T "):
-        assert "is not in" in refused(read, Source("duckdb", source.path, name)).message
+        assert "is not in" in catch_refusal(read, Source("duckdb", source.path, name)).message
     assert read(Source("duckdb", source.path, "s.t"))[0] == ["__ppdm_row", "b"]
 
 
@@ -228,7 +228,7 @@ def test_duckdb_file_in_use_machine_trouble(tmp_path: Path, read: Read) -> None:
     ) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        error = refused(read, source, MachineTrouble)
+        error = catch_refusal(read, source, MachineTrouble)
         holder.communicate(b"\n")
     assert "in use" in error.message
     assert read(source)[1] == [(0, 1), (1, 1)]
