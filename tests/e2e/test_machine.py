@@ -78,7 +78,8 @@ def test_release_full_disk_machine_trouble_nothing_lost(
 
 
 @pytest.mark.parametrize(
-    "step", ["judge", *(pytest.param(step, marks=pytest.mark.slow) for step in ("", "make draws"))]
+    "step",
+    ["judge", *(pytest.param(step, marks=pytest.mark.slow) for step in ("", "draw releases"))],
 )
 def test_release_read_only_disk_machine_trouble(
     step: str, disk: Path, unharmed: Small, release_in: Maker
