@@ -334,6 +334,11 @@ def test_core_imported_with_numeric_packages_only():
     assert list_loaded(code, NOT_IN_CORE) == []
 
 
+def test_list_loaded_planted_imports_are_found():
+    code = "from tasks.audit import task\nfrom tasks.notify import mlflow_log\nimport mlflow"
+    assert list_loaded(code, {"prefect", "mlflow"}) == ["mlflow", "prefect"]
+
+
 def test_attack_worker_ready_without_prefect_and_mlflow():
     code = "from tasks.audit import attack_worker\nattack_worker.preload()"
     assert list_loaded(code, {"prefect", "mlflow", "great_expectations"}) == []
