@@ -92,7 +92,7 @@ def test_round_up_nan_and_infinity_unchanged() -> None:
 EXACT = {"value": 0.3137, "baseline": 0.1331, "original": 0.7771}
 
 
-def score_of(name: str, story: str = "Somebody knows 40 records.") -> Score:
+def score_of(name: str, story: str = "Insiders know 40 records.") -> Score:
     metric = METRICS[name]
     is_attack = metric.goal not in ("release", "change")
     story = story if is_attack else ""
@@ -126,7 +126,7 @@ def test_round_score_risk_up_baseline_down() -> None:
     assert (found.worst, found.worst_decile, found.worst_group) == (0.35, 0.45, 0.55)
     assert (found.expected, found.victims, found.notes) == (0.3, 0.65, {"residual": 0.2})
     assert found.sentence == (
-        "Somebody knows 40 records. That finds 35.0 % of them; picking rows at random finds 10.0 %."
+        "Insiders know 40 records. That finds 35.0 % of them; picking rows at random finds 10.0 %."
     )
     assert format_bound(found) == "at most 0.35"
 
@@ -148,7 +148,7 @@ def test_round_report_every_metric_no_exact_figure(name: str) -> None:
         assert figure not in text
         assert f"{100 * exact:.1f} %" not in text and f"{exact:.3g}" not in text
     assert found.sentence and found.sentence != score.sentence
-    assert found.sentence.startswith("Somebody knows 40 records.") == ("attack" in score.name)
+    assert found.sentence.startswith("Insiders know 40 records.") == ("attack" in score.name)
 
 
 def test_round_score_other_sentence_or_metric_no_exact_figure() -> None:

@@ -67,14 +67,14 @@ def test_judge_tables_score_or_absence_gives_outcome(report: AuditReport, outcom
 
 
 def test_judge_tables_limit_not_measured_review_with_reason():
-    skipped = {"known_pairs": Skip(Reason.MISSING_KNOWLEDGE, "It knows nobody.")}
+    skipped = {"known_pairs": Skip(Reason.MISSING_KNOWLEDGE, "It knows no record.")}
     report = AuditReport(make_kept_scores(LINK), skipped=skipped, not_run=ALONE)
     assert judge_tables(report, limit_to(LINK))[0] == "PASS"
     outcome, findings = judge_tables(report, limit_to(LINK, BREACH))
     assert outcome == "REVIEW"
     (open_one,) = [finding for finding in findings if finding.outcome != "PASS"]
     assert open_one.check == BREACH
-    assert open_one.why == f"{BREACH} has a limit but was not measured. It knows nobody."
+    assert open_one.why == f"{BREACH} has a limit but was not measured. It knows no record."
     not_run = replace(
         report, skipped={}, not_run={**ALONE, "known_pairs": Skip(Reason.NOT_REQUESTED)}
     )

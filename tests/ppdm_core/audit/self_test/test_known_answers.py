@@ -87,7 +87,7 @@ class Ignorant:
     """Guesses without reading the release."""
 
     attacked: Attack
-    story: ClassVar[str] = "Somebody guesses."
+    story: ClassVar[str] = "An attacker guesses."
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.attacked, name)

@@ -94,7 +94,7 @@ def test_check_policy_without_limits_refuses_nothing():
 
 
 def test_check_policy_impossible_limit_refuses_noise():
-    impossible = Limit(1e-9, "DPO", "nobody at all", absolute=True)
+    impossible = Limit(1e-9, "DPO", "no record at all", absolute=True)
     strict = replace(STRICT, limits={LINK: impossible})
     truth = make_table()
     draw = ReleaseDraw(np.zeros((N, D)), NOISY)  # one row for all records: some are found by chance
@@ -180,8 +180,8 @@ def test_required_audits_powerless_attack_review():
     assert findings["covered.linkage"].outcome == "REVIEW"
     assert "record_linkage" in findings["covered.linkage"].why
     assert findings["covered.reconstruction"].outcome == "PASS"
-    told = list(SelfTest().check(gate_input))[-1]
-    assert (told.outcome, "record_linkage" in told.why.split("power")[1]) == ("PASS", True)
+    finding = list(SelfTest().check(gate_input))[-1]
+    assert (finding.outcome, "record_linkage" in finding.why.split("power")[1]) == ("PASS", True)
 
 
 @pytest.mark.parametrize("known", [0, 20])
