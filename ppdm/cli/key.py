@@ -31,9 +31,10 @@ def restore_key_backup(file: Path, home: Path | None) -> CommandResult:
 
 def export_public_key(out: Path, home: Path | None) -> CommandResult:
     """Write the public key that verifies the signatures of this home to a new file."""
+    from ppdm.folders import read_public_key
+    from ppdm_core.model.manifest import key_fingerprint
     from warehouse.home import translate_disk_errors
     from warehouse.integrity import dataset_key
-    from warehouse.publishing.manifest import key_fingerprint, read_public_key
 
     store = open_home(home)
     check_new_file(out)

@@ -9,10 +9,10 @@ from ppdm.cli.result import CommandResult
 
 def verify_release(path: Path, public_key: Path | None) -> CommandResult:
     """Check a released version against its manifest, and the signature if a key is given."""
-    from warehouse.publishing.manifest import read_public_key, verify
+    from ppdm.folders import read_public_key, verify_folder
 
     key = None if public_key is None else read_public_key(public_key)
-    found = verify(path, key)
+    found = verify_folder(path, key)
     name, count = found.manifest["release_id"], f"{found.manifest['rows']:,} records"
     if found.is_checked:
         missing, signature = None, "valid"

@@ -7,6 +7,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput, Refused, Undecided
+from ppdm_core.model.manifest import NAME
 from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.progress import log_progress
@@ -16,7 +17,7 @@ from tasks.redaction import redact_errors
 from tasks.release_summary import Summary, read_summary
 from warehouse.database import Run, Store
 from warehouse.publishing.leak_scan import ExpectedContent, ReleasedCategory
-from warehouse.publishing.manifest import NAME, file_digest, verify
+from warehouse.publishing.manifest import file_digest, verify
 from warehouse.publishing.publish import (
     PublishedVersion,
     PublishRequest,

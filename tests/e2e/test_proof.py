@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from ppdm_core.model.manifest import seal
 from tests.support.forkserver import ROOT
 from tests.support.history import History
 from tests.support.kills import Chain
 from tests.support.small_release import Small
 from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.publishing.manifest import seal
 from warehouse.stage_facts import AuditedFacts, read_facts
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ppdm_core.model.errors import BadInput
+from ppdm_core.model.manifest import public_pem
 from ppdm_core.numerics.noise import Noise
 from warehouse.checkpoints import checkpoint
 from warehouse.database import Store, fetch_first
@@ -26,7 +27,6 @@ from warehouse.integrity.key_files import (
     write_key,
     wrong_key_error,
 )
-from warehouse.publishing.manifest import public_pem
 from warehouse.tables import DATASETS, EVENTS
 
 BACKED_UP = "key backed up"  # kind of an event

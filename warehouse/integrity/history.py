@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ppdm_core.model.manifest import NAME
 from warehouse.home import Home
 from warehouse.integrity.events import read_head
 from warehouse.integrity.home_key import HomeKey, home_key
@@ -29,7 +30,7 @@ from warehouse.integrity.seals import (
     read_rows,
 )
 from warehouse.ledger.entries import check_ledger
-from warehouse.publishing.manifest import NAME, file_digest
+from warehouse.publishing.manifest import file_digest
 from warehouse.stages import ALLOWED, Stage
 from warehouse.tables import EVENTS, RUNS, VERSIONS
 from warehouse.transaction import Transaction

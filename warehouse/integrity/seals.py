@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ppdm_core.model.errors import Defect, MachineTrouble, Refused
+from ppdm_core.model.manifest import canonical_json
 from warehouse.clock import now
 from warehouse.integrity.home_key import HomeKey, home_key
-from warehouse.publishing.manifest import canonical_json
 from warehouse.tables import EVENTS
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppdm_core.model.errors import PpdmError, Refused, Undecided
+from ppdm_core.model.manifest import NAME, sign
 from ppdm_core.model.verdict import Review, Verdict, worst
 from warehouse.approvals import count_approvals
 from warehouse.audit_results import find_verdict
@@ -29,7 +30,7 @@ from warehouse.integrity.history import check_history
 from warehouse.integrity.home_key import home_key
 from warehouse.integrity.seals import monotonic_now, read_sealed_rows
 from warehouse.publishing.leak_scan import ExpectedContent, check_bytes
-from warehouse.publishing.manifest import NAME, file_digest, sign
+from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.published_rows import store_published_rows
 from warehouse.publishing.version_folders import hide_folder, remove_leftovers, version_folder
 from warehouse.runs import CONTINUED

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ppdm_core.model.errors import MachineTrouble, Refused
+from ppdm_core.model.manifest import NAME
 from tests.support.sealed_home import (
     OTHERS,
     begin,
@@ -21,7 +22,6 @@ from tests.support.sealed_home import (
 from warehouse.checkpoints import LISTENERS
 from warehouse.database import Store
 from warehouse.integrity.events import append_event
-from warehouse.publishing.manifest import NAME
 
 
 @pytest.fixture

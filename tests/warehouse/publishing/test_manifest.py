@@ -10,22 +10,40 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from ppdm_core.model.errors import BadInput, Refused
-from warehouse.publishing.manifest import (
+from ppdm.folders import read_public_key, verify_folder
+from ppdm_core.model.errors import BadInput, PpdmError, Refused
+from ppdm_core.model.manifest import (
     NAME,
+    Verified,
     canonical_json,
-    file_digest,
     key_fingerprint,
     public_pem,
-    read_public_key,
     seal,
     sign,
-    verify,
 )
+from warehouse.publishing import manifest
+from warehouse.publishing.manifest import file_digest
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = KEY.public_key()
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
+
+
+def verify(path: Path, key: Any = None) -> Verified:
+    """Verify a folder as the pipeline and as a recipient does; both must find the same."""
+    found = [try_verify(each, path, key) for each in (manifest.verify, verify_folder)]
+    if isinstance(found[0], PpdmError):
+        assert isinstance(found[1], PpdmError) and found[0].as_dict() == found[1].as_dict()
+        raise found[0]
+    assert found[0] == found[1]
+    return found[0]
+
+
+def try_verify(reader: Callable[..., Verified], path: Path, key: Any) -> Verified | PpdmError:
+    try:
+        return reader(path, key)
+    except PpdmError as error:
+        return error
 
 
 def build_body(folder: Path) -> dict[str, Any]:
@@ -55,10 +73,10 @@ def test_verify_untouched_release_passes(folder: Path) -> None:
 
 def test_sign_signature_covers_canonical_bytes(folder: Path) -> None:
     """The signature is checked without this program."""
-    manifest = json.loads((folder / NAME).read_text())
-    del manifest["digest"]
-    signature = manifest.pop("signature")
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    body = json.loads((folder / NAME).read_text())
+    del body["digest"]
+    signature = body.pop("signature")
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     PUBLIC.verify(bytes.fromhex(signature["ed25519"]), b"ppdm manifest 1\n" + text.encode())
     digest = hashlib.sha256(PUBLIC.public_bytes_raw()).hexdigest()
     assert signature["key"] == digest[:32]
