@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from flows.config.columns import ColumnSpec, DefaultsSpec, Section, build_column, check_columns
 from flows.config.errors import RELEASE_FILE, find_first_problem, suggest_name
+from flows.config.schedule_section import ScheduleSpec
 from flows.config.sections import (
     AttackerSpec,
     AuditSpec,
@@ -28,7 +29,6 @@ from flows.config.sections import (
     LimitSpec,
     ReviewSpec,
     SanitizerSpec,
-    ScheduleSpec,
     SinkSpec,
     SourceSpec,
 )

@@ -1,17 +1,14 @@
-"""The sections of a release file other than its columns."""
+"""The sections of a release file other than its columns and its schedule."""
 
 from __future__ import annotations
 
 import math
 import re
-import zoneinfo
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from flows.config.columns import Section
-from flows.config.errors import suggest_name
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.verdict import DAY, Review
@@ -199,86 +196,3 @@ class SinkSpec(Section):
     """How the release is written."""
 
     kind: Literal["parquet"] = Field(default="parquet", description="Format of the release.")
-
-
-@dataclass(frozen=True)
-class CronField:
-    """One of the five fields of a cron expression."""
-
-    name: str
-    low: int
-    high: int
-    words: str = ""  # names of the numbers, starting at ``low``
-
-    def parse(self, text: str) -> set[int] | None:
-        """Return the numbers that a text matches, or None if it is not valid."""
-        parts = [self._parse_part(part) for part in text.split(",")]
-        return None if None in parts else set().union(*(part or () for part in parts))
-
-    def _parse_part(self, part: str) -> range | None:
-        span, slash, step = part.partition("/")
-        if slash and not (step.isdecimal() and int(step) > 0):
-            return None
-        if span == "*":
-            return range(self.low, self.high + 1, int(step or 1))
-        ends = [self._parse_number(word) for word in span.split("-")]
-        if len(ends) > 2 or ends[0] is None or ends[-1] is None or ends[0] > ends[-1]:
-            return None
-        last = self.high if slash and len(ends) == 1 else ends[-1]
-        return range(ends[0], last + 1, int(step or 1))
-
-    def _parse_number(self, word: str) -> int | None:
-        words = self.words.split()
-        if word in words:
-            return self.low + words.index(word)
-        is_known = word.isdecimal() and self.low <= int(word) <= self.high
-        return int(word) if is_known else None
-
-
-CRON_FIELDS = (
-    CronField("minute", 0, 59),
-    CronField("hour", 0, 23),
-    CronField("day", 1, 31),
-    CronField("month", 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
-    CronField("weekday", 0, 7, "sun mon tue wed thu fri sat"),
-)
-
-
-MAX_DAYS_OF_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-
-
-class ScheduleSpec(Section):
-    """When the release is repeated."""
-
-    cron: str = Field(pattern=r"^\S+( +\S+){4}$", description="Five cron fields.")
-    timezone: str = Field(default="UTC", description="Name of a time zone, e.g. Europe/Berlin.")
-
-    @model_validator(mode="after")
-    def _check_cron(self) -> ScheduleSpec:
-        texts = self.cron.lower().split()
-        found = [field.parse(text) for text, field in zip(texts, CRON_FIELDS, strict=True)]
-        for text, field, numbers in zip(texts, CRON_FIELDS, found, strict=True):
-            if numbers is None:
-                raise BadInput(
-                    f"The {field.name} '{text}' of 'cron' in [schedule] is not valid.",
-                    remedy=f"Use *, or numbers from {field.low} to {field.high}, "
-                    "as in 5, 1-5, 1,15 or */10.",
-                )
-        days, months = found[2] or set(), found[3] or set()
-        if texts[4] == "*" and min(days) > max(MAX_DAYS_OF_MONTH[month - 1] for month in months):
-            raise BadInput(
-                "The day of 'cron' in [schedule] does not exist in that month.",
-                remedy="Choose another day or month.",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _check_timezone(self) -> ScheduleSpec:
-        try:
-            zoneinfo.ZoneInfo(self.timezone)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            raise BadInput(
-                f"Unknown time zone '{self.timezone}' in [schedule].",
-                remedy=suggest_name(self.timezone, zoneinfo.available_timezones() | {"UTC"}),
-            ) from None
-        return self
