@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -27,6 +29,10 @@ class Source:
     """Where the private table is."""
 
     kind: str  # a key of warehouse.sources.SOURCES
-    path: str  # absolute
-    table: str | None = None  # of a DuckDB file
-    options: dict[str, str] = field(default_factory=dict)  # csv: delimiter, quote
+    path: str  # absolute; "" if the kind reads no file
+    options: Mapping[str, str] = field(default_factory=dict)  # see Reader.options
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its folder; the kind if there is no file."""
+        return os.path.basename(self.path) or self.kind

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
-
-import duckdb
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ppdm_core.model.errors import Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Column
+
+if TYPE_CHECKING:
+    import duckdb
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -85,6 +86,8 @@ def hide_values(doing: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(function)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+            import duckdb
+
             try:
                 return function(*args, **kwargs)
             except duckdb.OperationalError as error:

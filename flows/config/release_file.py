@@ -30,8 +30,8 @@ from flows.config.sections import (
     ReviewSpec,
     SanitizerSpec,
     SinkSpec,
-    SourceSpec,
 )
+from flows.config.source_section import SourceSpec
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD, Attacker, Limit, Policy
 from ppdm_core.model.verdict import Review
@@ -112,13 +112,8 @@ class ReleaseFile(Section):
 
     def build_source(self) -> Source:
         """Return the source with an absolute path."""
-        given = {"delimiter": self.source.delimiter, "quote": self.source.quote}
-        return Source(
-            kind=self.source.kind,
-            path=str(self.resolve(self.source.path)),
-            table=self.source.table,
-            options={key: value for key, value in given.items() if value is not None},
-        )
+        path = str(self.resolve(self.source.path)) if self.source.path else ""
+        return Source(self.source.kind, path, self.source.options)
 
     def policy(self) -> Policy:
         """Return the policy that judges the release."""

@@ -47,33 +47,6 @@ class DatasetSpec(Section):
     )
 
 
-class SourceSpec(Section):
-    """The place and format of the private table."""
-
-    kind: Literal["csv", "parquet", "duckdb"] = Field(description="Format of the source.")
-    path: str = Field(min_length=1, description="File; relative paths start at the release file.")
-    table: str | None = Field(default=None, description="Table of a DuckDB file.")
-    delimiter: str | None = Field(
-        default=None, min_length=1, max_length=1, description="CSV only; sniffed if not given."
-    )
-    quote: str | None = Field(
-        default=None, min_length=1, max_length=1, description="CSV only; sniffed if not given."
-    )
-
-    @model_validator(mode="after")
-    def _check_keys_of_kind(self) -> SourceSpec:
-        if self.kind == "duckdb" and self.table is None:
-            raise BadInput("A duckdb source needs a table.", remedy="Add 'table' to [source].")
-        kinds = {"table": "duckdb", "delimiter": "csv", "quote": "csv"}
-        for key, kind in kinds.items():
-            if getattr(self, key) is not None and self.kind != kind:
-                raise BadInput(
-                    f"The '{key}' key of [source] is for {kind} sources only.",
-                    remedy=f"Remove '{key}'.",
-                )
-        return self
-
-
 def _allow_any_properties(schema: dict[str, Any]) -> None:
     """Let a form accept any key: it would hide the parameters of the method else."""
     schema.pop("properties", None)

@@ -29,7 +29,7 @@ def check_release_file(path: Path) -> CommandResult:
 def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) -> str:
     """Return what `ppdm check` found: counts, limits that are too small, unstable columns."""
     lines = [
-        f"{path.name} and {Path(context.source.path).name} are fine: {facts['rows']:,} records, "
+        f"{path.name} and {context.source.name} are fine: {facts['rows']:,} records, "
         f"{facts['checks']} checks, method {context.method}."
     ]
     for name, smallest in facts["smallest_limits"].items():

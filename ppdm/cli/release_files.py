@@ -22,7 +22,7 @@ def read_release_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
         raise BadInput(
             error.message, file=error.file or str(path), column=error.column, remedy=error.remedy
         ) from None
-    if not Path(context.source.path).exists():
+    if context.source.path and not Path(context.source.path).exists():
         raise BadInput(
             f"The source {context.source.path} does not exist.",
             file=str(path),

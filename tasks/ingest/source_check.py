@@ -25,7 +25,7 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
     """Read the source into memory, validate it, and return counts; nothing is stored."""
     from ppdm_core.audit.certifiable import compute_smallest_limits
 
-    name = Path(context.source.path).name
+    name = context.source.name
     log_progress("reading the source")
     with open_scratch_database() as db:
         SOURCES[context.source.kind].load(db, context.source, TABLE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -167,5 +166,5 @@ def reject_bad_input(store: Store, run: Run, context: ReleaseContext) -> Iterato
 
 
 def source_name(context: ReleaseContext) -> str:
-    """Return the name of the source file."""
-    return Path(context.source.path).name
+    """Return the name of the source."""
+    return context.source.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ppdm_core.sanitizers import SANITIZERS as REGISTERED
@@ -18,6 +18,12 @@ class SanitizerCase:
 
     def make(self, **changed: Any) -> Sanitizer:
         return REGISTERED[self.key].from_parameters({**self.parameters, **changed})
+
+
+@dataclass(frozen=True)
+class SourceCase:
+    write: str
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 _PCA = {"components": 3, "b": 0.3}
@@ -133,6 +139,13 @@ METRICS: dict[str, float | str | None] = {
     "closest_record": 1.0,
     "dapl_held_out": _NO_COPY,
     "dapl_plug_in": _NO_COPY,
+}
+
+# The statement that writes the table t to a file, and what [source] needs besides 'path'.
+SOURCES: dict[str, SourceCase] = {
+    "parquet": SourceCase("copy t to '{path}' (format parquet)"),
+    "duckdb": SourceCase("attach '{path}' as o; create table o.t as from t", {"table": "t"}),
+    "csv": SourceCase("copy t to '{path}' (format csv)"),
 }
 
 # The broken inputs (tests.contract.gate_inputs) that each gate must refuse on its own.

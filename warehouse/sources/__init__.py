@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from warehouse.sources._reader import Option, Reader
+from warehouse.sources.csv import Csv
+from warehouse.sources.duckdb import Duckdb
+from warehouse.sources.parquet import Parquet
 
-from duckdb import DuckDBPyConnection
-
-from warehouse.columns import Source
-from warehouse.sources import csv, duckdb, parquet
-
-
-class Reader(Protocol):
-    """The module of one kind of source."""
-
-    def digest(self, source: Source) -> str:
-        """Return a digest of the content."""
-
-    def load(self, db: DuckDBPyConnection, source: Source, table: str) -> None:
-        """Create ``table`` with the columns of the source, and ``__ppdm_row``, the position of
-        each row in the source from 0. The caller owns the transaction and quotes ``table``.
-        """
-
+__all__ = ["SOURCES", "Option", "Reader"]
 
 SOURCES: dict[str, Reader] = {
-    "csv": csv,
-    "parquet": parquet,
-    "duckdb": duckdb,
+    "parquet": Parquet(),
+    "duckdb": Duckdb(),
+    "csv": Csv(),  # last, because most texts could be one
 }

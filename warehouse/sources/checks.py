@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
+
+if TYPE_CHECKING:
+    import duckdb
 
 MIN_ROWS = 2
 
@@ -23,7 +25,7 @@ def file_digest(source: Source) -> str:
 
 def check_file(source: Source) -> None:
     """Check that the file exists, is readable and is not empty."""
-    name, path = file_name(source), source.path
+    name, path = source.name, source.path
     if not os.path.exists(path):
         raise BadInput(
             f"The source {name} does not exist.",
@@ -47,7 +49,7 @@ def check_header(names: Sequence[str], source: Source) -> None:
 
     Messages name columns by position: in a file without a header these names would be cells.
     """
-    file, seen = file_name(source), dict[str, int]()
+    file, seen = source.name, dict[str, int]()
     for position, name in enumerate(names, start=1):
         folded = _fold_case(name)
         if not name.strip():
@@ -78,7 +80,7 @@ def check_rows(db: duckdb.DuckDBPyConnection, table: str, source: Source) -> Non
     if n < MIN_ROWS:
         found = "a header but no rows" if n == 0 else "only one row"
         raise BadInput(
-            f"The source {file_name(source)} has {found}.",
+            f"The source {source.name} has {found}.",
             file=source.path,
             remedy=f"Give a table with at least {MIN_ROWS} rows.",
         )
@@ -86,20 +88,17 @@ def check_rows(db: duckdb.DuckDBPyConnection, table: str, source: Source) -> Non
 
 def describe_read_error(error: duckdb.Error, source: Source, if_bad_data: PpdmError) -> PpdmError:
     """Return an error for one of DuckDB, whose message may quote cells; only its type is used."""
+    import duckdb
+
     if isinstance(error, duckdb.InvalidInputException | duckdb.DataError):
         return if_bad_data
     if isinstance(error, duckdb.OperationalError):
         return MachineTrouble(
-            f"Reading {file_name(source)} failed ({type(error).__name__}).",
+            f"Reading {source.name} failed ({type(error).__name__}).",
             file=source.path,
             remedy="Check memory and disk space, then try again.",
         )
-    return Defect(f"Reading {file_name(source)} failed ({type(error).__name__}).", file=source.path)
-
-
-def file_name(source: Source) -> str:
-    """Return the name of the file without its folder."""
-    return os.path.basename(source.path)
+    return Defect(f"Reading {source.name} failed ({type(error).__name__}).", file=source.path)
 
 
 def _fold_case(name: str) -> str:

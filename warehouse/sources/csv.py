@@ -8,22 +8,18 @@ import glob
 import gzip
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import IO, cast
-
-import duckdb
+from typing import IO, TYPE_CHECKING, ClassVar, cast
 
 from ppdm_core.model.errors import BadInput, PpdmError
 from warehouse.columns import Source
-from warehouse.sources.checks import (
-    check_file,
-    check_header,
-    check_rows,
-    describe_read_error,
-    file_digest,
-    file_name,
-)
+from warehouse.sources._reader import Option, Reader
+from warehouse.sources.checks import check_header
 from warehouse.sql import ROW, literal, quote_name
+
+if TYPE_CHECKING:
+    import duckdb
 
 SNIFF = """
 select delimiter, quote, escape
@@ -48,8 +44,6 @@ TABLE_REMEDY = (
     "'delimiter' and 'quote' can be set in [source]."
 )
 
-digest = file_digest
-
 
 @dataclass(frozen=True)
 class Dialect:
@@ -60,29 +54,49 @@ class Dialect:
     escape: str
 
 
-def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
-    """Create a table from a CSV file, with all cells as text."""
-    check_file(source)
-    try:
-        _check_start(source)
-        dialect = _sniff(db, source)
-        names = _read_header(source, dialect)
-        if len(names) == 1 and "delimiter" not in source.options:
-            dialect, names = _split_header(source, dialect, names)
+class Csv(Reader):
+    """CSV files."""
+
+    name = "csv"
+    endings = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+    has_header_line = True
+    options: ClassVar[Mapping[str, Option]] = {
+        key: Option("CSV only; sniffed if not given.", max_characters=1)
+        for key in ("delimiter", "quote")
+    }
+
+    def is_format(self, start: bytes) -> bool:
+        header = start.partition(b"\n")[0]
+        return b"\0" not in start and any(each.encode() in header for each in DELIMITERS)
+
+    def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+        try:
+            _check_start(source)
+            dialect = _sniff(db, source)
+            names = _read_header(source, dialect)
+            if len(names) == 1 and "delimiter" not in source.options:
+                dialect, names = _split_header(source, dialect, names)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise _gzip_error(source) from None
         check_header(names, source)
         db.execute(_load_statement(source, table, names, dialect))
         db.fetchall()
-    except duckdb.Error as error:
-        problem = describe_read_error(error, source, _diagnose(source, error))
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        problem = _error(source, "is a damaged gzip file.", "Compress it again.")
-    else:
-        return check_rows(db, table, source)
-    raise problem
+
+    def describe_bad_file(self, source: Source, error: Exception | None = None) -> PpdmError:
+        try:
+            line = _find_line_not_utf8(source)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            return _gzip_error(source)
+        if line is not None:
+            return _encoding_error(source, line)
+        # The number stands in front of everything that DuckDB quotes from the file.
+        found = re.match(r"Invalid Input Error: CSV Error on Line: (\d+)\n", str(error))
+        where = f": see line {found[1]}." if found else "."
+        return _error(source, f"is not a table{where}", TABLE_REMEDY)
 
 
 def _error(source: Source, what: str, remedy: str) -> BadInput:
-    return BadInput(f"The source {file_name(source)} {what}", file=source.path, remedy=remedy)
+    return BadInput(f"The source {source.name} {what}", file=source.path, remedy=remedy)
 
 
 def _is_gzip(source: Source) -> bool:
@@ -181,19 +195,6 @@ def _load_statement(source: Source, table: str, names: list[str], dialect: Diale
     )
 
 
-def _diagnose(source: Source, error: duckdb.Error) -> PpdmError:
-    try:
-        line = _find_line_not_utf8(source)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        return _error(source, "is a damaged gzip file.", "Compress it again.")
-    if line is not None:
-        return _encoding_error(source, line)
-    # The number stands in front of everything that DuckDB quotes from the file.
-    found = re.match(r"Invalid Input Error: CSV Error on Line: (\d+)\n", str(error))
-    where = f": see line {found[1]}." if found else "."
-    return _error(source, f"is not a table{where}", TABLE_REMEDY)
-
-
 def _find_line_not_utf8(source: Source) -> int | None:
     decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
     with _open(source) as stream:
@@ -206,6 +207,10 @@ def _find_line_not_utf8(source: Source) -> int | None:
             if not piece:
                 return None
             line += piece.count(b"\n")
+
+
+def _gzip_error(source: Source) -> BadInput:
+    return _error(source, "is a damaged gzip file.", "Compress it again.")
 
 
 def _encoding_error(source: Source, line: int) -> BadInput:

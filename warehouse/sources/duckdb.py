@@ -7,21 +7,17 @@ transaction ends.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from typing import TypeVar
-
-import duckdb
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
-from warehouse.sources.checks import (
-    check_file,
-    check_header,
-    check_rows,
-    describe_read_error,
-    file_name,
-)
+from warehouse.sources._reader import Option, Reader
+from warehouse.sources.checks import check_file, check_header, describe_read_error
 from warehouse.sql import ROW, quote_name
+
+if TYPE_CHECKING:
+    import duckdb
 
 T = TypeVar("T")
 
@@ -52,20 +48,29 @@ order by column_index
 LOAD = "create table {table} as select row_number() over () - 1 as {row}, * from {stream}"
 
 
-def digest(source: Source) -> str:
-    """Return a digest of names, types and rows in the order of their row ids."""
-    return _read_file(source, lambda other: _digest_table(other, source))
+class Duckdb(Reader):
+    """Tables of DuckDB files."""
 
+    name = "duckdb"
+    endings = (".duckdb", ".ddb")
+    options: ClassVar[Mapping[str, Option]] = {
+        "table": Option("Table of a DuckDB file.", is_required=True)
+    }
 
-def list_tables(source: Source) -> list[str]:
-    """Return the names of all tables, as ``Source.table`` takes them."""
-    return _read_file(source, lambda other: [row[0] for row in other.execute(TABLES).fetchall()])
+    def is_format(self, start: bytes) -> bool:
+        return start[8:12] == b"DUCK"
 
+    def list_tables(self, source: Source) -> list[str]:
+        return _read_file(
+            source, lambda other: [row[0] for row in other.execute(TABLES).fetchall()]
+        )
 
-def load(db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
-    """Create a table from a table of the other file."""
-    _read_file(source, lambda other: _copy(db, other, source, table))
-    check_rows(db, table, source)
+    def digest(self, source: Source) -> str:
+        """Return a digest of names, types and rows in the order of their row ids."""
+        return _read_file(source, lambda other: _digest_table(other, source))
+
+    def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+        _read_file(source, lambda other: _copy(db, other, source, table))
 
 
 def _digest_table(other: duckdb.DuckDBPyConnection, source: Source) -> str:
@@ -94,6 +99,8 @@ def _copy(
 
 
 def _read_file(source: Source, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+    import duckdb
+
     check_file(source)
     try:
         other = duckdb.connect(source.path, read_only=True, config=SETTINGS)
@@ -112,10 +119,11 @@ def _read_file(source: Source, work: Callable[[duckdb.DuckDBPyConnection], T]) -
 def _find_table(
     other: duckdb.DuckDBPyConnection, source: Source
 ) -> tuple[str, list[tuple[str, str]]]:
-    found = other.execute(FIND, {"name": source.table}).fetchall()
+    wanted = source.options["table"]
+    found = other.execute(FIND, {"name": wanted}).fetchall()
     if not found:
         raise BadInput(
-            f"The table '{source.table}' is not in {file_name(source)}.",
+            f"The table '{wanted}' is not in {source.name}.",
             file=source.path,
             remedy="Check 'table' in [source]; views do not count.",
         )
@@ -125,20 +133,22 @@ def _find_table(
 
 
 def _describe_open_error(error: duckdb.Error, source: Source) -> PpdmError:
+    import duckdb
+
     if isinstance(error, duckdb.ConnectionException) or " lock " in str(error):
         return MachineTrouble(
-            f"The source {file_name(source)} is in use by another program.",
+            f"The source {source.name} is in use by another program.",
             file=source.path,
             remedy="Close it there, then try again.",
         )
     if isinstance(error, duckdb.IOException | duckdb.CatalogException):
         return _unreadable_error(source)
-    return Defect(f"Opening {file_name(source)} failed ({type(error).__name__}).", file=source.path)
+    return Defect(f"Opening {source.name} failed ({type(error).__name__}).", file=source.path)
 
 
 def _unreadable_error(source: Source) -> BadInput:
     return BadInput(
-        f"The source {file_name(source)} is not a DuckDB file that this version can read.",
+        f"The source {source.name} is not a DuckDB file that this version can read.",
         file=source.path,
         remedy="Check 'kind' in [source], or export the table to Parquet.",
     )

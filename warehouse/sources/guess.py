@@ -8,30 +8,24 @@ import zlib
 
 from ppdm_core.model.errors import BadInput
 from warehouse.columns import Source
-from warehouse.sources.csv import DELIMITERS
-from warehouse.sources.duckdb import list_tables
+from warehouse.sources import SOURCES
 
-KINDS = {
-    "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
-    "parquet": (".parquet", ".pq"),
-    "duckdb": (".duckdb", ".ddb"),
-}
 START_BYTES = 65_536
 MAX_NAMES_SHOWN = 10
 
 
 def guess_source(path: str, table: str | None, choice: str = "with --table") -> Source:
-    """Return the file as a source; ``table`` chooses in a DuckDB file that has several."""
+    """Return the file as a source; ``table`` chooses in a file that has several."""
     path = os.path.abspath(path)
     if not os.path.isfile(path):
         what = "is not a file" if os.path.exists(path) else "does not exist"
         raise _error(path, f"{what}.", "Check its path.")
     kind = _guess_kind(path)
-    if kind != "duckdb" and table is not None:
-        raise _error(path, "has no tables to choose from.", "Leave --table out.")
-    if kind == "duckdb" and table is None:
-        table = _choose_table(Source(kind, path), choice)
-    return Source(kind, path, table)
+    if "table" not in SOURCES[kind].options:
+        if table is not None:
+            raise _error(path, "has no tables to choose from.", "Leave --table out.")
+        return Source(kind, path)
+    return Source(kind, path, {"table": table or _choose_table(Source(kind, path), choice)})
 
 
 def _error(path: str, what: str, remedy: str) -> BadInput:
@@ -39,30 +33,27 @@ def _error(path: str, what: str, remedy: str) -> BadInput:
 
 
 def _guess_kind(path: str) -> str:
-    for kind, endings in KINDS.items():
-        if path.lower().endswith(endings):
+    for kind, reader in SOURCES.items():
+        if path.lower().endswith(reader.endings):
             return kind
     try:
         with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as stream:
             start = stream.read(START_BYTES)
     except (OSError, EOFError, zlib.error):
         start = b""
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    if start[8:12] == b"DUCK":
-        return "duckdb"
-    header = start.partition(b"\n")[0]
-    if b"\0" not in start and any(each.encode() in header for each in DELIMITERS):
-        return "csv"
+    for kind, reader in SOURCES.items():
+        if reader.is_format(start):
+            return kind
+    endings = [each for reader in SOURCES.values() for each in reader.endings]
     raise _error(
         path,
         "is not known to be a table.",
-        f"Give a file that ends in {', '.join(each for ends in KINDS.values() for each in ends)}.",
+        f"Give a file that ends in {', '.join(endings)}.",
     )
 
 
 def _choose_table(source: Source, choice: str) -> str:
-    names = list_tables(source)
+    names = SOURCES[source.kind].list_tables(source)
     if not names:
         raise _error(source.path, "has no table.", "Give a DuckDB file with a table, not a view.")
     if len(names) > 1:

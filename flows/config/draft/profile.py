@@ -15,7 +15,7 @@ from flows.config.draft.basis import choose_basis
 from flows.config.draft.roles import Drafted, draft_value_column, find_identifiers, find_label
 from flows.config.draft.text import read_method
 from ppdm_core.model.errors import BadInput, Defect
-from tasks.ingest.expectations import list_checks
+from tasks.ingest.checks import list_checks
 from tasks.progress import log_progress
 from warehouse.column_summary import ColumnSummary, summarize_columns
 from warehouse.columns import Column, Source
@@ -54,7 +54,7 @@ def draft_source(source: Source) -> Draft:
         SOURCES[source.kind].load(db, source, TABLE)
         log_progress("summarizing its columns")
         summaries = summarize_columns(db, TABLE)
-        if source.kind == "csv":
+        if SOURCES[source.kind].has_header_line:
             check_header_line(summaries, source)
         found, record_id = find_identifiers(db, TABLE, summaries)
         found |= find_label(db, TABLE, [each for each in summaries if each.name not in found])
@@ -98,7 +98,7 @@ def exclude_invalid_columns(
         declared = tuple(each.column for each in columns)
         counts = profile(db, TABLE, declared, record_id)
         checks = list_checks(counts, declared, record_id, "")
-        failed = {check.column for check in checks if not check.holds(counts)}
+        failed = {each.column for each in checks if not each.low <= counts[each.key] <= each.high}
         if not failed:
             return columns
         columns = [exclude_column(each) if each.name in failed else each for each in columns]

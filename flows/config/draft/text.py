@@ -17,6 +17,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from warehouse.columns import Column, Source
+from warehouse.sources import SOURCES
 
 if TYPE_CHECKING:
     from flows.config.draft.profile import Draft
@@ -93,7 +94,9 @@ record_id = {format_toml_string(draft.record_id)}
 # No column was found that identifies a record in every delivery, so every release draws new noise:
 # record_id = "..."
 """
-    table = f"table = {format_toml_string(source.table)}\n" if source.table else ""
+    options = "".join(
+        f"{key} = {format_toml_string(value)}\n" for key, value in source.options.items()
+    )
     return f"""\
 # A draft by `ppdm init`, made from the columns of the table alone. `ppdm release` accepts it
 # unchanged, but the decisions in it are yours. Relative paths start in the folder of this file.
@@ -105,9 +108,9 @@ owner = {format_toml_string(heading.owner)}  # the author of this file; may not 
 audience = "to be decided"  # who will receive it
 {record_id}
 [source]
-kind = {format_toml_string(source.kind)}  # csv | parquet | duckdb
+kind = {format_toml_string(source.kind)}  # {" | ".join(SOURCES)}
 path = {format_toml_string(heading.path)}
-{table}
+{options}
 # Every column of the source has a role: identifier, label, feature or exclude.
 [columns]"""
 

@@ -14,8 +14,10 @@ from ppdm_core.model.policy import Attacker, Limit
 from ppdm_core.model.verdict import Review
 from tasks.settings_check import check_limit
 from warehouse.columns import Column, Source
+from warehouse.sources import SOURCES
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+KINDS = " or ".join(", ".join(map(repr, SOURCES)).rsplit(", ", 1))
 GOOD = """
 format = 1
 [dataset]
@@ -237,7 +239,15 @@ def test_demo_examples_differ_only_in_method() -> None:
     [
         ("owner =", "ownr =", "Unknown key 'ownr' in [dataset]. Did you mean 'owner'?"),
         ("[defaults]", "[defalts]", "Unknown key 'defalts' in the release file. Did you mean"),
-        ('kind = "csv"', 'kind = "xls"', "The 'kind' key of [source] must be 'csv', 'parquet' or"),
+        ('kind = "csv"', 'kind = "xls"', f"The 'kind' key of [source] must be {KINDS}. Got 'xls'."),
+        (
+            'kind = "csv"',
+            'kind = "csv"\nqote = "x"',
+            "Unknown key 'qote' in [source]. Did you mean",
+        ),
+        ('kind = "csv"', 'kind = "csv"\nquote = "xy"', "'quote' key of [source] must be one"),
+        ('kind = "csv"', 'kind = "csv"\nquote = 7', "'quote' key of [source] must be one"),
+        ('path = "data/wdbc.csv"', "", "The 'path' key of [source] is missing. Add 'path'."),
         ('kind = "csv"', 'kind = "duckdb"', "needs a table"),
         ('kind = "csv"', 'kind = "parquet"\nquote = "x"', "'quote' key of [source] is for csv"),
         ('name = "wdbc"', 'name = "WDBC"', "The 'name' key of [dataset] must match pattern"),
@@ -383,9 +393,9 @@ def test_release_file_module_imports_nothing_slow() -> None:
 def test_check_policy_attack_without_planted_leak_rejected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from flows.config.policy_file import check_policy
     from ppdm_core.attacks import ATTACKS
     from ppdm_core.model.policy import Policy
+    from ppdm_core.settings.policy_text import check_policy
 
     monkeypatch.setattr(type(ATTACKS["known_pairs"]), "must_notice", {})
     with pytest.raises(BadInput, match="declares no planted leak"):

@@ -447,7 +447,7 @@ def test_format_release_file_any_names_are_valid_toml(
     others = [Column(name, "exclude") for name in names[3:]]
     columns = (label, feature, Column(names[2], "identifier"), *others)
     draft = Draft(tuple(Drafted(each, "a reason") for each in columns), names[2], "sample", 1)
-    heading = Heading("t", path, Source("duckdb", path, names[0]), path)
+    heading = Heading("t", path, Source("duckdb", path, {"table": names[0]}), path)
     content = tomllib.loads(format_release_file(draft, heading))
     assert content["columns"].keys() == set(names)
     assert content["columns"][names[0]]["categories"] == list(classes)

@@ -1,0 +1,70 @@
+"""The [source] section of a release file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from flows.config.columns import Section
+from flows.config.errors import suggest_name
+from ppdm_core.model.errors import BadInput
+from warehouse.sources import SOURCES
+
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = Literal[tuple(SOURCES)]  # the form lists the choices
+
+
+def _add_options(schema: dict[str, Any]) -> None:
+    """Add the options of every kind to the form."""
+    for reader in SOURCES.values():
+        for key, option in reader.options.items():
+            schema["properties"][key] = {"type": "string", "description": option.description}
+
+
+class SourceSpec(Section):
+    """The place and format of the private table, and the options of its kind as further keys."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_add_options)
+    kind: Kind = Field(description="Format of the source.")
+    path: str = Field(default="", description="File; relative paths start at the release file.")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options that are set."""
+        return {key: value for key, value in (self.model_extra or {}).items() if value is not None}
+
+    @model_validator(mode="after")
+    def _check_keys_of_kind(self) -> SourceSpec:
+        reader = SOURCES[self.kind]
+        if reader.endings and not self.path:
+            raise BadInput("The 'path' key of [source] is missing.", remedy="Add 'path'.")
+        for key, value in self.options.items():
+            self._check_option(key, value)
+        for key, option in reader.options.items():
+            if option.is_required and key not in self.options:
+                raise BadInput(
+                    f"A {self.kind} source needs a {key}.", remedy=f"Add '{key}' to [source]."
+                )
+        return self
+
+    def _check_option(self, key: str, value: Any) -> None:
+        kinds = [kind for kind, reader in SOURCES.items() if key in reader.options]
+        if not kinds:
+            known = ["kind", "path", *SOURCES[self.kind].options]
+            raise BadInput(f"Unknown key '{key}' in [source].", remedy=suggest_name(key, known))
+        if self.kind not in kinds:
+            raise BadInput(
+                f"The '{key}' key of [source] is for {' and '.join(kinds)} sources only.",
+                remedy=f"Remove '{key}'.",
+            )
+        option = SOURCES[self.kind].options[key]
+        longest = option.max_characters
+        if not isinstance(value, str) or not 1 <= len(value) <= longest:
+            what = "one character" if longest == 1 else f"a text of 1 to {longest} characters"
+            raise BadInput(
+                f"The '{key}' key of [source] must be {what}.",
+                remedy=f"Its meaning: {option.description}",
+            )

@@ -1,0 +1,119 @@
+"""What every kind of source must do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from ppdm_core.model.errors import BadInput
+from tests.contract.cases import SourceCase
+from warehouse.columns import Source
+from warehouse.sources import Reader
+from warehouse.sources.guess import guess_source
+from warehouse.sql import column_types
+
+CANARY = "CANARY7391"
+TABLE = 'raw."t 1"'
+ODD_NAMES = ["a b", "c.d", 'q"x', "it's", "naïve ☃", "select", "{0}"]
+MANY = 400_000
+MIXED = f"select i as place, (i * 7919) % {MANY} as mixed, repeat('x', 40) as filler"
+
+
+def write_source(reader: Reader, case: SourceCase, folder: Path, query: str) -> Source:
+    """Return a source of this kind with the rows of a query."""
+    path = folder / f"t{reader.endings[0]}"
+    path.unlink(missing_ok=True)
+    with duckdb.connect(":memory:") as db:
+        db.execute(f"create table t as {query}")
+        db.execute(case.write.format(path=path))
+    return Source(reader.name, str(path), case.options)
+
+
+@contextmanager
+def open_database() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(":memory:", config={"threads": 4}) as db:
+        db.execute("create schema raw")
+        db.execute("begin")
+        yield db
+
+
+def check_refused(reader: Reader, source: Source) -> None:
+    with open_database() as db, pytest.raises(BadInput) as caught:
+        reader.load(db, source, TABLE)
+    error = caught.value
+    assert error.file == source.path and error.remedy
+    assert CANARY not in f"{error}{error.as_dict()}"
+    assert error.__cause__ is None
+    assert error.__context__ is None or error.__suppress_context__
+
+
+def check_missing_file_refused(reader: Reader, case: SourceCase, folder: Path) -> None:
+    for path in (folder / "none", folder):
+        source = Source(reader.name, str(path), case.options)
+        check_refused(reader, source)
+        with pytest.raises(BadInput):
+            reader.digest(source)
+
+
+def check_bad_file_refused(reader: Reader, case: SourceCase, folder: Path) -> None:
+    path = folder / "bad"
+    for content in (b"", b"\0\xff" + CANARY.encode() * 1000):
+        path.write_bytes(content)
+        check_refused(reader, Source(reader.name, str(path), case.options))
+
+
+def check_few_rows_refused(reader: Reader, case: SourceCase, folder: Path) -> None:
+    for n in (0, 1):
+        query = f"select i as a, '{CANARY}' as b from range({n}) r(i)"
+        check_refused(reader, write_source(reader, case, folder, query))
+
+
+def check_reserved_name_refused(reader: Reader, case: SourceCase, folder: Path) -> None:
+    query = f"select i as __PPDM_row, '{CANARY}' as b from range(3) r(i)"
+    check_refused(reader, write_source(reader, case, folder, query))
+
+
+def check_odd_names_read(reader: Reader, case: SourceCase, folder: Path) -> None:
+    quoted = ['"' + name.replace('"', '""') + '"' for name in ODD_NAMES]
+    query = f"select {', '.join(f'i as {name}' for name in quoted)} from range(2) r(i)"
+    source = write_source(reader, case, folder, query)
+    with open_database() as db:
+        reader.load(db, source, TABLE)
+        assert list(column_types(db, TABLE)) == ODD_NAMES
+        assert len(db.execute(f"select {', '.join(quoted)} from {TABLE}").fetchall()) == 2
+
+
+def check_rows_in_order(reader: Reader, case: SourceCase, folder: Path) -> None:
+    source = write_source(reader, case, folder, f"{MIXED} from range({MANY}) r(i)")
+    with open_database() as db:
+        reader.load(db, source, TABLE)
+        db.execute("commit")  # rows of an open transaction have other ids
+        moved = "count(*) filter (__ppdm_row <> place::bigint or rowid <> __ppdm_row)"
+        lost = f"{MANY} - count(distinct mixed::bigint)"
+        assert db.execute(f"select {moved}, {lost} from {TABLE}").fetchall() == [(0, 0)]
+
+
+def check_rolled_back(reader: Reader, case: SourceCase, folder: Path) -> None:
+    source = write_source(reader, case, folder, "select i as a from range(3) r(i)")
+    with open_database() as db:
+        reader.load(db, source, TABLE)
+        db.execute("rollback")
+        assert db.execute("select count(*) from duckdb_tables()").fetchall() == [(0,)]
+
+
+def check_digest_follows_content(reader: Reader, case: SourceCase, folder: Path) -> None:
+    query = "select i as a, i * {} as b from range(100000) r(i)"
+    source = write_source(reader, case, folder, query.format("0.5e0"))
+    before = reader.digest(source)
+    assert reader.digest(source) == before
+    changed = query.format("if(i = 99999, 0.25e0, 0.5e0)")
+    assert reader.digest(write_source(reader, case, folder, changed)) != before
+
+
+def check_found_by_ending(reader: Reader, case: SourceCase, folder: Path) -> None:
+    source = write_source(reader, case, folder, "select i as a, i as b from range(3) r(i)")
+    assert guess_source(source.path, None) == source

@@ -1,0 +1,80 @@
+"""The base class of all kinds of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ppdm_core.model.errors import BadInput, PpdmError
+from warehouse.columns import Source
+from warehouse.sources.checks import (
+    check_file,
+    check_rows,
+    describe_read_error,
+    file_digest,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True)
+class Option:
+    """A key of [source] that only some kinds of sources have; its value is a text."""
+
+    description: str
+    is_required: bool = False
+    max_characters: int = 1000
+
+
+class Reader:
+    """One kind of source. A kind of file has ``endings`` and ``create_table``, and no more."""
+
+    name: ClassVar[str]  # the 'kind' in [source]
+    endings: ClassVar[tuple[str, ...]] = ()  # of file names; a kind without one has no 'path'
+    has_header_line: ClassVar[bool] = False  # which may be missing
+    options: ClassVar[Mapping[str, Option]] = {}
+
+    def is_format(self, start: bytes) -> bool:
+        """Return whether a file that starts with these bytes is of this kind."""
+        return False
+
+    def list_tables(self, source: Source) -> list[str]:
+        """Return what the option 'table' may be, for kinds that have this option."""
+        return []
+
+    def digest(self, source: Source) -> str:
+        """Return a digest of the content."""
+        return file_digest(source)
+
+    def load(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+        """Create ``table`` with the rows of the source, or raise an error that quotes no cell.
+
+        The caller owns the transaction and quotes ``table``.
+        """
+        import duckdb
+
+        if self.endings:
+            check_file(source)
+        try:
+            self.create_table(db, source, table)
+        except duckdb.Error as error:
+            problem = describe_read_error(error, source, self.describe_bad_file(source, error))
+        else:
+            return check_rows(db, table, source)
+        raise problem  # outside the handler, so that it does not carry DuckDB's message
+
+    def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+        """Create ``table`` with the columns of the source, and ``__ppdm_row``, the position of
+        each row in the source from 0. Call ``check_header`` with the names in the source first.
+        """
+        raise NotImplementedError
+
+    def describe_bad_file(self, source: Source, error: Exception | None = None) -> PpdmError:
+        """Return the error for a file that is not of this kind."""
+        return BadInput(
+            f"The source {source.name} is not a table that can be read as {type(self).__name__}.",
+            file=source.path,
+            remedy="Check 'kind' in [source], and write the file again.",
+        )
