@@ -13,7 +13,7 @@ from tasks.notify.mlflow_entry import ReleaseEntry
 from tasks.notify.mlflow_log import find_page, log_to_mlflow
 from tasks.notify.prefect_artifacts import show_rejection, show_release
 from tasks.progress import log_progress
-from tasks.publish.card import format_card
+from tasks.publish.card import find_card
 from tasks.redaction import redact_errors
 from tasks.release_summary import read_summary
 from warehouse.checkpoints import checkpoint
@@ -31,7 +31,7 @@ def log_release(context: ReleaseContext, release_id: str) -> str:
     store = context.open_store()
     summary = read_summary(store, release_id)
     judged = summary.judged
-    card = format_card(context, summary)
+    card = find_card(context, summary)
     entry = ReleaseEntry(
         dataset=context.dataset,
         number=summary.run.number,
