@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ppdm.services.prefect_server import ServerHandle, acquire_server
+from ppdm.services.prefect_server import ServerHandle
 from tasks.environment import set_library_defaults
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,7 +38,7 @@ def _say(text: str) -> None:
 def _start_server() -> ServerHandle:
     global _server
     if _server is None:
-        _server = acquire_server(SESSION_HOME, _say)
+        _server = ServerHandle(SESSION_HOME, _say)
         # Only tests that ask for the server may use it.
         os.environ.pop("PREFECT_API_URL", None)
     return _server

@@ -39,7 +39,7 @@ def locks_folder(home: Path) -> Path:
 @contextmanager
 def hold(path: Path, *, holder: str, limit: float, say: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock file exclusively; wait for at most ``limit`` seconds."""
-    descriptor = _open(path)
+    descriptor = open_lock(path)
     try:
         _wait(descriptor, path, limit, say)
         _write(descriptor, f"{holder} (pid {os.getpid()})")
@@ -52,7 +52,7 @@ def read_holder(path: Path) -> str | None:
     """Return the process that holds a lock, or None if it is free."""
     if not path.exists():
         return None
-    descriptor = _open(path)
+    descriptor = open_lock(path)
     try:
         if _try_lock(descriptor, fcntl.LOCK_SH):
             return None
@@ -79,7 +79,8 @@ def _wait(descriptor: int, path: Path, limit: float, say: Callable[[str], None])
         delay = min(2 * delay, MAX_DELAY_SECONDS)
 
 
-def _open(path: Path) -> int:
+def open_lock(path: Path) -> int:
+    """Return a descriptor of a lock file, made if need be with the mode of private files."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if os.fstat(descriptor).st_uid == os.geteuid():

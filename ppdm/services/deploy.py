@@ -64,26 +64,27 @@ def run_schedules(paths: Sequence[str], url: str) -> bool:
 
     The runner is a child process, so that it and its releases end for certain.
     """
-    with treat_as_interrupt(signal.SIGTERM, signal.SIGHUP):
-        child = subprocess.Popen(
-            [sys.executable, "-m", "ppdm.services.schedules", str(os.getpid()), *paths],
-            cwd=Path(__file__).resolve().parents[2],
-            env={**os.environ, SERVED_VARIABLE: "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,
-            start_new_session=True,
-        )
-        try:
-            watch_runner(child, url)
-        except KeyboardInterrupt:
-            log_progress("stopping; an interrupted release is continued by the next run")
-            child.send_signal(signal.SIGINT)  # the runner pauses its schedules
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(STOP_GRACE_SECONDS)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # as Ctrl-C
+    child = subprocess.Popen(
+        [sys.executable, "-m", "ppdm.services.schedules", str(os.getpid()), *paths],
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, SERVED_VARIABLE: "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        start_new_session=True,
+    )
+    try:
+        watch_runner(child, url)
+    except KeyboardInterrupt:
+        log_progress("stopping; an interrupted release is continued by the next run")
+        child.send_signal(signal.SIGINT)  # the runner pauses its schedules
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(STOP_GRACE_SECONDS)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
     return child.returncode == 0
 
 
@@ -103,18 +104,3 @@ def watch_runner(child: subprocess.Popen[bytes], url: str) -> None:
                 "The Prefect server no longer responds.",
                 remedy="Run `ppdm up`, then `ppdm serve` again.",
             )
-
-
-@contextmanager
-def treat_as_interrupt(*numbers: signal.Signals) -> Iterator[None]:
-    """Raise KeyboardInterrupt on these signals."""
-
-    def interrupt(*args: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
-from ppdm.services import mlflow_server
-from ppdm.services.prefect_process import spawn_prefect
-from ppdm.services.prefect_server import (
-    LogMessage,
-    find_lasting_server,
-    lock_server_start,
-    open_users_lock,
-    stop_if_unused,
-    wait_for_health,
-)
+from ppdm.services import mlflow_server, prefect_process
+from ppdm.services.prefect_server import find_lasting_server, lock_server_start, stop_if_unused
 from ppdm.services.processes import (
+    LogMessage,
     ServerProcess,
-    identify_process,
-    open_listener,
     read_record,
     spawn_server,
-    write_record,
+    wait_for_health,
 )
 from ppdm_core.model.errors import MachineTrouble
 from warehouse.home import Home
@@ -39,16 +28,15 @@ def start_missing_servers(root: Path, log_message: LogMessage) -> dict[str, Serv
     with lock_server_start(root, log_message):
         before = find_running_servers(root)
         # Two servers on one database would do all scheduled work twice.
-        if "prefect" not in before and not stop_shared_server(root):
+        if "prefect" not in before and not stop_if_unused(root):
             raise MachineTrouble(
                 "A release is using a Prefect server of its own right now.",
                 remedy="Run `ppdm up` again when it has ended.",
             )
-        starters: dict[str, Callable[[Path], ServerProcess]] = {
-            "prefect": start_prefect,
-            "mlflow": start_mlflow,
+        servers = {
+            "prefect": before.get("prefect") or start_prefect(root),
+            "mlflow": before.get("mlflow") or start_mlflow(root),
         }
-        servers = {name: before.get(name) or start(root) for name, start in starters.items()}
     try:
         for service, server in servers.items():
             wait_for_health(server, SERVER_NAMES[service], log_path(root, service), log_message)
@@ -79,48 +67,35 @@ def find_running_servers(root: Path) -> dict[str, ServerProcess]:
     return {service: server for service, server in records.items() if server and server.is_alive}
 
 
-def stop_shared_server(root: Path) -> bool:
-    """Stop the server that commands share if none uses it; return whether none does."""
-    users = open_users_lock(root)
-    try:
-        return stop_if_unused(root, users)
-    finally:
-        os.close(users)
-
-
 def start_prefect(root: Path) -> ServerProcess:
     """Start the Prefect server with its scheduler and write its record."""
-    return spawn_prefect(
+    return spawn_server(
+        prefect_process.MODULE,
+        [str(root), "lasting"],
+        port=PREFECT_PORT,
+        health=prefect_process.HEALTH_PATH,
         record=Home(root).up_record("prefect"),
         log=log_path(root, "prefect"),
-        prefect_home=root / "views" / "prefect",
-        users=None,
-        port=PREFECT_PORT,
     )
 
 
 def start_mlflow(root: Path) -> ServerProcess:
     """Start the server of the MLflow pages and write its record."""
-    record = Home(root).up_record("mlflow")
-    module = mlflow_server.MODULE
-    with open_listener(MLFLOW_PORT) as listener:
-        port = listener.getsockname()[1]
-        process = spawn_server(
-            [module, str(port), str(listener.fileno()), str(record), str(root)],
-            listener=listener,
-            environment=os.environ,
-            log=log_path(root, "mlflow"),
-        )
-    server = identify_process(process.pid, port, module, mlflow_server.HEALTH_PATH)
-    write_record(record, server)
-    return server
+    return spawn_server(
+        mlflow_server.MODULE,
+        [str(root)],
+        port=MLFLOW_PORT,
+        health=mlflow_server.HEALTH_PATH,
+        record=Home(root).up_record("mlflow"),
+        log=log_path(root, "mlflow"),
+    )
 
 
 def check_unused(root: Path) -> None:
     """Raise MachineTrouble if a command uses the Prefect server of a home."""
     holders = [read_holder(lock) for lock in sorted(Home(root).locks.glob("*-*.lock"))]
     named = [holder for holder in holders if holder]
-    if named or (find_lasting_server(root) and not stop_shared_server(root)):
+    if named or (find_lasting_server(root) and not stop_if_unused(root)):
         users = "; ".join(named) or "a command"
         raise MachineTrouble(
             f"The Prefect server is in use by {users}.",

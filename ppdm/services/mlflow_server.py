@@ -1,6 +1,6 @@
 """The MLflow pages of a home as a separate process.
 
-Run as ``python -m ppdm.services.mlflow_server PORT SOCKET RECORD HOME``.
+Run as ``python -m ppdm.services.mlflow_server SOCKET HOME``.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ import sys
 from pathlib import Path
 
 from ppdm.services.processes import write_own_record
+from warehouse.home import Home
 
 MODULE = "ppdm.services.mlflow_server"
 HEALTH_PATH = "/health"
 
 
-def main(port: int, descriptor: int, record: Path, home: Path) -> None:
-    """Serve the pages on an inherited socket until the process is stopped."""
-    write_own_record(record, port, MODULE, HEALTH_PATH)
+def main(listener: socket.socket, home: Path) -> None:
+    """Serve the pages on a bound socket until the process is stopped."""
+    write_own_record(Home(home).up_record("mlflow"), listener.getsockname()[1], HEALTH_PATH)
     from tasks.notify.mlflow_log import serve_pages
 
-    serve_pages(home, socket.socket(fileno=descriptor))
+    serve_pages(home, listener)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]))
+    main(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]))

@@ -12,100 +12,70 @@ import fcntl
 import http.client
 import os
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from ppdm.services.prefect_process import spawn_prefect
-from ppdm.services.processes import ServerProcess, read_record
+from ppdm.services import prefect_process
+from ppdm.services.processes import (
+    LogMessage,
+    ServerProcess,
+    read_record,
+    spawn_server,
+    wait_for_health,
+)
 from ppdm_core.model.errors import MachineTrouble
 from tasks.environment import bypass_proxies, set_library_defaults
 from warehouse.home import Home
-from warehouse.locks import CHECK_HOME, hold, locks_folder
+from warehouse.locks import CHECK_HOME, hold, locks_folder, open_lock
 
-LogMessage = Callable[[str], None]
-
-START_LIMIT_SECONDS = 180.0  # the first start on a home also creates the database
-WAIT_MESSAGE_SECONDS = 10.0  # between messages while a server starts
-HEALTH_CHECK_SECONDS = 0.1
 LOCK_LIMIT_SECONDS = 60.0
 LOG = Path("private", "server.log")
+RECORD = Path("private", "server.json")
 PREFECT_QUEUES = {
     "prefect.logging.handlers": "APILogWorker",
     "prefect.events.worker": "EventsWorker",
 }
 
 
-@dataclass(frozen=True)
-class SharedServer:
-    """A server that several commands use."""
-
-    process: ServerProcess
-    users: int  # descriptor of the lock that this user holds
-
-
 class ServerHandle:
-    """One use of a server. ``close`` releases it, and the last user stops the server."""
+    """One use of a server. ``close`` releases it, and the last user stops a shared server."""
 
-    def __init__(
-        self, home: Path, log_message: LogMessage, url: str, shared: SharedServer | None
-    ) -> None:
-        self.url = url
-        self._home = home
+    def __init__(self, home: Path, log_message: LogMessage) -> None:
+        """Find or start the server and return at once; prefect may be imported from here on."""
+        self._home = home.absolute()
         self._log_message = log_message
-        self._shared = shared
         self._given = os.environ.get("PREFECT_API_URL")
-        _set_api_url(url)
+        self._joined: tuple[ServerProcess, int] | None = None
+        set_library_defaults(self._home)
+        if self._given:
+            self.url = self._given.rstrip("/")
+        else:
+            bypass_proxies()
+            self._joined = _join_server(self._home, log_message)
+            self.url = f"{self._joined[0].address}/api"
+        _set_api_url(self.url)
 
     def wait(self) -> str:
         """Return the API address as soon as the server responds."""
-        if self._shared is None:
+        if self._joined is None:
             _check_reachable(self.url)
         else:
-            log = self._home / LOG
-            wait_for_health(self._shared.process, "Prefect", log, self._log_message)
+            wait_for_health(self._joined[0], "Prefect", self._home / LOG, self._log_message)
         return self.url
 
     def close(self) -> None:
         """Release the server; stop it if there is no other user."""
-        shared, self._shared = self._shared, None
-        if shared is None:
-            _set_api_url(self._given)
-            return
-        try:
+        joined, self._joined = self._joined, None
+        if joined is not None:
             _flush_prefect_queues()
-            _set_api_url(self._given)
+        _set_api_url(self._given)
+        if joined is not None:
+            os.close(joined[1])
             with lock_server_start(self._home, self._log_message):
-                stop_if_unused(self._home, shared.users)
-        finally:
-            os.close(shared.users)
-
-
-def acquire_server(home: Path, log_message: LogMessage) -> ServerHandle:
-    """Find or start the server and return at once; prefect may be imported from here on."""
-    home = home.absolute()
-    set_library_defaults(home)
-    given = os.environ.get("PREFECT_API_URL")
-    if given:
-        return ServerHandle(home, log_message, given.rstrip("/"), None)
-    bypass_proxies()
-    with lock_server_start(home, log_message):
-        users = open_users_lock(home)
-        try:
-            fcntl.flock(users, fcntl.LOCK_SH)  # waits only for an abandoned server to end
-            process = find_lasting_server(home) or read_record(_record_path(home))
-            if process is None or not process.is_alive:
-                process = _spawn_shared_server(home)
-        except OSError as error:
-            os.close(users)
-            raise MachineTrouble(
-                f"The local Prefect server cannot be started: {error.strerror}.", remedy=CHECK_HOME
-            ) from None
-    return ServerHandle(home, log_message, f"{process.address}/api", SharedServer(process, users))
+                stop_if_unused(self._home)
 
 
 @contextmanager
@@ -113,7 +83,7 @@ def use_prefect_server(
     home: Path, log_message: LogMessage, meanwhile: Callable[[], None] | None = None
 ) -> Iterator[str]:
     """Yield the address of a server that responds; ``meanwhile`` runs while it starts."""
-    handle = acquire_server(home, log_message)
+    handle = ServerHandle(home, log_message)
     try:
         if meanwhile is not None:
             meanwhile()
@@ -122,16 +92,54 @@ def use_prefect_server(
         handle.close()
 
 
-def stop_orphaned_server(home: Path) -> None:
-    """Stop a server whose users were all killed. Cheap when there is none."""
-    if not _record_path(home).exists():
-        return
-    with lock_server_start(home, lambda text: None):
+def _join_server(home: Path, log_message: LogMessage) -> tuple[ServerProcess, int]:
+    """Return a server of the home, and the descriptor of its users' lock in shared mode."""
+    with lock_server_start(home, log_message):
         users = open_users_lock(home)
         try:
-            stop_if_unused(home, users)
-        finally:
+            fcntl.flock(users, fcntl.LOCK_SH)  # waits only for an abandoned server to end
+            process = find_lasting_server(home) or read_record(home / RECORD)
+            if process is None or not process.is_alive:
+                process = spawn_server(
+                    prefect_process.MODULE,
+                    [str(home), "shared"],
+                    port=0,
+                    health=prefect_process.HEALTH_PATH,
+                    record=home / RECORD,
+                    log=home / LOG,
+                )
+        except OSError as error:
             os.close(users)
+            raise MachineTrouble(
+                f"The local Prefect server cannot be started: {error.strerror}.", remedy=CHECK_HOME
+            ) from None
+    return process, users
+
+
+def stop_if_unused(home: Path) -> bool:
+    """Stop the shared server if it has no user; return whether it has none.
+
+    The caller holds the lock of the start.
+    """
+    users = open_users_lock(home)
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        process = read_record(home / RECORD)
+        if process is not None:
+            process.stop()
+        (home / RECORD).unlink(missing_ok=True)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(users)
+    return True
+
+
+def stop_orphaned_server(home: Path) -> None:
+    """Stop a server whose users were all killed. Cheap when there is none."""
+    if (home / RECORD).exists():
+        with lock_server_start(home, lambda text: None):
+            stop_if_unused(home)
 
 
 def find_lasting_server(home: Path) -> ServerProcess | None:
@@ -140,45 +148,15 @@ def find_lasting_server(home: Path) -> ServerProcess | None:
     return process if process is not None and process.is_alive else None
 
 
-def _record_path(home: Path) -> Path:
-    return home / "private" / "server.json"
-
-
 def lock_server_start(home: Path, log_message: LogMessage) -> AbstractContextManager[None]:
     """Hold the lock that guards each decision to start, join or stop a server."""
     lock = locks_folder(home) / "server.start"
     return hold(lock, holder="a command", limit=LOCK_LIMIT_SECONDS, say=log_message)
 
 
-def _users_lock_path(home: Path) -> Path:
-    return home / "private" / "locks" / "server.users"
-
-
 def open_users_lock(home: Path) -> int:
     """Return a descriptor of the lock file that every user of the server holds."""
-    return os.open(_users_lock_path(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-def _spawn_shared_server(home: Path) -> ServerProcess:
-    return spawn_prefect(
-        record=_record_path(home),
-        users=_users_lock_path(home),
-        log=home / LOG,
-        prefect_home=home / "views" / "prefect",
-    )
-
-
-def stop_if_unused(home: Path, users: int) -> bool:
-    """Stop the shared server if it has no other user; return whether it has none."""
-    try:
-        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    process = read_record(_record_path(home))
-    if process is not None:
-        process.stop()
-    _record_path(home).unlink(missing_ok=True)
-    return True
+    return open_lock(Home(home).locks / "server.users")
 
 
 def _set_api_url(url: str | None) -> None:
@@ -199,28 +177,6 @@ def _flush_prefect_queues() -> None:
     for module, worker in PREFECT_QUEUES.items():
         if module in sys.modules:
             getattr(sys.modules[module], worker).drain_all(timeout=5)
-
-
-def wait_for_health(process: ServerProcess, name: str, log: Path, log_message: LogMessage) -> None:
-    """Wait until a server responds; raise MachineTrouble if it ends or takes too long.
-
-    A request to a server that listens already waits in its queue; else it is repeated.
-    """
-    start = time.monotonic()
-    timeout = 1.0
-    last_message = start - WAIT_MESSAGE_SECONDS + timeout
-    while not process.is_healthy(timeout):
-        now = time.monotonic()
-        if now - start > START_LIMIT_SECONDS or not process.is_alive:
-            what = "did not respond in time" if process.is_alive else "ended while it started"
-            raise MachineTrouble(
-                f"The local {name} server {what}.",
-                remedy=f"See {log}, then run the same command again.",
-            )
-        if now - last_message >= WAIT_MESSAGE_SECONDS:
-            log_message(f"Waiting for the local {name} server ({now - start:.0f} s).")
-            last_message, timeout = now, WAIT_MESSAGE_SECONDS
-        time.sleep(HEALTH_CHECK_SECONDS)
 
 
 def _check_reachable(url: str) -> None:

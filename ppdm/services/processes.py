@@ -1,31 +1,43 @@
-"""Servers as processes: start one, recognise it by its record, ask for its health, stop it."""
+"""Servers as processes: start one, recognise it by its record, wait until it responds, stop it."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import os
-import signal
+import shlex
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psutil
+
+from ppdm_core.model.errors import MachineTrouble
+
+LogMessage = Callable[[str], None]
+
 STOP_GRACE_SECONDS = 5.0  # between SIGTERM and SIGKILL
+START_LIMIT_SECONDS = 180.0  # the first start on a home also creates the database
+WAIT_MESSAGE_SECONDS = 10.0  # between messages while a server starts
+HEALTH_CHECK_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """The record of a server: enough to distinguish its process from any other."""
+    """The record of a server: enough to distinguish its process from any other.
 
-    pid: int  # also of its process group, which it leads
-    started: str
+    The process is identified by its pid and its arguments, which name the home. Its creation time
+    would change whenever the clock of the machine is corrected.
+    """
+
+    pid: int
+    arguments: str
     port: int
-    word: str  # a word of its command line
     health: str  # path of the page that responds when the server is ready
 
     @property
@@ -34,11 +46,14 @@ class ServerProcess:
 
     @property
     def is_alive(self) -> bool:
-        identity = read_identity(self.pid)
-        if identity is None:
-            return False
-        started, command = identity
-        return started == self.started and self.word in command and f" {self.port} " in command
+        return self._find_process() is not None
+
+    def _find_process(self) -> psutil.Process | None:
+        with suppress(psutil.Error):
+            process = psutil.Process(self.pid)
+            if shlex.join(process.cmdline()[1:]) == self.arguments:
+                return process
+        return None
 
     def is_healthy(self, timeout: float) -> bool:
         """Return whether the health page responds within ``timeout`` seconds."""
@@ -53,73 +68,50 @@ class ServerProcess:
 
     def stop(self) -> None:
         """Terminate the server and its children, then kill them; ignore a foreign process."""
-        if not self.is_alive:
+        process = self._find_process()
+        if process is None:
             return
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            deadline = time.monotonic() + STOP_GRACE_SECONDS
-            with suppress(ProcessLookupError):
-                os.killpg(self.pid, number)
-            while self._has_group_members() and time.monotonic() < deadline:
-                time.sleep(0.02)
-
-    def _has_group_members(self) -> bool:
-        with suppress(ChildProcessError):  # only if this process started it; else init does
-            os.waitpid(self.pid, os.WNOHANG)
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, 0)
-            return self.is_alive or bool(list_group_members(self.pid))
-        return False
+        left = [process]
+        with suppress(psutil.NoSuchProcess):
+            left += process.children(recursive=True)
+        for send in (psutil.Process.terminate, psutil.Process.kill):
+            for each in left:
+                with suppress(psutil.NoSuchProcess):
+                    send(each)
+            left = psutil.wait_procs(left, timeout=STOP_GRACE_SECONDS)[1]
 
 
 def spawn_server(
-    arguments: Sequence[str], *, listener: socket.socket, environment: Mapping[str, str], log: Path
-) -> subprocess.Popen[bytes]:
-    """Start a module of this package as a process that inherits the bound socket.
+    module: str, arguments: Sequence[str], *, port: int, health: str, record: Path, log: Path
+) -> ServerProcess:
+    """Start a module of this package on the port, or on a free one, and write its record.
 
-    No other process can take the port in between, and a client that connects too early waits in
-    the queue of the socket.
+    The process inherits the bound socket: no other process can take the port in between, and a
+    client that connects too early waits in the queue of the socket.
     """
-    with open(log, "wb") as output:
+    with open_listener(port) as listener, log.open("wb") as output:
+        given = ["-m", module, str(listener.fileno()), *arguments]
         process = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
+            [sys.executable, *given],
             cwd=Path(__file__).resolve().parents[2],
-            env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             pass_fds=[listener.fileno()],
             start_new_session=True,  # Ctrl-C is for the command
         )
+        server = ServerProcess(process.pid, shlex.join(given), listener.getsockname()[1], health)
     process.returncode = 0  # it may outlive this command, and Popen would warn of that
-    return process
-
-
-def identify_process(pid: int, port: int, word: str, health: str) -> ServerProcess:
-    """Return the record of a process that runs now."""
-    identity = read_identity(pid)
-    return ServerProcess(pid, identity[0] if identity else "", port, word, health)
-
-
-def write_own_record(record: Path, port: int, word: str, health: str) -> None:
-    """Write the record of this process: its parent may have been killed before it did so."""
-    write_record(record, identify_process(os.getpid(), port, word, health))
+    write_record(record, server)
+    return server
 
 
 def open_listener(port: int) -> socket.socket:
     """Return a listening socket on the port if it is free, else on any free port."""
-    for candidate in (port, 0):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("127.0.0.1", candidate))
-            listener.listen(128)
-        except OSError:
-            listener.close()
-            if candidate == 0:
-                raise
-        else:
-            return listener
-    raise AssertionError("unreachable")
+    try:
+        return socket.create_server(("127.0.0.1", port), backlog=128)
+    except OSError:
+        return socket.create_server(("127.0.0.1", 0), backlog=128)
 
 
 def read_record(path: Path) -> ServerProcess | None:
@@ -137,40 +129,29 @@ def write_record(path: Path, server: ServerProcess) -> None:
     draft.rename(path)
 
 
-def read_identity(pid: int) -> tuple[str, str] | None:
-    """Return start time and command line of a process; a zombie has an empty command line."""
-    folder = Path("/proc", str(pid))
-    if not Path("/proc/self").exists():
-        return _read_identity_with_ps(pid)
-    try:
-        fields = _read_stat_fields(folder)
-        command = (folder / "cmdline").read_bytes()
-    except OSError:
-        return None
-    return fields[19], command.replace(b"\0", b" ").decode(errors="replace")
+def write_own_record(path: Path, port: int, health: str) -> None:
+    """Write the record of this process: its parent may have been killed before it did so."""
+    arguments = shlex.join(sys.orig_argv[1:])
+    write_record(path, ServerProcess(os.getpid(), arguments, port, health))
 
 
-def list_group_members(group: int) -> list[int]:
-    """Return the pids of a process group without zombies, which only their parent can end."""
-    if not Path("/proc/self").exists():
-        listing = ["pgrep", "-g", str(group)]
-        output = subprocess.run(listing, capture_output=True, text=True, check=False).stdout
-        return [int(pid) for pid in output.split()]
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            fields = _read_stat_fields(folder)
-            if fields[2] == str(group) and fields[0] != "Z":
-                found.append(int(folder.name))
-    return found
+def wait_for_health(process: ServerProcess, name: str, log: Path, log_message: LogMessage) -> None:
+    """Wait until a server responds; raise MachineTrouble if it ends or takes too long.
 
-
-def _read_stat_fields(folder: Path) -> list[str]:
-    """Return state, parent, group and the other fields that follow the name of a process."""
-    return (folder / "stat").read_text().rpartition(")")[2].split()
-
-
-def _read_identity_with_ps(pid: int) -> tuple[str, str] | None:
-    listing = ["ps", "-o", "lstart=,command=", "-p", str(pid)]
-    line = subprocess.run(listing, capture_output=True, text=True, check=False).stdout.strip()
-    return (line[:24], line[24:] + " ") if line else None
+    A request to a server that listens already waits in its queue; else it is repeated.
+    """
+    start = time.monotonic()
+    timeout = 1.0
+    last_message = start - WAIT_MESSAGE_SECONDS + timeout
+    while not process.is_healthy(timeout):
+        now = time.monotonic()
+        if now - start > START_LIMIT_SECONDS or not process.is_alive:
+            what = "did not respond in time" if process.is_alive else "ended while it started"
+            raise MachineTrouble(
+                f"The local {name} server {what}.",
+                remedy=f"See {log}, then run the same command again.",
+            )
+        if now - last_message >= WAIT_MESSAGE_SECONDS:
+            log_message(f"Waiting for the local {name} server ({now - start:.0f} s).")
+            last_message, timeout = now, WAIT_MESSAGE_SECONDS
+        time.sleep(HEALTH_CHECK_SECONDS)

@@ -51,9 +51,9 @@ def use_server(args: list[str]) -> None:
 
 def spawn_server(args: list[str]) -> None:
     """Start the Prefect server of a home and do not wait for it."""
-    from ppdm.services.prefect_server import acquire_server
+    from ppdm.services.prefect_server import ServerHandle
 
-    acquire_server(Path(args[0]), print)
+    ServerHandle(Path(args[0]), print)
     print("spawned", flush=True)
     time.sleep(600)
 

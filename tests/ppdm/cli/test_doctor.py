@@ -10,7 +10,7 @@ import pytest
 from ppdm.cli.doctor import examine_home
 from ppdm.cli.down import stop_services
 from ppdm.cli.result import CommandResult
-from ppdm.services.processes import ServerProcess, read_identity, write_record
+from ppdm.services.processes import ServerProcess, write_record
 from ppdm_core.model.errors import BadInput
 from warehouse.database import Store, list_runs
 from warehouse.home import Home
@@ -68,11 +68,7 @@ def test_doctor_new_home_has_no_remedy(home: Home) -> None:
 
 def test_doctor_dead_server_reported_until_down(home: Home) -> None:
     with subprocess.Popen(["sleep", "0"]) as process:
-        identity = read_identity(process.pid)
-    assert identity is not None
-    gone = ServerProcess(
-        process.pid, identity[0], 4200, "ppdm.services.prefect_process", "/api/health"
-    )
+        gone = ServerProcess(process.pid, "0", 4200, "/api/health")
     write_record(home.up_record("prefect"), gone)
     result = examine_home(home.root)
     assert result.exit_code == 5 and list_remedies(result) == ["ppdm up"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -11,29 +12,25 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ppdm.cli.down import stop_services
 from ppdm.cli.up import start_services
 from ppdm.services import local_servers
-from ppdm.services.prefect_server import acquire_server, open_users_lock
-from ppdm.services.processes import (
-    ServerProcess,
-    identify_process,
-    list_group_members,
-    open_listener,
-    write_record,
-)
+from ppdm.services.prefect_server import ServerHandle, open_users_lock
+from ppdm.services.processes import ServerProcess, open_listener, write_record
 from ppdm_core.model.errors import BadInput, MachineTrouble
 from warehouse.home import Home
 
 Starter = Callable[[Path], ServerProcess]
 
 
-def start_script(code: str, *arguments: str) -> int:
-    process = subprocess.Popen([sys.executable, "-c", code, *arguments], start_new_session=True)
+def start_script(code: str, port: int) -> ServerProcess:
+    arguments = ["-c", code, str(port)]
+    process = subprocess.Popen([sys.executable, *arguments], start_new_session=True)
     process.returncode = 0  # the code under test stops it
-    return process.pid
+    return ServerProcess(process.pid, shlex.join(arguments), port, "/")
 
 
 def make_starter(service: str, code: str) -> Starter:
@@ -42,7 +39,7 @@ def make_starter(service: str, code: str) -> Starter:
     def begin(root: Path) -> ServerProcess:
         with open_listener(0) as listener:
             port = listener.getsockname()[1]
-        running = identify_process(start_script(code, str(port), service), port, service, "/")
+        running = start_script(code, port)
         write_record(Home(root).up_record(service), running)
         return running
 
@@ -138,7 +135,7 @@ def test_down_server_in_use_refuses_without_now(
 ) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     pages = start_services(home).payload["pages"]
-    handle = acquire_server(home, print)
+    handle = ServerHandle(home, print)
     assert handle.url == f"{pages['prefect']}/api"
     with pytest.raises(MachineTrouble, match="in use by a command"):
         stop_services(home, now=False)
@@ -177,11 +174,17 @@ def test_open_listener_taken_port_uses_another() -> None:
 
 def test_stop_server_with_children_stops_all(tmp_path: Path) -> None:
     script = "import subprocess, sys, time; subprocess.Popen(['sleep', '600']); time.sleep(600)"
-    running = identify_process(start_script(script, "7", "server"), 7, "server", "/")
+    running = start_script(script, 7)
     deadline = time.monotonic() + 10
-    while len(list_group_members(running.pid)) < 2:
+    while not (children := psutil.Process(running.pid).children()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert running.is_alive
     running.stop()
-    assert list_group_members(running.pid) == []
+    assert not running.is_alive
+    assert not any(is_running(child) for child in children)
+
+
+def is_running(process: psutil.Process) -> bool:
+    """Return whether a process runs; a zombie, which only its parent can end, does not."""
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

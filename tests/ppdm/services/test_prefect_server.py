@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from ppdm.services.prefect_server import acquire_server, stop_orphaned_server, use_prefect_server
-from ppdm.services.processes import ServerProcess, read_identity, read_record, write_record
+from ppdm.services.prefect_server import ServerHandle, stop_orphaned_server, use_prefect_server
+from ppdm.services.processes import ServerProcess, read_record, write_record
 from ppdm_core.model.errors import MachineTrouble
 from tasks.environment import bypass_proxies, set_library_defaults
 from tasks.ingest.dead_runs import mark_crashed
@@ -118,11 +118,8 @@ def test_stop_orphaned_server_foreign_process_is_ignored(home: Path) -> None:
     (home / "private").mkdir()
     with subprocess.Popen(["sleep", "60"]) as sleeper:
         try:
-            identity = read_identity(sleeper.pid)
-            assert identity is not None
-            record = ServerProcess(
-                sleeper.pid, identity[0], 1, "ppdm.services.prefect_process", "/api/health"
-            )
+            arguments = f"-m ppdm.services.prefect_process 5 {home} shared"
+            record = ServerProcess(sleeper.pid, arguments, 1, "/api/health")
             write_record(home / "private" / "server.json", record)
             stop_orphaned_server(home)
             assert sleeper.poll() is None
@@ -131,16 +128,16 @@ def test_stop_orphaned_server_foreign_process_is_ignored(home: Path) -> None:
             sleeper.kill()
 
 
-def test_is_alive_other_start_time_port_or_word_is_false(
+def test_is_alive_other_arguments_or_pid_is_false(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_HOME", str(home / "unused"))
-    handle = acquire_server(home, print)
+    handle = ServerHandle(home, print)
     running = read_server(home)
     assert running.is_alive
-    assert not replace(running, started=running.started + "0").is_alive
-    assert not replace(running, port=running.port + 1).is_alive
-    assert not replace(running, word="another program").is_alive
+    assert str(home) in running.arguments
+    assert not replace(running, arguments=running.arguments + "0").is_alive
+    assert not replace(running, pid=os.getpid()).is_alive
     assert os.environ["PREFECT_API_URL"] == f"http://127.0.0.1:{running.port}/api" == handle.url
     handle.close()
     assert not running.is_alive
