@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
+
+from psutil import pid_exists
 
 from warehouse.database import Run
 from warehouse.stages import FINISHED
@@ -18,20 +19,9 @@ def end_dead_runs(earlier: Sequence[Run]) -> None:
     for run in earlier:
         # A finished run may have been killed too, after its last step; an unfinished one must be
         # dead, because it would hold the lock.
-        is_dead = run.stage not in FINISHED or (run is earlier[-1] and not is_alive(run.pid))
+        is_dead = run.stage not in FINISHED or (run is earlier[-1] and not pid_exists(run.pid))
         if run.flow_run_id and is_dead:
             mark_crashed(run.flow_run_id)
-
-
-def is_alive(pid: int) -> bool:
-    """Return whether a process exists."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def mark_crashed(flow_run_id: str) -> None:
