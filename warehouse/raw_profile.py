@@ -1,4 +1,4 @@
-"""The profile of a raw table: counts and row numbers from one scan, no cell."""
+"""The profile of a raw table: counts, shares, means and row numbers from one scan, no cell."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import duckdb
 
 from ppdm_core.model.errors import BadInput
 from warehouse.columns import Column
+from warehouse.expectations import Expectation, build_cell, list_figures, name_cell
 from warehouse.sql import (
     ROW,
     build_category_condition,
@@ -80,8 +81,9 @@ def profile(
     raw_table: str,
     columns: tuple[Column, ...],
     record_id: str | None,
+    expectations: Sequence[Expectation] = (),
 ) -> dict[str, float | int]:
-    """Return all counts that a table is judged by."""
+    """Return all figures that a table is judged by."""
     types = column_types(db, raw_table)
     cells = [f"{ROW} + 1 as r", f"({build_row_filter(columns)}) as kept"]
     figures = {ROWS: "count(*)", ROWS_LEFT: count_where("kept")}
@@ -98,6 +100,12 @@ def profile(
             continue
         cells += [f"{cell} as {x}", f"{quote_name(column.name)} is null as {empty}"]
         figures |= found
+    by_name = {column.name: column for column in columns}
+    for position, expectation in enumerate(expectations):
+        if expectation.column is not None:
+            cell = build_cell(by_name[expectation.column], types[expectation.column])
+            cells.append(f"{cell} as {name_cell(position)}")
+        figures |= {key: figure.sql for key, figure in list_figures(expectation, position)}
     statement = f"""
         with cells as (select {", ".join(cells)} from {raw_table})
         select {", ".join(figures.values())} from cells

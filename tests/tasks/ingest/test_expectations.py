@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import duckdb
 import pytest
 
 from ppdm_core.model.errors import BadInput, Defect
-from tasks.ingest.expectations import check_profile
+from tasks.ingest.expectations import check_profile, preload
 from warehouse.columns import Column, Source
 from warehouse.raw_profile import profile
 from warehouse.sources import SOURCES
@@ -178,59 +179,131 @@ def test_check_profile_missing_figure_defect() -> None:
         check_profile(found, columns, record_id=None, file=FILE)
 
 
-@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
-def test_check_profile_figure_not_a_number_defect(value: Any) -> None:
+@pytest.mark.parametrize("key", ["rows", "rows left", "missing in 'x'", "values in 'x'"])
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), float("-inf")])
+def test_check_profile_figure_not_a_number_defect(value: Any, key: str) -> None:
     columns = (number("x"),)
     with pytest.raises(Defect, match="no numbers"):
-        check_profile({**make_profile(columns), "rows": value}, columns, record_id=None, file=FILE)
+        check_profile({**make_profile(columns), key: value}, columns, record_id=None, file=FILE)
 
 
-def test_check_profile_check_not_evaluated_defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = (number("x"),)
-    check_profile(
-        make_profile(columns), columns, record_id=None, file=FILE
-    )  # imports Great Expectations
+Edit = Callable[[Any], None]
+
+
+@pytest.fixture
+def edit_results(monkeypatch: pytest.MonkeyPatch) -> Callable[[Edit], None]:
+    """Return a function that makes Great Expectations return edited results."""
+    preload()
     from great_expectations.datasource.fluent.interfaces import Batch
 
-    whole = Batch.validate
+    validate = Batch.validate
 
-    def forgetful(self: Any, suite: Any) -> Any:
-        result = whole(self, suite)
-        del result.results[keep:]
-        return result
+    def plant(edit: Edit) -> None:
+        def validate_and_edit(self: Any, suite: Any, **options: Any) -> Any:
+            result = validate(self, suite, **options)
+            edit(result.results)
+            return result
 
-    monkeypatch.setattr(Batch, "validate", forgetful)
-    for keep in (0, 3):
-        with pytest.raises(Defect, match=f"judged {keep} of"):
-            check_profile(make_profile(columns), columns, record_id=None, file=FILE)
+        monkeypatch.setattr(Batch, "validate", validate_and_edit)
+
+    return plant
+
+
+@pytest.mark.parametrize("keep", [0, 3])
+def test_check_profile_missing_result_defect(edit_results: Any, keep: int) -> None:
+    columns = (number("x"),)
+
+    def forget(results: list[Any]) -> None:
+        del results[keep:]
+
+    edit_results(forget)
+    with pytest.raises(Defect, match=f"judged {keep} of 6"):
+        check_profile(make_profile(columns), columns, record_id=None, file=FILE)
+
+
+def test_check_profile_result_given_twice_other_missing_defect(edit_results: Any) -> None:
+    columns = (number("x"),)
+
+    def repeat(results: list[Any]) -> None:
+        results[-1] = results[0]
+
+    edit_results(repeat)
+    with pytest.raises(Defect, match="judged 5 of 6"):
+        check_profile(make_profile(columns), columns, record_id=None, file=FILE)
+
+
+RAISED = {"raised_exception": True, "exception_message": "x", "exception_traceback": "x"}
+FINE = {"raised_exception": False, "exception_message": None, "exception_traceback": None}
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "words"),
-    [
-        ("success", False, "disagree"),
-        ("exception_info", {"raised_exception": True}, "failed on the profile"),
-    ],
+    "info",
+    [RAISED, {"one metric": RAISED}, {"one metric": FINE, "another": RAISED}, {}],
+    ids=["plain", "by metric", "second metric", "empty"],
 )
-def test_check_profile_contradicting_verdict_defect(
-    monkeypatch: pytest.MonkeyPatch, field: str, value: Any, words: str
+@pytest.mark.parametrize("success", [True, False])
+def test_check_profile_exception_in_a_result_defect(
+    edit_results: Any, info: dict[str, Any], success: bool
 ) -> None:
     columns = (number("x"),)
-    check_profile(
-        make_profile(columns), columns, record_id=None, file=FILE
-    )  # imports Great Expectations
-    from great_expectations.datasource.fluent.interfaces import Batch
 
-    whole = Batch.validate
+    def raise_in_last(results: list[Any]) -> None:
+        results[-1].exception_info, results[-1].success = info, success
 
-    def wrong(self: Any, suite: Any) -> Any:
-        result = whole(self, suite)
-        setattr(result.results[0], field, value)
-        return result
-
-    monkeypatch.setattr(Batch, "validate", wrong)
-    with pytest.raises(Defect, match=words):
+    edit_results(raise_in_last)
+    with pytest.raises(Defect, match="failed on the profile"):
         check_profile(make_profile(columns), columns, record_id=None, file=FILE)
+
+
+def test_check_profile_metric_raises_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = (number("x"),)
+    preload()
+    from great_expectations.execution_engine import PandasExecutionEngine
+
+    get_domain = PandasExecutionEngine.get_compute_domain
+
+    def fail_for_one_figure(self: Any, domain_kwargs: Any, *args: Any, **options: Any) -> Any:
+        if domain_kwargs.get("column") == "missing in 'x'":
+            raise ValueError(CANARY)
+        return get_domain(self, domain_kwargs, *args, **options)
+
+    monkeypatch.setattr(PandasExecutionEngine, "get_compute_domain", fail_for_one_figure)
+    with pytest.raises(Defect, match="failed on the profile") as caught:
+        check_profile(make_profile(columns), columns, record_id=None, file=FILE)
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize("success", [None, 1, "true"])
+def test_check_profile_no_verdict_defect(edit_results: Any, success: Any) -> None:
+    columns = (number("x"),)
+
+    def withhold(results: list[Any]) -> None:
+        results[0].success = success
+
+    edit_results(withhold)
+    with pytest.raises(Defect, match="no verdict"):
+        check_profile(make_profile(columns), columns, record_id=None, file=FILE)
+
+
+def test_check_profile_great_expectations_decides(edit_results: Any) -> None:
+    columns = (number("x"),)
+    good = make_profile(columns)
+    bad = {**good, "missing in 'x'": 1, "first row missing in 'x'": 2}
+
+    def set_all(success: bool) -> Edit:
+        def edit(results: list[Any]) -> None:
+            for result in results:
+                result.success = success
+
+        return edit
+
+    with pytest.raises(BadInput, match="1 cell that is empty, in row 2"):
+        check_profile(bad, columns, record_id=None, file=FILE)
+    edit_results(set_all(True))
+    check_profile(bad, columns, record_id=None, file=FILE)
+    edit_results(set_all(False))
+    with pytest.raises(BadInput, match="fewer than 2 rows"):
+        check_profile(good, columns, record_id=None, file=FILE)
 
 
 def test_check_profile_any_table_no_output_and_no_files(
