@@ -20,7 +20,7 @@ ifdef PIP_CERT
 export SSL_CERT_FILE ?= $(PIP_CERT)
 endif
 
-.PHONY: help demo test slow check bench lock clean
+.PHONY: help demo test slow check bench docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
@@ -42,6 +42,9 @@ check: .venv/dev ## what CI runs: ruff, mypy, the tests
 
 bench: .venv/bench ## ratios against peers, measured in the same run; see docs/benchmarks.md
 	$(BIN)/python -m benchmarks
+
+docs: .venv/dev ## write docs/reference from the registered methods, attacks and metrics
+	$(BIN)/python -m studies.write_reference_pages
 
 lock: .venv/uv ## resolve the dependencies anew
 	$(COMPILE) --upgrade -o requirements.lock

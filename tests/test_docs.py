@@ -1,140 +1,138 @@
-"""docs/choosing_a_method.md agrees with the methods and their docstrings."""
+"""Links, commands and code of the pages work, and the reference covers everything registered."""
 
 from __future__ import annotations
 
-import json
-import math
 import re
-import tomllib
-from functools import cache
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
+import typer.main
 
-from ppdm.cli.methods import split_docstring
+from ppdm.cli.app import app
 from ppdm_core.attacks import ATTACKS
+from ppdm_core.metrics import METRICS
 from ppdm_core.sanitizers import SANITIZERS
-from studies import draw_methods
+from studies import write_reference_pages as reference
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "choosing_a_method.md"
-METHODS = list(SANITIZERS)
-
-# Settings of a method with another kind of guarantee than the setting of its picture.
-OTHER_SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "pca_laplace": [{"basis": "private"}],
-    "additive_noise": [{"law": "normal"}, {"law": "uniform"}, {"scale": "zscore"}],
-    "pipeline": [
-        {"numeric": {"method": "random_rotation"}},
-        {"numeric": {"method": "pca_laplace", "components": 1, "b": 0.3, "basis": "private"}},
-    ],
-}
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+COMMAND = re.compile(r"^(?:\$ )?ppdm ([a-z][^#\n]*)", re.MULTILINE)
+FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-run_cached = cache(draw_methods.run_method)
+def find_broken_links(page: Path) -> list[str]:
+    """Return the links of a page that lead to no file, or to no heading of a page."""
+    return [
+        link
+        for link in LINK.findall(page.read_text())
+        if not link.startswith("http") and not has_target(page, link)
+    ]
 
 
-def read_sections() -> dict[str, str]:
-    """Return the sections of the page by heading."""
-    _, *found = re.split(r"^## (.+)\n", PAGE.read_text(), flags=re.MULTILINE)
-    return dict(zip(found[::2], found[1::2], strict=True))
+def has_target(page: Path, link: str) -> bool:
+    name, _, anchor = link.partition("#")
+    target = page.parent / name if name else page
+    return target.exists() and (not anchor or anchor in list_anchors(target))
 
 
-def read_item(method: str, title: str) -> str:
-    """Return one item of the list in a method's section, on one line."""
-    found = re.search(rf"^\* \*\*{title}\*\*(.*?)(?=^\* |\Z)", read_sections()[method], re.M | re.S)
-    assert found, f"{method}: no item {title}"
-    return " ".join(found[1].split())
+def list_anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    text = FENCE.sub("", page.read_text())
+    return {
+        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in HEADING.findall(text)
+    }
 
 
-def test_methods_page_one_section_per_method() -> None:
-    assert [title for title in read_sections() if "_" in title or title == "pipeline"] == list(
-        draw_methods.PARAMETERS
-    )
-    assert set(draw_methods.PARAMETERS) == set(SANITIZERS)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_links_lead_somewhere(page: Path) -> None:
+    assert find_broken_links(page) == []
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_methods_page_section_picture_and_example(method: str) -> None:
-    text = read_sections()[method]
-    assert re.findall(r"!\[.+\]\((.+)\)", text) == [f"pictures/methods/{method}.png"]
-    (example,) = re.findall(r"\]\(\.\./(examples/.+\.toml)\)", read_item(method, "Example:"))
-    content = tomllib.loads((ROOT / example).read_text())
-    assert content["sanitizer"]["method"] == method
-    for title in ("Use it", "Do not use it", "Settings:"):
-        assert read_item(method, title)
+def test_find_broken_links_missing_file_and_heading_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A title\n[a](#a-title) [b](#b) [c](other.md) [d](page.md#a-title)")
+    assert find_broken_links(page) == ["#b", "other.md"]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_methods_page_guarantee_matches_method(
-    method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kinds = {run_cached(method).guarantee.kind}
-    for other in OTHER_SETTINGS.get(method, []):
-        changed = {**draw_methods.PARAMETERS[method], **other}
-        monkeypatch.setitem(draw_methods.PARAMETERS, method, changed)
-        kinds.add(draw_methods.run_method(method).guarantee.kind)
-        monkeypatch.undo()
-    named = set(
-        re.findall(r"`(bounded|bounded_given_basis|empirical)`", read_item(method, "Guarantee:"))
-    )
-    assert named == kinds
+def list_commands(page: Path) -> list[str]:
+    return [
+        command for block in FENCE.findall(page.read_text()) for command in COMMAND.findall(block)
+    ]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_methods_page_broken_by_matches_docstring(method: str) -> None:
-    docstring = set(re.findall(r"``(\w+)``", split_docstring(SANITIZERS[method])["Broken by"]))
-    page = set(re.findall(r"`(\w+)`", read_item(method, "Broken by")))
-    assert docstring & set(ATTACKS) <= page & set(ATTACKS)
+def parse_command(command: str) -> None:
+    """Parse a command line of ``ppdm`` without running it."""
+    found: Any = typer.main.get_command(app)
+    words = shlex.split(re.sub(r"\[.*?\]", "", command))  # without [--optional NAME]
+    while hasattr(found, "commands"):
+        name, *words = words
+        assert name in found.commands, f"ppdm has no command {name}"
+        found = found.commands[name]
+    found.make_context(name, words)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_method_picture_values_match_method(method: str) -> None:
-    """Compare the values, not the pixels, which depend on fonts."""
-    example = run_cached(method)
-    with Image.open(ROOT / "docs" / "pictures" / "methods" / f"{method}.png") as picture:
-        picture.load()
-        shown = json.loads(picture.text["Released"])
-    assert np.array_equal(shown["C"], example.after.C)
-    # A layout may place a few points elsewhere on other hardware.
-    difference = np.abs(np.reshape(shown["X"], example.after.X.shape) - example.after.X)
-    assert difference.size == 0 or np.median(difference) < 0.001
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_shown_commands_accepted(page: Path) -> None:
+    for command in list_commands(page):
+        parse_command(command)
+
+
+def test_list_commands_readme_has_many() -> None:
+    assert len(list_commands(ROOT / "README.md")) > 10
+
+
+@pytest.mark.parametrize("command", ["frobnicate", "status --colour blue", "key forget x"])
+def test_parse_command_unknown_refused(command: str) -> None:
+    with pytest.raises((AssertionError, typer.BadParameter.__base__)):
+        parse_command(command)
+
+
+def test_pages_named_make_targets_exist() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"\bmake (\w+)`", page.read_text())}
+    assert named and named <= targets
+
+
+def test_reference_every_registered_name_described(tmp_path: Path) -> None:
+    (tmp_path / "reference").mkdir()
+    reference.write_pages(tmp_path / "reference")
+    for page in ("attacks.md", "choosing_a_method.md"):
+        (tmp_path / page).write_text("")
+    for name, registry in (
+        ("methods.md", SANITIZERS),
+        ("attacks.md", ATTACKS),
+        ("metrics.md", METRICS),
+    ):
+        page = tmp_path / "reference" / name
+        assert set(registry) <= list_anchors(page)
+        assert find_broken_links(page) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["pca_laplace", "randomized_response", "pipeline"])
-def test_save_figure_current_method_same_picture(method: str, tmp_path: Path) -> None:
-    """Compare one picture of each kind."""
-    stored = ROOT / "docs" / "pictures" / "methods" / f"{method}.png"
-    made = draw_methods.save_figure(run_cached(method), tmp_path)
-    with Image.open(stored) as one, Image.open(made) as other:
-        assert one.size == other.size
-        difference = np.abs(np.asarray(one, dtype=float) - np.asarray(other, dtype=float))
-    assert difference.mean() < 5  # of 255: fonts may differ a little
+def test_self_test_page_shown_command_prints_shown_lines() -> None:
+    (block,) = FENCE.findall((ROOT / "docs" / "self_test.md").read_text())[:1]
+    (command,) = COMMAND.findall(block)
+    done = subprocess.run(
+        [sys.executable, "-m", "ppdm.cli.app", *shlex.split(command)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    shown = block.partition("\n")[2]
+    assert re.sub(r"\d+", "", done.stdout) == re.sub(r"\d+", "", shown)  # counts follow the code
 
 
-def test_methods_page_captions_match_pictures() -> None:
-    """Figures in the captions must follow the settings of the pictures."""
-    examples = {method: run_cached(method) for method in METHODS}
-    gammas = {
-        method: round(math.exp(example.guarantee.ln_record))
-        for method, example in examples.items()
-        if math.isfinite(example.guarantee.ln_record)
-    }
-    assert gammas == {
-        "pca_laplace": 1000,
-        "additive_noise": 989,
-        "randomized_response": 9,
-        "pipeline": 94,
-    }
-    for method, gamma in gammas.items():
-        assert re.search(rf"\b{gamma:,}\b", read_sections()[method])
-    resampled = examples["kde_resample"]
-    a, b = resampled.before.n - 2, resampled.before.n - 1
-    assert resampled.after.n == resampled.before.n
-    assert a not in resampled.after.record and b in resampled.after.record
-    answers = examples["randomized_response"]
-    assert (answers.before.C[-2:] != answers.after.C[-2:]).any(axis=1).all()
+@pytest.mark.slow
+@pytest.mark.parametrize("name", reference.PAGES)
+def test_reference_stored_page_current(name: str, tmp_path: Path) -> None:
+    reference.write_pages(tmp_path)
+    stored = (reference.FOLDER / name).read_text()
+    assert stored == (tmp_path / name).read_text(), "run `make docs`"

@@ -1,4 +1,4 @@
-"""docs/mining.md shows the measured figures of the miners."""
+"""The code of docs/mining.md, and the measurements behind its figures."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
 
-from ppdm_core.miners import MINERS
 from ppdm_core.sanitizers import make_sanitizer
-from studies import classifier_accuracy, draw_classifier_accuracy, draw_radius_vote
+from studies import classifier_accuracy, draw_classifier_accuracy
 from tests.support.tables import fit_sanitizer, make_table, read_cells, run_sanitizer
 from warehouse.json_codec import to_json
 
@@ -60,70 +58,6 @@ def test_mining_page_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert np.mean(names["answers"] == right) > 0.8  # half of them are yes
     exec(read_code("Clusters"), names)
     assert names["found"].cluster_centers_.shape == (3, 2)
-
-
-def test_mining_page_every_miner_listed() -> None:
-    assert set(re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)) == set(MINERS)
-
-
-def test_mining_page_tables_match_pictures() -> None:
-    missing = [
-        line
-        for lines in draw_classifier_accuracy.format_tables()
-        for line in lines
-        if line not in TEXT
-    ]
-    assert missing == []
-
-
-@pytest.mark.parametrize("name", [*draw_classifier_accuracy.PICTURES, "ball"])
-def test_mining_page_every_picture_shown(name: str) -> None:
-    assert f"(pictures/mining/{name}.png)" in TEXT
-
-
-def test_mining_page_claims_match_figures() -> None:
-    paper, unbalanced = (
-        draw_classifier_accuracy.read_figures("paper"),
-        draw_classifier_accuracy.read_figures("unbalanced"),
-    )
-    for b in classifier_accuracy.NOISE_LEVELS:
-        for name, is_confirmed in (("waveform", True), ("wine", True), ("wdbc", False)):
-            figures = paper[f"{name} {b}"]
-            assert (
-                classifier_accuracy.compute_gain(figures, "radius", "k = 5", "accuracy")[0] > 0
-            ) is is_confirmed
-            assert (
-                classifier_accuracy.compute_gain(figures, "radius", "best k", "accuracy")[0] > -0.05
-            ) is is_confirmed
-            assert (
-                classifier_accuracy.compute_gain(figures, "noise-aware", "best k", "accuracy")[0]
-                > 0
-            )
-            assert not any(figures["radius"]["fallbacks"])
-    assert len(classifier_accuracy.UNBALANCED_TABLES) == 10
-    for b in classifier_accuracy.NOISE_LEVELS:
-        for name in classifier_accuracy.UNBALANCED_TABLES:
-            for key in ("accuracy", "balanced"):
-                mean, error = draw_classifier_accuracy.compute_worst_gain(
-                    unbalanced[f"{name} {b}"], key
-                )
-                assert mean > 2 * error, (name, b, key)
-
-
-def test_make_example_figures_match_picture() -> None:
-    with Image.open(draw_classifier_accuracy.PICTURE_FOLDER / "ball.png") as picture:
-        picture.load()
-        shown = json.loads(picture.text["Figures"])
-    assert draw_radius_vote.make_example().figures == pytest.approx(shown, abs=0.01)
-    assert shown["given by the ball"] < shown["given by noise-aware"] / 2
-
-
-@pytest.mark.slow
-def test_save_figure_stored_figures_round_trip(tmp_path: Path) -> None:
-    for name in draw_classifier_accuracy.PICTURES:
-        results = draw_classifier_accuracy.read_figures(name)
-        draw_classifier_accuracy.save_figure(name, results, tmp_path)
-        assert draw_classifier_accuracy.read_figures(name, tmp_path) == results
 
 
 @pytest.mark.slow

@@ -397,13 +397,6 @@ def test_documented_query_lists_risk_and_accuracy(home: Path) -> None:
     assert [path.name for path in home.parent.iterdir()] == [".ppdm"]
 
 
-def test_documentation_every_metric_has_direction() -> None:
-    better = {"up": "higher", "down": "lower"}
-    for metric in METRICS.values():
-        row = f"| `{metric.name}` | {metric.kind} | {better[metric.better]} | {metric.describe} |"
-        assert row in PAGE.read_text()
-
-
 def test_documentation_every_logged_name_explained() -> None:
     """Whatever is logged: its section, its part of a score, its tag."""
     text = PAGE.read_text()
