@@ -10,40 +10,31 @@ import copy
 import hashlib
 import json
 import os
-import re
-import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from flows.config.columns import ColumnSpec, DefaultsSpec, Section, build_column, check_columns
-from flows.config.errors import RELEASE_FILE, find_first_problem, suggest_name
+from flows.config.columns import ColumnSpec, DefaultsSpec, build_column, check_columns
 from flows.config.schedule_section import ScheduleSpec
 from flows.config.sections import (
-    AttackerSpec,
     AuditSpec,
     DatasetSpec,
     LedgerSpec,
-    LimitSpec,
     ReviewSpec,
     SanitizerSpec,
     SinkSpec,
 )
 from flows.config.source_section import SourceSpec
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD, Attacker, Limit, Policy
+from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.model.verdict import Review
+from ppdm_core.settings.errors import RELEASE_FILE, check_known, find_first_problem
+from ppdm_core.settings.limits import AMPLIFICATION_LIMITS, LEDGER_LIMITS, check_limit_name
+from ppdm_core.settings.sections import AttackerSpec, LimitSpec, Section, build_limits
+from ppdm_core.settings.toml_text import parse_toml
 from warehouse.columns import Column, Source
-
-AMPLIFICATION_LIMITS = (
-    "amplification.record",
-    "amplification.attribute",
-    "amplification.component",
-)
-LEDGER_LIMITS = (LEDGER_RECORD, LEDGER_DRAWS)
-SCORE_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){0,2}")  # attack, scenario, metric
 
 
 class ReleaseFile(Section):
@@ -88,7 +79,7 @@ class ReleaseFile(Section):
     def _check_consistency(self) -> ReleaseFile:
         check_columns(self.columns, self.dataset.record_id)
         for name, limit in self.limits.items():
-            check_limit_name(name, limit)
+            check_limit_name(name, limit.waive)
         for name in self.audit.required:
             if self.audit.required.count(name) > 1:
                 raise BadInput(f"The audit requires '{name}' twice.", remedy="Remove one of them.")
@@ -140,16 +131,6 @@ class ReleaseFile(Section):
         return copy.deepcopy(self.sanitizer.model_extra or {})
 
 
-def build_limits(specs: Mapping[str, LimitSpec]) -> dict[str, Limit]:
-    """Return the limits of a file as the policy holds them."""
-    return {
-        name: Limit(
-            spec.value, spec.set_by, spec.reason, spec.absolute, tuple(spec.waive), spec.review
-        )
-        for name, spec in specs.items()
-    }
-
-
 MODELS: dict[str, type[BaseModel]] = {
     "": ReleaseFile,
     "dataset": DatasetSpec,
@@ -185,48 +166,18 @@ def _read_content(path: Path) -> dict[str, Any]:
     return {**content, "base": str(path.resolve().parent)}
 
 
-def read_toml(path: Path, kind: str = RELEASE_FILE) -> dict[str, Any]:
-    """Return the content of a TOML file; a syntax error names the line, never its text."""
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a release file."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise BadInput(f"The {kind} does not exist.", remedy="Check the path.") from None
+        raise BadInput(f"The {RELEASE_FILE} does not exist.", remedy="Check the path.") from None
     except OSError as error:
         raise BadInput(
-            f"The {kind} cannot be read ({type(error).__name__}).",
+            f"The {RELEASE_FILE} cannot be read ({type(error).__name__}).",
             remedy="Check the path and its permissions.",
         ) from None
-    try:
-        return tomllib.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise BadInput(
-            f"The {kind} is not UTF-8: see line {line}.",
-            remedy="Save it with UTF-8 encoding.",
-        ) from None
-    except tomllib.TOMLDecodeError as error:
-        line_found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
-        where = f"in line {line_found[1]}" if line_found else "at its end"
-        raise BadInput(
-            f"The {kind} is not valid TOML: syntax error {where}.",
-            remedy="Correct that line.",
-        ) from None
-
-
-def check_limit_name(name: str, limit: LimitSpec) -> None:
-    """Raise BadInput if a limit has a malformed name or a waiver that it cannot have."""
-    known = {*AMPLIFICATION_LIMITS, *LEDGER_LIMITS}
-    is_unknown = name.startswith(("amplification.", "ledger.")) and name not in known
-    if is_unknown or not SCORE_NAME.fullmatch(name):
-        raise BadInput(
-            f"Unknown limit '{name}'.",
-            remedy=suggest_name(name, {*known, "attack.metric", "metric"}),
-        )
-    if limit.waive and name not in (*AMPLIFICATION_LIMITS, LEDGER_RECORD):
-        raise BadInput(
-            f"Limit '{name}' has a 'waive' key, which only limits on gamma have.",
-            remedy="Remove 'waive'.",
-        )
+    return parse_toml(content, RELEASE_FILE)
 
 
 def check_names(
@@ -270,9 +221,3 @@ def check_waiver(limit: str, method: str, composites: Collection[str]) -> None:
             f"'waive' of limit '{limit}' names '{method}', which may run any other method.",
             remedy=f"Name the method without a bound that the {method} uses.",
         )
-
-
-def check_known(kind: str, name: str, known: Collection[str]) -> None:
-    """Raise BadInput with the most similar name if a name is unknown."""
-    if name not in known:
-        raise BadInput(f"Unknown {kind} '{name}'.", remedy=suggest_name(name, known))
