@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput, NotApplicable
@@ -15,6 +14,7 @@ from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical
 from ppdm_core.numerics.linear_map import has_map, project
 from ppdm_core.numerics.scaling import Scaling
+from ppdm_core.two_tables.tables import has_names
 
 ARRAY_FIELDS = ("centre", "loadings", "scales", "grid", "ranges")  # of PublicParameters
 
@@ -47,21 +47,24 @@ class Published:
         """The original numeric columns, in the order that ``queries`` expects."""
         return self.features[: len(self.scaling.offset)]
 
-    def rows(self, Y: ArrayLike) -> Floats:
-        """Return released values, columns as in ``public.columns``, in the space of ``queries``."""
-        values = _check_table(Y, self.public.columns)
+    def rows(self, Y: Any) -> Floats:
+        """Return released values in the space of ``queries``.
+
+        ``Y`` is an array with columns as in ``public.columns``, or has them by name.
+        """
+        values = read_columns(Y, self.public.columns)
         if self.public.space != "original":
             return values
         scaled = (values - self.scaling.offset) / self.scaling.unit
         return project(self.public, scaled) if has_map(self.public) else scaled
 
-    def queries(self, X: ArrayLike) -> Floats:
-        """Return original records, in original units with columns as in ``numeric``, as queries.
+    def queries(self, X: Any) -> Floats:
+        """Return original records, in original units, as queries.
 
-        With min-max scaling, values outside the declared bounds are clamped to them, as in the
-        release.
+        ``X`` is an array with columns as in ``numeric``, or has them by name. With min-max scaling,
+        values outside the declared bounds are clamped to them, as in the release.
         """
-        scaled = (_check_table(X, self.numeric) - self.scaling.offset) / self.scaling.unit
+        scaled = (read_columns(X, self.numeric) - self.scaling.offset) / self.scaling.unit
         if self.scaling.kind == "minmax":
             scaled = np.clip(scaled, 0.0, 1.0)
         if has_map(self.public):
@@ -73,16 +76,29 @@ class Published:
         return scaled
 
 
-def _check_table(values: ArrayLike, names: tuple[str, ...]) -> Floats:
-    """Return the values as an array, or raise if it does not have one column per name."""
-    table = np.asarray(values, dtype=np.float64)
-    if table.shape[-1:] != (len(names),):
+def read_columns(table: Any, names: tuple[str, ...]) -> Floats:
+    """Return the columns of a data frame or dict by name, or an array that has only these."""
+    if has_names(table):
+        missing = [name for name in names if name not in table]
+        if missing:
+            raise BadInput(
+                f"Column '{missing[0]}' is missing.", column=missing[0], remedy="Add the column."
+            )
+        columns = [np.asarray(table[name], dtype=np.float64) for name in names]
+        return np.column_stack(columns) if columns else np.empty((count_rows(table), 0))
+    values = np.asarray(table, dtype=np.float64)
+    if values.shape[-1:] != (len(names),):
         raise BadInput(
-            f"A table of shape {table.shape} does not have the {len(names)} columns "
+            f"A table of shape {values.shape} does not have the {len(names)} columns "
             f"{names[0]} to {names[-1]}.",
             remedy="Select them by name, in this order.",
         )
-    return table
+    return values
+
+
+def count_rows(table: Any) -> int:
+    """Return the number of rows of a data frame or dict."""
+    return len(next(iter(table.values()), ())) if isinstance(table, Mapping) else len(table)
 
 
 def public_from_dict(data: Mapping[str, Any]) -> PublicParameters:

@@ -31,7 +31,7 @@ def restore_key_backup(file: Path, home: Path | None) -> CommandResult:
 
 def export_public_key(out: Path, home: Path | None) -> CommandResult:
     """Write the public key that verifies the signatures of this home to a new file."""
-    from ppdm.folders import read_public_key
+    from ppdm.release_folder import read_public_key
     from ppdm_core.model.manifest import key_fingerprint
     from warehouse.home import translate_disk_errors
     from warehouse.integrity import dataset_key

@@ -9,7 +9,7 @@ from ppdm.cli.result import CommandResult
 
 def verify_release(path: Path, public_key: Path | None) -> CommandResult:
     """Check a released version against its manifest, and the signature if a key is given."""
-    from ppdm.folders import read_public_key, verify_folder
+    from ppdm.release_folder import read_public_key, verify_folder
 
     key = None if public_key is None else read_public_key(public_key)
     found = verify_folder(path, key)

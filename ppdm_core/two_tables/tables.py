@@ -60,6 +60,8 @@ def has_names(table: Any) -> bool:
 
 def as_table(name: str, given: Any) -> Table:
     """Return a table with columns by name; those of an array are numbered."""
+    if isinstance(given, Table):
+        return given
     if has_names(given):
         names = given.columns if hasattr(given, "columns") else given
         columns = {str(each): np.asarray(given[each]) for each in names}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from ppdm.folders import read_public_key, verify_folder
+from ppdm.release_folder import read_public_key, verify_folder
 from ppdm_core.model.errors import BadInput, PpdmError, Refused
 from ppdm_core.model.manifest import (
     NAME,
