@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD, Limit, Policy
+from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD, Policy
+from ppdm_core.settings.limits import check_limit
 from tasks.context import ReleaseContext
 
 
@@ -64,60 +65,6 @@ def needs_label(limit: str) -> bool:
 
     metric = METRICS.get(limit.split(".")[0])
     return metric is not None and metric.goal == "release" and metric.needs_label
-
-
-def check_limit(name: str, limit: Limit) -> None:
-    """Check that there can be a score that the limit judges."""
-    from ppdm_core.attacks import ATTACKS
-    from ppdm_core.metrics import CLASSIFIERS, METRICS
-    from ppdm_core.metrics.deterioration import Deterioration
-
-    attack, metric = name.split(".")[0], METRICS.get(name.split(".")[-1])
-    changes = [f"{each}.{Deterioration.name}" for each in CLASSIFIERS]
-    is_of_release = "." in name and attack in METRICS
-    if name not in changes and (is_of_release or (metric and metric.goal == "change")):
-        raise BadInput(
-            f"The limit on {name} can never be judged: there is no such score.",
-            remedy=f"Use {attack if is_of_release else ' or '.join(changes)}.",
-        )
-    if metric and attack in ATTACKS and ATTACKS[attack].goal != metric.goal:
-        measured = [each.name for each in METRICS.values() if each.goal == ATTACKS[attack].goal]
-        raise BadInput(
-            f"The limit on {name} can never be judged: no such score of {attack} exists.",
-            remedy=f"Use {' or '.join(f'{attack}.{each}' for each in measured)}.",
-        )
-    if metric is not None and not metric.gateable:
-        raise BadInput(
-            f"The limit on {name} cannot be judged: {metric.name} is for screening only.",
-            remedy="Remove the limit; the figure is logged all the same.",
-        )
-    is_loss = metric is not None and (metric.kind, metric.better) == ("utility", "down")
-    if is_loss and not limit.absolute:
-        raise BadInput(
-            f"The limit on {name} has no baseline that it could exceed.",
-            remedy="Add absolute = true to it.",
-        )
-    check_review_band(name, limit)
-
-
-def check_review_band(name: str, limit: Limit) -> None:
-    """Check that the band that a reviewer decides on lies on the safe side of the limit."""
-    from ppdm_core.gates.score_limits import orient_limit
-    from ppdm_core.metrics import METRICS
-
-    metric = METRICS.get(name.split(".")[-1])
-    if limit.review is None:
-        return
-    lines = (limit.review, limit.value)
-    careful, line = (
-        lines if metric is None else (orient_limit(metric, limit, each) for each in lines)
-    )
-    if not careful < line:
-        side = "below" if line == limit.value else "above"
-        raise BadInput(
-            f"The limit on {name} leaves nothing to review: its 'review' is not {side} its value.",
-            remedy=f"Set 'review' {side} 'value', or remove it.",
-        )
 
 
 def check_ledger_limits(policy: Policy) -> None:

@@ -6,22 +6,17 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
-from flows.config.errors import suggest_name
 from ppdm_core.model.errors import BadInput
+from ppdm_core.settings.errors import suggest_name
+from ppdm_core.settings.sections import Section
 from warehouse.columns import RESERVED, Column
 
 BOUNDS_REMEDY = (
     'Declare both, or low = "from_data" and high = "from_data", which is a weaker promise.'
 )
 TYPE_REMEDY = 'Declare type = "numeric" with low and high, or type = "categorical" with categories.'
-
-
-class Section(BaseModel):
-    """A section of the release file; unknown keys and wrong types are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 def _parse_bound(value: Any) -> Any:

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from cronsim import CronSim, CronSimError
 from pydantic import Field, model_validator
 
-from flows.config.columns import Section
-from flows.config.errors import suggest_name
 from ppdm_core.model.errors import BadInput
+from ppdm_core.settings.errors import suggest_name
+from ppdm_core.settings.sections import Section
 
 CRON_FIELDS = {
     "minute": (0, 59),

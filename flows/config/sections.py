@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from flows.config.columns import Section
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Effort
-from ppdm_core.model.verdict import DAY, Review
-
-DURATION = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h|days?)")
-SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "day": DAY, "days": DAY}
-
-
-def _parse_seconds(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    match = DURATION.fullmatch(value.strip())
-    if match is None:
-        raise ValueError('must be a time such as "10 min", "14 days", or a number of seconds')
-    return float(match[1]) * SECONDS[match[2]]
-
-
-Seconds = Annotated[float, BeforeValidator(_parse_seconds)]
+from ppdm_core.model.verdict import Review
+from ppdm_core.settings.sections import Seconds, Section
 
 
 class DatasetSpec(Section):
@@ -80,23 +64,6 @@ def _is_plain_value(value: Any) -> bool:
     return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
-class AttackerSpec(Section):
-    """What the attacker is assumed to know."""
-
-    known_records: int = Field(
-        default=0, ge=0, description="Number of records that the attacker knows completely."
-    )
-    sample_share: float = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        description="Size of the attacker's sample of the population, as a share of it.",
-    )
-    epsilon: float = Field(
-        default=0.1, gt=0, description="Relative error below which a value counts as recovered."
-    )
-
-
 class AuditSpec(Section):
     """Which attacks must have run before a release is published."""
 
@@ -117,25 +84,6 @@ class AuditSpec(Section):
     )
     time_limit: Seconds = Field(
         default=600.0, gt=0, description='Seconds for each attack; "10 min" in a file.'
-    )
-
-
-class LimitSpec(Section):
-    """A limit that a steward set."""
-
-    value: float = Field(description="The limit; its direction comes from the metric.")
-    set_by: str = Field(min_length=1, description="Person or body that set it.")
-    reason: str = Field(min_length=1, description="Reason for the limit.")
-    absolute: bool = Field(
-        default=False,
-        description="Limits the value itself instead of its excess over the baseline.",
-    )
-    waive: list[str] = Field(
-        default_factory=list,
-        description="For limits on gamma: methods without a bound that may pass.",
-    )
-    review: float | None = Field(
-        default=None, description="Stricter than 'value': between the two, a reviewer decides."
     )
 
 

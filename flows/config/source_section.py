@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from flows.config.columns import Section
-from flows.config.errors import suggest_name
 from ppdm_core.model.errors import BadInput
+from ppdm_core.settings.errors import suggest_name
+from ppdm_core.settings.sections import Section
 from warehouse.sources import SOURCES
 
 if TYPE_CHECKING:

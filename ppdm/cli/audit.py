@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.config.policy_file import load_policy
 from ppdm.cli.console import WIDTH, wrap_item
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
+from ppdm.policies import load_policy
 from ppdm_core.model.errors import BadInput, PpdmError, Refused, Undecided
 from ppdm_core.model.reasons import Skip
 from ppdm_core.model.score import AuditReport, Score

@@ -35,7 +35,7 @@ def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandRe
         found = [entry_as_dict(entry) for entry in read_entries(db, dataset)]
         accounts = [compute_account(db, entry) for entry in find_latest(found)]
     if dataset not in known:
-        from flows.config.errors import suggest_name
+        from ppdm_core.settings.errors import suggest_name
 
         raise BadInput(
             f"There is no dataset '{dataset}' here.", remedy=suggest_name(dataset, known)

@@ -46,7 +46,7 @@ def describe_methods(name: str | None) -> CommandResult:
         if name in registry:
             entry = build_entry(name)
             return CommandResult("\n".join(format_page(entry)), entry)
-    from flows.config.errors import suggest_name
+    from ppdm_core.settings.errors import suggest_name
 
     known = [key for _, registry, _ in list_registries() for key in registry]
     raise BadInput(f"Nothing is called '{name}'.", remedy=suggest_name(name, known))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.config.errors import suggest_name
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm_core.audit.self_test.matrix import MAX_ALARMS, list_tested
 from ppdm_core.gates.self_test import explain_unproven
 from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.self_test import NOISE, LeakTest, SelfTestResult
+from ppdm_core.settings.errors import suggest_name
 
 
 def run_self_test(names: Sequence[str]) -> CommandResult:

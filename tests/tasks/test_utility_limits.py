@@ -8,7 +8,8 @@ import pytest
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Limit
-from tasks.settings_check import check_limit, needs_label
+from ppdm_core.settings.limits import check_limit
+from tasks.settings_check import needs_label
 
 ABSOLUTE = Limit(0.5, "who", "why", absolute=True)
 

@@ -12,7 +12,7 @@ from flows.config.sections import SanitizerSpec
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Attacker, Limit
 from ppdm_core.model.verdict import Review
-from tasks.settings_check import check_limit
+from ppdm_core.settings.limits import check_limit
 from warehouse.columns import Column, Source
 from warehouse.sources import SOURCES
 

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flows.config.policy_file import DEFAULT_POLICY, load_policy
 from ppdm.cli.app import main
 from ppdm.cli.audit import audit_release
 from ppdm.cli.progress import format_bar
 from ppdm.cli.table_audit import read_table
+from ppdm.policies import DEFAULT_POLICY, load_policy
 from ppdm_core import judge_tables
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
