@@ -17,15 +17,20 @@ import pytest
 
 from ppdm.services.prefect_server import ServerHandle
 from tasks.environment import set_library_defaults
+from tests.support import shared_files
 
 ROOT = Path(__file__).resolve().parents[1]
-SESSION_HOME = Path(tempfile.mkdtemp(prefix="ppdm-tests-"))
+IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+# Workers of pytest-xdist inherit the environment of the process that starts them.
+if not IS_WORKER:
+    os.environ[shared_files.HOME] = tempfile.mkdtemp(prefix="ppdm-tests-")
+SESSION_HOME = Path(os.environ[shared_files.HOME])
 
 # What a developer has set must not reach the tests; what libraries write must stay in one place.
 for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME"):
     os.environ.pop(name, None)
 set_library_defaults(SESSION_HOME)
-if "PYTEST_XDIST_WORKER" in os.environ:  # there is a process for each core already
+if IS_WORKER:  # there is a process for each core already
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 _server: ServerHandle | None = None
@@ -82,7 +87,8 @@ def pytest_unconfigure() -> None:
         sys.modules["tests.support.forkserver"].cool()
     if _server is not None:
         _server.close()
-    shutil.rmtree(SESSION_HOME, ignore_errors=True)
+    if not IS_WORKER:
+        shutil.rmtree(SESSION_HOME, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -116,13 +122,15 @@ def prefect_template(_prefect_server: str, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="session")
-def mlflow_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mlflow_template() -> Path:
     """An MLflow database with its tables, to copy to ``<home>/views/mlflow/mlflow.db``."""
-    from mlflow import MlflowClient
 
-    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
-    MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
-    return path
+    def make(path: Path) -> None:
+        from mlflow import MlflowClient
+
+        MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+
+    return shared_files.make_once("mlflow.db", make)
 
 
 @pytest.fixture(scope="session")
