@@ -24,7 +24,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -46,6 +46,7 @@ class Defect:
     file: str
     old: str
     new: str
+    first: str  # the test file that probably notices it
     tests: tuple[str, ...]
 
     def apply(self, root: Path) -> bool:
@@ -99,7 +100,7 @@ def try_defect(defect: Defect, source: Path) -> Result:
         if not defect.apply(copy):
             return Result(defect.name, defect.file, "does not apply", 0.0)
         data = source.parent / "shared" / "data"  # see tests/conftest.py
-        code, output = run_tests(copy, defect.tests, data)
+        code, output = run_tests(copy, (defect.first, *defect.tests), data)
     seconds = round(time.monotonic() - begin, 1)
     if code == PASSED:
         return Result(defect.name, defect.file, "survived", seconds)
@@ -135,9 +136,10 @@ def run_tests(root: Path, paths: Sequence[str], data: Path) -> tuple[int, str]:
 
 
 def try_all(defects: Sequence[Defect], source: Path, jobs: int) -> Iterator[Result]:
-    """Yield the result of each defect, ``jobs`` at a time."""
+    """Yield the result of each defect as soon as it is known, ``jobs`` at a time."""
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(lambda defect: try_defect(defect, source), defects)
+        started = [pool.submit(try_defect, defect, source) for defect in defects]
+        yield from (each.result() for each in as_completed(started))
 
 
 def format_result(result: Result) -> str:
