@@ -30,7 +30,7 @@ def test_release_eight_processes_four_datasets_all_published(small: Maker) -> No
     commands = [release.start("release", "--json") for release in releases * 2]
     looks: list[Result] = []
     while any(command.is_running for command in commands):
-        time.sleep(0.5)
+        time.sleep(2)
         if releases[0].private.joinpath("warehouse.duckdb").exists():
             looks.append(releases[0].ask("status", "--json"))
     results = [command.wait() for command in commands]
