@@ -48,6 +48,7 @@ def judged(one, line) -> Finding:
         (LINK, 0.0401, 0.00, 0.05, True, "REVIEW"),
         (LINK, 0.06, 0.00, 0.05, True, "REVIEW"),  # the lower end is on it
         (LINK, 0.0601, 0.00, 0.05, True, "FAIL"),
+        (LINK, 0.02, 0.00, math.nan, True, "FAIL"),  # a limit that is NaN keeps nothing
         (UTILITY, 0.80, 0.62, 0.15, False, "PASS"),  # 0.18 +- 0.01 above always guessing
         (UTILITY, 0.80, 0.66, 0.15, False, "REVIEW"),  # 0.14 +- 0.01: 0.15 is within
         (UTILITY, 0.80, 0.67, 0.15, False, "FAIL"),
