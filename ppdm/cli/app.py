@@ -281,6 +281,17 @@ def doctor(home: HomeOption = None, json: Json = False) -> None:
 
 
 @app.command()
+def examples(
+    folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("examples"),
+    json: Json = False,
+) -> None:
+    """Write the example release files and their tables; files that are there stay unchanged."""
+    from ppdm.cli.examples import write_examples
+
+    run_command(json, lambda: write_examples(folder))
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option("--dir", help="Where to work.")] = Path("demo"),
     json: Json = False,

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import csv
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ppdm.cli.console import shorten_path
+from ppdm.cli.examples import find_examples
 from ppdm.cli.release import release_files
 from ppdm.cli.result import CommandResult
+from ppdm.example_tables import TABLES
 from ppdm_core.model.errors import Defect
 from tasks.progress import log_progress
 
 # In this order: after a refusal, other settings on the same data need a decision.
 EXAMPLES = ("wdbc_pca_laplace.toml", "wdbc_rotation.toml")
+TABLE = "wdbc.csv"
 
 
 def run_demo(folder: Path) -> CommandResult:
     """Run both example releases; raise Defect unless the first passes and the second fails."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in EXAMPLES:
-        shutil.copyfile(find_examples() / name, folder / name)
-    write_table(folder / "wdbc.csv")
+        (folder / name).write_bytes((find_examples() / name).read_bytes())
+    log_progress("writing the table")
+    (folder / TABLE).write_bytes(TABLES[TABLE]())
     with use_demo_home(folder):
         noisy, rotation = release_files([folder / name for name in EXAMPLES], dry_run=False)
     home = folder.absolute() / ".ppdm"
@@ -58,28 +60,6 @@ def use_demo_home(folder: Path) -> Iterator[None]:
             del os.environ["PPDM_HOME"]
         else:
             os.environ["PPDM_HOME"] = given
-
-
-def find_examples() -> Path:
-    """Return the folder of the examples: next to the packages in a checkout, else inside ppdm."""
-    package = Path(__file__).resolve().parents[1]
-    in_checkout = package.parent / "examples"
-    return in_checkout if (in_checkout / EXAMPLES[0]).exists() else package / "examples"
-
-
-def write_table(path: Path) -> None:
-    """Write scikit-learn's copy of the Wisconsin diagnostic table, with invented patient ids."""
-    log_progress("writing the table")
-    from sklearn.datasets import load_breast_cancer
-
-    data = load_breast_cancer()
-    names = [name.replace(" ", "_") for name in data.feature_names]
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["patient_id", "diagnosis", *names])
-        for i, (values, target) in enumerate(zip(data.data, data.target, strict=True)):
-            label = data.target_names[target]
-            writer.writerow([f"P{100_000 + 7 * i}", label, *map(repr, values.tolist())])
 
 
 def format_next_steps(home: Path) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile, load
+from ppdm.example_tables import TABLES
 from ppdm_core.model.errors import BadInput
 from tasks.context import ReleaseContext
 
@@ -23,9 +24,12 @@ def read_release_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
             error.message, file=error.file or str(path), column=error.column, remedy=error.remedy
         ) from None
     if context.source.path and not Path(context.source.path).exists():
+        is_example = Path(context.source.path).name in TABLES
         raise BadInput(
             f"The source {context.source.path} does not exist.",
             file=str(path),
-            remedy="Correct 'path' in [source]; relative paths start at the release file.",
+            remedy=f"Write the tables of the examples: ppdm examples {path.parent}"
+            if is_example
+            else "Correct 'path' in [source]; relative paths start at the release file.",
         )
     return file, context

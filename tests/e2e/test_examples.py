@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from ppdm.cli.demo import write_table
+from ppdm.example_tables import TABLES
 from ppdm_core.sanitizers import SANITIZERS
 from tests.support.forkserver import Result
 from tests.support.small_release import Row, Small
@@ -25,7 +25,7 @@ from tests.support.small_release import Row, Small
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = {path.stem: path for path in (ROOT / "examples").glob("*.toml")}
 PAGE = ROOT / "docs" / "choosing_a_method.md"
-TOLERANCE = 12  # percentage points: the page reports another key and the complete Adult table
+TOLERANCE = 12  # percentage points: the page reports another key
 MOST_ROWS = 700
 ID = "patient_id"  # what the examples call it
 NO_BOUND, ACCURACY = "amplification.record", "best_accuracy"
@@ -96,7 +96,7 @@ CASES = (
         refused_by=frozenset({NO_BOUND, LINKED, INVERTED, MEMBER}) | SMALL,
         either=SMALL | {MEMBER},
     ),
-    Case("randomized_response", "adult", refused_by=frozenset({NOT_ASKED}), waits=True),
+    Case("randomized_response", "census", refused_by=frozenset({NOT_ASKED}), waits=True),
     Case(
         "randomized_response",
         "breast_cancer_wisconsin",
@@ -106,7 +106,7 @@ CASES = (
         waits=True,
         words=NUCLEI,
     ),
-    Case("pipeline", "adult", ("component_1", "component_2", *WORDS, "label")),
+    Case("pipeline", "census", ("component_1", "component_2", *WORDS, "label")),
     Case(
         "pipeline",
         "breast_cancer_wisconsin",
@@ -138,8 +138,8 @@ def test_example_released_matches_its_comment(
     prefect_api: str,
     request: pytest.FixtureRequest,
 ) -> None:
-    if case.is_own and case.table == "wdbc":
-        rows = demo_rows(tmp_path)
+    if case.is_own:
+        rows = own_rows(case.table)
     else:
         rows = read(request.getfixturevalue("shared_data"), case.table)
     release = prepare_release(case, tmp_path, rows, release_in)
@@ -226,10 +226,8 @@ def prepare_release(
     return release.write()
 
 
-def demo_rows(folder: Path) -> list[Row]:
-    write_table(folder / "own.csv")
-    with (folder / "own.csv").open() as file:
-        return list(csv.DictReader(file))
+def own_rows(name: str) -> list[Row]:
+    return list(csv.DictReader(TABLES[f"{name}.csv"]().decode().splitlines()))
 
 
 def read(shared_data: Path, name: str) -> list[Row]:
