@@ -1,9 +1,15 @@
-"""The texts that several commands print: outcomes, wrapped items, paths and options."""
+"""What several commands print: tables, wrapped text, outcomes of releases, paths and options.
+
+Tables are neither wrapped nor cut, so that each row is one line for `grep`. Sentences are wrapped.
+"""
 
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 import textwrap
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,14 +22,67 @@ from ppdm_core.numerics.amplification import (
 from warehouse.stages import Stage
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from ppdm_core.model.score import Score
     from tasks.release_summary import Summary
 
-WIDTH = 100
+WIDTH = 100  # of sentences
+NO_LIMIT = 100_000  # columns
 MAX_REASONS = 3  # a refusal must fit on one screen
 MAX_REASON_LINES = 3
 
 UNDECIDED_DRY_RUN = "REVIEW (dry run; a reviewer would have to decide)"
+
+
+def get_width(limit: int = WIDTH) -> int:
+    """Return the width of the terminal, but at most ``limit``, which also holds for a file."""
+    return min(limit, shutil.get_terminal_size().columns) if sys.stdout.isatty() else limit
+
+
+def format_table(
+    rows: Iterable[Sequence[RenderableType]],
+    titles: Sequence[str] = (),
+    *,
+    right: Collection[int] = (),
+    width: int = NO_LIMIT,
+) -> str:
+    """Return one aligned line for each row; only the last column shrinks to fit the width."""
+    from rich.console import Console
+    from rich.table import Table
+
+    rows = list(rows)
+    table = Table.grid(padding=(0, 2))
+    table.show_header = bool(titles)
+    count = len(rows[0]) if rows else len(titles)
+    for i, title in enumerate(titles or [""] * count):
+        table.add_column(
+            title,
+            justify="right" if i in right else "left",
+            no_wrap=i < count - 1,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*row)
+    console = Console(width=width, color_system=None, markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def wrap_text(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    """Return wrapped lines; ``first`` stands before the first line and ``rest`` before the others.
+
+    By default the later lines are indented by as much as the first.
+    """
+    return textwrap.wrap(
+        text,
+        get_width(),
+        initial_indent=first,
+        subsequent_indent=" " * len(first) if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def format_outcome(summary: Summary) -> str:
@@ -102,10 +161,10 @@ def format_review(summary: Summary) -> list[str]:
 
 def wrap_item(text: str, max_lines: int | None = None) -> list[str]:
     """Return a text as the wrapped lines of a list item, cut after ``max_lines``."""
-    lines = textwrap.wrap(text, WIDTH - 4)
+    lines = wrap_text(text, "  - ")
     if max_lines is not None and len(lines) > max_lines:
-        lines = [*lines[: max_lines - 1], lines[max_lines - 1][: WIDTH - 8] + " ..."]
-    return [f"  {'- ' if number == 0 else '  '}{line}" for number, line in enumerate(lines)]
+        lines = [*lines[: max_lines - 1], f"{lines[max_lines - 1][: get_width() - 4]} ..."]
+    return lines
 
 
 def format_approvals(summary: Summary) -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdm.cli.console import format_home_option
+from ppdm.cli.console import format_home_option, format_table
 from ppdm.cli.home import check_home
 from ppdm.cli.result import CommandResult
 from ppdm.services.local_servers import SERVER_NAMES
@@ -34,13 +34,6 @@ class Remark:
     text: str
     remedy: str | None = None  # None: nothing is wrong
 
-    @property
-    def line(self) -> str:
-        mark = "ok  " if self.remedy is None else "LOOK"
-        return f"{mark}  {self.about:<10} {self.text}" + (
-            f"\n{'':17}{self.remedy}" if self.remedy else ""
-        )
-
 
 def examine_home(home: Path | None) -> CommandResult:
     """Check servers, folders, locks, keys, history and runs; exit code 5 if one needs care."""
@@ -54,7 +47,7 @@ def examine_home(home: Path | None) -> CommandResult:
         *check_warehouse(Home(root)),
     ]
     wrong = [remark for remark in remarks if remark.remedy]
-    lines = [f"Home {root}", *(remark.line for remark in remarks)]
+    lines = [f"Home {root}", format_remarks(remarks)]
     trouble = None
     if wrong:
         count = "One thing needs" if len(wrong) == 1 else f"{len(wrong)} things need"
@@ -62,6 +55,18 @@ def examine_home(home: Path | None) -> CommandResult:
         trouble = MachineTrouble(wrong[0].text, remedy=wrong[0].remedy)
     payload = {"home": str(root), "remarks": [asdict(remark) for remark in remarks]}
     return CommandResult("\n".join(lines), payload, exit_code=5 if wrong else 0, error=trouble)
+
+
+def format_remarks(remarks: Sequence[Remark]) -> str:
+    """Return one line for each remark, with its remedy below."""
+    return format_table(
+        (
+            "LOOK" if remark.remedy else "ok",
+            remark.about,
+            "\n".join(filter(None, (remark.text, remark.remedy))),
+        )
+        for remark in remarks
+    )
 
 
 def check_servers(root: Path) -> Iterator[Remark]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ppdm.cli.console import format_table
 from ppdm.cli.home import open_home
 from ppdm.cli.result import CommandResult
 
@@ -15,16 +16,21 @@ def list_events(home: Path | None) -> CommandResult:
     with open_home(home).transaction("history") as db:
         rows = sorted(read_rows(db, "meta.event"), key=lambda row: row["number"])
     lines = [
-        f"{row['number']:>6}  {row['happened']:%Y-%m-%d %H:%M:%S}  "
-        f"{row['release_id'] or row['dataset'] or '-':<16}  {row['kind']}"
+        (
+            str(row["number"]),
+            f"{row['happened']:%Y-%m-%d %H:%M:%S}",
+            row["release_id"] or row["dataset"] or "-",
+            row["kind"],
+        )
         for row in rows
     ]
+    text = format_table(lines, right=[0]) if lines else "No event is recorded yet."
     events = [
         {name: row[name] for name in ("number", "dataset", "release_id", "kind", "mac")}
         | {"happened": row["happened"].isoformat()}
         for row in rows
     ]
-    return CommandResult("\n".join(lines) or "No event is recorded yet.", {"events": events})
+    return CommandResult(text, {"events": events})
 
 
 def verify_history(home: Path | None) -> CommandResult:

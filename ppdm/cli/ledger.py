@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ppdm.cli.console import NO_LIMIT, format_table, get_width
 from ppdm.cli.home import check_new_file, open_home
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     import duckdb
 
 Entry = dict[str, Any]
-BAR_CHARACTERS = 24
+BAR_WIDTH = 24
+TITLES = ("release", "date", "method", "records", "asked", "so far", "entry", "")
 MAX_LINES = 60
 
 
@@ -29,7 +31,7 @@ def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandRe
 
     store = open_home(home)
     if plot is not None:
-        check_new_file(plot)
+        check_plot(plot)
     with store.transaction(f"ledger of {dataset}") as db:
         known = list_datasets(db)
         found = [entry_as_dict(entry) for entry in read_entries(db, dataset)]
@@ -43,11 +45,24 @@ def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandRe
     payload = {"dataset": dataset, "accounts": accounts, "entries": found}
     if plot is not None and found:
         from ppdm.cli.ledger_plot import draw_ledger
+        from tasks.environment import set_library_defaults
         from warehouse.home import translate_disk_errors
 
+        set_library_defaults(store.home.root)
         with translate_disk_errors(plot.parent):
-            plot.write_text(draw_ledger(dataset, found))
+            draw_ledger(dataset, found, plot)
     return CommandResult("\n".join(format_ledger(dataset, accounts, found)), payload)
+
+
+def check_plot(plot: Path) -> None:
+    """Raise BadInput if the file exists, or if its name is that of another kind of file."""
+    check_new_file(plot)
+    if plot.suffix not in (".svg", ".png"):
+        raise BadInput(
+            "The plot is written as SVG or PNG.",
+            file=str(plot),
+            remedy="Name a file that ends in .svg or .png.",
+        )
 
 
 def entry_as_dict(entry: Entry) -> Entry:
@@ -123,7 +138,7 @@ def format_ledger(dataset: str, accounts: Sequence[Entry], found: Sequence[Entry
     for each in accounts:
         yield from format_account(each)
     yield ""
-    yield from format_table(found[-MAX_LINES:])
+    yield format_entries(found[-MAX_LINES:])
     if len(found) > MAX_LINES:
         yield f"{len(found) - MAX_LINES} earlier entries: --json has them all"
 
@@ -147,31 +162,30 @@ def format_account(each: Entry) -> Iterator[str]:
         yield f"  draws      {each['draws_spent']:,} without a bound, {limit}"
 
 
-ENTRY_NOTES = {
-    "charged": "",
-    "refused": "  refused, no record charged",
-}
+def format_entries(found: Sequence[Entry]) -> str:
+    """Return one line for each entry, oldest first, with a bar of ln gamma so far.
 
+    The bar is full at the limit, or without a limit at the largest value of all entries.
+    """
+    from rich.progress_bar import ProgressBar
 
-def format_table(found: Sequence[Entry]) -> Iterator[str]:
-    """Yield one line for each entry, oldest first; the bar is ln gamma so far, `|` its limit."""
-    most = find_largest(found)
-    names = max(len(entry["release_id"]) for entry in found)
-    methods = max(len(entry["method"]) for entry in found)
-    widths = f"{'release':<{names}}  {'date':<10}  {'method':<{methods}}"
-    yield f"{widths}  {'records':>9}  {'asked':>9}  {'so far':>9}"
-    for entry in found:
-        after = read_total(entry)
-        asked, bar = (
+    largest = max(filter(None, map(read_total, found)), default=1.0)
+    rows = [
+        (
+            entry["release_id"],
+            entry["happened"][:10],
+            entry["method"],
+            f"{entry['records']:,}",
             format_ln_gamma(entry["ln_asked"]),
-            format_bar(after, read_ln_limit(entry), most),
+            format_ln_gamma(after := read_total(entry)),
+            entry["kind"],
+            ProgressBar(
+                full := read_ln_limit(entry) or largest, full if after is None else after, BAR_WIDTH
+            ),
         )
-        records = f"{entry['records']:,}"
-        yield (
-            f"{entry['release_id']:<{names}}  {entry['happened'][:10]}  "
-            f"{entry['method']:<{methods}}  {records:>9}  {asked:>9}  "
-            f"{format_ln_gamma(after):>9}  {bar}{ENTRY_NOTES[entry['kind']]}"
-        ).rstrip()
+        for entry in found
+    ]
+    return format_table(rows, TITLES, right=(3, 4, 5), width=get_width(NO_LIMIT))
 
 
 def read_total(entry: Entry) -> float | None:
@@ -184,18 +198,3 @@ def read_ln_limit(entry: Entry) -> float | None:
     """Return ln of the limit on the record at the time of an entry, or None."""
     limit = entry["terms"].get("limits", {}).get(LEDGER_RECORD)
     return None if limit is None else math.log(limit)
-
-
-def find_largest(found: Sequence[Entry]) -> float:
-    """Return the largest ln gamma or limit of the entries."""
-    figures = [value for entry in found for value in (read_total(entry), read_ln_limit(entry))]
-    return max((value for value in figures if value), default=1.0)
-
-
-def format_bar(after: float | None, limit: float | None, most: float) -> str:
-    """Return a bar that is full at ``most``, with a mark at the limit."""
-    filled = BAR_CHARACTERS if after is None else round(BAR_CHARACTERS * after / most)
-    cells = ["#"] * filled + [" "] * (BAR_CHARACTERS - filled + 1)
-    if limit is not None:
-        cells[round(BAR_CHARACTERS * limit / most)] = "|"
-    return "".join(cells)

@@ -8,8 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-BAR_CHARACTERS = 24
-
 
 @contextmanager
 def show_progress(live: bool = True) -> Iterator[None]:
@@ -37,31 +35,24 @@ class PlainLines(logging.Handler):
 
 
 class LiveLine(logging.Handler):
-    """A spinner with the current step, its bar if it has one, and the time since the start."""
+    """A line with the current step, its bar, and the time since the start."""
 
     def __init__(self) -> None:
         super().__init__()
         from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        step = TextColumn("{task.fields[bar]}{task.description}")
-        columns = (SpinnerColumn(), step, TimeElapsedColumn())
+        columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
         self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self.line = self.progress.add_task("", total=None, bar="")
+        self.line = self.progress.add_task("", total=None)
         self.progress.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        bar = format_bar(getattr(record, "share", None))
-        self.progress.update(self.line, description=record.getMessage(), bar=bar)
+        share = getattr(record, "share", None)  # None: unknown, the bar pulses
+        total = None if share is None else 1.0
+        step = record.getMessage()
+        self.progress.update(self.line, description=step, total=total, completed=share or 0.0)
 
     def close(self) -> None:
         self.progress.stop()
         super().close()
-
-
-def format_bar(share: float | None) -> str:
-    """Return a bar for the share of the work that is done, or "" if it is unknown."""
-    if share is None:
-        return ""
-    done = round(share * BAR_CHARACTERS)
-    return "━" * done + "·" * (BAR_CHARACTERS - done) + "  "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ppdm.cli.console import format_table
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm_core.audit.self_test.matrix import MAX_ALARMS, list_tested
@@ -32,7 +33,7 @@ def run_self_test(names: Sequence[str]) -> CommandResult:
         "failed": dict(failed),
         "complaints": complaints,
     }
-    text = "\n".join([*format_table(tests, failed), *complaints])
+    text = "\n".join([format_tests(tests, failed), *complaints])
     if not complaints:
         return CommandResult(text, payload)
     error = Refused("The self-test failed.", remedy="No release passes with these attacks.")
@@ -49,12 +50,14 @@ def leak_test_as_dict(test: LeakTest) -> dict[str, Any]:
     }
 
 
-def format_table(tests: Sequence[LeakTest], failed: Mapping[str, str]) -> list[str]:
+def format_tests(tests: Sequence[LeakTest], failed: Mapping[str, str]) -> str:
     """Return one line for each check of each leak, and for each failure."""
-    width = max(len(name) for name in [*(test.attack for test in tests), *failed])
-    lines = [f"{'check':<{width}}  {'planted':<17} noticed"]
-    for test in tests:
-        allowed = f"  (at most {MAX_ALARMS})" if test.leak == NOISE else ""
-        counted = f"{test.noticed:>2} of {test.repetitions}{allowed}"
-        lines.append(f"{test.attack:<{width}}  {test.leak:<17} {counted}")
-    return lines + [f"{name:<{width}}  failed: {kind}" for name, kind in failed.items()]
+    rows = [(test.attack, test.leak, format_noticed(test)) for test in tests]
+    rows += [(name, "failed", kind) for name, kind in failed.items()]
+    return format_table(rows, ("check", "planted", "noticed"))
+
+
+def format_noticed(test: LeakTest) -> str:
+    """Return how often a leak was noticed; noise may be noticed a few times."""
+    allowed = f"  (at most {MAX_ALARMS})" if test.leak == NOISE else ""
+    return f"{test.noticed:>2} of {test.repetitions}{allowed}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdm.cli.console import WIDTH, format_approvals, shorten_path, wrap_item
+from ppdm.cli.console import format_approvals, shorten_path, wrap_item, wrap_text
 from ppdm.cli.home import open_home
 from ppdm.cli.result import CommandResult
 
@@ -33,7 +32,7 @@ def format_release(summary: Summary) -> str:
         lines += wrap_item(f"{summary.guarantee.kind}: {' '.join(summary.guarantee.assumptions)}")
     for finding in summary.verdict.findings if summary.verdict else ():
         lines += [f"  {finding.outcome}  {finding.check}  {finding.observed}"]
-        lines += [f"      {line}" for line in textwrap.wrap(finding.why, WIDTH - 6)]
+        lines += wrap_text(finding.why, " " * 6)
     for one in summary.decisions:
         who = f"{one.person.name} ({one.shown})" if one.shown else one.person.name
         lines += wrap_item(f"{one.choice} by {who} on {one.happened:%Y-%m-%d %H:%M}: {one.note}")

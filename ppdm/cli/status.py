@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ppdm.cli.console import format_table
 from ppdm.cli.home import open_home
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
@@ -30,9 +31,5 @@ def list_status(home: Path | None) -> CommandResult:
 
 def format_runs(runs: Sequence[Run]) -> str:
     """Return one line for each run."""
-    if not runs:
-        return "No release yet."
-    width = max(len(run.release_id) for run in runs)
-    return "\n".join(
-        f"{run.release_id:<{width}}  {run.stage:<10}  {run.started:%Y-%m-%d %H:%M}" for run in runs
-    )
+    rows = [(run.release_id, run.stage, f"{run.started:%Y-%m-%d %H:%M}") for run in runs]
+    return format_table(rows) if rows else "No release yet."

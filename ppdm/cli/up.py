@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ppdm.cli.console import format_home_option
+from ppdm.cli.console import format_home_option, format_table
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm.services.local_servers import SERVER_NAMES, start_missing_servers
@@ -22,8 +22,8 @@ def start_services(home: Path | None) -> CommandResult:
         servers = start_missing_servers(root, log_progress)
     addresses = {service: server.address for service, server in servers.items()}
     api = f"{addresses['prefect']}/api"
-    lines = [f"{SERVER_NAMES[service]:<8} {address}" for service, address in addresses.items()]
-    lines += [
+    lines = [
+        format_table((SERVER_NAMES[service], address) for service, address in addresses.items()),
         f"Both respond to this machine only. To stop them: ppdm down{format_home_option(home)}",
         f"For the commands of Prefect itself: export PREFECT_API_URL={api}",
     ]

@@ -14,7 +14,6 @@ import pytest
 
 from ppdm.cli.app import main
 from ppdm.cli.audit import audit_release
-from ppdm.cli.progress import format_bar
 from ppdm.cli.table_audit import read_table
 from ppdm.policies import DEFAULT_POLICY, load_policy
 from ppdm_core import judge_tables
@@ -298,9 +297,3 @@ def test_estimate_cost_more_work_costs_more() -> None:
     line = estimate_cost((1_000, 10), 1, ["a", "b"], policy)
     assert line.startswith("2 audits on 1,000 records: about ")
     assert line.endswith("no audit gets more than 2 min")
-
-
-def test_format_bar_any_share_has_same_length() -> None:
-    assert format_bar(None) == ""
-    assert len({len(format_bar(share)) for share in (0.0, 0.5, 1.0)}) == 1
-    assert "━" not in format_bar(0.0) and "·" not in format_bar(1.0)

@@ -164,9 +164,9 @@ def test_doctor_backed_up_key_is_accepted(store: Store, tmp_path: Path) -> None:
 
 
 def test_doctor_edited_history_is_reported(store: Store) -> None:
-    assert "history    complete, up to event 1" in examine_home(store.home.root).text
+    assert "history  complete, up to event 1" in examine_home(store.home.root).text
     with store.transaction() as db:
         db.execute("update meta.event set kind = 'x'")
     result = examine_home(store.home.root)
     assert result.exit_code == 5
-    assert "LOOK  history    Event 1 (wine-0001, x) was changed" in result.text
+    assert "LOOK  history  Event 1 (wine-0001, x) was changed" in result.text

@@ -1,0 +1,118 @@
+"""What commands print: to a file without cuts, to a terminal within its width."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from ppdm.cli.console import WIDTH, format_table, wrap_item, wrap_text
+from ppdm.cli.ledger import format_entries
+from tests.support.ledger_rows import make_entries
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRESS = """
+import time
+from ppdm.cli.progress import show_progress
+from tasks.progress import log_progress
+with show_progress():
+    for step, share in (("reading the source", None), ("attacking", 0.25), ("attacking", 1.0)):
+        log_progress(step, share)
+        time.sleep(0.3)
+"""
+LEDGER = """
+import sys
+from ppdm.cli.ledger import format_entries
+from tests.support.ledger_rows import make_entries
+print(format_entries(make_entries()))
+"""
+
+
+def run_on_terminal(code: str, columns: int) -> str:
+    """Return what a script writes to a terminal of this width."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": str(ROOT)}
+    environment.pop("COLUMNS", None)
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=side, stderr=side, cwd=ROOT, env=environment) as process:
+        os.close(side)
+        written = b""
+        try:
+            while some := os.read(main, 65536):
+                written += some
+        except OSError:  # Linux raises when the last writer has closed the terminal
+            pass
+    os.close(main)
+    assert process.returncode == 0, written.decode()
+    return written.decode()
+
+
+def test_format_table_long_cells_one_complete_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [("a", "1", "x" * 300), ("bbb", "1,000", "[bold]not markup[/bold] :smile:")]
+    assert format_table(rows, ("name", "count", "text"), right=[1]).splitlines() == [
+        "name  count  text",
+        "a         1  " + "x" * 300,
+        "bbb   1,000  [bold]not markup[/bold] :smile:",
+    ]
+
+
+def test_format_table_cell_of_two_lines_second_is_indented() -> None:
+    assert format_table([("ok", "fine"), ("LOOK", "bad\nremedy")]).splitlines() == [
+        "ok    fine",
+        "LOOK  bad",
+        "      remedy",
+    ]
+
+
+def test_wrap_text_long_text_within_width_and_complete() -> None:
+    text = " ".join(["pseudo-terminal"] * 40)
+    lines = wrap_text(text, "  - ")
+    assert len(lines) > 1 and max(map(len, lines)) <= WIDTH
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert " ".join(lines).split() == ["-", *text.split()]
+
+
+def test_wrap_item_too_many_lines_marked_as_cut() -> None:
+    lines = wrap_item("word " * 200, max_lines=3)
+    assert len(lines) == 3 and lines[-1].endswith(" ...") and len(lines[-1]) <= WIDTH
+
+
+def test_format_entries_bar_is_full_at_the_limit() -> None:
+    _, half, full = format_entries(make_entries()).splitlines()
+    assert full.count("━") == 24 and 11 <= half.count("━") <= 12
+    assert "a_rather_long_name-0002  2026-03-02  pca_laplace" in full
+
+
+@pytest.mark.parametrize("columns", [90, 120])
+def test_format_entries_terminal_only_bar_shrinks(columns: int) -> None:
+    _, *lines = run_on_terminal(LEDGER, columns).splitlines()
+    assert len(lines) == 2 and max(map(len, lines)) <= columns
+    assert all("a_rather_long_name-000" in line and "charged" in line for line in lines)
+    assert 1 <= lines[1].count("━") <= 24
+
+
+def test_show_progress_terminal_one_live_line_that_vanishes() -> None:
+    written = run_on_terminal(PROGRESS, 80)
+    assert "reading the source" in written and "attacking" in written and "━" in written
+    assert written.rstrip().endswith("\x1b[2K")  # the line is erased
+
+
+def test_show_progress_file_one_line_each_step() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRESS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == ""
+    assert [line.partition(" s  ")[2] for line in done.stderr.splitlines()] == [
+        "reading the source",
+        "attacking",
+        "attacking",
+    ]
