@@ -34,6 +34,7 @@ TABLE = Path(__file__).with_suffix(".toml")
 MAX_SECONDS = 1800  # a defect may make a test wait forever
 PYTEST = ("-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", "--tb=no")
 FAILED, PASSED = 1, 0  # exit codes of pytest
+NOT_COPIED = (".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".ppdm", "build", "dist")
 
 Outcome = Literal["caught", "survived", "does not apply", "tests do not run"]
 
@@ -82,13 +83,8 @@ def read_defects(table: Path, names: Sequence[str] = ()) -> list[Defect]:
 
 
 def copy_project(source: Path, target: Path) -> None:
-    """Copy the files that git knows, as they are now."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=source, check=True, capture_output=True, text=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        if (source / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source / name, target / name)
+    """Copy the project as it is now, without what is made inside it."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(*NOT_COPIED))
 
 
 def try_defect(defect: Defect, source: Path) -> Result:
