@@ -36,6 +36,27 @@ DATE = (
 )
 LEADING_ZERO = r"^\s*[-+]?0\d"  # 01067 is a postcode, not a number
 NUMBER_LIKE = r"^\s*[^\w\s]{0,3}\s*\d[\d.,'\s]*\D{0,6}$"  # $1,000 or 12 kg
+MAX_COUNTED_VALUES = 1_000  # distinct values that are counted; more are estimated
+COUNTS = {  # conditions on a cell as text t and as number n
+    "filled": "t is not null",
+    "numbers": "isfinite(n)",
+    "not_finite": "not isfinite(n)",
+    "whole": "isfinite(n) and n = floor(n)",
+    "leading_zeros": f"regexp_matches(t, {literal(LEADING_ZERO)})",
+    "like_numbers": f"regexp_matches(t, {literal(NUMBER_LIKE)})",
+    "dates": f"regexp_matches(t, {literal(DATE)}, 'i')",
+    "spaced": r"regexp_matches(trim(t), '\s')",
+    "spelled_missing": f"lower(trim(t)) in ({', '.join(map(literal, WORDS_FOR_MISSING))})",
+}
+FIGURES = {
+    "rows": "count(*)",
+    "distinct": "approx_count_distinct(t)",
+    "least": "coalesce(min(n) filter (isfinite(n)), 0)",
+    "most": "coalesce(max(n) filter (isfinite(n)), 0)",
+    "longest": "coalesce(max(length(t)), 0)",
+    **{name: count_where(condition) for name, condition in COUNTS.items()},
+    "own_name": count_where("t = $name"),
+}
 
 
 @dataclass(frozen=True)
@@ -45,19 +66,19 @@ class ColumnSummary:
     name: str
     kind: Kind  # as the source stores it
     rows: int
+    distinct: int  # an estimate above MAX_COUNTED_VALUES
+    least: float
+    most: float
+    longest: int
     filled: int
-    distinct: int  # an estimate
     numbers: int  # read as finite numbers
     not_finite: int
     whole: int
-    least: float
-    most: float
     leading_zeros: int
     like_numbers: int
     dates: int
     spaced: int
     spelled_missing: int
-    longest: int
     own_name: int  # equal to the column's own name
 
     @property
@@ -90,48 +111,29 @@ def find_kind(type_name: str) -> Kind:
 
 @hide_values("Looking at the table")
 def summarize_columns(db: duckdb.DuckDBPyConnection, table: str) -> tuple[ColumnSummary, ...]:
-    """Return the summary of every column, in one scan of the table."""
-    types = column_types(db, table)
-    cells, figures = [], []
-    for i, (name, type_name) in enumerate(types.items()):
-        if find_kind(type_name) == "other":  # some cannot even be written as text
-            cells += [f"null::varchar as t{i}", f"null::double as n{i}"]
-        else:
-            cells += [f"{cast_to_text(name)} as t{i}", f"{cast_to_number(name, type_name)} as n{i}"]
-        figures += _build_aggregates(f"t{i}", f"n{i}", name)
-    statement = f"""
-        with cells as (select {", ".join(cells)} from {table})
-        select {", ".join(figures)} from cells
+    """Return the summary of every column.
+
+    `summarize` of DuckDB rounds the share of missing cells, and reads no text as a number.
     """
-    found = db.execute(statement).fetchall()[0]
-    width = len(figures) // len(types)
-    return tuple(
-        ColumnSummary(name, find_kind(type_name), *found[i * width : (i + 1) * width])
-        for i, (name, type_name) in enumerate(types.items())
-    )
+    types = column_types(db, table)
+    return tuple(summarize_column(db, table, name, types[name]) for name in types)
 
 
-def _build_aggregates(t: str, n: str, name: str) -> list[str]:
-    """Return the SQL aggregates in the order of the fields of ColumnSummary."""
-    finite = f"if(isfinite({n}), {n}, null)"
-    missing = ", ".join(literal(word) for word in WORDS_FOR_MISSING)
-    return [
-        "count(*)",
-        f"count({t})",
-        f"approx_count_distinct({t})",
-        f"count({finite})",
-        count_where(f"not isfinite({n})"),
-        count_where(f"isfinite({n}) and {n} = floor({n})"),
-        f"coalesce(min({finite}), 0)",
-        f"coalesce(max({finite}), 0)",
-        count_where(f"regexp_matches({t}, {literal(LEADING_ZERO)})"),
-        count_where(f"regexp_matches({t}, {literal(NUMBER_LIKE)})"),
-        count_where(f"regexp_matches({t}, {literal(DATE)}, 'i')"),
-        count_where(rf"regexp_matches(trim({t}), '\s')"),
-        count_where(f"lower(trim({t})) in ({missing})"),
-        f"coalesce(max(length({t})), 0)",
-        count_where(f"{t} = {literal(name)}"),
-    ]
+def summarize_column(
+    db: duckdb.DuckDBPyConnection, table: str, name: str, type_name: str
+) -> ColumnSummary:
+    """Return the summary of one column."""
+    kind = find_kind(type_name)
+    text, number = cast_to_text(name), cast_to_number(name, type_name)
+    if kind == "other":  # some cannot even be written as text
+        text, number = "null::varchar", "null::double"
+    cells = f"(select {text} as t, {number} as n from {table})"
+    statement = f"select {', '.join(FIGURES.values())} from {cells}"
+    figures = dict(zip(FIGURES, db.execute(statement, {"name": name}).fetchall()[0], strict=True))
+    if figures["distinct"] <= MAX_COUNTED_VALUES:
+        counted = db.execute(f"select count(distinct t) from {cells}").fetchall()
+        figures["distinct"] = counted[0][0]
+    return ColumnSummary(name, kind, **figures)
 
 
 @hide_values("Looking for an identifier")

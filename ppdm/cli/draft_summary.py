@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.config.draft.text import ROLES, format_toml_string
+from flows.config.draft.text import ROLES
 from ppdm.cli.console import WIDTH, shorten_path
 
 if TYPE_CHECKING:
@@ -17,54 +18,50 @@ if TYPE_CHECKING:
 MAX_NAMES = 8
 
 
-def list_decisions(draft: Draft) -> list[str]:
-    """Return what the steward must decide, in the order of the file."""
-    found = ["Who owns the release and who receives it: owner, audience."]
+def list_decisions(draft: Draft) -> Iterator[str]:
+    """Yield what the steward must decide, in the order of the file."""
+    yield "Who owns the release and who receives it: owner, audience."
     if draft.record_id is not None:
-        found.append(
+        yield (
             f"Is '{format_name(draft.record_id)}' the same for the same record in every delivery? "
             'If not, remove record_id and use basis = "private".'
         )
     else:
-        found.append(
+        yield (
             "No column names a record stably: every release draws fresh noise, and the basis is a "
             "weaker promise. Add a stable id to the source if you can."
         )
-    found += describe_label(draft.label)
-    found.append(
+    yield describe_label(draft.label)
+    yield (
         'Bounds of the features: they are "from_data", a weaker promise. Put numbers from general '
         "knowledge."
     )
-    if any(each.column.missing == "median" for each in draft.select("feature")):
-        found.append('Empty cells: missing = "median" fills them, "drop_row" drops their rows.')
+    if draft.has_empty_cells:
+        yield 'Empty cells: missing = "median" fills them, "drop_row" drops their rows.'
     if draft.select("exclude"):
-        found.append("Excluded columns: is something lost that could be derived as a number?")
-    found.append("The limits: they are suggestions; put your own, with who set them and why.")
-    found.append("How often it is repeated: [schedule].")
-    return found
+        yield "Excluded columns: is something lost that could be derived as a number?"
+    yield "The limits: they are suggestions; put your own, with who set them and why."
+    yield "How often it is repeated: [schedule]."
 
 
-def describe_label(label: Drafted | None) -> Iterator[str]:
-    """Yield the decision on the label."""
+def describe_label(label: Drafted | None) -> str:
+    """Return the decision on the label."""
     if label is None:
-        yield "No label was found; without one, no metric measures how well classes are predicted."
-        return
-    text = (
-        f"'{format_name(label.name)}' is the label: it is released unchanged. May it be, and is it "
-        "the label?"
-    )
-    if label.column.outside == "drop_row":
+        return "No label was found; without one, no metric measures how well classes are predicted."
+    name, column = format_name(label.name), label.column
+    text = f"'{name}' is the label: it is released unchanged. May it be, and is it the label?"
+    if column.outside == "drop_row":
         text += " Rows of its rare classes are dropped: list or merge these."
-    if label.column.missing == "drop_row":
+    if column.missing == "drop_row":
         text += " Rows without a class are dropped."
-    yield text
+    return text
 
 
 def format_draft(out: Path, draft: Draft, decisions: Sequence[str]) -> str:
     """Return the columns of each role, the decisions, and the next command."""
     lines = [f"Drafted {shorten_path(out)}. It holds no number of the table."]
     for role in ROLES:
-        lines += wrap_marked(f"{role:<10}", ", ".join(shorten_names(draft.select(role))) or "none")
+        lines += wrap_marked(f"{role:<10}", format_names(draft.select(role)))
     lines.append("To decide:")
     for number, text in enumerate(decisions, start=1):
         lines += wrap_marked(f"{number}.", text)
@@ -72,13 +69,11 @@ def format_draft(out: Path, draft: Draft, decisions: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def shorten_names(drafted: Sequence[Drafted]) -> list[str]:
+def format_names(drafted: Sequence[Drafted]) -> str:
     """Return the first names, and how many there are more."""
+    names = [format_name(each.name) for each in drafted[:MAX_NAMES]]
     more = len(drafted) - MAX_NAMES
-    return [
-        *(format_name(each.name) for each in drafted[:MAX_NAMES]),
-        *([f"and {more} more"] if more > 0 else []),
-    ]
+    return ", ".join([*names, f"and {more} more"] if more > 0 else names) or "none"
 
 
 def wrap_marked(mark: str, text: str) -> list[str]:
@@ -95,4 +90,4 @@ def wrap_marked(mark: str, text: str) -> list[str]:
 
 def format_name(name: str) -> str:
     """Return a name on one line, quoted if it has characters that cannot be printed."""
-    return name if name.isprintable() else format_toml_string(name)
+    return name if name.isprintable() else json.dumps(name)

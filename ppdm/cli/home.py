@@ -41,8 +41,12 @@ def check_home(root: Path) -> None:
 
 
 def check_new_file(out: Path) -> None:
-    """Raise BadInput if the file that a command would write exists already."""
-    if out.exists():
+    """Raise BadInput if the file that a command would write exists, or its folder does not."""
+    if out.exists() or out.is_symlink():
         raise BadInput(
             f"{out.name} exists already.", file=str(out), remedy="Name a file that does not exist."
+        )
+    if not out.parent.is_dir():
+        raise BadInput(
+            f"The folder of {out.name} does not exist.", file=str(out), remedy="Create it first."
         )

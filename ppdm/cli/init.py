@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flows.config.draft.text import Heading, format_release_file
 from ppdm.cli.draft_summary import format_draft, list_decisions
+from ppdm.cli.home import check_new_file
 from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
@@ -34,7 +35,7 @@ def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
         path=choose_path(out, found.path),
     )
     write_new(out, format_release_file(draft, heading), found)
-    decisions = list_decisions(draft)
+    decisions = list(list_decisions(draft))
     columns = [
         {"name": each.name, "role": each.column.role, "why": each.why} for each in draft.columns
     ]
@@ -44,10 +45,7 @@ def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
 
 def check_target(out: Path) -> None:
     """Raise BadInput if the release file exists or its folder does not."""
-    if out.exists() or out.is_symlink():
-        raise BadInput(
-            f"{out.name} exists already.", file=str(out), remedy="Name a file that does not exist."
-        )
+    check_new_file(out)
     if not out.parent.is_dir():
         raise BadInput(
             f"The folder of {out.name} does not exist.", file=str(out), remedy="Create it first."
@@ -80,8 +78,8 @@ def choose_path(out: Path, path: str) -> str:
 
 
 def write_new(out: Path, text: str, source: Source) -> None:
-    """Write the file completely or not at all, after its checks; never overwrite a file."""
-    from warehouse.home import sync, translate_disk_errors
+    """Write a new file, and remove it if `ppdm release` would not accept it."""
+    from warehouse.home import translate_disk_errors
 
     try:
         content = text.encode()
@@ -89,23 +87,12 @@ def write_new(out: Path, text: str, source: Source) -> None:
         raise BadInput(
             "The path of the source is not UTF-8.", file=str(out), remedy="Rename it."
         ) from None
-    draft = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    with translate_disk_errors(out.parent), out.open("xb") as stream:
+        stream.write(content)
     try:
-        with translate_disk_errors(out.parent):
-            draft.write_bytes(content)
-            sync(draft)
-        check_text(draft, source)
-        with translate_disk_errors(out.parent):
-            os.link(draft, out)  # unlike a rename, it fails if the file exists by now
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def check_text(draft: Path, source: Source) -> None:
-    """Check the drafted file as `ppdm release` does; an error names the source."""
-    try:
-        read_release_file(draft)
+        read_release_file(out)
     except BadInput as error:
+        out.unlink()
         raise BadInput(
             error.message, file=source.path, column=error.column, remedy=error.remedy
         ) from None

@@ -17,6 +17,7 @@ from ppdm_core.metrics.deterioration import Deterioration
 from ppdm_core.model.score import AuditReport, Score
 from tasks.context import ReleaseContext
 from tasks.release_summary import Summary
+from tasks.text_template import render_text
 
 TEMPLATE = Path(__file__).with_name("card.md.j2")
 Kind = Literal["privacy", "utility"]
@@ -74,16 +75,9 @@ class CardView:
 
 def format_card(context: ReleaseContext, summary: Summary) -> str:
     """Return the card as Markdown; it holds the same facts as the manifest, in words."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["figure"] = format_figure
-    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    return render_text(
+        TEMPLATE,
+        {"figure": format_figure},
         card=CardView(context, summary),
         context=context,
         summary=summary,

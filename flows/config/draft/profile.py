@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from flows.config.draft.basis import choose_basis
 from flows.config.draft.roles import Drafted, draft_value_column, find_identifiers, find_label
-from flows.config.draft.text import read_method
+from flows.config.draft.text import METHOD
 from ppdm_core.model.errors import BadInput, Defect
 from tasks.ingest.checks import list_checks
 from tasks.progress import log_progress
@@ -45,6 +45,11 @@ class Draft:
     @property
     def label(self) -> Drafted | None:
         return next(iter(self.select("label")), None)
+
+    @property
+    def has_empty_cells(self) -> bool:
+        """Whether empty cells of a feature are filled."""
+        return any(each.column.missing == "median" for each in self.columns)
 
 
 def draft_source(source: Source) -> Draft:
@@ -114,10 +119,9 @@ def build_no_feature_error(source: Source) -> BadInput:
     """Return the error for a table without a column that the drafted method accepts."""
     from ppdm_core.sanitizers import SANITIZERS
 
-    method = read_method()
-    kinds = " or ".join(sorted(SANITIZERS[method].accepts))
+    kinds = " or ".join(sorted(SANITIZERS[METHOD].accepts))
     return BadInput(
-        f"No column of {Path(source.path).name} can be released: method '{method}' takes {kinds} "
+        f"No column of {Path(source.path).name} can be released: method '{METHOD}' takes {kinds} "
         "columns, and none has numbers that vary.",
         file=source.path,
         remedy="Add numbers to the source: ages, amounts, counts, or 0 and 1 for yes and no.",

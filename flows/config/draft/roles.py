@@ -7,7 +7,7 @@ with a reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -169,58 +169,49 @@ def list_label_candidates(
 def can_be_label(summary: ColumnSummary) -> bool:
     """Return whether the values may be classes."""
     is_class = is_category(summary) or summary.is_whole or summary.kind == "boolean"
-    return is_class and not is_date(summary) and 2 <= summary.distinct <= 1.2 * MAX_CLASSES
+    return is_class and not is_date(summary) and 2 <= summary.distinct <= MAX_CLASSES
+
+
+def is_extreme(summary: ColumnSummary) -> bool:
+    """Return whether numbers are too large or too small to compute with."""
+    ends = [abs(value) for value in (summary.least, summary.most) if value]
+    return max(ends, default=1) > MAX_NUMBER or min(ends, default=1) < MIN_NUMBER
+
+
+# The first that applies excludes a column.
+OBSTACLES: dict[str, Callable[[ColumnSummary], bool]] = {
+    "nested or binary values": lambda s: s.kind == "other",
+    "empty": lambda s: s.filled == 0,
+    "a date or time: derive an age, a duration or a year in the source": lambda s: is_date(s),
+    "the same value in every row": lambda s: s.is_constant,
+    "codes with leading zeros, not numbers": lambda s: s.is_numeric and s.leading_zeros > 0,
+    "more than half of its cells are empty": lambda s: s.is_numeric and 2 * s.filled < s.rows,
+    "numbers too large or too small to compute with": lambda s: s.is_numeric and is_extreme(s),
+    "true or false, {methods}: write 0 and 1 in the source": lambda s: s.kind == "boolean",
+    "numbers with NaN or infinity among them: leave such cells empty in the source": (
+        lambda s: 0 < s.not_finite == s.filled - s.numbers
+    ),
+    "numbers with words for missing ones: leave such cells empty in the source": (
+        lambda s: 0 < s.numbers < s.filled <= s.numbers + s.spelled_missing
+    ),
+    "numbers with units, separators or words: write plain numbers in the source": (
+        lambda s: not s.is_numeric and 2 * s.like_numbers >= s.filled
+    ),
+    "categories, {methods}: derive numbers in the source": lambda s: is_category(s),
+    "free text": lambda s: not s.is_numeric,
+}
 
 
 def draft_value_column(summary: ColumnSummary) -> Drafted:
     """Return the column as a feature, or excluded with the reason."""
-    why = find_obstacle(summary)
-    if why:
-        return Drafted(Column(summary.name, "exclude"), why)
+    for why, applies in OBSTACLES.items():
+        if applies(summary):
+            reason = why.format(methods=list_category_methods())
+            return Drafted(Column(summary.name, "exclude"), reason)
     column = Column(summary.name, "feature", "numeric", "from_data", "from_data")
     if summary.filled < summary.rows:
         return Drafted(replace(column, missing="median"), "numbers, some cells are empty")
     return Drafted(column, "numbers")
-
-
-def find_obstacle(summary: ColumnSummary) -> str | None:
-    """Return why a column cannot be a feature, or None."""
-    if summary.kind == "other":
-        return "nested or binary values"
-    if summary.filled == 0:
-        return "empty"
-    if is_date(summary):
-        return "a date or time: derive an age, a duration or a year in the source"
-    if summary.is_constant:
-        return "the same value in every row"
-    return find_number_obstacle(summary) if summary.is_numeric else explain_text(summary)
-
-
-def find_number_obstacle(summary: ColumnSummary) -> str | None:
-    """Return why a numeric column cannot be a feature, or None."""
-    extremes = [abs(value) for value in (summary.least, summary.most) if value]
-    if summary.leading_zeros:
-        return "codes with leading zeros, not numbers"
-    if 2 * summary.filled < summary.rows:
-        return "more than half of its cells are empty"
-    if max(extremes) > MAX_NUMBER or min(extremes) < MIN_NUMBER:
-        return "numbers too large or too small to compute with"
-    return None
-
-
-def explain_text(summary: ColumnSummary) -> str:
-    """Return why a column of text or booleans cannot be a feature."""
-    if summary.kind == "boolean":
-        return f"true or false, {list_category_methods()}: write 0 and 1 in the source"
-    if summary.not_finite and summary.numbers + summary.not_finite == summary.filled:
-        return "numbers with NaN or infinity among them: leave such cells empty in the source"
-    if summary.numbers and summary.numbers + summary.spelled_missing >= summary.filled:
-        return "numbers with words for missing ones: leave such cells empty in the source"
-    if 2 * summary.like_numbers >= summary.filled:
-        return "numbers with units, separators or words: write plain numbers in the source"
-    if is_category(summary):
-        return f"categories, {list_category_methods()}: derive numbers in the source"
-    return "free text"
 
 
 def list_category_methods() -> str:

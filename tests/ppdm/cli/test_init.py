@@ -19,13 +19,9 @@ from hypothesis import strategies as st
 
 from flows.config.draft.profile import Draft
 from flows.config.draft.roles import Drafted
-from flows.config.draft.text import (
-    Heading,
-    format_release_file,
-    format_toml_key,
-    format_toml_string,
-)
+from flows.config.draft.text import Heading, format_release_file
 from flows.config.release_file import ReleaseFile
+from flows.config.toml_values import format_toml_key, format_toml_value
 from ppdm.cli.init import draft_file, suggest_dataset_name
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
@@ -434,7 +430,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 @settings(deadline=None, max_examples=50)
 @given(TEXT, TEXT)
 def test_format_toml_any_string_is_read_back(key: str, value: str) -> None:
-    assert tomllib.loads(f"{format_toml_key(key)} = {format_toml_string(value)}") == {key: value}
+    assert tomllib.loads(f"{format_toml_key(key)} = {format_toml_value(value)}") == {key: value}
 
 
 @settings(deadline=None, max_examples=50)
