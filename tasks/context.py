@@ -11,6 +11,7 @@ from ppdm_core.model.policy import Policy
 from tasks.progress import log_progress
 from warehouse.columns import Column, Source
 from warehouse.database import Run, Store, get_run
+from warehouse.expectations import Expectation
 from warehouse.home import Home
 
 
@@ -32,6 +33,7 @@ class ReleaseContext:
     sink: str = "parquet"
     record_id: str | None = None
     keep_raw: int = 1
+    expectations: tuple[Expectation, ...] = ()
     file: str = "{}"  # the release file itself, as JSON: a REVIEW is published with it
 
     def open_store(self) -> Store:

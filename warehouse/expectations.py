@@ -36,7 +36,7 @@ class Expectation:
     column: str | None = None
     min_value: float | None = None
     max_value: float | None = None
-    value_set: tuple[str, ...] | tuple[float, ...] | None = None
+    value_set: tuple[str | float, ...] | None = None
     mostly: float | None = None
     quantile_ranges: tuple[QuantileRange, ...] | None = None
 
@@ -70,15 +70,13 @@ class Kind:
     """One type of expectation: its arguments, and how its figures are computed from a cell."""
 
     build: Callable[[Expectation, str], list[Figure]]
-    required: tuple[str, ...] = ()
+    required: tuple[str, ...] = ("column",)
     optional: tuple[str, ...] = ()
-    has_column: bool = True
     is_numeric: bool = False  # for numeric features only
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        column = ("column",) if self.has_column else ()
-        return (*column, *self.required, *self.optional)
+        return (*self.required, *self.optional)
 
 
 def is_numeric_feature(column: Column) -> bool:
@@ -165,23 +163,20 @@ RANGE = ("min_value", "max_value")
 EXPECTATIONS = {
     "expect_column_values_to_not_be_null": Kind(_not_null, optional=("mostly",)),
     "expect_column_unique_value_count_to_be_between": Kind(
-        lambda each, y: _bounds(each, f"count(distinct {y})"),
-        optional=RANGE,
+        lambda each, y: _bounds(each, f"count(distinct {y})"), optional=RANGE
     ),
     "expect_column_values_to_be_between": Kind(
         _between, optional=(*RANGE, "mostly"), is_numeric=True
     ),
     "expect_column_values_to_be_in_set": Kind(
-        _in_set, required=("value_set",), optional=("mostly",)
+        _in_set, required=("column", "value_set"), optional=("mostly",)
     ),
     "expect_column_values_to_be_unique": Kind(_unique),
     "expect_table_row_count_to_be_between": Kind(
-        lambda each, _: _bounds(each, "count(*)"),
-        optional=RANGE,
-        has_column=False,
+        lambda each, _: _bounds(each, "count(*)"), required=(), optional=RANGE
     ),
     "expect_column_mean_to_be_between": Kind(_mean, optional=RANGE, is_numeric=True),
     "expect_column_quantile_values_to_be_between": Kind(
-        _quantiles, required=("quantile_ranges",), is_numeric=True
+        _quantiles, required=("column", "quantile_ranges"), is_numeric=True
     ),
 }

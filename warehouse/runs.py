@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from warehouse.approvals import store_authors
@@ -96,9 +96,9 @@ def list_record_ids(db: duckdb.DuckDBPyConnection, dataset: str) -> set[str]:
     return {name for (name,) in rows if name is not None}
 
 
-def reject_run(store: Store, run: Run, error: dict[str, str | None]) -> None:
+def reject_run(store: Store, run: Run, detail: Mapping[str, Any]) -> None:
     """End a run that has bad input, and drop its tables."""
-    with store.advance(run, Stage.REJECTED, **error) as change:
+    with store.advance(run, Stage.REJECTED, **detail) as change:
         drop_tables(change.db, [run])
     store.home.clear_work(run.release_id)
 

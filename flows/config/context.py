@@ -20,6 +20,7 @@ def build_context(file: ReleaseFile) -> ReleaseContext:
         audience=file.dataset.audience,
         source=file.build_source(),
         columns=file.build_columns(),
+        expectations=tuple(spec.build() for spec in file.expectations),
         method=file.sanitizer.method,
         parameters=file.sanitizer_parameters(),
         policy=file.policy(),

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from flows.config.columns import ColumnSpec, DefaultsSpec, build_column, check_columns
+from flows.config.expectations import ExpectationSpec, check_expectations
 from flows.config.schedule_section import ScheduleSpec
 from flows.config.sections import (
     AuditSpec,
@@ -46,6 +47,9 @@ class ReleaseFile(Section):
     columns: dict[str, ColumnSpec] = Field(min_length=1, description="Every column of the source.")
     defaults: DefaultsSpec = Field(
         default_factory=DefaultsSpec, description="For features that do not set these keys."
+    )
+    expectations: list[ExpectationSpec] = Field(
+        default_factory=list, description="Further checks of the source, by Great Expectations."
     )
     sanitizer: SanitizerSpec = Field(
         description="The method, and its parameters as further keys; see `ppdm methods NAME`."
@@ -78,6 +82,7 @@ class ReleaseFile(Section):
     @model_validator(mode="after")
     def _check_consistency(self) -> ReleaseFile:
         check_columns(self.columns, self.dataset.record_id)
+        check_expectations(self.expectations, self.columns)
         for name, limit in self.limits.items():
             check_limit_name(name, limit.waive)
         for name in self.audit.required:
@@ -137,6 +142,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "source": SourceSpec,
     "columns": ColumnSpec,
     "defaults": DefaultsSpec,
+    "expectations": ExpectationSpec,
     "attacker": AttackerSpec,
     "audit": AuditSpec,
     "limits": LimitSpec,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import textwrap
@@ -143,3 +144,12 @@ def _has_exception(info: Any) -> bool:
     """Return whether a record, or one of several records by metric, reports an exception."""
     records = [info] if "raised_exception" in info else list(info.values())
     return not records or any(record["raised_exception"] is not False for record in records)
+
+
+def format_suite(name: str, entries: Sequence[dict[str, Any]]) -> str:
+    """Return a suite of expectations, each with its type and arguments, as JSON."""
+    preload()
+    import great_expectations as gx
+
+    suite = gx.ExpectationSuite(name=name, expectations=list(entries))
+    return json.dumps(suite.to_json_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

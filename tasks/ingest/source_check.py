@@ -30,15 +30,17 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
     with open_scratch_database() as db:
         SOURCES[context.source.kind].load(db, context.source, TABLE)
         check_columns(list(column_types(db, TABLE)), context.columns, name)
-        counts = profile(db, TABLE, context.columns, context.record_id)
+        counts = profile(db, TABLE, context.columns, context.record_id, context.expectations)
         changed = find_frequently_changed_columns(db, context)
     log_progress("validating")
     summary = expectations.check_profile(
         counts, context.columns, record_id=context.record_id, file=name
     )
+    passed = expectations.judge_expectations(counts, context.expectations)
+    expectations.check_expectations(context.expectations, passed, file=name)
     return {
         "rows": int(counts[ROWS]),
-        "checks": summary["checks"],
+        "checks": summary["checks"] + len(passed),
         "method": context.method,
         "smallest_limits": compute_smallest_limits(context.policy, int(counts[ROWS_LEFT])),
         "restless_columns": changed,

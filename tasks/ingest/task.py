@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -87,23 +88,34 @@ def validate(context: ReleaseContext, release_id: str) -> None:
     store, run = context.open_run(release_id)
     if is_past(run.stage, Stage.VALIDATED):
         return
-    with reject_bad_input(store, run, context):
-        check_raw(context, store, run)
-        write_records(context, store, run)
+    with reject_bad_input(store, run, context) as detail:
+        check_raw(context, store, run, detail)
+        write_records(context, store, run, **detail)
 
 
-def check_raw(context: ReleaseContext, store: Store, run: Run) -> None:
-    """Check the profile of the raw table with Great Expectations, which receives no cell."""
+def check_raw(context: ReleaseContext, store: Store, run: Run, detail: dict[str, Any]) -> None:
+    """Check the profile of the raw table with Great Expectations, which receives no cell.
+
+    ``detail`` gets which expectations of the release file hold, without the observed values.
+    """
     file = source_name(context)
     with store.transaction(run.release_id) as db:
         names = list(column_types(db, raw_table(run)))
         check_columns(names, context.columns, file)
-        counts = profile(db, raw_table(run), context.columns, context.record_id)
+        counts = profile(
+            db, raw_table(run), context.columns, context.record_id, context.expectations
+        )
     expectations.check_profile(counts, context.columns, record_id=context.record_id, file=file)
+    passed = expectations.judge_expectations(counts, context.expectations)
+    detail["expectations"] = [
+        {"type": each.type, "column": each.column, "passed": holds}
+        for each, holds in zip(context.expectations, passed, strict=True)
+    ]
+    expectations.check_expectations(context.expectations, passed, file=file)
 
 
-def write_records(context: ReleaseContext, store: Store, run: Run) -> None:
-    """Write the validated table and its facts."""
+def write_records(context: ReleaseContext, store: Store, run: Run, **detail: Any) -> None:
+    """Write the validated table and its facts; the event gets ``detail``."""
     noise = dataset_noise(store, context.dataset)
     # Without a stable id, a key must not depend on the content or the identity of a record:
     # it is the record's place in this one release.
@@ -112,7 +124,7 @@ def write_records(context: ReleaseContext, store: Store, run: Run) -> None:
     def make_keys(ids: Sequence[bytes]) -> list[bytes]:
         return noise.make_record_keys(ids, *scope)
 
-    with store.advance(run, Stage.VALIDATED) as change:
+    with store.advance(run, Stage.VALIDATED, **detail) as change:
         check_record_id(change.db, context)
         columns = apply_published_bounds(change.db, context.dataset, context.columns)
         validated = write_validated(
@@ -155,12 +167,16 @@ def check_record_id(db: Transaction, context: ReleaseContext) -> None:
 
 
 @contextmanager
-def reject_bad_input(store: Store, run: Run, context: ReleaseContext) -> Iterator[None]:
-    """End the run and drop its tables if the input is bad; the error names the source."""
+def reject_bad_input(store: Store, run: Run, context: ReleaseContext) -> Iterator[dict[str, Any]]:
+    """End the run and drop its tables if the input is bad; the error names the source.
+
+    What the block puts into the yielded dict is stored with the error.
+    """
+    detail: dict[str, Any] = {}
     try:
-        yield
+        yield detail
     except BadInput as error:
-        reject_run(store, run, error.as_dict())
+        reject_run(store, run, {**detail, **error.as_dict()})
         file = error.file or source_name(context)
         raise BadInput(error.message, file=file, column=error.column, remedy=error.remedy) from None
 
