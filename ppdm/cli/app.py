@@ -70,11 +70,20 @@ def methods(
 
 
 @app.command()
-def check(file: File, json: Json = False) -> None:
-    """Check a release file and its data; write nothing."""
+def check(
+    file: File,
+    expectations: Annotated[
+        Path | None,
+        typer.Option(
+            "--expectations", help="JSON file to write: the checks as a Great Expectations suite."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check a release file and its data; change nothing."""
     from ppdm.cli.check import check_release_file
 
-    run_command(json, lambda: check_release_file(file))
+    run_command(json, lambda: check_release_file(file, expectations))
 
 
 @app.command()
@@ -201,7 +210,8 @@ def show(
 def ledger(
     dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="SVG file to write, with the balance over time.")
+        Path | None,
+        typer.Option("--plot", help="SVG or PNG file to write, with the balance over time."),
     ] = None,
     home: HomeOption = None,
     json: Json = False,

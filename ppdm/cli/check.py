@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ppdm.cli.home import check_new_file
 from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
@@ -15,15 +16,39 @@ if TYPE_CHECKING:
     from tasks.context import ReleaseContext
 
 
-def check_release_file(path: Path) -> CommandResult:
-    """Check a release file and its source; return the counts and the smallest possible limits."""
+def check_release_file(path: Path, suite: Path | None = None) -> CommandResult:
+    """Check a release file and its source; return the counts and the smallest possible limits.
+
+    If they are fine, write the checks to ``suite``, for Great Expectations.
+    """
     from tasks.ingest.source_check import check_source
 
+    if suite is not None:
+        check_new_file(suite)
     _, context = read_release_file(path)
     stop_orphaned_server(Path(context.home))
     with show_progress():
         facts = check_source(context)
-    return CommandResult(format_check(path, context, facts), {"file": str(path), **facts})
+    text = format_check(path, context, facts)
+    payload = {"file": str(path), **facts}
+    if suite is not None:
+        count = write_suite(suite, context)
+        text += f"\nThe suite of {count} expectations is in {suite}."
+        payload["expectations"] = str(suite)
+    return CommandResult(text, payload)
+
+
+def write_suite(out: Path, context: ReleaseContext) -> int:
+    """Write the checks as expectations of the table's own columns; return their number."""
+    from tasks.ingest.expectations import format_suite
+    from tasks.ingest.table_suite import list_table_expectations
+    from warehouse.home import translate_disk_errors
+
+    entries = list_table_expectations(context.columns, context.record_id, context.expectations)
+    text = format_suite(context.dataset, entries)
+    with translate_disk_errors(out.parent), out.open("x", encoding="utf-8") as file:
+        file.write(text)
+    return len(entries)
 
 
 def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) -> str:
