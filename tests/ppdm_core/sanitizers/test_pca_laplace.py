@@ -233,3 +233,19 @@ def test_guarantee_kind_follows_basis_bounds_and_scale():
     assert kind(basis="file", basis_file="b.json") == "bounded"
     assert kind(basis="file", basis_file="b.json", scale="zscore") == "bounded_given_basis"
     assert kind(schema=from_data) == "bounded_given_basis"
+
+
+def test_guarantee_private_ranges_bound_no_record():
+    """Only scores clipped to ranges that were declared, or come from other records, bound it."""
+    rows = make_table(300)
+
+    def find_ln_record(**parameters):
+        sanitizer = PcaLaplace(components=2, b=0.3, noise_shape="per_component", **parameters)
+        return sanitizer.guarantee(scale_rows(rows, fitted).schema, fitted).ln_record
+
+    fitted = fit_sanitizer(PcaLaplace(components=2, b=0.3, basis="private"), rows)
+    private = find_ln_record(basis="private")
+    declared = find_ln_record(basis="private", score_ranges=fitted["ranges"])
+    given = find_ln_record(basis="file", basis_file="b.json")
+    assert declared == given == pytest.approx(2 / 0.3, rel=0.01)
+    assert private > 1.05 * given  # over all records within the bounds
