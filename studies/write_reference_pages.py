@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from flows.config.toml_values import format_toml_value
 from ppdm.cli.methods import (
     Entry,
     build_attack_entry,
@@ -18,7 +19,6 @@ from ppdm.cli.methods import (
     build_sanitizer_entry,
     format_example,
     format_kind,
-    format_toml,
 )
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.metrics import METRICS
@@ -124,7 +124,11 @@ def format_default(parameter: Entry) -> str:
     """Return the default of a parameter as TOML."""
     if parameter["required"]:
         return "must be given"
-    return "not set" if parameter["default"] is None else f"`{format_toml(parameter['default'])}`"
+    return (
+        "not set"
+        if parameter["default"] is None
+        else f"`{format_toml_value(parameter['default'])}`"
+    )
 
 
 def link(name: str, page: str = "") -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtrc
 
-from ppdm.cli.methods import read_parameter_meanings, split_docstring
+from ppdm.cli.docstrings import read_parameter_meanings, split_docstring
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.model.errors import PpdmError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdm.cli.methods import split_docstring
+from ppdm.cli.docstrings import split_docstring
 from ppdm_core.model.score import Score
 from ppdm_core.sanitizers import SANITIZERS
 from studies.attack_table import WEAK_SETTINGS, choose_tables, get_score_name, is_broken
