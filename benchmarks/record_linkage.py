@@ -52,7 +52,7 @@ def make_tables(n: int, d: int) -> tuple[Floats, Floats]:
 
 def search_nearest(targets: Floats, rows: Floats) -> None:
     """Find the nearest row of every record."""
-    from ppdm_core.attacks._neighbour_search import find_nearest_rows
+    from ppdm_core.numerics.neighbours import find_nearest_rows
 
     find_nearest_rows(targets, rows, 1)
 

@@ -8,12 +8,12 @@ from itertools import product
 import numpy as np
 
 from ppdm_core.attacks._map_fitting import procrustes, ridge
-from ppdm_core.attacks._neighbour_search import find_nearest_rows
 from ppdm_core.attacks._seeded_matching import find_seeds
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.neighbours import find_nearest_rows
 
 _MAX_DISTANCES = {
     "quick": 1e8,
@@ -134,11 +134,7 @@ def _fit_map(
 
 
 def _match_one_to_one(T: Floats, Y: Floats) -> Ints:
-    """Return the rows nearest to the points, no row twice.
-
-    Above 4,096 rows the second choices of a point are those of ``find_nearest_rows``, which may
-    miss one.
-    """
+    """Return the rows nearest to the points, no row twice."""
     from scipy.optimize import linear_sum_assignment
 
     near = np.unique(find_nearest_rows(T, Y, _CANDIDATES_PER_RECORD)[0])

@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from ppdm_core.attacks._neighbour_search import find_nearest_rows, find_smallest
 from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.attacks._noise_likelihood_ratio import pairwise_log_density
 from ppdm_core.attacks._row_density import log_normal
@@ -21,6 +20,7 @@ from ppdm_core.numerics.linear_map import (
     has_map,
     has_noise,
 )
+from ppdm_core.numerics.neighbours import find_nearest_rows, find_smallest
 from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, SampledDistribution
 
 MAX_EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond

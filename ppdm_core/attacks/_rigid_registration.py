@@ -16,7 +16,7 @@ import numpy as np
 
 from ppdm_core.attacks._secret_map import polar
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.neighbours import find_nearest_rows
 
 SEARCH_ROWS = (150, 600)  # of sample and release, while starts compete
 POLISH_ROWS = (500, 3_000)  # and at the end
@@ -127,11 +127,8 @@ def snap_to_rows(overlay: RigidMap, sample: Floats, Y: Floats, *, has_origin: bo
 def _find_nearest(overlay: RigidMap, sample: Floats, Y: Floats) -> tuple[Ints, Floats]:
     """Return the nearest row of each record of the sample, and the distances."""
     turned = overlay.y0 + (sample - overlay.x0) @ overlay.Q.T
-    places, residuals = np.empty(len(sample), dtype=np.int64), np.empty(len(sample))
-    for rows, D in squared_distances(turned, Y):
-        places[rows] = D.argmin(axis=1)
-        residuals[rows] = np.sqrt(D.min(axis=1))
-    return places, residuals
+    places, squares = find_nearest_rows(turned, Y, 1)
+    return places[:, 0], np.sqrt(squares[:, 0])
 
 
 def _squared_distances(A: Floats, B: Floats) -> Floats:

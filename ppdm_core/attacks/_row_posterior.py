@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.attacks._neighbour_search import find_nearest_rows
 from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView
@@ -21,6 +20,7 @@ from ppdm_core.numerics.linear_map import (
     has_noise,
     invert,
 )
+from ppdm_core.numerics.neighbours import find_nearest_rows
 from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS
 
 _RECONSTRUCTIONS: dict[Effort, int] = {"quick": 1, "standard": 2, "thorough": 4}

@@ -10,12 +10,12 @@ import numpy as np
 
 from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._neighbour_search import find_nearest_rows
 from ppdm_core.attacks._randomized_responses import ReleasedResponses
 from ppdm_core.attacks._row_posterior import RowPosterior, list_posteriors
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import AttackerView, ColumnKind, Estimate, Goal
 from ppdm_core.numerics.distances import sort_by_distance
+from ppdm_core.numerics.neighbours import find_nearest_rows
 
 _NEIGHBOUR_COUNT = 64
 _MAX_EXACT_ROWS = 4_096

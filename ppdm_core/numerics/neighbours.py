@@ -1,4 +1,7 @@
-"""Nearest neighbours with their ties, by tiles of distances that fit the processor's cache."""
+"""Nearest rows of a table, by exact search in blocks of distances that bound memory."""
+
+# scikit-learn's search is as fast, but its choice among equally near rows depends on threads: 5 %
+# of the 5 neighbours of 500 rows among 2,000 with one decimal changed between 1 and 2 threads.
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.numerics.distances import row_slices, sort_by_distance
 
-TILE_ROWS, TILE_COLUMNS = 256, 2_048  # of a tile
 TIE_TOLERANCE = 1e-13  # smaller differences of squared distances, relative to the largest, are ties
 
 
@@ -23,72 +26,72 @@ class NeighbourBatch:
 
     rows: slice
     row: Ints  # position within ``rows``, ascending
-    column: Ints  # position of the neighbour
+    column: Ints  # position of the neighbour; the nearest of a row comes first
     weight: Floats
     is_tied: np.ndarray  # at the distance of the k-th
     open_places: Ints  # (rows,) places that remain for the tied
 
 
 def find_nearest(A: Floats, B: Floats, k: int, own: Ints | None = None) -> Iterator[NeighbourBatch]:
-    """Yield the k nearest rows of ``B`` for each row of ``A``, some rows of ``A`` at a time.
+    """Yield the k nearest rows of ``B`` and all ties for each row of ``A``, in blocks of ``A``.
 
     ``own`` is the position of each row of ``A`` in ``B``; a row is not its own neighbour. There
     must be k other rows. Memory is bounded except for the number of ties.
     """
-    origin = B.mean(axis=0)  # |b|^2 - 2ab cancels badly far from the origin
-    A, B = A - origin, B - origin
-    norms = np.einsum("ij,ij->i", B, B)
-    columns = np.vstack([B.T, norms])  # (d + 1, len(B)): one product gives |b|^2 - 2ab
-    largest = float(norms.max())
-    for start in range(0, len(A), TILE_ROWS):
-        part = A[start : start + TILE_ROWS]
-        mine = None if own is None else own[start : start + TILE_ROWS]
-        tie = TIE_TOLERANCE * (largest + np.einsum("ij,ij->i", part, part))
-        asked = np.column_stack([-2.0 * part, np.ones(len(part))])
-        yield _share_places(
-            slice(start, start + len(part)), *_search_tiles(asked, columns, k, mine, tie)
-        )
-
-
-def _search_tiles(
-    asked: Floats, columns: Floats, k: int, own: Ints | None, tie: Floats
-) -> tuple[Ints, Ints, Floats, Floats, int]:
-    """Return rows, columns and values of near pairs, sorted by row and value; ties; and k."""
-    count, n = len(asked), columns.shape[1]
-    width = max(TILE_COLUMNS, 4 * k)
-    row = column = np.zeros(0, dtype=np.int64)
-    value = np.zeros(0)
-    bound = np.full(count, np.inf)
-    for number, start in enumerate(range(0, n, width)):
-        D = asked @ columns[:, start : start + width]  # (rows, columns) of this tile
+    A, B = _centre(A, B)
+    largest = float(np.einsum("ij,ij->i", B, B).max())
+    for rows, D in _iterate_blocks(A, B):
         if own is not None:
-            met = np.flatnonzero((start <= own) & (own < start + width))
-            D[met, own[met] - start] = np.inf
-        if number == 0 and D.shape[1] > k:
-            bound = np.partition(D, k - 1, axis=1)[:, k - 1]
-        place = np.flatnonzero((bound + tie)[:, None] >= D)
-        found, where = np.divmod(place, D.shape[1])
-        row, column = np.concatenate([row, found]), np.concatenate([column, where + start])
-        value = np.concatenate([value, D.ravel()[place]])
-        is_last = start + width >= n
-        if is_last or number & (number - 1) == 0:  # after 1, 2, 4, 8, ... tiles
-            order = np.lexsort((value, row))
-            row, column, value = row[order], column[order], value[order]
-            first = np.searchsorted(row, np.arange(count))
-            bound = value[first + k - 1]
-            near = (value <= (bound + tie)[row]) & (value < np.inf)
-            row, column, value = row[near], column[near], value[near]
-    return row, column, value, tie, k
+            D[np.arange(len(D)), own[rows]] = np.inf
+        tie = TIE_TOLERANCE * (largest + np.einsum("ij,ij->i", A[rows], A[rows]))
+        farthest = D.min(axis=1) if k == 1 else np.partition(D, k - 1, axis=1)[:, k - 1]
+        row, column = np.divmod(np.flatnonzero((farthest + tie)[:, None] >= D), D.shape[1])
+        order = np.lexsort((D[row, column], row))
+        row, column = row[order], column[order]
+        is_tied = D[row, column] >= (farthest - tie)[row]
+        tied = np.bincount(row[is_tied], minlength=len(D))
+        open_places = k - (np.bincount(row, minlength=len(D)) - tied)
+        weight = np.where(is_tied, (open_places / tied)[row], 1.0)
+        yield NeighbourBatch(rows, row, column, weight, is_tied, open_places)
 
 
-def _share_places(
-    rows: slice, row: Ints, column: Ints, value: Floats, tie: Floats, k: int
-) -> NeighbourBatch:
-    """Return the found neighbours with their weights."""
-    count = rows.stop - rows.start
-    farthest = value[np.searchsorted(row, np.arange(count)) + k - 1]
-    is_tied = value >= (farthest - tie)[row]
-    tied = np.bincount(row[is_tied], minlength=count)
-    open_places = k - (np.bincount(row, minlength=count) - tied)
-    weight = np.where(is_tied, (open_places / tied)[row], 1.0)
-    return NeighbourBatch(rows, row, column, weight, is_tied, open_places)
+def find_nearest_rows(A: Floats, B: Floats, k: int) -> tuple[Ints, Floats]:
+    """Return k nearest rows of B for each row of A, best first, and squared distances; (t, k)."""
+    k = min(k, len(B))
+    place = np.empty((len(A), k), dtype=np.int64)
+    square = np.empty((len(A), k))
+    if place.size:
+        A, B = _centre(A, B)
+        for rows, D in _iterate_blocks(A, B):
+            place[rows], square[rows] = sort_by_distance(A[rows], B, _find_smallest_places(D, k))
+    return place, square
+
+
+def find_smallest(C: Floats, k: int) -> tuple[Ints, Floats]:
+    """Return places and values of the k smallest entries of each line, smallest first; (t, k)."""
+    place = _find_smallest_places(C, min(k, C.shape[1]))
+    value = np.take_along_axis(C, place, axis=1)
+    order = np.lexsort((place, value))
+    return np.take_along_axis(place, order, axis=1), np.take_along_axis(value, order, axis=1)
+
+
+def _centre(A: Floats, B: Floats) -> tuple[Floats, Floats]:
+    """Return both tables around the mean of B: |b|^2 - 2ab cancels badly far from the origin."""
+    origin = B.mean(axis=0)
+    return A - origin, B - origin
+
+
+def _iterate_blocks(A: Floats, B: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Yield (rows of A, |b|^2 - 2ab for them and all rows of B), which sorts as the distance."""
+    columns = np.vstack([B.T, np.einsum("ij,ij->i", B, B)])  # (d + 1, len(B))
+    for rows in row_slices(len(A), len(B)):
+        yield rows, np.column_stack([-2.0 * A[rows], np.ones(len(A[rows]))]) @ columns
+
+
+def _find_smallest_places(D: Floats, k: int) -> Ints:
+    """Return the positions of the k smallest entries of each line, in no order."""
+    if k == 1:
+        return np.asarray(D.argmin(axis=1)[:, None])
+    if k == D.shape[1]:
+        return np.tile(np.arange(k), (len(D), 1))
+    return np.asarray(np.argpartition(D, k - 1, axis=1)[:, :k])

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_core.attacks import _neighbour_search as _search
 from ppdm_core.attacks import attribute_inference
 from ppdm_core.attacks.attribute_inference import AttributeInference, vote_on_values
 from ppdm_core.model.attacker import AttackerView
@@ -165,7 +164,6 @@ def test_attribute_inference_large_table_excludes_inferred_column(monkeypatch):
     view = make_inference_view(X + 1e-4, X[:40])
     exact = run_attack(view)["nearest:released"]
     monkeypatch.setattr(attribute_inference, "_MAX_EXACT_ROWS", 50)
-    monkeypatch.setattr(_search, "_MAX_EXACT_ROWS", 50)
     found = run_attack(view)["nearest:released"]
     np.testing.assert_allclose(found, exact)
     garbled = X[:40].copy()

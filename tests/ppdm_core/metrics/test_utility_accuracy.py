@@ -14,7 +14,7 @@ from ppdm_core.metrics._accuracy import assign_folds, split_folds
 from ppdm_core.metrics._placement import place_records
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.numerics import neighbours as nearest_module
+from ppdm_core.numerics import distances
 from ppdm_core.numerics.intervals import paired_interval, wilson
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import LAPLACE, draw_noisy, make_auditor, make_truth
@@ -44,11 +44,9 @@ def naive_knn(train, test, label, fold) -> list[bool]:
     return right
 
 
-@pytest.mark.parametrize("tile", [None, 3])
-def test_knn_accuracy_equals_naive_search(tile, monkeypatch):
-    if tile:
-        monkeypatch.setattr(nearest_module, "TILE_ROWS", tile)
-        monkeypatch.setattr(nearest_module, "TILE_COLUMNS", 7)
+@pytest.mark.parametrize("block_bytes", [distances.BLOCK_BYTES, 3 * 80 * 8])
+def test_knn_accuracy_equals_naive_search(block_bytes, monkeypatch):
+    monkeypatch.setattr(distances, "BLOCK_BYTES", block_bytes)
     X = rng(3).normal(0.0, 1.0, (80, 2))
     label = (X[:, 0] + rng(4).normal(0.0, 0.7, 80) > 0).astype(np.int32) + (X[:, 1] > 1)
     label = label.astype(np.int32)

@@ -18,7 +18,7 @@ from ppdm_core.metrics.cluster_f_measure import f_measure
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical
-from ppdm_core.numerics import neighbours as nearest_module
+from ppdm_core.numerics import distances
 from ppdm_core.numerics.neighbours import find_nearest
 
 COPY = PublicParameters("copy", "original", ("x0", "x1"))
@@ -134,11 +134,9 @@ def compute_naive_compactness(Y: np.ndarray, label: np.ndarray, k: int) -> float
     return sum(per_class) / len(per_class)
 
 
-@pytest.mark.parametrize("tile", [None, 7])
-def test_neighbourhood_metrics_equal_naive_formulas(tile, monkeypatch):
-    if tile:
-        monkeypatch.setattr(nearest_module, "TILE_ROWS", tile)
-        monkeypatch.setattr(nearest_module, "TILE_COLUMNS", 41)
+@pytest.mark.parametrize("block_bytes", [distances.BLOCK_BYTES, 7 * 90 * 8])
+def test_neighbourhood_metrics_equal_naive_formulas(block_bytes, monkeypatch):
+    monkeypatch.setattr(distances, "BLOCK_BYTES", block_bytes)
     X = rng(5).normal(0.0, 1.0, (90, 3))
     label = codes(*([0] * 60 + [1] * 25 + [2] * 5))
     Y = X[:, :2] + rng(6).normal(0.0, 0.4, (90, 2))
