@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import csv
-import json
-import math
 import random
 import shutil
 import uuid
 from pathlib import Path
 from typing import Any
+
+import tomlkit
 
 from tests.support.forkserver import Command, Result, run_cli, start_cli
 
@@ -92,7 +92,7 @@ class Small:
     def write(self) -> Small:
         self.folder.mkdir(parents=True, exist_ok=True)
         write_csv(self.table, self.rows)
-        self.file.write_text(toml(self.content))
+        self.file.write_text(tomlkit.dumps(self.content))
         return self
 
     def copied_to(self, folder: Path) -> Small:
@@ -150,23 +150,3 @@ def write_csv(path: Path, rows: list[Row]) -> None:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-
-
-def toml(content: dict[str, Any]) -> str:
-    """Every table of the first level as a section, deeper ones inline."""
-    top = {key: value for key, value in content.items() if not isinstance(value, dict)}
-    lines = [f"{json.dumps(key)} = {inline(value)}" for key, value in top.items()]
-    for section, table in content.items():
-        if isinstance(table, dict):
-            lines.append(f"[{section}]")
-            lines += [f"{json.dumps(key)} = {inline(value)}" for key, value in table.items()]
-    return "\n".join(lines) + "\n"
-
-
-def inline(value: Any) -> str:
-    if isinstance(value, dict):
-        pairs = (f"{json.dumps(key)} = {inline(each)}" for key, each in value.items())
-        return "{ " + ", ".join(pairs) + " }"
-    if isinstance(value, float) and math.isfinite(value):
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False)
