@@ -24,7 +24,7 @@ def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
     from flows.config.draft.profile import draft_source
     from warehouse.sources.guess import guess_source
 
-    check_target(out)
+    check_new_file(out)
     found = guess_source(str(source), table)
     with show_progress():
         draft = draft_source(found)
@@ -41,15 +41,6 @@ def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
     ]
     payload = {"file": str(out), "columns": columns, "decisions": decisions}
     return CommandResult(format_draft(out, draft, decisions), payload)
-
-
-def check_target(out: Path) -> None:
-    """Raise BadInput if the release file exists or its folder does not."""
-    check_new_file(out)
-    if not out.parent.is_dir():
-        raise BadInput(
-            f"The folder of {out.name} does not exist.", file=str(out), remedy="Create it first."
-        )
 
 
 def suggest_dataset_name(path: str) -> str:
