@@ -15,6 +15,7 @@ from tests.contract.gate_inputs import (
     MEMBER,
     UTILITY,
     add_self_test,
+    change_policy_check,
     change_report,
     make_good_input,
     make_limit,
@@ -203,6 +204,27 @@ def test_required_audits_attack_without_limit_fails(name, word):
     without = replace(gate_input, policy=replace(gate_input.policy, limits=limits))
     assert checks(gate_input)[f"covered.{word}"] == "PASS"
     assert checks(without)[f"covered.{word}"] == "FAIL"
+
+
+def test_required_audits_scenario_is_no_substitute():
+    name = "record_linkage.partial.rate"
+    gate_input = make_good_input()
+    scores = tuple(replace(s, name=name) if s.name == LINK else s for s in gate_input.report.scores)
+    limits = {
+        name if key == LINK else key: limit for key, limit in gate_input.policy.limits.items()
+    }
+    changed = replace(
+        gate_input,
+        report=replace(gate_input.report, scores=scores),
+        policy=replace(gate_input.policy, limits=limits),
+    )
+    found = checks(changed)
+    assert (found["required.record_linkage"], found["covered.linkage"]) == ("FAIL", "FAIL")
+
+
+def test_required_audits_powerless_limit_review():
+    found = checks(change_policy_check(powerless={"record_linkage": "It keeps its limit."}))
+    assert (found["covered.linkage"], found["covered.membership"]) == ("REVIEW", "PASS")
 
 
 def without_membership(**report):

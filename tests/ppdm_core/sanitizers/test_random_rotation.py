@@ -170,3 +170,14 @@ def test_fingerprint_translation_differs():
 def test_translation_invalid_raises():
     with pytest.raises(BadInput, match="'translation' parameter of RandomRotation"):
         RandomRotation(translation="yes")
+
+
+@pytest.mark.parametrize("translation", [False, True])
+def test_leaked_map_gives_released_rows(translation):
+    rows = make_table(50)
+    sanitizer = RandomRotation(translation=translation)
+    fitted = fit_sanitizer(sanitizer, rows)
+    X = scale_rows(rows, fitted)
+    centre, loadings = sanitizer.leaked(X.schema, Noise(KEY), fitted)
+    Y = read_cells(run_sanitizer(sanitizer, rows, KEY, fitted).rows)
+    np.testing.assert_allclose((read_cells(X) - centre) @ loadings, Y, atol=STEP)
