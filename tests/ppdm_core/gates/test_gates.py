@@ -294,6 +294,18 @@ def test_amplification_pipeline_waiver_names_inner_method(waive, outcome):
     assert finding.why.startswith("random_rotation has no worst-case bound")
 
 
+def test_amplification_waiver_of_one_of_two_methods_fails():
+    names = ("random_rotation", "dct_fuzzy")
+    guarantee = Guarantee("empirical", *[math.inf] * 3, without_bound=names)
+    outcomes = []
+    for waive in (names[:1], names):
+        limits = {"amplification.record": make_limit(1000.0, waive=waive)}
+        policy = replace(make_good_input().policy, limits=limits)
+        gate_input = replace(make_good_input(), guarantee=guarantee, policy=policy)
+        outcomes += [finding.outcome for finding in GATES["amplification"].check(gate_input)]
+    assert outcomes == ["FAIL", "PASS"]
+
+
 def test_score_limits_unbreakable_limit_review():
     certain = replace(make_score(BREACH, 1.0), low=0.99, high=1.0, baseline=1.0)
     finding = judged(certain, make_limit(0.1))
