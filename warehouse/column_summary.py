@@ -6,8 +6,8 @@ They serve decisions only: none of them may be printed or written into the draft
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
@@ -28,7 +28,7 @@ from warehouse.sql import (
 
 Kind = Literal["number", "float", "text", "boolean", "date", "other"]
 
-WORDS_FOR_MISSING = ("?", "-", ".", "na", "n/a", "nan", "null", "none", "missing", "unknown")
+WORDS_FOR_MISSING = "'?', '-', '.', 'na', 'n/a', 'nan', 'null', 'none', 'missing', 'unknown'"
 DATE = (
     r"^\s*(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./](\d{4}|\d{2})|\d{1,2}:\d{2}"
     r"|\d{1,2}[-. ]+[a-z]{3,9}[-. ,]+\d{2,4}|[a-z]{3,9}\.? \d{1,2},? \d{4}"
@@ -37,26 +37,21 @@ DATE = (
 LEADING_ZERO = r"^\s*[-+]?0\d"  # 01067 is a postcode, not a number
 NUMBER_LIKE = r"^\s*[^\w\s]{0,3}\s*\d[\d.,'\s]*\D{0,6}$"  # $1,000 or 12 kg
 MAX_COUNTED_VALUES = 1_000  # distinct values that are counted; more are estimated
-COUNTS = {  # conditions on a cell as text t and as number n
-    "filled": "t is not null",
-    "numbers": "isfinite(n)",
-    "not_finite": "not isfinite(n)",
-    "whole": "isfinite(n) and n = floor(n)",
-    "leading_zeros": f"regexp_matches(t, {literal(LEADING_ZERO)})",
-    "like_numbers": f"regexp_matches(t, {literal(NUMBER_LIKE)})",
-    "dates": f"regexp_matches(t, {literal(DATE)}, 'i')",
-    "spaced": r"regexp_matches(trim(t), '\s')",
-    "spelled_missing": f"lower(trim(t)) in ({', '.join(map(literal, WORDS_FOR_MISSING))})",
-}
-FIGURES = {
-    "rows": "count(*)",
-    "distinct": "approx_count_distinct(t)",
-    "least": "coalesce(min(n) filter (isfinite(n)), 0)",
-    "most": "coalesce(max(n) filter (isfinite(n)), 0)",
-    "longest": "coalesce(max(length(t)), 0)",
-    **{name: count_where(condition) for name, condition in COUNTS.items()},
-    "own_name": count_where("t = $name"),
-}
+
+
+def figure(sql: str) -> Any:
+    """Return a field that an aggregate fills; a cell is t as text, and n as a number."""
+    return field(metadata={"sql": sql})
+
+
+def count(condition: str) -> Any:
+    """Return a field with the number of cells that meet a condition."""
+    return figure(count_where(condition))
+
+
+def match(pattern: str) -> str:
+    """Return the condition that a cell matches a pattern in any case."""
+    return f"regexp_matches(t, {literal(pattern)}, 'i')"
 
 
 @dataclass(frozen=True)
@@ -65,21 +60,21 @@ class ColumnSummary:
 
     name: str
     kind: Kind  # as the source stores it
-    rows: int
-    distinct: int  # an estimate above MAX_COUNTED_VALUES
-    least: float
-    most: float
-    longest: int
-    filled: int
-    numbers: int  # read as finite numbers
-    not_finite: int
-    whole: int
-    leading_zeros: int
-    like_numbers: int
-    dates: int
-    spaced: int
-    spelled_missing: int
-    own_name: int  # equal to the column's own name
+    rows: int = figure("count(*)")
+    distinct: int = figure("approx_count_distinct(t)")  # exact up to MAX_COUNTED_VALUES
+    least: float = figure("coalesce(min(n) filter (isfinite(n)), 0)")
+    most: float = figure("coalesce(max(n) filter (isfinite(n)), 0)")
+    longest: int = figure("coalesce(max(length(t)), 0)")
+    filled: int = count("t is not null")
+    numbers: int = count("isfinite(n)")
+    not_finite: int = count("not isfinite(n)")
+    whole: int = count("isfinite(n) and n = floor(n)")
+    leading_zeros: int = count(match(LEADING_ZERO))
+    like_numbers: int = count(match(NUMBER_LIKE))
+    dates: int = count(match(DATE))
+    spaced: int = count(r"regexp_matches(trim(t), '\s')")
+    spelled_missing: int = count(f"lower(trim(t)) in ({WORDS_FOR_MISSING})")
+    own_name: int = count("t = $name")
 
     @property
     def is_constant(self) -> bool:
@@ -92,6 +87,9 @@ class ColumnSummary:
     @property
     def is_whole(self) -> bool:
         return self.is_numeric and self.whole == self.filled
+
+
+FIGURES = {each.name: each.metadata["sql"] for each in fields(ColumnSummary) if each.metadata}
 
 
 def find_kind(type_name: str) -> Kind:
@@ -129,11 +127,12 @@ def summarize_column(
         text, number = "null::varchar", "null::double"
     cells = f"(select {text} as t, {number} as n from {table})"
     statement = f"select {', '.join(FIGURES.values())} from {cells}"
-    figures = dict(zip(FIGURES, db.execute(statement, {"name": name}).fetchall()[0], strict=True))
-    if figures["distinct"] <= MAX_COUNTED_VALUES:
-        counted = db.execute(f"select count(distinct t) from {cells}").fetchall()
-        figures["distinct"] = counted[0][0]
-    return ColumnSummary(name, kind, **figures)
+    found = db.execute(statement, {"name": name}).fetchall()[0]
+    summary = ColumnSummary(name, kind, *found)
+    if summary.distinct > MAX_COUNTED_VALUES:
+        return summary
+    counted = db.execute(f"select count(distinct t) from {cells}").fetchall()
+    return replace(summary, distinct=counted[0][0])
 
 
 @hide_values("Looking for an identifier")

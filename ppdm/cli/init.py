@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+from contextlib import ExitStack
 from pathlib import Path
 
 from flows.config.draft.text import Heading, format_release_file
@@ -69,7 +70,7 @@ def choose_path(out: Path, path: str) -> str:
 
 
 def write_new(out: Path, text: str, source: Source) -> None:
-    """Write a new file, and remove it if `ppdm release` would not accept it."""
+    """Write a new file; remove it again if `ppdm release` would not accept it."""
     from warehouse.home import translate_disk_errors
 
     try:
@@ -78,12 +79,14 @@ def write_new(out: Path, text: str, source: Source) -> None:
         raise BadInput(
             "The path of the source is not UTF-8.", file=str(out), remedy="Rename it."
         ) from None
-    with translate_disk_errors(out.parent), out.open("xb") as stream:
-        stream.write(content)
-    try:
-        read_release_file(out)
-    except BadInput as error:
-        out.unlink()
-        raise BadInput(
-            error.message, file=source.path, column=error.column, remedy=error.remedy
-        ) from None
+    with ExitStack() as undo:
+        with translate_disk_errors(out.parent), out.open("xb") as stream:
+            undo.callback(out.unlink)
+            stream.write(content)
+        try:
+            read_release_file(out)
+        except BadInput as error:
+            raise BadInput(
+                error.message, file=source.path, column=error.column, remedy=error.remedy
+            ) from None
+        undo.pop_all()

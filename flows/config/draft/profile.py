@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.config.draft.basis import choose_basis
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 TABLE = "main.source"
+CONSTANT = "constant in the rows that are not dropped"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def check_header_line(summaries: Sequence[ColumnSummary], source: Source) -> Non
     cells = [each for each in summaries if is_number(each.name) or each.own_name]
     if 2 * len(cells) > len(summaries):
         raise BadInput(
-            f"The source {Path(source.path).name} seems to have no header.",
+            f"The source {source.name} seems to have no header.",
             file=source.path,
             remedy="Give every column a name in the first line, one that is not a number.",
         )
@@ -106,13 +106,11 @@ def exclude_invalid_columns(
         failed = {each.column for each in checks if not each.low <= counts[each.key] <= each.high}
         if not failed:
             return columns
-        columns = [exclude_column(each) if each.name in failed else each for each in columns]
+        columns = [
+            Drafted(Column(each.name, "exclude"), CONSTANT) if each.name in failed else each
+            for each in columns
+        ]
     raise Defect("A drafted release does not pass validation.")
-
-
-def exclude_column(drafted: Drafted) -> Drafted:
-    """Return the column with the role exclude."""
-    return Drafted(Column(drafted.name, "exclude"), "constant in the rows that are not dropped")
 
 
 def build_no_feature_error(source: Source) -> BadInput:
@@ -121,7 +119,7 @@ def build_no_feature_error(source: Source) -> BadInput:
 
     kinds = " or ".join(sorted(SANITIZERS[METHOD].accepts))
     return BadInput(
-        f"No column of {Path(source.path).name} can be released: method '{METHOD}' takes {kinds} "
+        f"No column of {source.name} can be released: method '{METHOD}' takes {kinds} "
         "columns, and none has numbers that vary.",
         file=source.path,
         remedy="Add numbers to the source: ages, amounts, counts, or 0 and 1 for yes and no.",

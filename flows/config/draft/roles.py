@@ -69,10 +69,13 @@ def find_identifiers(
         words = split_words(summary.name)
         is_named = words[-1] in ID_WORDS or words[0] == "id"
         is_personal = bool(PERSON_WORDS & set(words)) and not is_category(summary)
+        is_coded = is_code(summary) or is_serial(summary, words, position)
+        if not (is_named or is_personal or is_coded):
+            continue
         is_unique_value = can_be_unique(summary) and is_unique(db, table, summary.name)
         if is_named or is_personal:
             why = "named like an identifier" if is_named else "named like personal data"
-        elif is_unique_value and (is_code(summary) or is_serial(summary, words, position)):
+        elif is_unique_value:
             why = "every value is different"
         else:
             continue
