@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm.cli.console import WIDTH, wrap_item
+from ppdm.cli.console import format_table, wrap_item, wrap_text
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm.policies import load_policy
@@ -141,7 +140,7 @@ def format_result(
     """Yield the lines: heading, table of scores, sentences, what was left out, verdict."""
     yield from format_heading(files, case)
     yield ""
-    yield from format_table(report.scores)
+    yield format_table(map(format_cells, report.scores), TABLE_COLUMNS, right=range(2, 6))
     yield ""
     below = {finding.check for finding in findings if finding.outcome != "PASS"}
     chosen = choose_scores(report.scores, findings)
@@ -174,7 +173,7 @@ def format_heading(files: AuditedFiles, case: TableComparison) -> Iterator[str]:
         (first, own), *others = case.matched.items()
         more = "".join(f", {name} with {original}" for name, original in others)
         line = f"By its values, column {first} is matched with {own}{more}."
-        yield from textwrap.wrap(line, WIDTH, subsequent_indent="  ")
+        yield from wrap_text(line, rest="  ")
     if case.control_overlap == 1:
         yield "1 row of the control is a row of the original, and was left out."
     elif case.control_overlap:
@@ -192,27 +191,12 @@ def choose_scores(scores: tuple[Score, ...], findings: tuple[Finding, ...]) -> l
     return [score for score in scores if score in found.values()]
 
 
-def format_table(scores: tuple[Score, ...]) -> list[str]:
-    """Return one aligned line for each score."""
-    rows = [TABLE_COLUMNS, *(format_cells(score) for score in scores)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(TABLE_COLUMNS))]
-    return ["  ".join(pad_cells(row, widths)).rstrip() for row in rows]
-
-
 def format_cells(score: Score) -> tuple[str, ...]:
     """Return the cells of one score in the order of TABLE_COLUMNS."""
     attack, scenario, metric = split_name(score)
     where = " ".join(filter(None, (attack or "(release)", f"({scenario})" if scenario else "")))
     interval = f"{score.low:.3f} to {score.high:.3f}"
     return where, metric, f"{score.value:.3f}", interval, f"{score.baseline:.3f}", f"{score.n:,}"
-
-
-def pad_cells(row: tuple[str, ...], widths: list[int]) -> list[str]:
-    """Return the cells padded: text to the left, numbers to the right."""
-    return [
-        cell.ljust(width) if place < 2 else cell.rjust(width)
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
 
 
 def format_skips(skips: Mapping[str, Skip]) -> dict[str, str]:
@@ -227,4 +211,4 @@ def format_reasons(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
         grouped.setdefault(f"{why[0].upper()}{why[1:].rstrip('.')}.", []).append(name)
     for sentence, names in grouped.items():
         line = f"{title}: {', '.join(names)}. {sentence}"
-        yield from textwrap.wrap(line, WIDTH, subsequent_indent="  ")
+        yield from wrap_text(line, rest="  ")

@@ -45,6 +45,7 @@ def format_table(
     titles: Sequence[str] = (),
     *,
     right: Collection[int] = (),
+    indent: str = "",
     width: int = NO_LIMIT,
 ) -> str:
     """Return one aligned line for each row; only the last column shrinks to fit the width."""
@@ -67,7 +68,7 @@ def format_table(
     console = Console(width=width, color_system=None, markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
         console.print(table)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+    return "\n".join(f"{indent}{line}".rstrip() for line in capture.get().splitlines())
 
 
 def wrap_text(text: str, first: str = "", rest: str | None = None) -> list[str]:

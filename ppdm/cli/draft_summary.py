@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.config.draft.text import ROLES
-from ppdm.cli.console import WIDTH, shorten_path
+from ppdm.cli.console import shorten_path, wrap_text
 
 if TYPE_CHECKING:
     from flows.config.draft.profile import Draft
@@ -61,10 +60,10 @@ def format_draft(out: Path, draft: Draft, decisions: Sequence[str]) -> str:
     """Return the columns of each role, the decisions, and the next command."""
     lines = [f"Drafted {shorten_path(out)}. It holds no number of the table."]
     for role in ROLES:
-        lines += wrap_marked(f"{role:<10}", format_names(draft.select(role)))
+        lines += wrap_text(format_names(draft.select(role)), f"  {role:<10} ")
     lines.append("To decide:")
     for number, text in enumerate(decisions, start=1):
-        lines += wrap_marked(f"{number}.", text)
+        lines += wrap_text(text, f"  {number}. ")
     lines.append(f"Then: ppdm check {shorten_path(out)}")
     return "\n".join(lines)
 
@@ -74,18 +73,6 @@ def format_names(drafted: Sequence[Drafted]) -> str:
     names = [format_name(each.name) for each in drafted[:MAX_NAMES]]
     more = len(drafted) - MAX_NAMES
     return ", ".join([*names, f"and {more} more"] if more > 0 else names) or "none"
-
-
-def wrap_marked(mark: str, text: str) -> list[str]:
-    """Return wrapped lines that are indented below a mark."""
-    first = f"  {mark} "
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=" " * len(first),
-        break_long_words=False,
-    )
 
 
 def format_name(name: str) -> str:

@@ -136,30 +136,30 @@ def format_ledger(dataset: str, accounts: Sequence[Entry], found: Sequence[Entry
         return
     yield f"{dataset}: sum of all releases for the most exposed record (gamma)"
     for each in accounts:
-        yield from format_account(each)
+        yield format_table(describe_account(each), indent="  ")
     yield ""
     yield format_entries(found[-MAX_LINES:])
     if len(found) > MAX_LINES:
         yield f"{len(found) - MAX_LINES} earlier entries: --json has them all"
 
 
-def format_account(each: Entry) -> Iterator[str]:
-    """Yield what is spent, the limit and what remains."""
+def describe_account(each: Entry) -> Iterator[tuple[str, str]]:
+    """Yield what is spent, the limit and what remains, each with its name."""
     if each["audience"] is not None:
-        yield f"  audience   {each['audience']}, counted separately: {each['collusion_waiver']}"
+        yield "audience", f"{each['audience']}, counted separately: {each['collusion_waiver']}"
     spent = math.inf if each["ln_spent"] is None else each["ln_spent"]
     waived = f", not counting {' and '.join(each['waived'])}" if each["waived"] else ""
-    yield f"  spent      {format_gamma(spent)}{waived}"
+    yield "spent", f"{format_gamma(spent)}{waived}"
     if each["ln_limit"] is None:
-        yield f'  limit      none; set "{LEDGER_RECORD}" in [limits]'
+        yield "limit", f'none; set "{LEDGER_RECORD}" in [limits]'
     else:
-        yield f"  limit      {format_ln_gamma(each['ln_limit'])}"
+        yield "limit", format_ln_gamma(each["ln_limit"])
         times = each["releases_remaining"]
         more = "" if times is None else f", room for {times:,} more draws like the latest one"
-        yield f"  remaining  {format_ln_gamma(each['ln_remaining'])}{more}"
+        yield "remaining", f"{format_ln_gamma(each['ln_remaining'])}{more}"
     if each["draws_spent"] or each["draws_limit"] is not None:
         limit = "no limit" if each["draws_limit"] is None else f"limit {each['draws_limit']:,.0f}"
-        yield f"  draws      {each['draws_spent']:,} without a bound, {limit}"
+        yield "draws", f"{each['draws_spent']:,} without a bound, {limit}"
 
 
 def format_entries(found: Sequence[Entry]) -> str:

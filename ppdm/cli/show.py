@@ -31,7 +31,7 @@ def format_release(summary: Summary) -> str:
     if summary.guarantee:
         lines += wrap_item(f"{summary.guarantee.kind}: {' '.join(summary.guarantee.assumptions)}")
     for finding in summary.verdict.findings if summary.verdict else ():
-        lines += [f"  {finding.outcome}  {finding.check}  {finding.observed}"]
+        lines.append(f"  {finding.outcome}  {finding.check}  {finding.observed}".rstrip())
         lines += wrap_text(finding.why, " " * 6)
     for one in summary.decisions:
         who = f"{one.person.name} ({one.shown})" if one.shown else one.person.name
