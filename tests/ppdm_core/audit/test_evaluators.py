@@ -49,6 +49,16 @@ def test_choose_half_participants_few_members_outsiders_not_members(members):
         )
         assert np.array_equal(participants.is_member, np.isin(participants.targets, members))
         assert not set(participants.reference) & set(members)
+        assert not set(participants.reference) & set(participants.targets)
+
+
+def test_attribute_inference_baseline_measured_outside_the_release():
+    truth = make_truth()
+    half = np.arange(0, 80, 2)
+    halves = [ReleaseDraw(truth.X[half], AS_IS, half, members=half)]
+    one = Auditor(truth, [ReleaseDraw(truth.X, AS_IS)], make_policy(), b"s", halves)
+    (score,) = one.run("attribute_inference")
+    assert score.value > 0.9 > 0.6 > score.baseline
 
 
 def test_singling_out_small_control_not_applicable():
