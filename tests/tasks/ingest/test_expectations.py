@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,15 @@ import duckdb
 import pytest
 
 from ppdm_core.model.errors import BadInput, Defect
-from tasks.ingest.expectations import check_profile, preload
+from tasks.ingest.checks import list_checks
+from tasks.ingest.expectations import (
+    check_expectations,
+    check_profile,
+    judge_expectations,
+    preload,
+)
 from warehouse.columns import Column, Source
+from warehouse.expectations import Expectation, QuantileRange
 from warehouse.raw_profile import profile
 from warehouse.sources import SOURCES
 
@@ -316,3 +323,96 @@ def test_check_profile_any_table_no_output_and_no_files(
     judge(tmp_path, GOOD)
     assert capfd.readouterr() == ("", "")
     assert list(scratch.iterdir()) == []
+
+
+PLANTS = (
+    ID,
+    number("x", outside="reject"),
+    number("z", low="from_data", high="from_data", missing="median"),
+    category("c"),
+    category("y", "label"),
+)
+PLANT_HEADER = "id,x,z,c,y"
+PLANT_LINES = ["1,5,1,a,a", "2,6,2,b,b", "3,7,,a,b"]
+
+
+def read_profile(folder: Path, expectations: Sequence[Expectation] = ()) -> dict[str, Any]:
+    path = folder / "wdbc.csv"
+    path.write_text("\n".join([PLANT_HEADER, *PLANT_LINES]) + "\n")
+    with duckdb.connect(":memory:") as db:
+        SOURCES["csv"].load(db, Source("csv", str(path)), "raw")
+        return profile(db, "raw", PLANTS, "id", expectations)
+
+
+def test_check_profile_each_figure_out_of_bounds_refused(tmp_path: Path) -> None:
+    good = read_profile(tmp_path)
+    check_profile(good, PLANTS, record_id="id", file=FILE)
+    checks = list_checks(good, PLANTS, "id", "wdbc.csv")
+    assert len({check.key for check in checks}) == len(checks) == 2 + 2 + 5 + 4 + 2 + 3
+    for check in checks:
+        planted = {**good, check.key: check.high + 1 if check.high == 0 else check.low - 1}
+        with pytest.raises(BadInput) as caught:
+            check_profile(planted, PLANTS, record_id="id", file=FILE)
+        (expected,) = (
+            each for each in list_checks(planted, PLANTS, "id", "wdbc.csv") if each.key == check.key
+        )
+        assert (caught.value.message, caught.value.column) == (expected.message, check.column)
+        assert caught.value.remedy == check.remedy
+
+
+def test_profile_expectations_never_a_cell(tmp_path: Path) -> None:
+    """A quantile is a value of some record; the profile only counts values outside its range."""
+    quantiles = tuple(QuantileRange(level, 90.0, 91.0) for level in (0.0, 0.5, 1.0))
+    added = [
+        Expectation("expect_column_quantile_values_to_be_between", "x", quantile_ranges=quantiles)
+    ]
+    found = read_profile(tmp_path, added)
+    figures = [value for key, value in found.items() if key not in read_profile(tmp_path)]
+    assert figures == [3, -2, 2, -1, 1, 0]
+    assert judge_expectations(found, added) == [False]
+
+
+def test_check_expectations_message_has_limits_and_no_observed_value(tmp_path: Path) -> None:
+    added = [
+        Expectation("expect_column_values_to_not_be_null", "x"),
+        Expectation("expect_column_mean_to_be_between", "x", 1.5, 2.5),
+    ]
+    passed = judge_expectations(read_profile(tmp_path, added), added)
+    assert passed == [True, False]
+    with pytest.raises(BadInput) as caught:
+        check_expectations(added, passed, file=FILE)
+    assert caught.value.message == (
+        "Column 'x' of wdbc.csv does not meet expect_column_mean_to_be_between "
+        "(min_value = 1.5, max_value = 2.5)."
+    )
+    assert (caught.value.file, caught.value.column) == (FILE, "x")
+    assert "[[expectations]]" in str(caught.value.remedy)
+
+
+def test_check_expectations_about_the_table_file_named() -> None:
+    added = [Expectation("expect_table_row_count_to_be_between", min_value=5.0)]
+    with pytest.raises(BadInput, match=r"^wdbc\.csv does not meet expect_table_row_count"):
+        check_expectations(added, [False], file="wdbc.csv")
+
+
+def test_judge_expectations_missing_figure_defect(tmp_path: Path) -> None:
+    added = [Expectation("expect_column_mean_to_be_between", "x", 1.5, 2.5)]
+    with pytest.raises(Defect, match="lacks 2 of 2"):
+        judge_expectations(read_profile(tmp_path), added)
+
+
+def test_judge_expectations_none_nothing_to_do() -> None:
+    assert judge_expectations({"rows": 2}, []) == []
+
+
+def test_check_profile_bad_cell_in_a_column_with_expectations_named(tmp_path: Path) -> None:
+    columns = (number("x"),)
+    added = [Expectation("expect_column_mean_to_be_between", "x", 1.0)]
+    path = tmp_path / "wdbc.csv"
+    for cell, words in (("nan", "NaN or infinite"), ("inf", "NaN or"), (CANARY, "not a number")):
+        path.write_text(f"x\n1\n{cell}\n")
+        with duckdb.connect(":memory:") as db:
+            SOURCES["csv"].load(db, Source("csv", str(path)), "raw")
+            found = profile(db, "raw", columns, None, added)
+        with pytest.raises(BadInput, match=words):
+            check_profile(found, columns, record_id=None, file=FILE)
