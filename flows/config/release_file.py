@@ -49,7 +49,8 @@ class ReleaseFile(Section):
         default_factory=DefaultsSpec, description="For features that do not set these keys."
     )
     expectations: list[ExpectationSpec] = Field(
-        default_factory=list, description="Further checks of the source, by Great Expectations."
+        default_factory=list,
+        description="Further checks of the source; each is an entry [[expectations]].",
     )
     sanitizer: SanitizerSpec = Field(
         description="The method, and its parameters as further keys; see `ppdm methods NAME`."
