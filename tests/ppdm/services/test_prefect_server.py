@@ -44,18 +44,16 @@ def wait_until_gone(running: ServerProcess, limit: float) -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
+def home(tmp_path: Path, prefect_template: Path) -> Iterator[Path]:
+    (tmp_path / "views" / "prefect").mkdir(parents=True)
+    shutil.copy(prefect_template, tmp_path / "views" / "prefect")  # a first start takes longer
     yield tmp_path
     running = read_record(tmp_path / "private" / "server.json")
     if running is not None:
         running.stop()
 
 
-def test_server_two_commands_shared_and_stopped_by_the_last(
-    home: Path, prefect_template: Path
-) -> None:
-    (home / "views" / "prefect").mkdir(parents=True)
-    shutil.copy(prefect_template, home / "views" / "prefect")
+def test_server_two_commands_shared_and_stopped_by_the_last(home: Path) -> None:
     entry = f"{COMMANDS}:use_server"
     first = start_cli([str(home), str(home / "first")], env=use_own_server(home), entry=entry)
     first.wait_for("42")
