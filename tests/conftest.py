@@ -30,8 +30,8 @@ SESSION_HOME = Path(os.environ[shared_files.HOME])
 for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME"):
     os.environ.pop(name, None)
 set_library_defaults(SESSION_HOME)
-if IS_WORKER:  # there is a process for each core already
-    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+# As in an attack process. There is a process for each core already.
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 _server: ServerHandle | None = None
 

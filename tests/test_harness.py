@@ -55,3 +55,16 @@ def test_run_cli_flow_run_stored_on_test_server(prefect_api: str) -> None:
         named = FlowRunFilter(name=FlowRunFilterName(any_=[name]))
         (run,) = client.read_flow_runs(flow_run_filter=named, limit=10)
     assert run.state_name == "Completed"
+
+
+def test_forked_attacks_killed_command_ends_them() -> None:
+    command = start_cli([], entry=f"{COMMANDS}:start_attacks")
+    command.wait_for("started")
+    process = Path("/proc") / command.output()[0].split()[0]
+    assert process.exists()
+    command.kill()
+    command.wait()
+    deadline = time.monotonic() + 60
+    while process.exists():
+        assert time.monotonic() < deadline, "the attack process is still alive"
+        time.sleep(0.05)

@@ -40,6 +40,11 @@ HEAVY = (
     "mlflow.store.tracking.sqlalchemy_store",
     "great_expectations",
 )
+OF_TESTS = ("tests.support.forkserver", "tests.support.forked_attacks")
+# These start the attack process as a release does.
+REAL_ATTACKS = ("killed", "killed_steps")
+MUTANT = "PPDM_TESTS_MUTANT"  # see mutants.py
+
 _context = multiprocessing.get_context("forkserver")
 _is_warm = False
 
@@ -135,7 +140,7 @@ def warm() -> None:
     if _is_warm:
         return
     _is_warm = True
-    _context.set_forkserver_preload([*HEAVY, *_own_modules(), "tests.support.forkserver"])
+    _context.set_forkserver_preload([*HEAVY, *_own_modules(), *OF_TESTS])
     # Python 3.11 does not hand its search path to the fork server.
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(ROOT)
@@ -185,6 +190,9 @@ def _child(
     faulthandler.register(signal.SIGUSR1)
     sys.modules["tasks.audit.self_test"].FOUND_TESTS = SharedLeakTests(proofs)  # type: ignore[attr-defined]
     _wake_libraries()
+    module, _, name = entry.partition(":")
+    if module == "tests.support.entries" and name not in REAL_ATTACKS and MUTANT not in environment:
+        sys.modules["tests.support.forked_attacks"].fork_attacks()
     code = _call(entry, args)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -24,6 +24,15 @@ def sleep(args: list[str]) -> None:
     time.sleep(float(args[0]))
 
 
+def start_attacks(args: list[str]) -> None:
+    """Start an attack process, ask it nothing, and wait."""
+    from tests.support.forked_attacks import ForkedProcess, fork_attacks
+
+    fork_attacks()
+    print(ForkedProcess().pid, "started", flush=True)
+    time.sleep(600)
+
+
 def run_flow(args: list[str]) -> int:
     from prefect import flow, task
 

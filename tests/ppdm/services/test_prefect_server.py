@@ -108,7 +108,7 @@ def test_server_killed_command_exits_by_itself(home: Path) -> None:
     assert running.is_alive
     command.kill()
     command.wait()
-    wait_until_gone(running, 30)
+    wait_until_gone(running, 120)
 
 
 def test_stop_orphaned_server_foreign_process_is_ignored(home: Path) -> None:
