@@ -32,7 +32,7 @@ test: .venv/dev ## all tests but the slow ones
 	$(TEST)
 
 slow: .venv/dev ## the slow tests
-	$(TEST) -m slow
+	$(TEST) -m slow -rs
 
 check: .venv/dev ## what CI runs: ruff, mypy, the tests
 	$(BIN)/ruff check .
