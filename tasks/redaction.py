@@ -16,18 +16,11 @@ from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from ppdm_core.model.errors import Defect, MachineTrouble, PpdmError
+from warehouse.home import DISK_ERRORS
 
 P = ParamSpec("P")
 R = TypeVar("R")
 ROOT = Path(__file__).resolve().parent.parent
-DISK_ERRORS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EROFS: "the disk is read-only",
-    errno.EACCES: "permission is denied",
-    errno.EIO: "the disk does not answer",
-}
-
 NETWORK_PACKAGES = ("httpx", "httpcore")  # only the Prefect client talks to a network
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ppdm_core.gates.amplification import FIGURES
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import AuditReport
@@ -121,10 +122,8 @@ class Summary:
 
     def ln_gammas(self) -> dict[str, float]:
         """Return ln gamma of a component, an attribute and a record."""
-        if self.guarantee is None:
-            return {}
-        g = self.guarantee
-        return {"component": g.ln_component, "attribute": g.ln_attribute, "record": g.ln_record}
+        units = FIGURES if self.guarantee else {}
+        return {unit: getattr(self.guarantee, figure) for unit, figure in units.items()}
 
     def gammas(self) -> dict[str, str]:
         """Return gamma of a component, an attribute and a record, in words."""

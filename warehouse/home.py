@@ -19,6 +19,14 @@ from pathlib import Path
 
 from ppdm_core.model.errors import MachineTrouble
 
+DISK_ERRORS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "permission is denied",
+    errno.EIO: "the disk does not answer",
+}
+
 
 @dataclass(frozen=True)
 class Home:
@@ -129,8 +137,7 @@ def translate_disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        causes = {errno.ENOSPC: "the disk is full", errno.EROFS: "it is read-only"}
-        cause = causes.get(error.errno or 0, os.strerror(error.errno or 0).lower())
+        cause = DISK_ERRORS.get(error.errno or 0, os.strerror(error.errno or 0).lower())
         raise MachineTrouble(
             f"Cannot write below {path}: {cause}.", file=str(path), remedy="Free it and try again."
         ) from None

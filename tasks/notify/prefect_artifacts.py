@@ -37,8 +37,8 @@ def show_release(context: ReleaseContext, summary: Summary, card: str, page: str
     """Set name, tags, artifacts and event of a run at its end; ``page`` is its one in MLflow."""
     from prefect.artifacts import create_link_artifact, create_markdown_artifact
 
-    run = summary.run
-    show_verdict(context.dataset, list_findings(summary), summary.format_outcome_sentence())
+    run, outcome = summary.run, summary.format_outcome_sentence()
+    show_verdict(context.dataset, list_findings(summary), outcome)
     create_markdown_artifact(
         key=artifact_key(context.dataset, "card"),
         markdown=card,
@@ -53,14 +53,8 @@ def show_release(context: ReleaseContext, summary: Summary, card: str, page: str
         )
     name_run(context.dataset, context.method, run.stage, run.release_id)
     if run.stage.event:
-        emit(
-            run.stage.event,
-            context.dataset,
-            context.method,
-            run.stage,
-            run.release_id,
-            summary.format_outcome_sentence(),
-        )
+        event = run.stage.event
+        emit(event, context.dataset, context.method, run.stage, run.release_id, outcome)
 
 
 def show_rejection(dataset: str, method: str, error: BadInput) -> None:
