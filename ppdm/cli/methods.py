@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from flows.config.toml_values import format_toml_value
-from ppdm.cli.console import WIDTH, wrap_text
+from ppdm.cli.console import get_width, wrap_text
 from ppdm.cli.docstrings import (
     join_lines,
     read_parameter_meanings,
@@ -248,7 +248,7 @@ def format_limits(limits: list[Entry]) -> Iterator[str]:
         key, limit = each["key"], each["limit"]
         yield f"# {each['demands']}"
         line = f'"{key}" = {format_toml_value(limit)}'
-        fits = len(line) <= WIDTH - 2  # the page indents it
+        fits = len(line) <= get_width() - 2  # the page indents it
         yield from (
             [line] if fits else (f'"{key}".{k} = {format_toml_value(limit[k])}' for k in limit)
         )
