@@ -56,9 +56,9 @@ def release(
     awaits review is a result, with its findings. Raises ``BadInput`` if the file or the data must
     change, ``MachineTrouble`` if a lock, disk or server failed, ``Defect`` for a bug.
 
-    >>> result = ppdm.release("small.toml")
+    >>> result = ppdm.release("patients.toml")
     >>> result.release_id, result.stage, result.verdict
-    ('small-0001', 'published', 'PASS')
+    ('patients-0001', 'published', 'PASS')
     >>> release = ppdm.load(result.folder)
     """
     # -P: modules in the working folder are not imported in place of those of the pipeline.
