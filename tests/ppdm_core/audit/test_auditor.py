@@ -7,7 +7,9 @@ import pytest
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit.auditor import Auditor
+from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.audit.runner import choose_audits, list_audits
+from ppdm_core.audit.scores import Figures, compute_interval
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.attacker import Estimate
 from ppdm_core.model.errors import Defect, NotApplicable
@@ -15,6 +17,7 @@ from ppdm_core.model.policy import Limit
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import (
+    COPY,
     FEW,
     LAPLACE,
     D,
@@ -147,6 +150,32 @@ def test_auditor_links_worst_candidate_chosen(monkeypatch):
     monkeypatch.setitem(ATTACKS, "spy", Linker(goal="link"))
     (rate,) = make_auditor(make_truth().X).run("spy")
     assert (rate.candidate, rate.value) == ("right", 1.0)
+
+
+def test_auditor_candidate_that_also_works_outside_not_chosen(monkeypatch):
+    class Guesser(Spy):
+        def attack(self, view, rng):
+            rows = {bytes(y) for y in view.Y}
+            is_in = np.array([bytes(x) in rows for x in view.targets.X])[:, None]
+            truth, nothing = view.targets.X, np.full_like(view.targets.X, 9.0)
+            most = np.where(np.arange(len(truth))[:, None] % 4, truth, nothing)
+            return Estimate({"always": truth, "members": np.where(is_in, most, nothing)})
+
+    monkeypatch.setitem(ATTACKS, "spy", Guesser(goal="infer"))
+    truth, half = make_truth(), np.arange(0, N, 2)
+    halves = [ReleaseDraw(truth.X[half], COPY, half, members=half)]
+    one = Auditor(truth, [ReleaseDraw(truth.X, COPY)], make_policy(), b"s", halves)
+    (score,) = one.run("spy")
+    assert (score.candidate, score.baseline) == ("members", 0.0)
+    assert 0.6 < score.value < 1.0
+
+
+def test_compute_interval_difference_of_rates_as_published():
+    """Newcombe (1998), method 10, 56/70 against 48/80: 0.0524 to 0.3339."""
+    figures = Figures([0.8], 70, 0.6, value_on=lambda rows: 0.8, units=70, control_n=80)
+    rng = np.random.default_rng(0)
+    low, high = compute_interval(METRICS["inference_rate"], 0.8, figures, 0.95, rng)
+    assert (low - 0.6, high - 0.6) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 
 def test_auditor_draws_pooled_and_worst_reported():

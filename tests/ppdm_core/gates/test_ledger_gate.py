@@ -77,6 +77,8 @@ def test_ledger_gate_no_bound_fails() -> None:
     account = LedgerBalance(0.0, math.inf, math.inf, 9, unbounded=("random_rotation",))
     finding = judged(account, record=make_limit(1e300))["ledger.record"]
     assert finding.outcome == "FAIL" and "Name random_rotation in 'waive'" in finding.why
+    nothing_new = LedgerBalance(0.0, 0.0, 0.0, 0, unbounded=("random_rotation",))
+    assert judged(nothing_new, record=make_limit(1e300))["ledger.record"].outcome == "FAIL"
 
 
 REFUSED = {

@@ -164,6 +164,12 @@ def test_auc_interval_random_scores_equals_rank_test():
     assert (high - low) / 2 == pytest.approx(1.96 * np.sqrt(801 / (12 * 400**2)), rel=0.05)
 
 
+def test_auc_interval_few_members_not_narrowed_by_many_others():
+    is_member = np.arange(505) < 5
+    low, _ = Auc().interval([(is_member * 1.0, is_member)], 5, 500, 0.95)
+    assert low < 0.9
+
+
 @pytest.mark.parametrize("metric", [Auc(), TruePositiveRate()], ids=lambda m: m.name)
 def test_member_interval_repeated_persons_not_narrower(metric):
     def find_interval(*numbers: np.ndarray) -> tuple[float, float]:

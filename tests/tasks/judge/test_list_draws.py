@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import make_sanitizer
-from tasks.judge.ledger_charge import list_draws
+from tasks.judge.ledger_charge import list_copy_draws, list_draws
 from tests.support.tables import KEY, fit_sanitizer, make_table, scale_rows
 from warehouse.clock import now
 from warehouse.database import Run
@@ -74,6 +75,19 @@ def test_list_draws_several_rows_of_a_record_all_listed() -> None:
         assert sorted(Counter(record for record, _, _ in lines).values()) == expected
         assert set(lines.values()) == {math.inf}
     assert once.keys() < more.keys()  # the first draws are list_draws again, and are free
+
+
+def test_list_copy_draws_rows_of_a_record_in_two_blocks_listed() -> None:
+    whole = make_table(5).whole
+    blocks = [
+        replace(whole, record=np.array([3, 3, 7, 7, 7]), start=0),
+        replace(whole, record=np.array([7, 8, 8, 9, 9]), start=5),
+    ]
+    released = SimpleNamespace(rows=SimpleNamespace(blocks=lambda: iter(blocks)))
+    places, accounts = np.array([3, 7, 8, 9]), np.array([30, 70, 80, 90], dtype=np.uint64)
+    lines = list_copy_draws(released, Noise(KEY), places, accounts)  # type: ignore[arg-type]
+    charged = np.concatenate([account for account, *_ in lines])
+    assert charged.tolist() == [30, 70, 70, 70, 80, 90]
 
 
 def test_list_draws_without_ids_every_run_is_new() -> None:
