@@ -20,7 +20,7 @@ ifdef PIP_CERT
 export SSL_CERT_FILE ?= $(PIP_CERT)
 endif
 
-.PHONY: help demo test slow check bench docs lock clean
+.PHONY: help demo test lowest slow check bench docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
@@ -30,6 +30,14 @@ demo: .venv/run ## one table, two releases: the first published, the second refu
 
 test: .venv/dev ## all tests but the slow ones
 	$(TEST)
+
+lowest: .venv/uv ## all tests but the slow ones, with the oldest versions that pyproject.toml allows
+	$(BIN)/uv pip compile -q pyproject.toml --extra dev --resolution lowest-direct \
+		--python-version 3.11 --no-header --no-annotate -o .venv/lowest.txt
+	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv/lowest
+	$(BIN)/uv pip install -q --python .venv/lowest/bin/python -r .venv/lowest.txt
+	$(BIN)/uv pip install -q --python .venv/lowest/bin/python --no-deps -e .
+	.venv/lowest/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
 slow: .venv/dev ## the slow tests
 	$(TEST) -m slow -rs
