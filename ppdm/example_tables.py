@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-CENSUS_RECORDS = 2_000
+CENSUS_RECORDS = 700
 EDUCATION = {  # in order of the number of years; the shares of each
     "Preschool": 0.002, "1st-4th": 0.005, "5th-6th": 0.01, "7th-8th": 0.02, "9th": 0.016,
     "10th": 0.028, "11th": 0.036, "12th": 0.013, "HS-grad": 0.325, "Some-college": 0.224,
