@@ -58,6 +58,7 @@ DAMAGES = {
         "from audit.verdict"
     ],
     "a verdict of another release": ["update audit.verdict set release_id = 'wine-0002'"],
+    "a decision repeated": ["insert into audit.decision select * from audit.decision"],
     "a stage": ["update meta.run set stage = 'approved'"],
     "a run deleted": ["delete from meta.run"],
     "a run of other data": ["update meta.run set source_digest = 'other'"],

@@ -14,6 +14,7 @@ from ppdm_core.model.release import Response
 from ppdm_core.model.schema import Categorical
 from warehouse.database import open_scratch_database
 from warehouse.publishing.leak_scan import (
+    MAX_RARE_RECORDS,
     ExpectedContent,
     ReleasedCategory,
     check_bytes,
@@ -65,6 +66,7 @@ def test_check_bytes_correct_release_passes(tmp_path: Path) -> None:
         ({"columns": ("y", "x")}, "its columns are not"),
         ({"forbidden": frozenset({"x"})}, "identifier or an excluded column"),
         ({"rows": N + 1}, "rows that were audited"),
+        ({"rows": N - 1}, "rows that were audited"),
         ({"categories": ("a",)}, "does not declare"),
         ({"source_order": np.arange(N, dtype=np.float64)}, "order of the source"),
         ({"source_order": np.arange(N, dtype=np.float64)[::-1]}, "order of the source"),
@@ -103,6 +105,21 @@ def test_check_bytes_rare_value_in_any_column_refused(tmp_path: Path) -> None:
     Y[17, 1] = X[3, 0]  # off the grid: chance cannot make it
     with pytest.raises(Refused, match="rare original values"):
         check_bytes(save(tmp_path / "data.parquet", Y), expected(same_columns=False))
+
+
+@pytest.mark.parametrize("holders", [3, 4])
+def test_check_bytes_value_of_few_records_refused(tmp_path: Path, holders: int) -> None:
+    original = X.copy()
+    original[:holders, 0] = original[0, 0]
+    Y = X + rng.random((N, 2))
+    Y[17, 1] = original[0, 0]
+    path = save(tmp_path / "data.parquet", Y)
+    given = expected(same_columns=False, originals=(original,))
+    if holders > MAX_RARE_RECORDS:
+        check_bytes(path, given)
+        return
+    with pytest.raises(Refused, match="rare original values"):
+        check_bytes(path, given)
 
 
 def test_check_bytes_column_of_ids_refused(tmp_path: Path) -> None:
