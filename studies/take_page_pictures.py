@@ -1,4 +1,4 @@
-"""Take the pictures of Prefect's and MLflow's pages that README.md shows.
+"""Take the pictures of Prefect's pages that README.md shows.
 
     python -m studies.take_page_pictures        # from the root of the project
 
@@ -57,17 +57,6 @@ def list_prefect_pages(address: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def list_mlflow_pages(address: str) -> dict[str, tuple[str, str]]:
-    """Return the page that compares the two runs of the demo, with words that it shows."""
-    api = f"{address}/api/2.0/mlflow"
-    found = query(f"{api}/experiments/search", {"max_results": 10})["experiments"]
-    (experiment,) = (each["experiment_id"] for each in found if each["name"] == "wdbc")
-    runs = query(f"{api}/runs/search", {"experiment_ids": [experiment]})["runs"]
-    ids = json.dumps([run["info"]["run_id"] for run in reversed(runs)])
-    page = f"{address}/#/compare-runs?runs={ids}&experiments=[%22{experiment}%22]"
-    return {"mlflow_compare.png": (page, "utility/knn_accuracy")}
-
-
 def take_pictures(pages: dict[str, tuple[str, str]], folder: Path) -> None:
     """Take a picture of each page once it shows its words."""
     from playwright.sync_api import sync_playwright
@@ -79,9 +68,6 @@ def take_pictures(pages: dict[str, tuple[str, str]], folder: Path) -> None:
             page = browser.new_page(viewport={"width": 1600, "height": 950})
             page.goto(address)
             page.get_by_text(words).first.wait_for(timeout=WAIT_MS)
-            page.wait_for_timeout(SETTLE_MS)
-            for button in page.locator('button[aria-label="Close"]').all():  # MLflow's assistant
-                button.click()
             page.wait_for_timeout(SETTLE_MS)
             page.screenshot(path=folder / name)
             print(folder / name)
@@ -95,8 +81,7 @@ def main() -> None:
         home = str(folder / "demo" / ".ppdm")
         pages = run_ppdm(folder, "up", "--home", home)["pages"]
         try:
-            found = list_prefect_pages(pages["prefect"]) | list_mlflow_pages(pages["mlflow"])
-            take_pictures(found, PICTURE_FOLDER)
+            take_pictures(list_prefect_pages(pages["prefect"]), PICTURE_FOLDER)
         finally:
             run_ppdm(folder, "down", "--home", home)
 
