@@ -88,6 +88,11 @@ def test_check_policy_loose_limits_refuse_nothing():
     assert "not audited" in finding.why
 
 
+def test_check_policy_limit_within_interval_refuses_nothing():
+    """A copy is found completely, but 100 persons leave open whether that is above the limit."""
+    assert not any(each.refused_by for each in run_check(limit_to(link=0.985)).bad)
+
+
 def test_check_policy_without_limits_refuses_nothing():
     without = replace(STRICT, limits={})
     assert list_refused(run_check(without)) == {"identity": (), "slight noise": ()}
