@@ -13,7 +13,9 @@ from benchmarks.harness import Comparison, Side
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.noise import Noise, add_laplace_noise, grid_step
+from ppdm_core.numerics.grid_noise import GridNoise, grid_step
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.noise_distributions import LAPLACE
 
 NOISE_B = 0.3
 
@@ -59,7 +61,7 @@ def add_keyed_noise(X: Floats) -> None:
     ranges = np.tile([0.0, 1.0], (columns, 1))
     for block in ArrayRows(schema, X).blocks():
         bits = noise.bits(block, "pca_laplace", columns, fingerprint)
-        add_laplace_noise(block.X, bits, b, g, ranges)
+        GridNoise(LAPLACE, b, g, ranges).add(block.X, bits)
 
 
 def build_peer(X: Floats, cells: int, k: int | None) -> Side:

@@ -12,7 +12,7 @@ from ppdm_core.attacks._seeded_matching import find_seeds
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.distances import compute_squared_distances
 from ppdm_core.numerics.neighbours import find_nearest_rows
 
 _MAX_DISTANCES = {
@@ -138,7 +138,7 @@ def _match_one_to_one(T: Floats, Y: Floats) -> Ints:
     from scipy.optimize import linear_sum_assignment
 
     near = np.unique(find_nearest_rows(T, Y, _CANDIDATES_PER_RECORD)[0])
-    cost = np.concatenate([D for _, D in squared_distances(T, Y[near])])
+    cost = compute_squared_distances(T, Y[near])
     point, place = linear_sum_assignment(cost)
     rows = np.full(len(T), near[0])  # only where there are fewer rows than records
     rows[point] = near[place]

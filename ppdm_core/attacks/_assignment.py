@@ -21,7 +21,7 @@ from ppdm_core.numerics.linear_map import (
     has_noise,
 )
 from ppdm_core.numerics.neighbours import find_nearest_rows, find_smallest
-from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, SampledDistribution
+from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, NoiseDistribution
 
 MAX_EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
 _CANDIDATES_PER_PERSON = 20  # rows for each person, in larger tables
@@ -72,7 +72,7 @@ class DistanceCosts:
 class LikelihoodCosts:
     """Minus log likelihood by the distributions of the noise and of the responses."""
 
-    distribution: SampledDistribution | None  # None: responses only
+    distribution: NoiseDistribution | None  # None: responses only
     persons: Floats  # (t, s) in units of the noise scales
     rows: Floats  # (m, s) in units of the noise scales
     responses: DistanceCosts

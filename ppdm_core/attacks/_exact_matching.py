@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.distances import compute_distances
 
 _MAX_BINS = 2**22
 _BLOCK_DISTANCES = 2**23  # computed between two evaluations
@@ -153,7 +153,7 @@ def _complete_match(pattern: DistancePattern, Y: Floats, row: int, record: int) 
     k = len(pattern.D)
     rows = np.full(k, -1)
     rows[record] = row
-    (seen,) = _distances(Y[row : row + 1], Y)
+    seen = compute_distances(Y[row : row + 1], Y)
     fits = [
         np.setdiff1d(
             np.flatnonzero(np.abs(seen[0] - pattern.D[record, b]) <= pattern.tolerance), row
@@ -164,16 +164,9 @@ def _complete_match(pattern: DistancePattern, Y: Floats, row: int, record: int) 
         if b == record or len(fits[b]) == 0:
             continue
         found = np.flatnonzero(rows >= 0)
-        (D,) = _distances(Y[fits[b]], Y[rows[found]])
+        D = compute_distances(Y[fits[b]], Y[rows[found]])
         gap = np.abs(D - pattern.D[b, found]).max(axis=1)
         gap[np.isin(fits[b], rows[found])] = np.inf
         if gap.min() <= 2.0 * pattern.tolerance:
             rows[b] = fits[b][gap.argmin()]
     return rows
-
-
-def _distances(A: Floats, B: Floats) -> list[Floats]:
-    """Return the Euclidean distances of all pairs as a list with one array."""
-    parts = [D for _, D in squared_distances(A, B)]
-    D = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return [np.sqrt(D, out=D)]

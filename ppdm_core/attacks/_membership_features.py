@@ -14,7 +14,7 @@ from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import Response
 from ppdm_core.numerics.distances import squared_distances
 from ppdm_core.numerics.kernel_model import KernelSetting
-from ppdm_core.numerics.noise_distributions import SampledDistribution
+from ppdm_core.numerics.noise_distributions import NoiseDistribution
 
 NEIGHBOUR_RANK = 5
 _MISSING_DISTANCE = 1e6  # in units, if there is no row
@@ -76,7 +76,7 @@ Odds = Callable[[MembershipTables], Floats]
 Features = dict[str, Floats]  # (t,) each
 
 
-def make_noise_odds(distribution: SampledDistribution, responses: tuple[Response, ...]) -> Odds:
+def make_noise_odds(distribution: NoiseDistribution, responses: tuple[Response, ...]) -> Odds:
     """Return a function that computes log odds of membership for tables in scales of the noise."""
 
     def measure(one: MembershipTables) -> Floats:

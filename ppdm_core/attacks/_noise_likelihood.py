@@ -14,7 +14,7 @@ from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import row_slices
 from ppdm_core.numerics.noise_distributions import (
     SAMPLED_DISTRIBUTIONS,
-    SampledDistribution,
+    NoiseDistribution,
     StudentT,
     find_distribution,
 )
@@ -28,7 +28,7 @@ _OUTSIDE_PENALTY = 50.0  # per scale beyond the end of uniform noise; rounding m
 class KnownNoise:
     """Distribution and scales of the noise in the released components."""
 
-    distribution: SampledDistribution
+    distribution: NoiseDistribution
     scales: Floats  # (s,) above 0
 
     @property
@@ -82,7 +82,7 @@ def read_noise(public: PublicParameters) -> KnownNoise:
     return KnownNoise(distribution, np.maximum(public.scales, least))
 
 
-def log_density(distribution: SampledDistribution, u: Floats) -> Floats:
+def log_density(distribution: NoiseDistribution, u: Floats) -> Floats:
     """Return the log density of noise of scale 1, up to a constant.
 
     Uniform noise has a steep fall beyond its ends in place of a cliff.
@@ -99,7 +99,7 @@ def log_density(distribution: SampledDistribution, u: Floats) -> Floats:
     return np.asarray(-u)
 
 
-def joint_log_density(distribution: SampledDistribution, A: Floats, B: Floats) -> Floats:
+def joint_log_density(distribution: NoiseDistribution, A: Floats, B: Floats) -> Floats:
     """Return the sum of ``log_density`` over the components of A - B, for all pairs of rows.
 
     Logarithms are the expensive part, so they are taken of products.
@@ -121,6 +121,6 @@ def joint_log_density(distribution: SampledDistribution, A: Floats, B: Floats) -
     return total
 
 
-def _power(distribution: SampledDistribution) -> float:
+def _power(distribution: NoiseDistribution) -> float:
     """Return the power of the factors whose product ``joint_log_density`` takes."""
     return (distribution.nu + 1) / 2 if isinstance(distribution, StudentT) else 2.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ppdm_core.attacks._row_density import log_normal
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.release import Response
-from ppdm_core.numerics.noise_distributions import SampledDistribution, StudentT
+from ppdm_core.numerics.noise_distributions import NoiseDistribution, StudentT
 
 Anys = NDArray[np.floating[Any]]
 
@@ -22,7 +22,7 @@ _CACHED_PAIRS = 2**17  # at a time: fits the processor cache
 _FACTORS_PER_LOGARITHM = 32  # whose product is taken first
 
 
-def pairwise_log_density(distribution: SampledDistribution, A: Floats, B: Floats) -> Floats:
+def pairwise_log_density(distribution: NoiseDistribution, A: Floats, B: Floats) -> Floats:
     """Return the log density of the differences between all rows of A and of B, in scales."""
     from scipy.spatial.distance import cdist
 
@@ -71,7 +71,7 @@ def encode_matches(codes: Codes, responses: tuple[Response, ...]) -> tuple[Float
 
 
 def compute_noise_odds(
-    distribution: SampledDistribution,
+    distribution: NoiseDistribution,
     Z: Floats,
     T: Floats,
     R: Floats,

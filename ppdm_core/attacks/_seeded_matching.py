@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.distances import compute_squared_distances
 
 _MAX_ROWS = {"quick": 600, "standard": 1_500, "thorough": 6_000}  # larger releases get no seeds
 _MAX_SETS = {"quick": 3_000, "standard": 6_000, "thorough": 100_000}
@@ -66,8 +66,8 @@ def find_seeds(
     """
     if len(Y) > _MAX_ROWS[effort]:
         return []
-    D = np.concatenate([part for _, part in squared_distances(Y, Y)]).astype(np.float32)
-    own = np.concatenate([part for _, part in squared_distances(X, X)])
+    D = compute_squared_distances(Y, Y).astype(np.float32)
+    own = compute_squared_distances(X, X)
     typical = float(np.mean(own))
     distortion = DistanceDistortion.from_public(public, typical)
     if distortion.is_vague(typical):

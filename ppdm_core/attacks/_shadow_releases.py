@@ -15,7 +15,7 @@ from ppdm_core.attacks._membership_features import (
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import Response
 from ppdm_core.numerics.kernel_model import KernelSetting
-from ppdm_core.numerics.noise_distributions import SampledDistribution, StudentT
+from ppdm_core.numerics.noise_distributions import NoiseDistribution, StudentT
 
 Imitator = Callable[[Floats, Codes, np.random.Generator], tuple[Floats, Ints]]
 # records and labels to a release of them, and the person behind each row
@@ -25,7 +25,7 @@ _RIDGE = 1.0
 _MAX_STEPS = 25
 
 
-def make_noise_imitator(distribution: SampledDistribution) -> Imitator:
+def make_noise_imitator(distribution: NoiseDistribution) -> Imitator:
     """Return an imitator that adds noise of scale 1 of this distribution."""
 
     def draw(shape: tuple[int, ...], rng: np.random.Generator) -> Floats:

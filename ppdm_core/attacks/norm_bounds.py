@@ -84,15 +84,6 @@ def norm_bound(product: ArrayLike, norm: ArrayLike, error: ArrayLike = 0.0) -> F
     return np.asarray(np.where(norm > 0, (product - error) / safe, 0.0))
 
 
-def value_bound(norm: ArrayLike, others: ArrayLike) -> Floats:
-    """Return the bound of lemma 4.2: least absolute value of one column, from that of the length.
-
-    ``others`` (..., d - 1): values of the other columns, or bounds above their absolute values.
-    """
-    left = np.maximum(norm, 0.0) ** 2 - np.sum(np.square(others), axis=-1)
-    return np.asarray(np.sqrt(np.maximum(left, 0.0)))
-
-
 def product_deviation(a: Floats, c: Floats, product: Floats, d: int, k: float) -> Floats:
     """Return the standard deviation of <y_a, y_c> over the matrices; its mean is ``product``.
 

@@ -18,7 +18,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.linear_map import has_map, invert
-from ppdm_core.numerics.noise_distributions import SampledDistribution, StudentT
+from ppdm_core.numerics.noise_distributions import NoiseDistribution, StudentT
 
 _MAX_STEPS = 30  # of the iteration for the likeliest value
 
@@ -93,7 +93,7 @@ def filter_remaining_noise(
     return {f"{Shrinkage.name}/{name}": X_hat for name, X_hat in found.candidates.items()}
 
 
-def variance_ratio(distribution: SampledDistribution) -> float:
+def variance_ratio(distribution: NoiseDistribution) -> float:
     """Return the variance of the likeliest value as a share of that of the mean, for many draws."""
     if isinstance(distribution, StudentT):
         nu = distribution.nu
@@ -101,7 +101,7 @@ def variance_ratio(distribution: SampledDistribution) -> float:
     return {"laplace": 0.5, "logistic": 9 / np.pi**2}.get(distribution.name, 1.0)
 
 
-def remaining_variance(draws: RowDraws, distribution: SampledDistribution) -> Floats:
+def remaining_variance(draws: RowDraws, distribution: NoiseDistribution) -> Floats:
     """Return the variance that remains in the likeliest values, by the available draws; (m, s)."""
     present = np.where(np.isnan(draws.Z), np.nan, 1.0)
     precision = draws.sum_by_row(present / (distribution.variance * draws.scale**2))
@@ -110,7 +110,7 @@ def remaining_variance(draws: RowDraws, distribution: SampledDistribution) -> Fl
     )
 
 
-def estimate_likeliest(draws: RowDraws, distribution: SampledDistribution) -> Floats:
+def estimate_likeliest(draws: RowDraws, distribution: NoiseDistribution) -> Floats:
     """Return the likeliest values under the noise distribution, (m, s)."""
     if distribution.name == "normal":
         return draws.weighted_mean(draws.scale**-2.0)

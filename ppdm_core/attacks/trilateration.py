@@ -13,7 +13,7 @@ from ppdm_core.attacks._breach_claims import learn_claims, split_folds
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
-from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.distances import compute_distances, compute_squared_distances
 
 Distances = Callable[[Floats], Floats]  # from released to original distances
 
@@ -97,7 +97,7 @@ def add_fixed_point(view: AttackerView, Xk: Floats, Yk: Floats) -> tuple[Floats,
         if len(Xk) == 1:
             is_fixed = abs(lengths[0][0] - lengths[1][0]) <= _EXACT_TOLERANCE * lengths[0][0]
         else:
-            pairs = pairwise_distances(Xk, Xk)[upper], pairwise_distances(Yk, Yk)[upper]
+            pairs = compute_distances(Xk, Xk)[upper], compute_distances(Yk, Yk)[upper]
             is_fixed = misfit(*lengths, fit_factor(*pairs)) <= max(
                 1.5 * misfit(*pairs), _EXACT_TOLERANCE
             )
@@ -121,7 +121,7 @@ def misfit(original: Floats, released: Floats, factor: float | None = None) -> f
 def fit_scale(Xk: Floats, Yk: Floats) -> Distances:
     """Return the map of distances that multiplies by one factor."""
     upper = np.triu_indices(len(Xk), 1)
-    factor = fit_factor(pairwise_distances(Xk, Xk)[upper], pairwise_distances(Yk, Yk)[upper])
+    factor = fit_factor(compute_distances(Xk, Xk)[upper], compute_distances(Yk, Yk)[upper])
     return lambda D: factor * D
 
 
@@ -130,7 +130,7 @@ def fit_monotone(Xk: Floats, Yk: Floats) -> Distances:
     from scipy.optimize import isotonic_regression
 
     upper = np.triu_indices(len(Xk), 1)
-    original, released = pairwise_distances(Xk, Xk)[upper], pairwise_distances(Yk, Yk)[upper]
+    original, released = compute_distances(Xk, Xk)[upper], compute_distances(Yk, Yk)[upper]
     if len(released) < 3 or np.ptp(released) == 0:
         return fit_scale(Xk, Yk)
     order = np.lexsort((original, released))
@@ -186,7 +186,7 @@ def locate_points(
     size = max(1, _BLOCK_NUMBERS // max(k, width * width))
     for start in range(0, len(Y), size):
         part = slice(start, start + size)
-        wanted = distances(pairwise_distances(Y[part], Yk))
+        wanted = distances(compute_distances(Y[part], Yk))
         X = solve_linear(U[:, :r], S[:r], wanted, penalty)
         if is_open:
             X = np.column_stack([X, distance_off_span(A[:, :r], X, wanted)])
@@ -208,7 +208,7 @@ def solve_linear(U: Floats, S: Floats, wanted: Floats, penalty: float) -> Floats
 
 def distance_off_span(A: Floats, X: Floats, wanted: Floats) -> Floats:
     """Return how far each point is off the span of the anchors."""
-    (D,) = (D for _, D in squared_distances(X, A))
+    D = compute_squared_distances(X, A)
     return np.asarray(np.sqrt(np.maximum(np.mean(wanted**2 - D, axis=1), 0.0)))
 
 
@@ -225,7 +225,7 @@ def refine_points(A: Floats, wanted: Floats, X: Floats, penalty: float, steps: i
     best, least = X, np.full(len(X), np.inf)
     squares = (A[:, :, None] * A[:, None, :]).reshape(k, width * width)
     for step in range(steps + 1):
-        D = pairwise_distances(X, A)
+        D = compute_distances(X, A)
         error = wanted - D
         loss = np.einsum("nk,nk,nk->n", W, error, error)
         loss += weight * np.einsum("nd,nd->n", X, X)
@@ -260,9 +260,3 @@ def _compute_curvature(
     H -= X[:, :, None] * UA[:, None, :]
     H += (weight + _MIN_DISTANCE * k)[:, None, None] * np.eye(width)
     return np.asarray(H)
-
-
-def pairwise_distances(A: Floats, B: Floats) -> Floats:
-    """Return all distances, exact for equal rows; for small tables or a slice at a time."""
-    D = np.concatenate([part for _, part in squared_distances(A, B)])
-    return np.asarray(np.sqrt(D, out=D))

@@ -72,13 +72,6 @@ def check_parameter(is_right: bool, owner: object, name: str, wanted: str) -> No
         )
 
 
-def is_count(value: object) -> bool:
-    """Return whether a value is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        return False
-    return int(value) >= 1
-
-
 def read_noise_variance(owner: Any, columns: int) -> Floats | None:
     """Return the 'noise_variance' parameter as an array, None if it is not given."""
     if owner.noise_variance is None:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppdm_core.miners._lloyd import choose_start, find_best_clusters
 from ppdm_core.miners._noise_mixture import NoiseParts
+from ppdm_core.miners._plain_kmeans import fit_plain_kmeans
 from ppdm_core.model.arrays import Floats, Ints
 
 _BLOCK_CELLS = 2**16  # cells of a block times parts: fits in the cache
@@ -88,16 +88,17 @@ def _initialize(
     Y: Floats, noise: list[NoiseParts], m: int, rng: np.random.Generator
 ) -> CleanDistribution:
     """Return the clusters of the rows, shrunk by the variance that the noise adds."""
-    found = find_best_clusters(Y, (choose_start(Y, m, rng) for _ in range(_KMEANS_STARTS)))
+    found = fit_plain_kmeans(Y, m, rng, n_init=_KMEANS_STARTS)
+    centres, labels = found.cluster_centers_, found.labels_
     added = np.array([part.share @ (part.variance + part.shift**2) for part in noise])
     left = np.clip(1.0 - added / np.maximum(Y.var(axis=0), 1e-300), 0.05, 1.0)  # (s,)
-    gaps = (Y - found.centres[found.labels]) ** 2
-    count = np.bincount(found.labels, minlength=m) + 1.0
-    inside = np.array([np.bincount(found.labels, gap, m) for gap in gaps.T]).T / count[:, None]
+    gaps = (Y - centres[labels]) ** 2
+    count = np.bincount(labels, minlength=m) + 1.0
+    inside = np.array([np.bincount(labels, gap, m) for gap in gaps.T]).T / count[:, None]
     centre = Y.mean(axis=0)
     return CleanDistribution(
         count / count.sum(),
-        centre + (found.centres - centre) * np.sqrt(left),
+        centre + (centres - centre) * np.sqrt(left),
         np.clip(inside * left, _MIN_VARIANCE, _MAX_VARIANCE),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.numerics.noise_distributions import SampledDistribution
+from ppdm_core.numerics.noise_distributions import NoiseDistribution
 
 _UNIFORM_PIECES = 8  # parts of a uniform distribution
 _DEVIATIONS = np.geomspace(0.05, 40.0, 18)  # of the candidate parts, in units of the scale
@@ -27,7 +27,7 @@ class NoiseParts:
         return NoiseParts(self.share, self.shift * scale, self.variance * scale**2)
 
 
-def fit_noise_parts(distribution: SampledDistribution) -> NoiseParts:
+def fit_noise_parts(distribution: NoiseDistribution) -> NoiseParts:
     """Return the mixture for noise of scale 1.
 
     Laplace, logistic and Student noise is normal noise with a random variance, so that a few
@@ -43,7 +43,7 @@ def fit_noise_parts(distribution: SampledDistribution) -> NoiseParts:
     return _fit_scale_mixture(distribution)
 
 
-def _fit_scale_mixture(distribution: SampledDistribution) -> NoiseParts:
+def _fit_scale_mixture(distribution: NoiseDistribution) -> NoiseParts:
     from scipy.optimize import nnls
     from scipy.special import erfc
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.miners._lloyd import choose_start, find_best_clusters
+from ppdm_core.miners._plain_kmeans import fit_plain_kmeans
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import row_slices
 
@@ -82,8 +82,8 @@ def split_classes(X: Floats, codes: Ints, groups: int) -> tuple[Ints, Ints]:
         count = min(groups, max(1, len(mine) // (_MIN_ROWS_PER_COLUMN * X.shape[1])))
         labels = np.zeros(len(mine), dtype=np.int64)
         if count > 1:
-            found = find_best_clusters(X[mine], [choose_start(X[mine], count, rng)])
-            labels = np.unique(found.labels, return_inverse=True)[1]  # some may be empty
+            found = fit_plain_kmeans(X[mine], count, rng, n_init=1)
+            labels = np.unique(found.labels_, return_inverse=True)[1]  # some may be empty
         group[mine] = len(of_class) + labels
         of_class += [code] * (int(labels.max()) + 1)
     return group, np.array(of_class)

@@ -10,16 +10,16 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ppdm_core.miners._classifier import check_parameter, is_count
+from ppdm_core.miners._classifier import check_parameter
 from ppdm_core.miners._clean_distribution import (
     CleanDistribution,
     draw_records,
     fit_clean_distribution,
 )
-from ppdm_core.miners._lloyd import Clusters, choose_start, find_best_clusters, find_nearest_centres
 from ppdm_core.miners._noise_mixture import NoiseParts, fit_noise_parts
+from ppdm_core.miners._plain_kmeans import fit_plain_kmeans
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.parameter_checks import is_number
+from ppdm_core.model.parameter_checks import is_count, is_number
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.linear_map import has_noise, noise_variance
 from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, find_distribution
@@ -134,34 +134,32 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rows = rows - origin
         noise = self._read_noise(rows.shape[1])
         records = rows if noise is None else self._draw_records(rows, noise, rng)
-        found = self._find_clusters(records, origin, rng)
-        self.cluster_centers_ = origin + found.centres
-        self.inertia_ = found.inertia * len(rows) / len(records)
-        self.labels_ = (
-            found.labels if noise is None else find_nearest_centres(rows, found.centres)[0]
-        )
-        self.n_iter_ = found.iterations
+        self._origin = origin
+        self._plain = self._fit_plain(records, rng)
+        self.cluster_centers_ = origin + self._plain.cluster_centers_
+        self.inertia_ = self._plain.inertia_ * len(rows) / len(records)
+        self.labels_ = self._plain.labels_ if noise is None else self._plain.predict(rows)
+        self.n_iter_ = self._plain.n_iter_
         return self
 
     def predict(self, X: ArrayLike) -> Ints:
         """Return the nearest centre of each record or released row."""
         check_is_fitted(self)
         rows: Floats = validate_data(self, X, dtype=np.float64, reset=False)
-        origin = self.cluster_centers_.mean(axis=0)
-        return find_nearest_centres(rows - origin, self.cluster_centers_ - origin)[0]
+        labels: Ints = self._plain.predict(rows - self._origin)
+        return labels
 
-    def _find_clusters(self, X: Floats, origin: Floats, rng: np.random.Generator) -> Clusters:
+    def _fit_plain(self, X: Floats, rng: np.random.Generator) -> Any:
+        stop = {"max_iter": self.max_iter, "tol": self.tol}
         if isinstance(self.init, str):
-            starts = (choose_start(X, self.n_clusters, rng) for _ in range(self.n_init))
-            return find_best_clusters(X, starts, max_iterations=self.max_iter, tolerance=self.tol)
+            return fit_plain_kmeans(X, self.n_clusters, rng, n_init=self.n_init, **stop)
         start = np.asarray(self.init, dtype=np.float64)
         shape = (self.n_clusters, X.shape[1])
         check_parameter(
             start.shape == shape, self, "init", f"'k-means++' or an array of shape {shape}"
         )
-        return find_best_clusters(
-            X, [start - origin], max_iterations=self.max_iter, tolerance=self.tol
-        )
+        start = start - self._origin
+        return fit_plain_kmeans(X, self.n_clusters, rng, n_init=1, init=start, **stop)
 
     def _draw_records(self, Y: Floats, noise: list[NoiseParts], rng: np.random.Generator) -> Floats:
         """Draw records behind the rows, equally many for each row."""

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from ppdm_core.miners._classifier import Classifier, check_parameter, is_count
+from ppdm_core.miners._classifier import Classifier, check_parameter
 from ppdm_core.miners._voting import (
     assign_folds,
     compute_weights,
@@ -16,6 +16,7 @@ from ppdm_core.miners._voting import (
     sum_votes,
 )
 from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.parameter_checks import is_count
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import row_slices
 

@@ -12,7 +12,6 @@ from ppdm_core.miners._classifier import (
     Classifier,
     check_parameter,
     find_noise_variance,
-    is_count,
     read_noise_variance,
 )
 from ppdm_core.miners._normal_groups import (
@@ -24,6 +23,7 @@ from ppdm_core.miners._normal_groups import (
 from ppdm_core.miners._voting import assign_folds
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.parameter_checks import is_count
 from ppdm_core.model.release import PublicParameters
 
 _MAX_TRIAL_ROWS = 20_000  # for the choice of the setting

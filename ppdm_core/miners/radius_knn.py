@@ -13,11 +13,11 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ppdm_core.miners._classifier import Classifier, check_parameter, is_count
+from ppdm_core.miners._classifier import Classifier, check_parameter
 from ppdm_core.miners._voting import count_nearest_votes
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.parameter_checks import is_number
+from ppdm_core.model.parameter_checks import is_count, is_number
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import row_slices
 from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, find_distribution

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from ppdm_core.model.errors import BadInput
 
 
@@ -30,10 +32,23 @@ def is_number(value: Any) -> bool:
     return is_real and abs(value) <= sys.float_info.max  # whole numbers may be larger than that
 
 
+def is_count(value: Any) -> bool:
+    """Return whether a value is a whole number of at least 1."""
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_whole and bool(value >= 1)
+
+
 def is_interval(value: Any) -> bool:
     """Return whether a value is a pair of ascending numbers."""
     is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
     return is_pair and bool(value[0] < value[1])
+
+
+def check_count_or_share(owner: object, name: str, value: Any) -> None:
+    """Check that a parameter is a count, or a share that is not a whole number."""
+    if not is_count(value) and not (isinstance(value, float) and 0 < value < 1):
+        wanted = "a count of at least 1, or a share between 0 and 1"
+        raise parameter_error(owner, name, wanted, value)
 
 
 def check_positive(owner: object, name: str, value: Any) -> None:

@@ -60,3 +60,8 @@ class Schema:
     @property
     def widths(self) -> Floats:
         return self.highs - self.lows
+
+    @property
+    def max_norm(self) -> float:
+        """The largest possible length of a record."""
+        return float(np.linalg.norm(np.maximum(np.abs(self.lows), np.abs(self.highs))))

@@ -7,15 +7,14 @@ released component, for one original attribute, and for the complete record.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.release import Guarantee
-from ppdm_core.numerics.noise import LN_SLACK, grid_ranges
-from ppdm_core.numerics.noise_distributions import NoiseDistribution, SampledDistribution
+from ppdm_core.numerics.grid_noise import grid_ranges
+from ppdm_core.numerics.noise import LN_SLACK
+from ppdm_core.numerics.noise_distributions import NoiseDistribution
 
 MAX_EXACT_COMPONENTS = 20  # up to this many, all sign patterns of a record are enumerated
 MAX_USEFUL_GAMMA = 99.0  # above it the posterior of a 1 % property can pass 50 %
@@ -30,85 +29,8 @@ def posterior_bound(ln_gamma: float, prior: float) -> float:
     return 1.0 / (1.0 + (1.0 - prior) / prior * odds)
 
 
-def posterior_floor(ln_gamma: float, prior: float) -> float:
-    """Return the smallest posterior of a property: p / (gamma - (gamma - 1) p) for prior p."""
-    return posterior_bound(-ln_gamma, prior)
-
-
-def allowed_ln_gamma(prior: float, posterior: float) -> float:
-    """Return the ln gamma below which no property reaches this posterior from this prior."""
-    if not 0 < prior <= posterior < 1:
-        raise ValueError("needs 0 < prior <= posterior < 1")
-    return math.log(posterior) - math.log1p(-posterior) - math.log(prior) + math.log1p(-prior)
-
-
-@dataclass(frozen=True)
-class Amplification:
-    """A bound on ln gamma, and its reason."""
-
-    ln_gamma: float  # inf if there is no bound, or none was shown
-    why: str
-
-    @property
-    def is_bounded(self) -> bool:
-        return math.isfinite(self.ln_gamma)
-
-
-@dataclass(frozen=True)
-class LogDensity:
-    """A distribution given by its log density only, with claimed bounds.
-
-    Evaluation at points cannot prove a bound: a pole or a steep tail may lie between or beyond
-    them. So the bound follows from the claims, and points can only refute them.
-    """
-
-    log_density: Callable[[Floats], Floats]
-    radius: float  # half-width of the compact interval around zero
-    slope: float | None = None  # largest |d ln f / dx| outside the interval
-    spread: float | None = None  # at least sup ln f - inf ln f inside the interval
-
-
-def amplification(distribution: NoiseDistribution | LogDensity, distance: float) -> Amplification:
-    """Return ln gamma over a domain of this width, in scales.
-
-    P0, theorem 4, with its missing condition: the density must also be bounded, and bounded away
-    from zero, on compact sets.
-    """
-    if isinstance(distribution, NoiseDistribution):
-        why = distribution.unbounded_reason or "closed form"
-        return Amplification(float(distribution.ln_gamma(np.array(distance))), why)
-    if distribution.slope is None or distribution.spread is None:
-        missing = "a bound on its slope outside a compact set and on its spread within"
-        return Amplification(math.inf, f"Not shown bounded: needs {missing}.")
-    if is_refuted(distribution, distribution.slope, distribution.spread):
-        return Amplification(math.inf, "Not shown bounded: the density breaks its claimed bounds.")
-    # On the segment between two points, ln f changes by at most the slope times the length
-    # outside the interval, and by at most the spread on the one stretch inside.
-    return Amplification(
-        distribution.slope * distance + distribution.spread, "claimed slope and spread"
-    )
-
-
-def is_refuted(distribution: LogDensity, slope: float, spread: float, points: int = 20_001) -> bool:
-    """Return whether points contradict the claims: in the interval, or far out on either side."""
-    if not (
-        0 <= slope < math.inf and 0 <= spread < math.inf and 0 < distribution.radius < math.inf
-    ):
-        return True
-    with np.errstate(all="ignore"):  # NaN refutes the claims
-        inside = distribution.log_density(
-            np.linspace(-distribution.radius, distribution.radius, points)
-        )
-        x = distribution.radius * np.geomspace(1.0, 1e6, points)
-        changes = [np.abs(np.diff(distribution.log_density(side))) for side in (x, -x)]
-        steep = np.array([change / np.diff(x) for change in changes])
-    tolerance = 1 + 1e-6
-    is_kept = np.ptp(inside) <= spread * tolerance and np.all(steep <= slope * tolerance)
-    return not bool(is_kept)
-
-
 def compute_ln_gammas(
-    distribution: SampledDistribution,
+    distribution: NoiseDistribution,
     loadings: Floats,  # (d, s)
     widths: Floats,  # (d,) of the clamped columns
     b: Floats,  # (s,)
@@ -133,7 +55,7 @@ def compute_ln_gammas(
 
 
 def compute_box_ln_gammas(
-    distribution: SampledDistribution, loadings: Floats, widths: Floats, b: Floats, g: Floats
+    distribution: NoiseDistribution, loadings: Floats, widths: Floats, b: Floats, g: Floats
 ) -> tuple[float, float]:
     """Return ln gamma of attribute and record for records anywhere in the column box.
 

@@ -31,6 +31,18 @@ def squared_distances(A: Floats, B: Floats) -> Iterator[tuple[slice, Floats]]:
         yield rows, np.maximum(D, 0.0, out=D)
 
 
+def compute_squared_distances(A: Floats, B: Floats) -> Floats:
+    """Return all squared distances at once, (len(A), len(B)); for tables that are small."""
+    parts = [D for _, D in squared_distances(A, B)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def compute_distances(A: Floats, B: Floats) -> Floats:
+    """Return all distances at once, (len(A), len(B)); for tables that are small."""
+    D = compute_squared_distances(A, B)
+    return np.sqrt(D, out=D)
+
+
 def sort_by_distance(A: Floats, B: Floats, place: Ints) -> tuple[Ints, Floats]:
     """Return the given rows of B for each row of A, nearest first, and their squared distances.
 

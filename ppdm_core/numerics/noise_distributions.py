@@ -1,7 +1,7 @@
 """Distributions of noise around zero, in units of their scale.
 
-A distribution gives the largest change of odds by a shift (``ln_gamma``). One that noise is sampled
-from also gives its tails (``tail_probability``), which is all that sampling on a grid needs.
+A distribution gives the largest change of odds by a shift (``ln_gamma``) and its tails
+(``tail_probability``), which is all that sampling on a grid needs.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class NoiseDistribution(ABC):
 
     name: ClassVar[str]
     is_linear: ClassVar[bool] = False  # ln gamma is the distance
+    max_scales: ClassVar[float] = CLAMP_SCALES  # largest sampled distance, in scales
 
     @property
     def unbounded_reason(self) -> str:
@@ -39,13 +40,6 @@ class NoiseDistribution(ABC):
     def ln_gamma(self, distance: Floats) -> Floats:
         """Return sup over y of ln f(y) / f(y + distance): concave and increasing where finite."""
 
-
-@dataclass(frozen=True)
-class SampledDistribution(NoiseDistribution):
-    """A distribution to sample noise from; ``ratio`` is the grid step over the scale."""
-
-    max_scales: ClassVar[float] = CLAMP_SCALES  # largest sampled distance, in scales
-
     @abstractmethod
     def tail_probability(self, x: Floats) -> Floats:
         """Return P(|noise| > x), x at least 0."""
@@ -59,12 +53,15 @@ class SampledDistribution(NoiseDistribution):
     def fourth_moment(self) -> float: ...
 
     def grid_tail_probability(self, steps: Floats, ratio: float) -> Floats:
-        """Return P(|G| >= steps) of noise rounded to the grid, ``steps`` at least 1."""
+        """Return P(|G| >= steps) of noise rounded to the grid, ``steps`` at least 1.
+
+        ``ratio`` is the grid step over the scale.
+        """
         return self.tail_probability((steps - 0.5) * ratio)
 
 
 @dataclass(frozen=True)
-class Laplace(SampledDistribution):
+class Laplace(NoiseDistribution):
     """Laplace noise: bounded amplification, exp(R / b)."""
 
     name: ClassVar[str] = "laplace"
@@ -86,7 +83,7 @@ class Laplace(SampledDistribution):
 
 
 @dataclass(frozen=True)
-class Logistic(SampledDistribution):
+class Logistic(NoiseDistribution):
     """Logistic noise: bounded amplification, exp(R / b)."""
 
     name: ClassVar[str] = "logistic"
@@ -104,7 +101,7 @@ class Logistic(SampledDistribution):
 
 
 @dataclass(frozen=True)
-class StudentT(SampledDistribution):
+class StudentT(NoiseDistribution):
     """Student's t: ``nu`` = 1 is the Cauchy distribution; a larger one is closer to the normal."""
 
     nu: float
@@ -136,7 +133,7 @@ class StudentT(SampledDistribution):
 
 
 @dataclass(frozen=True)
-class Normal(SampledDistribution):
+class Normal(NoiseDistribution):
     """Normal noise: no bounded amplification."""
 
     name: ClassVar[str] = "normal"
@@ -162,7 +159,7 @@ class Normal(SampledDistribution):
 
 
 @dataclass(frozen=True)
-class Uniform(SampledDistribution):
+class Uniform(NoiseDistribution):
     """Uniform noise; the scale is half the width of the interval."""
 
     name: ClassVar[str] = "uniform"
@@ -185,25 +182,6 @@ class Uniform(SampledDistribution):
         return share
 
 
-@dataclass(frozen=True)
-class GeneralisedNormal(NoiseDistribution):
-    """Density proportional to exp(-|x|^beta): Laplace at 1, normal at 2."""
-
-    beta: float
-
-    name: ClassVar[str] = "generalised_normal"
-
-    @property
-    def unbounded_reason(self) -> str:
-        if self.beta <= 1:
-            return ""
-        return "With beta above 1 the tails fall faster than any exponential."
-
-    def ln_gamma(self, distance: Floats) -> Floats:
-        # |y + r|^beta - |y|^beta is largest at y = 0 for beta <= 1, and unbounded for beta > 1.
-        return distance**self.beta if self.beta <= 1 else _make_infinite(distance)
-
-
 def _make_infinite(distance: Floats) -> Floats:
     ln_gamma: Floats = np.where(np.asarray(distance) > 0, math.inf, 0.0)
     return ln_gamma
@@ -214,9 +192,9 @@ BOUNDED_DISTRIBUTIONS = ("laplace", "logistic", "student_t")
 SAMPLED_DISTRIBUTIONS = (*BOUNDED_DISTRIBUTIONS, "normal", "uniform")
 
 
-def find_distribution(name: str, nu: float | None = None) -> SampledDistribution:
+def find_distribution(name: str, nu: float | None = None) -> NoiseDistribution:
     """Return one of ``SAMPLED_DISTRIBUTIONS``; ``nu`` is for Student's t only."""
     if nu is not None:
         return StudentT(float(nu))
-    plain: tuple[SampledDistribution, ...] = (LAPLACE, Logistic(), Normal(), Uniform())
+    plain: tuple[NoiseDistribution, ...] = (LAPLACE, Logistic(), Normal(), Uniform())
     return {distribution.name: distribution for distribution in plain}[name]

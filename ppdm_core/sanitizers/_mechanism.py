@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.parameter_checks import check_choice, is_number, parameter_error
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.amplification import compute_ln_gammas
-from ppdm_core.numerics.noise import GridNoise, grid_step
+from ppdm_core.numerics.grid_noise import GridNoise, grid_step
 from ppdm_core.numerics.noise_distributions import (
     CLAMP_SCALES,
     MAX_NU,
     MIN_NU,
-    SampledDistribution,
+    NoiseDistribution,
     StudentT,
 )
 from ppdm_core.numerics.rounding import round_outward
@@ -29,7 +31,7 @@ MAX_RANGE_STEPS = 2.0**50  # grid steps in half a range; floats cannot distingui
 class Mechanism:
     """Loadings, ranges and noise scales of linear scores."""
 
-    distribution: SampledDistribution
+    distribution: NoiseDistribution
     loadings: Floats  # (d, s)
     widths: Floats  # (d,)
     b: Floats  # (s,) noise scales
@@ -94,6 +96,11 @@ class Mechanism:
                 remedy="Raise 'b'.",
             )
         return GridNoise(self.distribution, self.b, self.g, self.ranges)
+
+    def describe_release(self, **more: Any) -> PublicParameters:
+        """Return the public parameters of a release of scores with this noise."""
+        law = self.distribution.name
+        return PublicParameters(loadings=self.loadings, law=law, scales=self.b, grid=self.g, **more)
 
     def describe_distortion(
         self, variances: Floats, dropped_variance: float | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.distances import compute_distances
 
 SLICE_ROWS = 1024  # always this many: BLAS rounds differently for other row counts
 DESCENT_STEPS = 20
@@ -30,7 +30,7 @@ class Placement:
 
     def _place_slice(self, X: Floats) -> Floats:
         n = len(X)
-        delta = distances(pad_rows(X), self.X)  # (SLICE, l)
+        delta = compute_distances(pad_rows(X), self.X)  # (SLICE, l)
         nearest = delta[:n].argmin(axis=1)
         Y: Floats = self.Y[nearest]
         others = np.flatnonzero(np.any(self.X[nearest] != X, axis=1))
@@ -54,7 +54,7 @@ class Placement:
         moved = turned = np.zeros_like(Y)
         before = np.zeros_like(Y)
         for _ in range(DESCENT_STEPS):
-            d = np.maximum(distances(Y, L), MIN_DISTANCE)
+            d = np.maximum(compute_distances(Y, L), MIN_DISTANCE)
             error = wanted - d
             stress = np.einsum("ij,ij->i", error, error)
             is_better = stress < least
@@ -68,13 +68,6 @@ class Placement:
             moved = np.clip(ratio, 1.0, MAX_STEP_FACTOR)[:, None] * step
             Y = Y + moved
         return np.asarray(best + centre)
-
-
-def distances(A: Floats, B: Floats) -> Floats:
-    """Return the distances of records to landmarks."""
-    parts = [D for _, D in squared_distances(A, B)]
-    D = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return np.sqrt(D, out=D)
 
 
 def pad_rows(A: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ppdm_core.model.parameter_checks import is_number, parameter_error
-from ppdm_core.model.release import Guarantee, PublicParameters, Released
+from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.amplification import make_empirical_guarantee
@@ -115,15 +115,11 @@ class AdditiveNoise(Sanitizer):
         )
         return Released(
             rows=rows.map(step, replace(schema, numeric=numeric)),
-            public=PublicParameters(
+            public=m.describe_release(
                 method=self.name,
                 space="original",
                 columns=schema.names,
                 centre=centre,
-                loadings=m.loadings,
-                law=self.law,
-                scales=m.b,
-                grid=m.g,
                 ranges=reached,
                 facts=m.describe_distortion(m.widths**2 / 4),  # largest variance within the bounds
             ),

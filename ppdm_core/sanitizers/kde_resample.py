@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Floats, Ints, Keys
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, check_share, parameter_error
+from ppdm_core.model.parameter_checks import check_choice, check_share, is_count, parameter_error
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
@@ -81,8 +81,7 @@ class KdeResample(Sanitizer):
             )
         if self.floor is not None:
             check_share(self, "floor", self.floor)
-        is_count = isinstance(self.rows, int) and not isinstance(self.rows, bool) and self.rows > 0
-        if self.rows is not None and not is_count:
+        if self.rows is not None and not is_count(self.rows):
             raise parameter_error(self, "rows", "a count of at least 1", self.rows)
         if not isinstance(self.clip, bool):
             raise parameter_error(self, "clip", "true or false", self.clip)

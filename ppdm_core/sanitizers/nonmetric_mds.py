@@ -12,7 +12,13 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Keys
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, check_share, parameter_error
+from ppdm_core.model.parameter_checks import (
+    check_choice,
+    check_count_or_share,
+    check_share,
+    is_count,
+    parameter_error,
+)
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Numeric, Schema
@@ -97,11 +103,7 @@ class NonmetricMds(Sanitizer):
         for name, low, high in (("landmarks", 3, MAX_LANDMARKS), ("iterations", 1, 100_000)):
             if not is_count(value := getattr(self, name)) or not low <= value <= high:
                 raise parameter_error(self, name, f"an int in [{low}, {high:,}]", value)
-        value = self.dimensions
-        is_share = isinstance(value, float) and 0 < value < 1
-        if not is_share and not (is_count(value) and value >= 1):
-            wanted = "a count of at least 1, or a share between 0 and 1"
-            raise parameter_error(self, "dimensions", wanted, value)
+        check_count_or_share(self, "dimensions", self.dimensions)
 
     @property
     def learns(self) -> bool:
@@ -198,11 +200,6 @@ class NonmetricMds(Sanitizer):
             "The layout is learned from the released records; what it reveals is not covered.",
             *self.list_weaker_promises(schema),
         )
-
-
-def is_count(value: Any) -> bool:
-    """Return whether the value is an int."""
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def choose_landmarks(rows: Rows, count: int) -> tuple[Keys, Floats]:

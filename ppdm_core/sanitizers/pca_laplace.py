@@ -14,14 +14,16 @@ from ppdm_core.model.parameter_checks import (
     check_choice,
     check_positive,
     check_share,
+    is_count,
     is_interval,
     is_number,
     parameter_error,
 )
-from ppdm_core.model.release import Guarantee, PublicParameters, Released
+from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Block, Rows, add_counts, multiply_padded
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.noise import Noise, grid_ranges
+from ppdm_core.numerics.grid_noise import grid_ranges
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.noise_distributions import BOUNDED_DISTRIBUTIONS, find_distribution
 from ppdm_core.sanitizers._basis import compute_box_ranges, fit_basis
 from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
@@ -124,9 +126,7 @@ class PcaLaplace(Sanitizer):
             share = value.get("variance", 0)
             if set(value) != {"variance"} or not is_number(share) or not 0 < share <= 1:
                 raise parameter_error(self, "components", wanted, value)
-        elif isinstance(value, bool) or not (
-            (isinstance(value, int) and value >= 1) or (isinstance(value, float) and 0 < value < 1)
-        ):
+        elif not is_count(value) and not (isinstance(value, float) and 0 < value < 1):
             raise parameter_error(self, "components", wanted, value)
 
     def _check_score_ranges(self, ranges: Any) -> None:
@@ -241,15 +241,11 @@ class PcaLaplace(Sanitizer):
 
         return Released(
             rows=rows.map(step, released),
-            public=PublicParameters(
+            public=m.describe_release(
                 method=self.name,
-                space="components" if self.space == "components" else "original",
+                space=self.space,
                 columns=released.names,
                 centre=centre,
-                loadings=m.loadings,
-                law=self.law,
-                scales=m.b,
-                grid=m.g,
                 ranges=reached,
                 facts=m.describe_distortion(
                     np.array(fitted["variances"], dtype=np.float64),

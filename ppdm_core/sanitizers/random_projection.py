@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.parameter_checks import check_choice, parameter_error
+from ppdm_core.model.parameter_checks import check_choice, check_count_or_share, parameter_error
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows, multiply_padded
 from ppdm_core.model.schema import Numeric, Schema
@@ -60,11 +60,7 @@ class RandomProjection(Sanitizer):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice(self, "normalisation", ("unbiased", "unit_columns"))
-        value = self.components
-        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-        if not is_count and not (isinstance(value, float) and 0 < value < 1):
-            wanted = "a count of at least 1, or a share between 0 and 1"
-            raise parameter_error(self, "components", wanted, value)
+        check_count_or_share(self, "components", self.components)
 
     def check_features(self, d: int) -> None:
         super().check_features(d)
@@ -99,8 +95,7 @@ class RandomProjection(Sanitizer):
         self.check_features(d)
         k, factor = self._count_components(d), self._compute_factor(d)
         R = self._draw_directions(schema, noise, fitted) * factor
-        longest = float(np.linalg.norm(np.maximum(np.abs(schema.lows), np.abs(schema.highs))))
-        reach = factor * longest + STEP
+        reach = factor * schema.max_norm + STEP
         columns = tuple(f"projected_{i + 1}" for i in range(k))
         released = replace(schema, numeric=tuple(Numeric(name, -reach, reach) for name in columns))
 

@@ -64,7 +64,7 @@ class RandomRotation(Sanitizer):
         schema = rows.schema
         d = len(schema.numeric)
         M, offset = self._draw_motion(schema, noise, fitted)
-        reach = compute_max_norm(schema) * (2 if self.translation else 1)
+        reach = schema.max_norm * (2 if self.translation else 1)
         columns = tuple(f"rotated_{i + 1}" for i in range(d))
         released = replace(schema, numeric=tuple(Numeric(name, -reach, reach) for name in columns))
 
@@ -90,7 +90,7 @@ class RandomRotation(Sanitizer):
         d = len(schema.numeric)
         rng = noise.generator("rotation", self.fingerprint(schema, fitted))
         M = random_orthogonal(d, rng)
-        reach = compute_max_norm(schema)
+        reach = schema.max_norm
         return M, rng.uniform(-reach, reach, d) if self.translation else np.zeros(d)
 
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
@@ -103,8 +103,3 @@ class RandomRotation(Sanitizer):
             f"{'' if self.translation else 'lengths and '}distances are published exactly.",
             *self.list_weaker_promises(schema),
         )
-
-
-def compute_max_norm(schema: Schema) -> float:
-    """Return the largest possible length of a record."""
-    return float(np.linalg.norm(np.maximum(np.abs(schema.lows), np.abs(schema.highs))))

@@ -12,7 +12,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Numeric
-from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.distances import compute_distances
 from ppdm_core.two_tables.column_alignment import match_by_distribution, match_by_value
 from ppdm_core.two_tables.tables import Table
 
@@ -183,10 +183,6 @@ def measure_distance_loss(X: Floats, Y: Floats) -> float:
     X, Y = X[::step], Y[::step]
     if not compute_spread(X) or not compute_spread(Y):
         return math.inf
-    D, E = (np.sqrt(compute_distances((Z - Z.mean(axis=0)) / compute_spread(Z))) for Z in (X, Y))
+    units = [(Z - Z.mean(axis=0)) / compute_spread(Z) for Z in (X, Y)]
+    D, E = (compute_distances(Z, Z) for Z in units)
     return float(np.linalg.norm(D - E) / np.linalg.norm(D))
-
-
-def compute_distances(X: Floats) -> Floats:
-    """Return all squared distances between rows."""
-    return np.vstack([D for _, D in squared_distances(X, X)])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from ppdm_core.model.rows import Block
-from ppdm_core.numerics.noise import GridNoise, Noise
-from ppdm_core.numerics.noise_distributions import Logistic, SampledDistribution, StudentT
+from ppdm_core.numerics.grid_noise import GridNoise
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.noise_distributions import Logistic, NoiseDistribution, StudentT
 
 
 def drawn_bits(n: int, columns: int, key: bytes = bytes(range(32))) -> np.ndarray:
@@ -29,7 +30,7 @@ def as_bits(k: int, negative: bool = False) -> np.ndarray:
     return np.array([high, k & (2**64 - 1)], dtype=np.uint64)
 
 
-def sampler(distribution: SampledDistribution, ratio: float) -> GridNoise:
+def sampler(distribution: NoiseDistribution, ratio: float) -> GridNoise:
     """Noise of one component on the grid of whole numbers, over a domain of no width."""
     return GridNoise(distribution, np.array([1 / ratio]), np.ones(1), np.zeros((1, 2)))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_core.attacks.norm_bounds import NormBounds, norm_bound, product_deviation, value_bound
+from ppdm_core.attacks.norm_bounds import NormBounds, norm_bound, product_deviation
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
@@ -43,25 +43,19 @@ def run_attack(view: AttackerView):
     return NormBounds().attack(view, np.random.default_rng(0))
 
 
-def test_norm_and_value_bound_hand_worked_values_expected():
+def test_norm_bound_hand_worked_values_expected():
     assert norm_bound(6.0, 2.0) == 3.0
     assert norm_bound(6.0, 2.0, 2.0) == 2.0
     assert norm_bound(-6.0, 2.0) == -3.0  # says nothing, but is true
     assert norm_bound(1.0, 0.0) == 0.0
-    assert value_bound(5.0, [0.0, 4.0]) == 3.0  # 25 - 16
-    assert value_bound(5.0, [4.0, 4.0]) == 0.0  # lemma 4.2 may give nothing
-    assert value_bound(-5.0, [0.0]) == 0.0
-    np.testing.assert_allclose(value_bound([5.0, 1.0], [[4.0], [0.0]]), [3.0, 1.0])
 
 
-def test_norm_and_value_bound_exact_products_hold():
+def test_norm_bound_exact_products_holds():
     rng = np.random.default_rng(1)
     X = rng.normal(0, 1, (50, 6))
     bounds = norm_bound(X @ X.T, np.linalg.norm(X, axis=1))
     length = np.linalg.norm(X, axis=1)[:, None]
     assert (bounds <= length + 1e-12).all()
-    column = value_bound(bounds[:, :, None].max(axis=1)[:, 0], X[:, 1:])
-    assert (column <= np.abs(X[:, 0]) + 1e-6).all()
 
 
 def test_product_deviation_random_projections_match_monte_carlo():

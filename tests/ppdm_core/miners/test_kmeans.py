@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -9,16 +8,15 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans as PlainKMeans
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from ppdm_core.miners import MINERS
-from ppdm_core.miners._lloyd import find_nearest_centres
 from ppdm_core.miners.kmeans import KMeans
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics import distances
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.noise_distributions import find_distribution
 from ppdm_core.sanitizers import SANITIZERS
@@ -76,19 +74,15 @@ def test_kmeans_empty_cluster_restarts():
     assert KMeans(3, random_state=0).fit(np.ones((5, 2))).inertia_ == 0.0
 
 
-def test_find_nearest_centres_blocks_same_result_bounded_memory(monkeypatch: pytest.MonkeyPatch):
-    rng = np.random.default_rng(0)
-    X, centres = rng.normal(size=(40_000, 2)), rng.normal(size=(50, 2))
-    labels, squares = find_nearest_centres(X, centres)
-    monkeypatch.setattr(distances, "BLOCK_BYTES", 2**18)
-    tracemalloc.start()
-    in_blocks = find_nearest_centres(X, centres)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert np.array_equal(in_blocks[0], labels)
-    assert np.allclose(in_blocks[1], squares, rtol=1e-12)
-    assert peak < 3e6  # all distances at once are 16 MB
-    assert np.allclose(squares, ((X - centres[labels]) ** 2).sum(axis=1), rtol=1e-9, atol=1e-12)
+@pytest.mark.parametrize("noise", [{}, {"law": "laplace", "scales": 0.1}])
+def test_kmeans_any_number_of_threads_same_result(noise: dict[str, Any]):
+    X = draw_blobs(np.random.default_rng(0), TRIANGLE, 0.3, 3_000)
+    found = []
+    for threads in (1, 2, 4):
+        with threadpool_limits(limits=threads):
+            found.append(KMeans(3, random_state=0, **noise).fit(X).cluster_centers_)
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
 
 
 def draw_blobs(
@@ -188,21 +182,28 @@ def test_kmeans_each_distribution_closer_to_clean_result(case: str, law: str, nu
 
 
 def test_kmeans_inertia_equals_exact_formula():
-    """One column, Laplace noise: the clean inertia of our centres, estimated from the rows."""
+    """One column, Laplace noise: the clean inertia of our centres, estimated from the rows.
+
+    The mean of four fits: over seeds, the inertia of one varies by 1 % around 9 % too much.
+    """
     rng = np.random.default_rng(3)
     n, b = 20_000, 0.3
     X = draw_blobs(rng, [[0.0], [1.0]], 0.2, n)
     Y = X + rng.laplace(0.0, b, X.shape)
-    ours = KMeans(2, law="laplace", scales=b, n_init=2, random_state=0).fit(Y)
-    low, high = sorted(ours.cluster_centers_.ravel().tolist())
-    border, half = (low + high) / 2, 0.05
-    density = np.mean(np.abs(Y - border) < half) / (2 * half)
-    rows = np.minimum((Y - low) ** 2, (Y - high) ** 2).sum()
-    expected = rows - 2 * n * b**2 + 2 * n * b**2 * (high - low) * density
-    truth = np.minimum((X - low) ** 2, (X - high) ** 2).sum()
-    assert ours.inertia_ == pytest.approx(expected, rel=0.15)
-    assert ours.inertia_ == pytest.approx(truth, rel=0.1)
-    assert rows - 2 * n * b**2 < 0.1 * truth  # what plain subtraction leaves
+    to_expected, to_truth = [], []
+    for seed in range(4):
+        ours = KMeans(2, law="laplace", scales=b, n_init=2, random_state=seed).fit(Y)
+        low, high = sorted(ours.cluster_centers_.ravel().tolist())
+        border, half = (low + high) / 2, 0.05
+        density = np.mean(np.abs(Y - border) < half) / (2 * half)
+        rows = np.minimum((Y - low) ** 2, (Y - high) ** 2).sum()
+        expected = rows - 2 * n * b**2 + 2 * n * b**2 * (high - low) * density
+        truth = np.minimum((X - low) ** 2, (X - high) ** 2).sum()
+        to_expected.append(ours.inertia_ / expected)
+        to_truth.append(ours.inertia_ / truth)
+        assert rows - 2 * n * b**2 < 0.1 * truth  # what plain subtraction leaves
+    assert np.mean(to_expected) == pytest.approx(1.0, rel=0.15)
+    assert np.mean(to_truth) == pytest.approx(1.0, rel=0.1)
 
 
 def test_kmeans_little_noise_near_plain_result():

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from ppdm_core.numerics import amplification as guarantee
 from ppdm_core.numerics.amplification import compute_ln_gammas, compute_record_box_ln_gamma
-from ppdm_core.numerics.noise import LN_SLACK, grid_ranges, grid_step, output_limits
-from ppdm_core.numerics.noise_distributions import LAPLACE, Logistic, SampledDistribution, StudentT
+from ppdm_core.numerics.grid_noise import grid_ranges, grid_step, output_limits
+from ppdm_core.numerics.noise import LN_SLACK
+from ppdm_core.numerics.noise_distributions import LAPLACE, Logistic, NoiseDistribution, StudentT
 from ppdm_core.sanitizers._basis import compute_box_ranges
 
 
@@ -175,7 +176,7 @@ def test_record_box_ln_gamma_above_twenty_components():
     assert bound <= math.sqrt(21) * np.linalg.norm(widths) / b.min() * (1 + 1e-9)
 
 
-def make_mechanism(distribution: SampledDistribution, d: int, s: int, seed: int) -> SimpleNamespace:
+def make_mechanism(distribution: NoiseDistribution, d: int, s: int, seed: int) -> SimpleNamespace:
     rng = np.random.default_rng(seed)
     loadings = np.linalg.qr(rng.standard_normal((d, d)))[0][:, :s]
     widths, b = rng.uniform(0.5, 2.0, d), rng.uniform(0.2, 2.0, s)

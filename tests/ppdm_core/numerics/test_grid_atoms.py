@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ppdm_core.numerics.noise import LN_SLACK, GridNoise, compute_cut_points
-from ppdm_core.numerics.noise_distributions import LAPLACE, Logistic, SampledDistribution, StudentT
+from ppdm_core.numerics.grid_noise import GridNoise, compute_cut_points
+from ppdm_core.numerics.noise import LN_SLACK
+from ppdm_core.numerics.noise_distributions import LAPLACE, Logistic, NoiseDistribution, StudentT
 from tests.support.noise_bits import as_bits, each_rounded, sampler
 
 
@@ -40,7 +41,7 @@ def test_grid_noise_laplace_atoms_match_exact_arithmetic(ratio, depth):
             assert abs(ours / exact - 1) <= LN_SLACK, (m, float(ours / exact - 1))
 
 
-def exact_tail_probability(distribution: SampledDistribution, x: mpmath.mpf) -> mpmath.mpf:
+def exact_tail_probability(distribution: NoiseDistribution, x: mpmath.mpf) -> mpmath.mpf:
     """Return P(|noise| > x) in the precision of the context."""
     if isinstance(distribution, StudentT):
         nu = mpmath.mpf(distribution.nu)
@@ -49,7 +50,7 @@ def exact_tail_probability(distribution: SampledDistribution, x: mpmath.mpf) -> 
     return 2 / (1 + mpmath.exp(x))
 
 
-def exact_grid_tail(distribution: SampledDistribution, m: int, ratio: float) -> mpmath.mpf:
+def exact_grid_tail(distribution: NoiseDistribution, m: int, ratio: float) -> mpmath.mpf:
     """Return P(|G| >= m): noise from m - 1/2 on is rounded to m or more."""
     return (
         exact_tail_probability(distribution, (m - mpmath.mpf(1) / 2) * mpmath.mpf(ratio))
@@ -97,7 +98,7 @@ def test_cut_points_every_atom_matches_density(distribution, density):
 
 
 def exact_output_probabilities(
-    distribution: SampledDistribution, noise: GridNoise, score: int
+    distribution: NoiseDistribution, noise: GridNoise, score: int
 ) -> list[mpmath.mpf]:
     """Return P of every output from this score, a multiple of the grid.
 

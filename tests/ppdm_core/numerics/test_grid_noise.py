@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaincc
 
-from ppdm_core.numerics.noise import (
+from ppdm_core.numerics.grid_noise import (
     GridNoise,
-    add_laplace_noise,
     grid_ranges,
     grid_step,
     output_limits,
@@ -151,14 +150,14 @@ def test_grid_noise_laplace_every_input_reaches_every_output():
     ks = [(low + high) // 2 for high, low in pairwise(cuts)]
     bits = np.array([[as_bits(k, negative)] for k in ks for negative in (False, True)])
     for x in np.arange(-3.0, 5.01, 0.25):
-        Z = add_laplace_noise(np.full((len(bits), 1), x), bits, b, g, ranges)
+        Z = GridNoise(LAPLACE, b, g, ranges).add(np.full((len(bits), 1), x), bits)
         assert set(Z[:, 0].tolist()) == everything, x
 
 
 def test_grid_noise_scores_outside_range_are_clipped_first():
     b, g, ranges = np.array([0.5]), np.array([0.25]), np.array([[-1.0, 1.0]])
     none = np.array([[as_bits(2**127 - 1)]] * 3)  # U near 1: no noise
-    Z = add_laplace_noise(np.array([[-7.0], [0.3], [99.0]]), none, b, g, ranges)
+    Z = GridNoise(LAPLACE, b, g, ranges).add(np.array([[-7.0], [0.3], [99.0]]), none)
     assert Z[:, 0].tolist() == [-1.0, 0.25, 1.0]
 
 
@@ -174,7 +173,7 @@ def test_grid_noise_outputs_on_grid_with_laplace_moments():
     ranges = np.array([[-3.0, 3.0], [-5.0, 5.0]])
     T = np.array([1.2345, -2.0])
     bits = drawn_bits(n, 2)
-    Z = add_laplace_noise(np.tile(T, (n, 1)), bits, b, g, ranges)
+    Z = GridNoise(LAPLACE, b, g, ranges).add(np.tile(T, (n, 1)), bits)
     assert np.array_equal(Z / g, np.rint(Z / g))
     bottom, top = (output_limits(ranges, b, g) * g[:, None]).T
     assert ((bottom <= Z) & (top >= Z)).all()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_core.numerics.amplification import format_gamma, posterior_bound, posterior_floor
+from ppdm_core.numerics.amplification import format_gamma, posterior_bound
 
 priors = st.floats(1e-6, 1 - 1e-6)
 logs = st.floats(0.0, 30.0)
@@ -26,22 +26,16 @@ def test_posterior_bound_any_prior_is_bayes_with_largest_odds(ln_gamma, prior):
     bound = posterior_bound(ln_gamma, prior)
     assert bound == pytest.approx(gamma * prior / (1 + (gamma - 1) * prior))
     assert prior * (1 - 1e-12) <= bound <= 1.0
-    floor = posterior_floor(ln_gamma, prior)
-    assert floor == pytest.approx(prior / (gamma - (gamma - 1) * prior), rel=1e-6, abs=1e-15)
-    assert 0.0 <= floor <= prior * (1 + 1e-6) + 1e-15
 
 
 @given(logs, st.floats(0.0, 5.0), priors)
 def test_posterior_bound_larger_gamma_never_tighter(ln_gamma, more, prior):
     assert posterior_bound(ln_gamma + more, prior) >= posterior_bound(ln_gamma, prior)
-    assert posterior_floor(ln_gamma + more, prior) <= posterior_floor(ln_gamma, prior)
 
 
 def test_posterior_bound_extreme_values_expected():
     assert posterior_bound(0.0, 0.3) == pytest.approx(0.3)
-    assert posterior_floor(0.0, 0.3) == pytest.approx(0.3)
     assert posterior_bound(math.inf, 0.3) == 1.0
-    assert posterior_floor(math.inf, 0.3) == 0.0
     assert posterior_bound(math.inf, 0.0) == 0.0
     assert posterior_bound(1000.0, 1e-9) == 1.0
 

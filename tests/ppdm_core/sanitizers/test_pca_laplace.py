@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from ppdm_core.model.schema import Numeric, Schema
-from ppdm_core.numerics.noise import Noise, grid_step
+from ppdm_core.numerics.grid_noise import grid_step
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._basis import LOADING_STEP
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from tests.support.tables import (

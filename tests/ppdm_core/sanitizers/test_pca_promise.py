@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppdm_core.numerics.noise import grid_ranges
+from ppdm_core.numerics.grid_noise import grid_ranges
 from ppdm_core.sanitizers._mechanism import Mechanism
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from tests.support.tables import fit_sanitizer, make_table, scale_rows

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import betaincinv, gammaincc
 
 from ppdm_core.numerics.amplification import compute_ln_gammas
-from ppdm_core.numerics.noise import GridNoise, grid_step
+from ppdm_core.numerics.grid_noise import GridNoise, grid_step
 from ppdm_core.numerics.noise_distributions import LAPLACE, Logistic, StudentT
 from tests.support.noise_bits import drawn_bits
 
