@@ -44,12 +44,3 @@ def sum_votes(weights: Floats, codes: Ints, classes: int) -> Floats:
     votes: Floats = np.zeros(t * classes)
     np.add.at(votes, cells, weights.ravel())
     return votes.reshape(t, classes)
-
-
-def assign_folds(codes: Ints, folds: int) -> Ints:
-    """Return the fold of each row: shuffled rows of a class in turn, the same in every call."""
-    rng = np.random.default_rng(0)
-    order = np.lexsort((rng.random(len(codes)), codes))
-    fold = np.empty(len(codes), dtype=np.int64)
-    fold[order] = np.arange(len(codes)) % folds
-    return fold

@@ -9,7 +9,6 @@ import numpy as np
 
 from ppdm_core.miners._classifier import Classifier, check_parameter
 from ppdm_core.miners._voting import (
-    assign_folds,
     compute_weights,
     encode_one_hot,
     find_nearest,
@@ -19,6 +18,7 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.parameter_checks import is_count
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.distances import row_slices
+from ppdm_core.numerics.folds import assign_folds
 
 CANDIDATES = (1, 3, 5, 7, 11, 15, 21, 31, 45, 65, 95)
 _MAX_TEST_ROWS = 4_000  # for the choice of k: the standard error of a share is below 0.8 %
@@ -82,7 +82,7 @@ class KNN(Classifier):
         n = len(self._rows)
         if n < 2:
             return 1
-        fold = assign_folds(self._codes, min(self.folds, n))
+        fold = assign_folds(self._codes, self.folds, np.random.default_rng(0))
         test_rows = np.random.default_rng(0).permutation(n)[:_MAX_TEST_ROWS]
         counts = sorted(set(self.candidates))
         right = np.zeros(len(counts), dtype=np.int64)

@@ -20,11 +20,11 @@ from ppdm_core.miners._normal_groups import (
     fit_groups,
     posterior,
 )
-from ppdm_core.miners._voting import assign_folds
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.parameter_checks import is_count
 from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.folds import assign_folds
 
 _MAX_TRIAL_ROWS = 20_000  # for the choice of the setting
 _OWN_SHAPE_SHARES = (0.0, 1.0)
@@ -119,7 +119,7 @@ class NoiseAware(Classifier):
         if len(X) < self.folds:
             return settings[0]
         some = np.random.default_rng(0).permutation(len(X))[:_MAX_TRIAL_ROWS]
-        fold = assign_folds(codes[some], self.folds)
+        fold = assign_folds(codes[some], self.folds, np.random.default_rng(0))
         parts = [
             self._compute_losses(X, codes, some[fold != part], some[fold == part], counts, trust)
             for part in range(self.folds)

@@ -10,8 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from ppdm_core.miners import knn
-from ppdm_core.miners._voting import assign_folds
 from ppdm_core.miners.knn import KNN
+from ppdm_core.numerics.folds import assign_folds
 
 ROWS = [[0.0], [1.0], [3.0], [10.0]]
 LABELS = ["a", "b", "a", "b"]
@@ -56,7 +56,7 @@ def draw_two_clouds(n: int, gap: float, seed: int) -> tuple[np.ndarray, np.ndarr
 
 def cross_validate(Z: np.ndarray, label: np.ndarray, k: int, folds: int) -> float:
     """Return the accuracy in cross-validation by scikit-learn."""
-    fold, right = assign_folds(label, folds), 0
+    fold, right = assign_folds(label, folds, np.random.default_rng(0)), 0
     for held_out in range(folds):
         others = fold != held_out
         peer = KNeighborsClassifier(k, weights=lambda d: 1 / d**2).fit(Z[others], label[others])
@@ -102,7 +102,7 @@ def test_knn_cv_many_rows_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_assign_folds_each_class_evenly() -> None:
     codes = np.array([0] * 50 + [1] * 7)
-    fold = assign_folds(codes, 5)
+    fold = assign_folds(codes, 5, np.random.default_rng(0))
     for code, most in ((0, 10), (1, 2)):
         counts = np.bincount(fold[codes == code], minlength=5)
         assert counts.max() <= most and counts.min() >= most - 1
