@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
-from ppdm_core.gates._gate import GateInput
+from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.verdict import Finding
@@ -17,11 +15,10 @@ PREFIX = "amplification."
 FIGURES = {"component": "ln_component", "attribute": "ln_attribute", "record": "ln_record"}
 
 
-@dataclass(frozen=True)
-class Amplification:
+class Amplification(Gate):
     """Limits on gamma: by how much a released row may change the odds of a statement."""
 
-    name: ClassVar[str] = "amplification"
+    name = "amplification"
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
         limits = {k: v for k, v in gate_input.policy.limits.items() if k.startswith(PREFIX)}

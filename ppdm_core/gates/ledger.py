@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
-from ppdm_core.gates._gate import GateInput
+from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import LEDGER_DRAWS as DRAWS
 from ppdm_core.model.policy import LEDGER_RECORD as RECORD
@@ -19,11 +17,10 @@ LEDGER = "ledger."
 ROUNDING_MARGIN = 1e-9  # of ln gamma: more than a sum can lose
 
 
-@dataclass(frozen=True)
-class Ledger:
+class Ledger(Gate):
     """Limits on what all releases of a dataset add up to, for the most exposed record."""
 
-    name: ClassVar[str] = "ledger"
+    name = "ledger"
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
         balance, limits = gate_input.balance, gate_input.policy.limits
@@ -64,9 +61,8 @@ def judge_product(balance: LedgerBalance, policy: Policy) -> Finding:
     if outcome == "FAIL":
         why += describe_lack(balance, balance.over)
     elif balance.asked > 0:
-        why += describe_room(
-            balance, math.floor((line - balance.after + ROUNDING_MARGIN) / balance.asked)
-        )
+        left = (line - balance.after + ROUNDING_MARGIN) / balance.asked
+        why += describe_room(balance, math.floor(left))
     if balance.unbounded:
         why += describe_unbounded(balance)
     return Finding(RECORD, outcome, why, observed, f"at most {limit.value:g}")
@@ -88,19 +84,16 @@ def describe_balance(balance: LedgerBalance) -> str:
 
 def format_bound(ln_gamma: float) -> str:
     """Return the largest factor, in words."""
-    return (
-        "any factor (unbounded)"
-        if math.isinf(ln_gamma)
-        else f"up to {format_gamma_value(ln_gamma)}"
-    )
+    if math.isinf(ln_gamma):
+        return "any factor (unbounded)"
+    return f"up to {format_gamma_value(ln_gamma)}"
 
 
 def format_limit(gamma: float) -> str:
     """Return the limit as it is in the file and, if it is large, also as figures are shown."""
-    large = gamma >= 1e6
-    return (
-        f"{gamma:g}, which is {format_gamma_value(math.log(gamma))}" if large else f"{gamma:,.0f}"
-    )
+    if gamma >= 1e6:
+        return f"{gamma:g}, which is {format_gamma_value(math.log(gamma))}"
+    return f"{gamma:,.0f}"
 
 
 def format_count(count: int, what: str) -> str:
@@ -148,9 +141,8 @@ def judge_draws(balance: LedgerBalance, limit: Limit) -> Finding:
         f"({limit.set_by}: {limit.reason})."
     )
     if not balance.draws_after <= limit.value:
-        return Finding(
-            DRAWS, "FAIL", why + describe_lack(balance, balance.draws_over), observed, allowed
-        )
+        why += describe_lack(balance, balance.draws_over)
+        return Finding(DRAWS, "FAIL", why, observed, allowed)
     asked = balance.draws_after - balance.draws_spent
     if asked:
         why += describe_room(balance, math.floor((limit.value - balance.draws_after) / asked))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.gates._gate import GateInput
+from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.model.attacker import Goal
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport
@@ -24,22 +22,17 @@ GOAL_NAMES: dict[Goal, str] = {
     "single_out": "singling out",
 }
 SUBSTITUTE_GOALS: dict[Goal, tuple[Goal, ...]] = {"reconstruct": ("infer",)}
-LIMITED_GOALS: tuple[Goal, ...] = (
-    "reconstruct",
-    "link",
-    "member",
-)  # each needs a limit that judges it
+LIMITED_GOALS: tuple[Goal, ...] = ("reconstruct", "link", "member")  # each needs a limit
 
 
-@dataclass(frozen=True)
-class RequiredAudits:
+class RequiredAudits(Gate):
     """Every required audit ran to its end, none failed, and each kind of attack has a limit.
 
     An attack that was measured but that no limit judges supports nothing. Where no attack of a
     kind applies to the release, a reviewer must decide about that risk.
     """
 
-    name: ClassVar[str] = "required_audits"
+    name = "required_audits"
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
         report = gate_input.report

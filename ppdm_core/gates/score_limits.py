@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
-from ppdm_core.gates._gate import GateInput
+from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.gates.amplification import PREFIX
 from ppdm_core.gates.ledger import LEDGER
 from ppdm_core.metrics import METRICS, Metric
@@ -16,8 +14,7 @@ from ppdm_core.model.score import Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome
 
 
-@dataclass(frozen=True)
-class ScoreLimits:
+class ScoreLimits(Gate):
     """Limits on measured scores, judged by both ends of their interval.
 
     PASS when even the unfavourable end keeps the limit, FAIL when even the favourable one breaks
@@ -26,7 +23,7 @@ class ScoreLimits:
     where more is better: on the shortfall below it) unless ``absolute``.
     """
 
-    name: ClassVar[str] = "score_limits"
+    name = "score_limits"
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
         scores = gate_input.report.scores
@@ -72,9 +69,8 @@ def judge(score: Score, limit: Limit) -> Finding:
 def judge_outcome(score: Score, limit: Limit) -> Outcome:
     """Return the outcome of a sound score against a limit."""
     favourable, _ = compute_distances(score, limit)
-    if not favourable <= orient_limit(
-        score, limit, limit.value
-    ):  # a limit that is NaN keeps nothing
+    line = orient_limit(score, limit, limit.value)
+    if not favourable <= line:  # a limit that is NaN keeps nothing
         return "FAIL"
     lines = [line for line in (limit.value, limit.review) if line is not None]
     is_kept = all(keeps_surely(score, limit, line) for line in lines)

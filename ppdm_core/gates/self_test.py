@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from ppdm_core.audit.self_test.matrix import (
     MAX_ALARMS,
@@ -14,7 +12,7 @@ from ppdm_core.audit.self_test.matrix import (
     find_leaks,
     list_relied_on,
 )
-from ppdm_core.gates._gate import GateInput
+from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.model.self_test import NOISE, LeakTest, PolicyCheck, SelfTestResult
 from ppdm_core.model.verdict import Finding
 
@@ -29,8 +27,7 @@ DESCRIPTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class SelfTest:
+class SelfTest(Gate):
     """The audit tested itself: its attacks work, and this policy refuses bad releases.
 
     Every attack that the verdict rests on noticed the leaks planted for it in at least the share
@@ -39,7 +36,7 @@ class SelfTest:
     is not.
     """
 
-    name: ClassVar[str] = "self_test"
+    name = "self_test"
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
         result = gate_input.report.self_test
