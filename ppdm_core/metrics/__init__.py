@@ -17,7 +17,6 @@ from ppdm_core.metrics._metric import (
     SentenceValues,
     SingleOutMetric,
     SourceMetric,
-    column_mean_guess,
 )
 from ppdm_core.metrics.adjusted_rand import AdjustedRand
 from ppdm_core.metrics.auc import Auc
@@ -104,5 +103,4 @@ __all__ = [
     "SentenceValues",
     "SingleOutMetric",
     "SourceMetric",
-    "column_mean_guess",
 ]

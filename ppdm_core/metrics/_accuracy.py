@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import SentenceValues, percent
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import ReleaseMetric, SentenceValues
 from ppdm_core.metrics._placement import place_records
-from ppdm_core.metrics._release import (
-    ReleaseMetricBase,
-    check_labels,
-    format_original,
-    measure_mean,
-    sample_indices,
-)
-from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.metrics._release import check_labels, measure_mean, sample_indices
+from ppdm_core.model.arrays import Bools, Codes, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.folds import assign_folds
 
 FOLDS = 5
 MAX_RECORDS = 2_000  # test records
@@ -36,7 +31,7 @@ class Predictions:
     notes: Mapping[str, float]
 
 
-class Accuracy(ReleaseMetricBase):
+class Accuracy(ReleaseMetric):
     """Share of records that a classifier predicts correctly, trained on rows of other records.
 
     The records are split into five stratified folds, the same for every classifier, the release
@@ -48,12 +43,14 @@ class Accuracy(ReleaseMetricBase):
     rows by their distances to the records behind the rows.
     """
 
-    is_rate: ClassVar[bool] = True
-    needs_label: ClassVar[bool] = True
-    max_records: ClassVar[int] = MAX_RECORDS
+    template = (
+        "{story} {value} of the records correctly{original}; always predicting the most common "
+        "label, {baseline}."
+    )
+    is_rate = True
+    needs_label = True
+    max_records = MAX_RECORDS
     max_training_rows: ClassVar[int | None] = None
-    name: ClassVar[str]
-    describe: ClassVar[str]
     subject: ClassVar[str]  # of the sentence, in lower case
     verb: ClassVar[str] = "classifies"
 
@@ -73,20 +70,14 @@ class Accuracy(ReleaseMetricBase):
         mean = measure_mean(predictions.records, predictions.correct.astype(np.float64))
         return Measurement(mean.value, mean.recompute, predictions.notes)
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return float(np.mean(self.cross_validate(comparison.original).correct))
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return the share of the most common label, which a constant prediction gets right."""
         check_labels(self.name, comparison)
         return float(np.bincount(comparison.label).max() / len(comparison.label))
 
     def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"{self.subject[0].upper()}{self.subject[1:]} {self.verb} {percent(values.value)} of "
-            f"the records correctly{format_original(values.original)}; always predicting the most "
-            f"common label, {percent(values.baseline)}."
-        )
+        story = f"{self.subject[0].upper()}{self.subject[1:]} {self.verb}"
+        return super().sentence(replace(values, story=story))
 
     def _cross_validate(self, comparison: ReleaseComparison) -> Predictions:
         fold, test_records = split_folds(comparison)
@@ -120,17 +111,11 @@ def split_folds(comparison: ReleaseComparison) -> tuple[Ints, Ints]:
 
     def draw() -> tuple[Ints, Ints]:
         rng = table.rng("folds")
-        return assign_folds(table.label, rng), sample_indices(len(table.label), MAX_RECORDS, rng)
+        return assign_folds(table.label, FOLDS, rng), sample_indices(
+            len(table.label), MAX_RECORDS, rng
+        )
 
     return table.get_or_compute("folds", draw)
-
-
-def assign_folds(label: Codes, rng: np.random.Generator) -> Ints:
-    """Return the fold of each record: the shuffled records of a class, in turn."""
-    order = np.lexsort((rng.random(len(label)), label))
-    fold = np.empty(len(label), dtype=np.int64)
-    fold[order] = np.arange(len(label)) % min(FOLDS, len(label))
-    return fold
 
 
 def locate_queries(

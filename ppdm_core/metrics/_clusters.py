@@ -1,4 +1,4 @@
-"""K-means on a release and on its original, and contingency tables of two groupings."""
+"""K-means on a release and on its original."""
 
 from __future__ import annotations
 
@@ -44,10 +44,3 @@ def run_kmeans(Y: Floats, count: int) -> Ints:
                 centred / unit
             )
     return cluster.ravel().astype(np.int64)
-
-
-def count_overlaps(one: Ints, other: Ints) -> Floats:
-    """Return the contingency table: counts of members of group i of one and j of the other."""
-    shape = int(one.max()) + 1, int(other.max()) + 1
-    counts = np.bincount(one * shape[1] + other, minlength=shape[0] * shape[1])
-    return counts.reshape(shape).astype(np.float64)

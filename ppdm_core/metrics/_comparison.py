@@ -9,13 +9,11 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.arrays import Bools, Codes, Floats, Ints
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.linear_map import has_map, project
 
-Bools = NDArray[np.bool_]
 T = TypeVar("T")
 
 

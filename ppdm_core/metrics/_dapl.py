@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import Kind
-from ppdm_core.metrics._release import ReleaseMetricBase, check_comparison
-from ppdm_core.model.arrays import Codes, Floats
+from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._release import check_comparison
+from ppdm_core.model.arrays import Bools, Codes, Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.kernel_model import BandwidthRule, Kernel, is_resampled
@@ -19,18 +18,18 @@ from ppdm_core.sanitizers.kde_resample import KdeResample
 MAX_CLASS_RECORDS = 2_000
 
 
-class Dapl(ReleaseMetricBase):
+class Dapl(ReleaseMetric):
     """Mean distance over the classes, weighted by their sizes.
 
     It is an error of the density and not a privacy risk, so no limit may use it.
     """
 
-    kind: ClassVar[Kind] = "privacy"
-    gateable: ClassVar[bool] = False
-    name: ClassVar[str]
+    kind = "privacy"
+    gateable = False
+    on_original = 0.0  # the records are drawn from the true density
 
     @abstractmethod
-    def distance_of_class(
+    def measure_class(
         self, X: Floats, rule: BandwidthRule, widths: Floats, rng: np.random.Generator
     ) -> float:
         """Return the distance for one class; ``widths`` are the ranges of the complete columns."""
@@ -42,16 +41,13 @@ class Dapl(ReleaseMetricBase):
                 reason=Reason.METHOD_UNKNOWN,
             )
         check_comparison(self.name, comparison)
-        X, label, rule = (
-            comparison.X,
-            comparison.label,
-            BandwidthRule.from_public(comparison.public),
-        )
+        rule = BandwidthRule.from_public(comparison.public)
 
-        def value(X: Floats, label: Codes) -> float:
+        def recompute(keep: Bools) -> float:
+            X, label = comparison.X[keep], comparison.label[keep]
             return self._average_classes(X, label, rule, comparison.rng(self.name))
 
-        return Measurement(value(X, label), lambda keep: value(X[keep], label[keep]))
+        return Measurement(recompute(np.ones(len(comparison.X), dtype=np.bool_)), recompute)
 
     def _average_classes(
         self, X: Floats, label: Codes, rule: BandwidthRule, rng: np.random.Generator
@@ -62,12 +58,8 @@ class Dapl(ReleaseMetricBase):
             used = records
             if len(records) > MAX_CLASS_RECORDS:
                 used = records[rng.choice(len(records), MAX_CLASS_RECORDS, replace=False)]
-            total += len(records) * self.distance_of_class(used, rule, widths, rng)
+            total += len(records) * self.measure_class(used, rule, widths, rng)
         return min(1.0, max(0.0, total / len(X)))
-
-    def original(self, comparison: ReleaseComparison) -> float:
-        """Return 0: the records are drawn from the true density."""
-        return 0.0
 
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return 1: the distance of rows that are unrelated to the records."""

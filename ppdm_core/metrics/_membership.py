@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.errors import Defect
 
 
-def check_scores(name: str, score: Floats, is_member: NDArray[np.bool_]) -> None:
+def check_scores(name: str, score: Floats, is_member: Bools) -> None:
     """Check that there is one finite score for each person, for members and non-members."""
     if score.ndim != 1 or score.shape != is_member.shape or is_member.dtype != np.bool_:
         raise Defect(f"{name} got scores of shape {score.shape} for {is_member.shape} persons.")
@@ -20,7 +19,7 @@ def check_scores(name: str, score: Floats, is_member: NDArray[np.bool_]) -> None
         raise Defect(f"{name} needs members and non-members.")
 
 
-def count_ties(score: Floats, is_member: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def count_ties(score: Floats, is_member: Bools) -> tuple[Ints, Ints]:
     """Return the counts of members and non-members for each distinct score, highest first."""
     values, place = np.unique(-score, return_inverse=True)
     members = np.bincount(place[is_member], minlength=len(values))

@@ -1,16 +1,16 @@
-"""The metric interfaces, one for each attack goal and one for releases, and shared checks."""
+"""The base classes of metrics, one for each attack goal and two for releases, and shared checks."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.attacker import ColumnKind
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Schema
@@ -31,14 +31,17 @@ class SentenceValues:
 
 
 class _Metric(Protocol):
+    """What a metric declares, with the values of most metrics of an attack."""
+
     name: ClassVar[str]
-    kind: ClassVar[Kind]
-    better: ClassVar[Better]
-    bounds: ClassVar[tuple[float, float]]
-    is_rate: ClassVar[bool]  # a mean of 0 or 1 per record
-    gateable: ClassVar[bool]  # False: for screening only, no limit may use it
-    describe: ClassVar[str]
-    # Capabilities, with the values of most metrics.
+    describe: ClassVar[str]  # in a few words
+    template: ClassVar[str]  # {story} {value} {baseline} {epsilon} {original}, as in ``sentence``
+    original_phrase: ClassVar[str] = ", {} on the original table"  # {original}, if it is known
+    kind: ClassVar[Kind] = "privacy"
+    better: ClassVar[Better] = "down"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    is_rate: ClassVar[bool] = False  # a mean of 0 or 1 per record
+    gateable: ClassVar[bool] = True  # False: for screening only, no limit may use it
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # runs if one is released
     in_quick_audit: ClassVar[bool] = False
     in_summary: ClassVar[bool] = False  # shown on the console at a glance
@@ -49,32 +52,32 @@ class _Metric(Protocol):
 
     def sentence(self, values: SentenceValues) -> str:
         """Return one sentence that states the value for a steward."""
-        ...
+        original = values.original
+        return self.template.format(
+            story=values.story,
+            value=percent(values.value),
+            baseline=percent(values.baseline),
+            epsilon=f"{100 * values.epsilon:g} %",
+            original="" if original is None else self.original_phrase.format(percent(original)),
+        ).strip()
 
 
 class ReconstructMetric(_Metric, Protocol):
     """Distance of an attacker's table from the original, on any subset of the records.
 
-    ``ranges`` are the column ranges of the complete table; the default is those of ``X``.
-    The baseline is the same measure on one constant guess for all records.
+    ``ranges`` are the column ranges of the complete table. The baseline is the same measure on one
+    constant guess for all records.
     """
 
-    goal: ClassVar[Literal["reconstruct"]]
+    goal: ClassVar[Literal["reconstruct"]] = "reconstruct"
 
-    def measure(
-        self,
-        X: Floats,
-        X_hat: Floats,
-        schema: Schema,
-        epsilon: float,
-        ranges: Floats | None = None,
-    ) -> float: ...
+    def measure(self, X: Floats, X_hat: Floats, ranges: Floats, epsilon: float) -> float: ...
 
 
 class NormMetric(_Metric, Protocol):
     """Error of the estimated record lengths; the baseline is one length for all records."""
 
-    goal: ClassVar[Literal["norms"]]
+    goal: ClassVar[Literal["norms"]] = "norms"
 
     def measure(self, length: Floats, length_hat: Floats, epsilon: float) -> float: ...
 
@@ -85,16 +88,18 @@ class LinkMetric(_Metric, Protocol):
     ``link`` is the record that each target was linked to, -1 for none; ``truth`` is the right one.
     """
 
-    goal: ClassVar[Literal["link"]]
+    goal: ClassVar[Literal["link"]] = "link"
 
     def measure(self, link: Ints, truth: Ints) -> float: ...
-    def baseline(self, n: int) -> float: ...
+    def baseline(self, n: int) -> float:
+        """Return the value for rows picked at random out of ``n``."""
+        return 1.0 / n
 
 
 class PairMetric(_Metric, Protocol):
     """Share of persons whose two partial records were linked; the baseline is non-members."""
 
-    goal: ClassVar[Literal["pair"]]
+    goal: ClassVar[Literal["pair"]] = "pair"
 
     def measure(self, link: Ints, truth: Ints) -> float: ...
 
@@ -102,10 +107,12 @@ class PairMetric(_Metric, Protocol):
 class SourceMetric(_Metric, Protocol):
     """Success in naming the record behind a row: guesses, best first, and probabilities."""
 
-    goal: ClassVar[Literal["source"]]
+    goal: ClassVar[Literal["source"]] = "source"
 
     def measure(self, guess: Ints, probability: Floats, truth: Ints) -> float: ...
-    def baseline(self, n: int) -> float: ...
+    def baseline(self, n: int) -> float:
+        """Return the value without the release: each of ``n`` records is equally likely."""
+        return 1.0 / n
 
 
 class MemberMetric(_Metric, Protocol):
@@ -115,16 +122,12 @@ class MemberMetric(_Metric, Protocol):
     count as ``members`` and ``others`` different persons.
     """
 
-    goal: ClassVar[Literal["member"]]
+    goal: ClassVar[Literal["member"]] = "member"
 
-    def measure(self, score: Floats, is_member: NDArray[np.bool_]) -> float: ...
-    def baseline(self, is_member: NDArray[np.bool_]) -> float: ...
+    def measure(self, score: Floats, is_member: Bools) -> float: ...
+    def baseline(self, is_member: Bools) -> float: ...
     def interval(
-        self,
-        trials: Sequence[tuple[Floats, NDArray[np.bool_]]],
-        members: int,
-        others: int,
-        level: float,
+        self, trials: Sequence[tuple[Floats, Bools]], members: int, others: int, level: float
     ) -> tuple[float, float]: ...
 
 
@@ -135,7 +138,7 @@ class InferMetric(_Metric, Protocol):
     measure on persons who are not in the release.
     """
 
-    goal: ClassVar[Literal["infer"]]
+    goal: ClassVar[Literal["infer"]] = "infer"
 
     def measure(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> float: ...
 
@@ -147,7 +150,7 @@ class SingleOutMetric(_Metric, Protocol):
     outside the release.
     """
 
-    goal: ClassVar[Literal["single_out"]]
+    goal: ClassVar[Literal["single_out"]] = "single_out"
 
     def measure(self, statements: Floats, table: Floats) -> float: ...
     def baseline(self, statements: Floats, members: Floats, others: Floats) -> float: ...
@@ -156,24 +159,30 @@ class SingleOutMetric(_Metric, Protocol):
 class ReleaseMetric(_Metric, Protocol):
     """Quality of a release, measured on one draw of it."""
 
-    goal: ClassVar[Literal["release"]]
-    max_records: ClassVar[int]  # more are sampled
-    needs_label: ClassVar[bool]
+    goal: ClassVar[Literal["release"]] = "release"
+    kind: ClassVar[Kind] = "utility"
+    better: ClassVar[Better] = "up"
+    max_records: ClassVar[int] = sys.maxsize  # more are sampled
+    needs_label: ClassVar[bool] = False
+    on_original: ClassVar[float | None] = None  # the value there; None: it is measured
 
     def measure(self, comparison: ReleaseComparison) -> Measurement: ...
-    def original(self, comparison: ReleaseComparison) -> float:
-        """Return the value on the original table."""
-        ...
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return the value for a recipient who ignores the release."""
         ...
+
+    def original(self, comparison: ReleaseComparison) -> float:
+        """Return the value on the original table."""
+        if self.on_original is not None:
+            return self.on_original
+        return self.measure(comparison.original).value
 
 
 class ChangeMetric(_Metric, Protocol):
     """Change of a miner's errors by the release: above 0, more records are wrong than before."""
 
-    goal: ClassVar[Literal["change"]]
+    goal: ClassVar[Literal["change"]] = "change"
+    kind: ClassVar[Kind] = "utility"
 
     def measure(self, change: Floats) -> float: ...
 
@@ -191,19 +200,14 @@ AttackMetric = (
 Metric = AttackMetric | ReleaseMetric | ChangeMetric
 
 
-def column_mean_guess(X: Floats) -> Floats:
-    """Return the guess of an attacker who knows the column means and ignores the release."""
-    return np.broadcast_to(X.mean(axis=0), X.shape)
-
-
 def percent(share: float) -> str:
     """Return a share as a percentage with one decimal."""
     return f"{100 * share:.1f} %"
 
 
-def check_tables(name: str, X: Floats, other: Floats, *, same_shape: bool) -> None:
+def check_tables(name: str, X: Floats, other: Floats) -> None:
     """Check shapes and finite values: no score of NaN or of misaligned rows may reach a gate."""
-    if len(X) == 0 or len(X) != len(other) or (same_shape and X.shape != other.shape):
+    if len(X) == 0 or X.shape != other.shape:
         raise Defect(f"{name} got tables of shape {X.shape} and {other.shape}.")
     check_finite(name, X)
     check_finite(name, other)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
 from ppdm_core.metrics._release import check_one_row_each
-from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.distances import row_slices
 

@@ -1,41 +1,19 @@
-"""Base class and helpers of the metrics of a release."""
+"""Checks and helpers of the metrics of a release."""
 
 from __future__ import annotations
-
-import sys
-from abc import ABC
-from typing import ClassVar, Literal
 
 import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import Better, Kind, ReleaseMetric, check_finite, percent
-from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.metrics._metric import check_finite
+from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.errors import Defect, NotApplicable
-
-
-class ReleaseMetricBase(ReleaseMetric, ABC):
-    """A metric of a release, with the defaults of most: utility, better up, between 0 and 1."""
-
-    kind: ClassVar[Kind] = "utility"
-    better: ClassVar[Better] = "up"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    goal: ClassVar[Literal["release"]] = "release"
-    max_records: ClassVar[int] = sys.maxsize
-    is_rate: ClassVar[bool] = False
-    gateable: ClassVar[bool] = True
-    needs_label: ClassVar[bool] = False
-
-
-def format_original(value: float | None) -> str:
-    """Return the part of a sentence that states the value on the original table."""
-    return "" if value is None else f", {percent(value)} on the original table"
 
 
 def measure_mean(units: Ints, values: Floats) -> Measurement:
     """Return the mean of one value for each of these records."""
 
-    def recompute(keep: np.ndarray) -> float:
+    def recompute(keep: Bools) -> float:
         mask = keep[units]
         return float(np.mean(values[mask])) if mask.any() else float("nan")
 

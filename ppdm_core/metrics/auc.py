@@ -1,36 +1,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdm_core.metrics._membership import check_scores, count_ties
-from ppdm_core.metrics._metric import Better, Kind, MemberMetric, SentenceValues, percent
-from ppdm_core.model.arrays import Floats
+from ppdm_core.metrics._metric import MemberMetric
+from ppdm_core.model.arrays import Bools, Floats
 from ppdm_core.numerics.intervals import wilson
 
 
-@dataclass(frozen=True)
 class Auc(MemberMetric):
     """Probability that a member scores higher than a non-member; a tie counts half.
 
     References: DeLong, DeLong, Clarke-Pearson (1988), standard error of the area under the curve.
     """
 
-    name: ClassVar[str] = "auc"
-    kind: ClassVar[Kind] = "privacy"
-    better: ClassVar[Better] = "down"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    goal: ClassVar[Literal["member"]] = "member"
-    is_rate: ClassVar[bool] = False
-    gateable: ClassVar[bool] = True
-    is_headline: ClassVar[bool] = True
-    describe: ClassVar[str] = "probability that a member scores higher than a non-member"
+    name = "auc"
+    describe = "probability that a member scores higher than a non-member"
+    template = (
+        "{story} Given a member and a non-member, that picks the member in {value} of the cases; a "
+        "random guess, in {baseline}."
+    )
+    is_headline = True
 
-    def measure(self, score: Floats, is_member: NDArray[np.bool_]) -> float:
+    def measure(self, score: Floats, is_member: Bools) -> float:
         check_scores(self.name, score, is_member)
         members, others = count_ties(score, is_member)  # for each score, descending
         below = others.sum() - np.cumsum(others)
@@ -38,11 +32,7 @@ class Auc(MemberMetric):
         return wins / (float(members.sum()) * float(others.sum()))
 
     def interval(
-        self,
-        trials: Sequence[tuple[Floats, NDArray[np.bool_]]],
-        members: int,
-        others: int,
-        level: float,
+        self, trials: Sequence[tuple[Floats, Bools]], members: int, others: int, level: float
     ) -> tuple[float, float]:
         """Return Wilson's interval for the number of trials that has the same standard error.
 
@@ -55,18 +45,12 @@ class Auc(MemberMetric):
         value = float(np.mean([self.measure(*one) for one in trials]))
         return wilson(value, int(count), level)
 
-    def baseline(self, is_member: NDArray[np.bool_]) -> float:
+    def baseline(self, is_member: Bools) -> float:
         """Return the value of random scores."""
         return 0.5
 
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"{values.story} Given a member and a non-member, that picks the member in "
-            f"{percent(values.value)} of the cases; a random guess, in {percent(values.baseline)}."
-        ).strip()
 
-
-def _delong(score: Floats, is_member: NDArray[np.bool_]) -> tuple[float, float, float]:
+def _delong(score: Floats, is_member: Bools) -> tuple[float, float, float]:
     """Return the probability, and its variance over members and over non-members."""
     members, others = (np.pad(each, 1, constant_values=1) for each in count_ties(score, is_member))
     below = others.sum() - np.cumsum(others) + others / 2.0  # for each score, descending

@@ -1,48 +1,42 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 
 from ppdm_core.metrics._accuracy import MAX_RECORDS, Accuracy
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import SentenceValues, percent
-from ppdm_core.metrics._release import ReleaseMetricBase, check_labels, format_original
-from ppdm_core.metrics.knn_accuracy import KnnAccuracy
-from ppdm_core.metrics.naive_bayes_accuracy import NaiveBayesAccuracy
-from ppdm_core.metrics.neural_network_accuracy import NeuralNetworkAccuracy
-from ppdm_core.metrics.radius_knn_accuracy import RadiusKnnAccuracy
+from ppdm_core.metrics._metric import ReleaseMetric, SentenceValues
+from ppdm_core.metrics._release import check_labels
 from ppdm_core.model.errors import NotApplicable
 
 
-@dataclass(frozen=True)
-class BestAccuracy(ReleaseMetricBase):
+class BestAccuracy(ReleaseMetric):
     """The largest accuracy: that of a recipient who uses the best classifier.
 
-    The largest of ``knn_accuracy``, ``radius_knn_accuracy``, ``naive_bayes_accuracy`` and
-    ``neural_network_accuracy``, as far as they apply, by their means over the draws. The classifier
-    is chosen on the records that it is reported for, so the interval is widened for the choice:
-    with k classifiers it covers all k accuracies at once.
+    The largest of the accuracies of all registered classifiers, as far as they apply, by their
+    means over the draws. The classifier is chosen on the records that it is reported for, so the
+    interval is widened for the choice: with k classifiers it covers all k accuracies at once.
     """
 
-    name: ClassVar[str] = "best_accuracy"
-    is_rate: ClassVar[bool] = True
-    needs_label: ClassVar[bool] = True
-    max_records: ClassVar[int] = MAX_RECORDS
-    in_summary: ClassVar[bool] = True
-    describe: ClassVar[str] = "share of records that the best classifier predicts correctly"
-    classifiers: ClassVar[tuple[Accuracy, ...]] = (
-        KnnAccuracy(),
-        RadiusKnnAccuracy(),
-        NaiveBayesAccuracy(),
-        NeuralNetworkAccuracy(),
+    name = "best_accuracy"
+    describe = "share of records that the best classifier predicts correctly"
+    template = (
+        "The best classifier{story} classifies {value} of the records correctly{original}; always "
+        "predicting the most common label, {baseline}."
     )
+    is_rate = True
+    needs_label = True
+    max_records = MAX_RECORDS
+    in_summary = True
 
     def find_applicable(self, comparison: ReleaseComparison) -> tuple[Accuracy, ...]:
         """Return the classifiers that apply to this release; NotApplicable if there is none."""
+        from ppdm_core.metrics import METRICS  # which holds this class too
+
         check_labels(self.name, comparison)
-        found = tuple(one for one in self.classifiers if can_apply(one, comparison))
+        classifiers = (one for one in METRICS.values() if isinstance(one, Accuracy))
+        found = tuple(one for one in classifiers if can_apply(one, comparison))
         if not found:
             raise NotApplicable(f"{self.name} needs a classifier that applies to the release.")
         return found
@@ -56,15 +50,11 @@ class BestAccuracy(ReleaseMetricBase):
 
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return the share of the most common label."""
-        return self.classifiers[0].baseline(comparison)
+        return self.find_applicable(comparison)[0].baseline(comparison)
 
     def sentence(self, values: SentenceValues) -> str:
-        subject = f", {values.story}," if values.story else ""
-        return (
-            f"The best classifier{subject} classifies {percent(values.value)} of the records "
-            f"correctly{format_original(values.original)}; always predicting the most common "
-            f"label, {percent(values.baseline)}."
-        )
+        story = f", {values.story}," if values.story else ""
+        return super().sentence(replace(values, story=story))
 
 
 def can_apply(metric: Accuracy, comparison: ReleaseComparison) -> bool:

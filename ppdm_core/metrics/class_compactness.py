@@ -1,20 +1,16 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
-from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import SentenceValues, percent
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._neighbourhoods import MAX_QUERY_ROWS, get_neighbourhoods
-from ppdm_core.metrics._release import ReleaseMetricBase, check_labels, format_original
-from ppdm_core.model.arrays import Codes, Floats
+from ppdm_core.metrics._release import check_labels
+from ppdm_core.model.arrays import Bools, Codes, Floats
 from ppdm_core.model.errors import NotApplicable
 
 
-@dataclass(frozen=True)
-class ClassCompactness(ReleaseMetricBase):
+class ClassCompactness(ReleaseMetric):
     """Share of the 10 nearest rows with the class of the row: the mean over the class means.
 
     Every class has the same weight, whatever its size; a class of fewer than 11 rows cannot reach
@@ -27,10 +23,14 @@ class ClassCompactness(ReleaseMetricBase):
     place of their r.
     """
 
-    name: ClassVar[str] = "class_compactness"
-    needs_label: ClassVar[bool] = True
-    max_records: ClassVar[int] = MAX_QUERY_ROWS
-    describe: ClassVar[str] = "share of the 10 nearest rows of the same class, mean over classes"
+    name = "class_compactness"
+    describe = "share of the 10 nearest rows of the same class, mean over classes"
+    template = (
+        "Of the ten nearest rows, {value} have the same class{original}; with random neighbours, "
+        "{baseline}."
+    )
+    needs_label = True
+    max_records = MAX_QUERY_ROWS
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         check_labels(self.name, comparison)
@@ -45,20 +45,10 @@ class ClassCompactness(ReleaseMetricBase):
 
         return Measurement(average_classes(label, found.same_class), recompute)
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return self.measure(comparison.original).value
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return the value for random neighbours."""
         sizes = np.bincount(comparison.label)
         return float(np.mean((sizes[sizes > 0] - 1) / (len(comparison.label) - 1)))
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"Of the ten nearest rows, {percent(values.value)} have the same class"
-            f"{format_original(values.original)}; with random neighbours, "
-            f"{percent(values.baseline)}."
-        )
 
 
 def average_classes(label: Codes, values: Floats) -> float:

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import Better, Kind, SentenceValues, percent
-from ppdm_core.metrics._release import ReleaseMetricBase, check_comparison, sample_indices
+from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._release import check_comparison, sample_indices
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
@@ -17,8 +16,7 @@ from ppdm_core.numerics.neighbours import find_nearest
 _MAX_ROWS = 2_000  # released rows, and originals, whose closest original is searched
 
 
-@dataclass(frozen=True)
-class ClosestRecord(ReleaseMetricBase):
+class ClosestRecord(ReleaseMetric):
     """Probability that a row is closer to its closest original than an original to another.
 
     A tie counts half, so that other persons of the same population score one half. A copy
@@ -27,15 +25,20 @@ class ClosestRecord(ReleaseMetricBase):
     2,000 rows, a random sample is measured against all originals.
     """
 
-    name: ClassVar[str] = "closest_record"
-    kind: ClassVar[Kind] = "privacy"
-    better: ClassVar[Better] = "down"
-    max_records: ClassVar[int] = _MAX_ROWS
-    is_rate: ClassVar[bool] = True  # shares between 0 and 1, for which the interval is wide enough
-    gateable: ClassVar[bool] = False
-    needs_alignment: ClassVar[bool] = False
+    name = "closest_record"
+    describe = "probability that a row is closer to an original than originals are"
+    template = (
+        "In {value} of the comparisons a released row is closer to an original than two originals "
+        "are to each other; for other persons it would be {baseline}{original}."
+    )
+    original_phrase = ", and for held-out originals {}"
+    kind = "privacy"
+    better = "down"
+    max_records = _MAX_ROWS
+    is_rate = True  # shares between 0 and 1, for which the interval is wide enough
+    gateable = False
+    needs_alignment = False
     must_notice: ClassVar[Mapping[str, float]] = {"verbatim rows": 0.85}
-    describe: ClassVar[str] = "probability that a row is closer to an original than originals are"
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         check_comparison(self.name, comparison)
@@ -58,18 +61,6 @@ class ClosestRecord(ReleaseMetricBase):
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return the value for other persons of the same population."""
         return 0.5
-
-    def sentence(self, values: SentenceValues) -> str:
-        held_out = (
-            ""
-            if values.original is None
-            else f", and for held-out originals {percent(values.original)}"
-        )
-        return (
-            f"In {percent(values.value)} of the comparisons a released row is closer to an "
-            "original than two originals are to each other; for other persons it would be "
-            f"{percent(values.baseline)}{held_out}."
-        )
 
 
 def _closeness(P: Floats, Y: Floats, rng: np.random.Generator) -> float:

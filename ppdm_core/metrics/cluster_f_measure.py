@@ -1,19 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
-from ppdm_core.metrics._clusters import MAX_ROWS, cluster_rows, count_overlaps
-from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import SentenceValues, percent
-from ppdm_core.metrics._release import ReleaseMetricBase, check_labels, format_original
-from ppdm_core.model.arrays import Ints
+from ppdm_core.metrics._clusters import MAX_ROWS, cluster_rows
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._release import check_labels
+from ppdm_core.model.arrays import Bools, Ints
 
 
-@dataclass(frozen=True)
-class ClusterFMeasure(ReleaseMetricBase):
+class ClusterFMeasure(ReleaseMetric):
     """Agreement of the clusters of the release with the classes: F measure.
 
     The sum over classes of their share times the best F1 of the class among the clusters, which
@@ -24,10 +20,14 @@ class ClusterFMeasure(ReleaseMetricBase):
     References: Mukherjee, Chen, Gangopadhyay (2008), F measure of clusterings.
     """
 
-    name: ClassVar[str] = "cluster_f_measure"
-    needs_label: ClassVar[bool] = True
-    max_records: ClassVar[int] = MAX_ROWS
-    describe: ClassVar[str] = "agreement of K-means on the release with the classes (F measure)"
+    name = "cluster_f_measure"
+    describe = "agreement of K-means on the release with the classes (F measure)"
+    template = (
+        "Clusters find the classes with an F measure of {value}{original}; a single cluster, "
+        "{baseline}."
+    )
+    needs_label = True
+    max_records = MAX_ROWS
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         check_labels(self.name, comparison)
@@ -40,25 +40,16 @@ class ClusterFMeasure(ReleaseMetricBase):
 
         return Measurement(f_measure(label, cluster), recompute)
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return self.measure(comparison.original).value
-
     def baseline(self, comparison: ReleaseComparison) -> float:
-        return f_measure(
-            comparison.label.astype(np.int64), np.zeros(len(comparison.label), dtype=np.int64)
-        )
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"Clusters find the classes with an F measure of {percent(values.value)}"
-            f"{format_original(values.original)}; a single cluster, {percent(values.baseline)}."
-        )
+        label = comparison.label.astype(np.int64)
+        return f_measure(label, np.zeros_like(label))
 
 
 def f_measure(label: Ints, cluster: Ints) -> float:
     """Return the F measure of clusters against classes."""
-    counts = count_overlaps(label, cluster)  # (classes, clusters)
+    from sklearn.metrics.cluster import contingency_matrix
+
+    counts = contingency_matrix(label, cluster)  # (classes, clusters)
     classes, clusters = counts.sum(axis=1), counts.sum(axis=0)
-    sizes = classes[:, None] + clusters
-    F = np.divide(2 * counts, sizes, out=np.zeros_like(counts), where=sizes > 0)
+    F = 2 * counts / (classes[:, None] + clusters)
     return float(classes @ F.max(axis=1) / classes.sum())

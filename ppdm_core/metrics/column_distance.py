@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from ppdm_core.metrics._columns import MAX_ROWS, find_varying_columns, sample_rows
-from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import Better, SentenceValues, percent
-from ppdm_core.metrics._release import ReleaseMetricBase
-from ppdm_core.model.arrays import Floats
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.model.arrays import Bools, Floats
 
 
-@dataclass(frozen=True)
-class ColumnDistance(ReleaseMetricBase):
+class ColumnDistance(ReleaseMetric):
     """Distance between the distributions of a column in the release and in the original.
 
     The Wasserstein distance of order 1 in units of the range of the original: the mean over
@@ -22,12 +17,17 @@ class ColumnDistance(ReleaseMetricBase):
     mean.
     """
 
-    name: ClassVar[str] = "column_distance"
-    better: ClassVar[Better] = "down"
-    bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
-    max_records: ClassVar[int] = MAX_ROWS
-    needs_alignment: ClassVar[bool] = False
-    describe: ClassVar[str] = "Wasserstein distance of the columns' distributions, by their range"
+    name = "column_distance"
+    describe = "Wasserstein distance of the columns' distributions, by their range"
+    template = (
+        "The distributions of the columns differ by {value} of their range (Wasserstein distance, "
+        "mean over columns); if all values were the mean, {baseline}."
+    )
+    better = "down"
+    bounds = (0.0, float("inf"))
+    max_records = MAX_ROWS
+    needs_alignment = False
+    on_original = 0.0
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         columns = find_varying_columns(self.name, comparison)
@@ -54,19 +54,9 @@ class ColumnDistance(ReleaseMetricBase):
             float(found.mean()), lambda keep: float(compute_distances(keep).mean()), worst
         )
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return 0.0
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         X = comparison.X[:, find_varying_columns(self.name, comparison)]
         return float(np.mean(np.abs(X - X.mean(axis=0)).mean(axis=0) / np.ptp(X, axis=0)))
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"The distributions of the columns differ by {percent(values.value)} of their range "
-            "(Wasserstein distance, mean over columns); if all values were the mean, "
-            f"{percent(values.baseline)}."
-        )
 
 
 def wasserstein(x: Floats, y: Floats) -> float:

@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from ppdm_core.metrics._columns import MAX_ROWS, find_varying_columns, sample_rows
-from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import Better, SentenceValues, percent
-from ppdm_core.metrics._release import ReleaseMetricBase
-from ppdm_core.model.arrays import Floats
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.model.arrays import Bools, Floats
 
 
-@dataclass(frozen=True)
-class CorrelationError(ReleaseMetricBase):
+class CorrelationError(ReleaseMetric):
     """Mean absolute change of the correlations between two columns.
 
     The mean over all pairs of columns that vary; a released column that does not vary has
@@ -21,12 +16,17 @@ class CorrelationError(ReleaseMetricBase):
     random records and rows. The baseline assumes that all columns are uncorrelated.
     """
 
-    name: ClassVar[str] = "correlation_error"
-    better: ClassVar[Better] = "down"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
-    max_records: ClassVar[int] = MAX_ROWS
-    needs_alignment: ClassVar[bool] = False
-    describe: ClassVar[str] = "mean absolute change of the correlations between columns"
+    name = "correlation_error"
+    describe = "mean absolute change of the correlations between columns"
+    template = (
+        "Correlations between columns change by {value} on average; if all columns were assumed "
+        "uncorrelated, by {baseline}."
+    )
+    better = "down"
+    bounds = (0.0, 2.0)
+    max_records = MAX_ROWS
+    needs_alignment = False
+    on_original = 0.0
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         columns = find_varying_columns(self.name, comparison, least=2)
@@ -45,18 +45,9 @@ class CorrelationError(ReleaseMetricBase):
             float(found.mean()), lambda keep: float(compute_changes(keep).mean()), worst
         )
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return 0.0
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         columns = find_varying_columns(self.name, comparison, least=2)
         return float(np.abs(correlations(comparison.X[:, columns])).mean())
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"Correlations between columns change by {percent(values.value)} on average; if "
-            f"all columns were assumed uncorrelated, by {percent(values.baseline)}."
-        )
 
 
 def correlations(X: Floats) -> Floats:

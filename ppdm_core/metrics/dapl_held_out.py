@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from ppdm_core.metrics._dapl import Dapl, Density
-from ppdm_core.metrics._metric import SentenceValues, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.kernel_model import BandwidthRule
 
 _MIN_CLASS_RECORDS = 8  # enough for halves and quarters
 
 
-@dataclass(frozen=True)
 class DaplHeldOut(Dapl):
     """Lower bound of the total variation distance between kernel density and true density.
 
@@ -27,36 +22,26 @@ class DaplHeldOut(Dapl):
     References: Tan, Ng (2007), DAPL, which assumes that the true density is known.
     """
 
-    name: ClassVar[str] = "dapl_held_out"
-    describe: ClassVar[str] = "lower bound of the distance of the resampled from the true density"
+    name = "dapl_held_out"
+    describe = "lower bound of the distance of the resampled from the true density"
+    template = (
+        "On held-out records, the resampled density is at least {value} away from the true one; "
+        "this is an error of the density, not a measure of disclosure."
+    )
 
-    def distance_of_class(
+    def measure_class(
         self, X: Floats, rule: BandwidthRule, widths: Floats, rng: np.random.Generator
     ) -> float:
-        return estimate_held_out(X, rule, widths, rng)
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"On held-out records, the resampled density is at least {percent(values.value)} away "
-            "from the true one; this is an error of the density, not a measure of disclosure."
-        )
-
-
-def estimate_held_out(
-    X: Floats, rule: BandwidthRule, widths: Floats, rng: np.random.Generator
-) -> float:
-    """Return the lower bound for the records of one class."""
-    if len(X) < _MIN_CLASS_RECORDS:
-        return 0.0  # too few to prove any distance
-    order = rng.permutation(len(X))
-    fit_half, test_half = np.array_split(order, 2)
-    density = Density(X[fit_half], rule, widths)
-    if not density.exists:
-        return 1.0
-    true, drawn = density.log(X[test_half]), density.log(density.draw(len(test_half), rng))
-    half = len(test_half) // 2
-    level = find_best_level(drawn[:half], true[:half])
-    return float(np.mean(drawn[half:] > level) - np.mean(true[half:] > level))
+        if len(X) < _MIN_CLASS_RECORDS:
+            return 0.0  # too few to prove any distance
+        fit_half, test_half = np.array_split(rng.permutation(len(X)), 2)
+        density = Density(X[fit_half], rule, widths)
+        if not density.exists:
+            return 1.0
+        true, drawn = density.log(X[test_half]), density.log(density.draw(len(test_half), rng))
+        half = len(test_half) // 2
+        level = find_best_level(drawn[:half], true[:half])
+        return float(np.mean(drawn[half:] > level) - np.mean(true[half:] > level))
 
 
 def find_best_level(drawn: Floats, true: Floats) -> float:

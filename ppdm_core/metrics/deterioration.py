@@ -1,23 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
-
 import numpy as np
 
-from ppdm_core.metrics._metric import (
-    Better,
-    ChangeMetric,
-    Kind,
-    SentenceValues,
-    check_finite,
-    percent,
-)
+from ppdm_core.metrics._metric import ChangeMetric, SentenceValues, check_finite, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import Defect
 
 
-@dataclass(frozen=True)
 class Deterioration(ChangeMetric):
     """Error of a classifier trained on the release, minus that of one trained on the original.
 
@@ -29,14 +18,13 @@ class Deterioration(ChangeMetric):
     References: Tan, Ng (2007), phi; Bonett, Price (2012), the pseudo-records.
     """
 
-    name: ClassVar[str] = "deterioration"
-    kind: ClassVar[Kind] = "utility"
-    better: ClassVar[Better] = "down"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    goal: ClassVar[Literal["change"]] = "change"
-    is_rate: ClassVar[bool] = False
-    gateable: ClassVar[bool] = True
-    describe: ClassVar[str] = "further share of records classified wrongly with the release"
+    name = "deterioration"
+    describe = "further share of records classified wrongly with the release"
+    template = (
+        "{story}{value} of the records are classified wrongly after training on the release "
+        "instead of the original."
+    )
+    bounds = (-1.0, 1.0)
 
     def measure(self, change: Floats) -> float:
         """Return the mean change.
@@ -50,9 +38,6 @@ class Deterioration(ChangeMetric):
         return float(np.mean(change))
 
     def sentence(self, values: SentenceValues) -> str:
+        story = f"With {values.story}, " if values.story else ""
         more = "more" if values.value >= 0 else "fewer"
-        return (
-            (f"With {values.story}, " if values.story else "")
-            + f"{percent(abs(values.value))} {more} of the records are classified wrongly after "
-            "training on the release instead of the original."
-        )
+        return self.template.format(story=story, value=f"{percent(abs(values.value))} {more}")

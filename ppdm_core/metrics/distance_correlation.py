@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import SentenceValues, percent
+from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._pairs import get_pairs
-from ppdm_core.metrics._release import ReleaseMetricBase
 from ppdm_core.model.arrays import Floats
 
 
-@dataclass(frozen=True)
-class DistanceCorrelation(ReleaseMetricBase):
+class DistanceCorrelation(ReleaseMetric):
     """Pearson correlation between the distances of pairs before and after.
 
     Not the dependence measure of Szekely and others, which has the same name. 1 if distances
@@ -21,25 +16,21 @@ class DistanceCorrelation(ReleaseMetricBase):
     than 200,000 pairs, a random sample is measured.
     """
 
-    name: ClassVar[str] = "distance_correlation"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    describe: ClassVar[str] = "correlation of the distances between records before and after"
+    name = "distance_correlation"
+    describe = "correlation of the distances between records before and after"
+    template = (
+        "Distances between records before and after have a correlation of {value}; distances of "
+        "unrelated rows, {baseline}."
+    )
+    bounds = (-1.0, 1.0)
+    on_original = 1.0
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         return get_pairs(self.name, comparison).measure(correlation)
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return 1.0
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return the value for rows that are unrelated to the records."""
         return 0.0
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"Distances between records before and after have a correlation of "
-            f"{percent(values.value)}; distances of unrelated rows, {percent(values.baseline)}."
-        )
 
 
 def correlation(before: Floats, after: Floats) -> float:

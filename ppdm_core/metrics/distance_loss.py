@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import Better, SentenceValues, percent
+from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._pairs import get_pairs
-from ppdm_core.metrics._release import ReleaseMetricBase
 from ppdm_core.model.arrays import Floats
 
 
-@dataclass(frozen=True)
-class DistanceLoss(ReleaseMetricBase):
+class DistanceLoss(ReleaseMetric):
     """Mean over pairs of |d - d'| / d, where d' is the distance in the release.
 
     Pairs of equal records are divided by the mean distance. No scale is fitted first. If
@@ -22,25 +17,21 @@ class DistanceLoss(ReleaseMetricBase):
     References: Mukherjee, Chen, Gangopadhyay (2008), distance loss.
     """
 
-    name: ClassVar[str] = "distance_loss"
-    better: ClassVar[Better] = "down"
-    bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
-    in_quick_audit: ClassVar[bool] = True
-    in_summary: ClassVar[bool] = True
-    describe: ClassVar[str] = "mean relative change of the distance between two records"
+    name = "distance_loss"
+    describe = "mean relative change of the distance between two records"
+    template = "The distance between two records changes by {value} on average."
+    better = "down"
+    bounds = (0.0, float("inf"))
+    in_quick_audit = True
+    in_summary = True
+    on_original = 0.0
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         return get_pairs(self.name, comparison).measure(loss)
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return 0.0
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return 1: without a release all records look equal, and every distance is lost."""
         return 1.0
-
-    def sentence(self, values: SentenceValues) -> str:
-        return f"The distance between two records changes by {percent(values.value)} on average."
 
 
 def loss(before: Floats, after: Floats) -> float:

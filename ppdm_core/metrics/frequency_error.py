@@ -1,21 +1,16 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
-from ppdm_core.metrics._comparison import Bools, Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import Better, SentenceValues, percent
-from ppdm_core.metrics._release import ReleaseMetricBase, check_comparison
-from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.attacker import ColumnKind
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._release import check_comparison
+from ppdm_core.model.arrays import Bools, Codes, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import Response
 
 
-@dataclass(frozen=True)
-class FrequencyError(ReleaseMetricBase):
+class FrequencyError(ReleaseMetric):
     """Error of the frequencies of categories that the unbiased estimator gives.
 
     Half the sum over the categories of |estimate - truth|, as the mean over the categorical
@@ -24,11 +19,16 @@ class FrequencyError(ReleaseMetricBase):
     categories are equally frequent.
     """
 
-    name: ClassVar[str] = "frequency_error"
-    better: ClassVar[Better] = "down"
-    bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
-    reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})
-    describe: ClassVar[str] = "error of the estimated frequencies of categories"
+    name = "frequency_error"
+    describe = "error of the estimated frequencies of categories"
+    template = (
+        "Estimated frequencies of categories are {value} off; if all categories were assumed "
+        "equally frequent, {baseline}."
+    )
+    better = "down"
+    bounds = (0.0, float("inf"))
+    reads = frozenset({"numeric", "categorical"})
+    on_original = 0.0
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         responses, true = check_categories(self.name, comparison)
@@ -51,9 +51,6 @@ class FrequencyError(ReleaseMetricBase):
             float(estimated.mean()), lambda keep: float(errors(keep)[0].mean()), notes
         )
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return 0.0
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         responses, true = check_categories(self.name, comparison)
         return float(
@@ -66,12 +63,6 @@ class FrequencyError(ReleaseMetricBase):
                     for j, response in enumerate(responses)
                 ]
             )
-        )
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"Estimated frequencies of categories are {percent(values.value)} off; if all "
-            f"categories were assumed equally frequent, {percent(values.baseline)}."
         )
 
 

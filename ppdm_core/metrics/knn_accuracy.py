@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +12,6 @@ from ppdm_core.numerics.neighbours import find_nearest
 _NEIGHBOURS = 5
 
 
-@dataclass(frozen=True)
 class KnnAccuracy(Accuracy):
     """Share of records whose label is the majority among the 5 nearest rows of other records.
 
@@ -28,11 +25,11 @@ class KnnAccuracy(Accuracy):
     Gangopadhyay (2008) use k = 5 as their baseline classifier.
     """
 
-    name: ClassVar[str] = "knn_accuracy"
-    subject: ClassVar[str] = "five nearest neighbours"
-    verb: ClassVar[str] = "classify"
-    in_quick_audit: ClassVar[bool] = True
-    describe: ClassVar[str] = "share of records that 5 nearest neighbours classify correctly"
+    name = "knn_accuracy"
+    describe = "share of records that 5 nearest neighbours classify correctly"
+    subject = "five nearest neighbours"
+    verb = "classify"
+    in_quick_audit = True
 
     def classify(
         self, public: PublicParameters, rows: Floats, label: Codes, queries: Floats

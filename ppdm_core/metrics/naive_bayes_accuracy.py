@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 from ppdm_core.metrics._accuracy import Accuracy
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import PublicParameters
 
 
-@dataclass(frozen=True)
 class NaiveBayesAccuracy(Accuracy):
     """Share of records that Gaussian naive Bayes classifies correctly, trained on the release.
 
@@ -20,9 +17,9 @@ class NaiveBayesAccuracy(Accuracy):
     Ionosphere, where columns do not vary.
     """
 
-    name: ClassVar[str] = "naive_bayes_accuracy"
-    subject: ClassVar[str] = "naive Bayes"
-    describe: ClassVar[str] = "share of records that naive Bayes classifies correctly"
+    name = "naive_bayes_accuracy"
+    describe = "share of records that naive Bayes classifies correctly"
+    subject = "naive Bayes"
 
     def classify(
         self, public: PublicParameters, rows: Floats, label: Codes, queries: Floats

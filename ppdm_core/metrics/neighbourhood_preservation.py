@@ -1,19 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import SentenceValues, percent
+from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._neighbourhoods import MAX_QUERY_ROWS, NEIGHBOURS, get_neighbourhoods
-from ppdm_core.metrics._release import ReleaseMetricBase, check_one_row_each, measure_mean
+from ppdm_core.metrics._release import check_one_row_each, measure_mean
 from ppdm_core.model.errors import NotApplicable
 
 
-@dataclass(frozen=True)
-class NeighbourhoodPreservation(ReleaseMetricBase):
+class NeighbourhoodPreservation(ReleaseMetric):
     """Mean share of the 10 nearest records that are still among the 10 nearest in the release.
 
     Records that tie for the last places share them: in the release each counts by its part of a
@@ -25,9 +21,14 @@ class NeighbourhoodPreservation(ReleaseMetricBase):
     References: Alotaibi and others (2012), equation 10, whose value drops if records tie.
     """
 
-    name: ClassVar[str] = "neighbourhood_preservation"
-    max_records: ClassVar[int] = MAX_QUERY_ROWS
-    describe: ClassVar[str] = "share of the 10 nearest records that stay among the 10 nearest"
+    name = "neighbourhood_preservation"
+    describe = "share of the 10 nearest records that stay among the 10 nearest"
+    template = (
+        "Of the ten nearest records, {value} are still among the ten nearest; with random "
+        "neighbours, {baseline}."
+    )
+    max_records = MAX_QUERY_ROWS
+    on_original = 1.0
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         check_one_row_each(self.name, comparison)
@@ -39,15 +40,6 @@ class NeighbourhoodPreservation(ReleaseMetricBase):
         assert found.preserved is not None
         return measure_mean(found.query_rows, found.preserved)
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return 1.0
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return the value for random neighbours."""
         return min(1.0, NEIGHBOURS / max(1, len(comparison.X) - 1))
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"Of the ten nearest records, {percent(values.value)} are still among the ten nearest; "
-            f"with random neighbours, {percent(values.baseline)}."
-        )

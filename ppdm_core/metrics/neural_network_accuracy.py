@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 from ppdm_core.metrics._accuracy import Accuracy
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import PublicParameters
 
 
-@dataclass(frozen=True)
 class NeuralNetworkAccuracy(Accuracy):
     """Share of records that a small neural network classifies correctly, trained on the release.
 
@@ -20,10 +17,10 @@ class NeuralNetworkAccuracy(Accuracy):
     References: Tan, Ng (2007) compare errors of a small network.
     """
 
-    name: ClassVar[str] = "neural_network_accuracy"
-    subject: ClassVar[str] = "a small neural network"
-    max_training_rows: ClassVar[int | None] = 2_000
-    describe: ClassVar[str] = "share of records that a small neural network classifies correctly"
+    name = "neural_network_accuracy"
+    describe = "share of records that a small neural network classifies correctly"
+    subject = "a small neural network"
+    max_training_rows = 2_000
 
     def classify(
         self, public: PublicParameters, rows: Floats, label: Codes, queries: Floats

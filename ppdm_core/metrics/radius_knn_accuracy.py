@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 from ppdm_core.metrics._accuracy import Accuracy
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import PublicParameters
 
 
-@dataclass(frozen=True)
 class RadiusKnnAccuracy(Accuracy):
     """Share of records that all rows within the published radius classify correctly.
 
@@ -25,11 +22,11 @@ class RadiusKnnAccuracy(Accuracy):
     as the weight.
     """
 
-    name: ClassVar[str] = "radius_knn_accuracy"
-    subject: ClassVar[str] = "neighbours within the published radius"
-    verb: ClassVar[str] = "classify"
-    max_training_rows: ClassVar[int | None] = 20_000
-    describe: ClassVar[str] = "share of records that rows within the radius classify correctly"
+    name = "radius_knn_accuracy"
+    describe = "share of records that rows within the radius classify correctly"
+    subject = "neighbours within the published radius"
+    verb = "classify"
+    max_training_rows = 20_000
 
     def classify(
         self, public: PublicParameters, rows: Floats, label: Codes, queries: Floats

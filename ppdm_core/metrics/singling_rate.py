@@ -1,38 +1,26 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
-
 import numpy as np
 
-from ppdm_core.metrics._metric import (
-    Better,
-    Kind,
-    SentenceValues,
-    SingleOutMetric,
-    check_finite,
-    percent,
-)
+from ppdm_core.metrics._metric import SingleOutMetric, check_finite
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import Defect
 
 
-@dataclass(frozen=True)
 class SinglingRate(SingleOutMetric):
     """Share of statements that hold for exactly one person of the table.
 
     References: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), singling out, against a control group.
     """
 
-    name: ClassVar[str] = "singling_rate"
-    kind: ClassVar[Kind] = "privacy"
-    better: ClassVar[Better] = "down"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    goal: ClassVar[Literal["single_out"]] = "single_out"
-    is_rate: ClassVar[bool] = True
-    gateable: ClassVar[bool] = True
-    is_headline: ClassVar[bool] = True
-    describe: ClassVar[str] = "share of statements that hold for exactly one person"
+    name = "singling_rate"
+    describe = "share of statements that hold for exactly one person"
+    template = (
+        "{story} {value} of such statements hold for exactly one person in the release; by chance, "
+        "estimated on persons outside it, {baseline} would."
+    )
+    is_rate = True
+    is_headline = True
 
     def measure(self, statements: Floats, table: Floats) -> float:
         if statements.ndim != 3 or statements.shape[1:] != (table.shape[1], 2):
@@ -56,13 +44,6 @@ class SinglingRate(SingleOutMetric):
             return float(np.mean(_hit_probability(1, held, m, n)))
         no_member = _hit_probability(0, count_matches(statements, members), n, n - m)
         return min(1.0, float(np.mean((held == 1) * no_member)) * n / m)
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"{values.story} {percent(values.value)} of such statements hold for exactly one "
-            "person in the release; by chance, estimated on persons outside it, "
-            f"{percent(values.baseline)} would."
-        ).strip()
 
 
 def _hit_probability(hits: int, held: Ints, persons: int, drawn: int) -> Floats:

@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import Better, SentenceValues, percent
+from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._pairs import get_pairs
-from ppdm_core.metrics._release import ReleaseMetricBase
 from ppdm_core.model.arrays import Floats
 
 
-@dataclass(frozen=True)
-class Stress(ReleaseMetricBase):
+class Stress(ReleaseMetric):
     """Kruskal's stress-1 of the released distances, after fitting their scale to the original.
 
     sqrt(sum (d - c d')^2 / sum d^2) over pairs, with the factor c that minimises it: 0 if all
@@ -25,25 +20,21 @@ class Stress(ReleaseMetricBase):
     that their equations 3 and 4 lack.
     """
 
-    name: ClassVar[str] = "stress"
-    better: ClassVar[Better] = "down"
-    describe: ClassVar[str] = "error of the distances after the best change of scale (stress-1)"
+    name = "stress"
+    describe = "error of the distances after the best change of scale (stress-1)"
+    template = (
+        "After the best change of scale, distances are {value} off (stress); if all distances were "
+        "equal, {baseline}."
+    )
+    better = "down"
+    on_original = 0.0
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         return get_pairs(self.name, comparison).measure(stress)
 
-    def original(self, comparison: ReleaseComparison) -> float:
-        return 0.0
-
     def baseline(self, comparison: ReleaseComparison) -> float:
         before = get_pairs(self.name, comparison).before
         return stress(before, np.ones_like(before))
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"After the best change of scale, distances are {percent(values.value)} off (stress); "
-            f"if all distances were equal, {percent(values.baseline)}."
-        )
 
 
 def stress(before: Floats, after: Floats) -> float:

@@ -2,14 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdm_core.metrics._membership import check_scores, count_ties
-from ppdm_core.metrics._metric import Better, Kind, MemberMetric, SentenceValues, percent
-from ppdm_core.model.arrays import Floats
+from ppdm_core.metrics._metric import MemberMetric
+from ppdm_core.model.arrays import Bools, Floats
 from ppdm_core.numerics.intervals import joint_error_quantile, wilson
 
 _FALSE_ALARM_SHARE = 0.01
@@ -17,7 +15,6 @@ _MIN_FALSE_ALARMS = 5  # non-members: a rate of fewer depends on chance
 _ERROR_SPLITS = 13  # directions of the two errors that are tried
 
 
-@dataclass(frozen=True)
 class TruePositiveRate(MemberMetric):
     """Share of the members that are found at a low false positive rate.
 
@@ -28,25 +25,19 @@ class TruePositiveRate(MemberMetric):
     membership inference.
     """
 
-    name: ClassVar[str] = "true_positive_rate"
-    kind: ClassVar[Kind] = "privacy"
-    better: ClassVar[Better] = "down"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    goal: ClassVar[Literal["member"]] = "member"
-    is_rate: ClassVar[bool] = False
-    gateable: ClassVar[bool] = True
-    describe: ClassVar[str] = "share of members found at 1 % false positives (at least 5 persons)"
+    name = "true_positive_rate"
+    describe = "share of members found at 1 % false positives (at least 5 persons)"
+    template = (
+        "{story} That finds {value} of the members, with {baseline} of the others taken for "
+        "members; picking at random finds the same share of both."
+    )
 
-    def measure(self, score: Floats, is_member: NDArray[np.bool_]) -> float:
+    def measure(self, score: Floats, is_member: Bools) -> float:
         check_scores(self.name, score, is_member)
         return _Curve.from_scores(score, is_member).find_rate(self.baseline(is_member))
 
     def interval(
-        self,
-        trials: Sequence[tuple[Floats, NDArray[np.bool_]]],
-        members: int,
-        others: int,
-        level: float,
+        self, trials: Sequence[tuple[Floats, Bools]], members: int, others: int, level: float
     ) -> tuple[float, float]:
         """Return an interval for the errors of the threshold and of the members above it.
 
@@ -75,17 +66,10 @@ class TruePositiveRate(MemberMetric):
             high = max(high, wilson(most, members, within)[1])
         return low, high
 
-    def baseline(self, is_member: NDArray[np.bool_]) -> float:
+    def baseline(self, is_member: Bools) -> float:
         """Return the false positive rate: picking at random finds the same share of members."""
         others = int(np.count_nonzero(~is_member))
         return min(1.0, max(_FALSE_ALARM_SHARE, _MIN_FALSE_ALARMS / max(others, 1)))
-
-    def sentence(self, values: SentenceValues) -> str:
-        return (
-            f"{values.story} That finds {percent(values.value)} of the members, with "
-            f"{percent(values.baseline)} of the others taken for members; picking at random finds "
-            "the same share of both."
-        ).strip()
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +80,7 @@ class _Curve:
     alarms: Floats
 
     @classmethod
-    def from_scores(cls, score: Floats, is_member: NDArray[np.bool_]) -> _Curve:
+    def from_scores(cls, score: Floats, is_member: Bools) -> _Curve:
         members, others = count_ties(score, is_member)  # for each score, descending
         found = np.append(0.0, np.cumsum(members) / members.sum())
         return cls(found, np.append(0.0, np.cumsum(others) / others.sum()))

@@ -8,4 +8,5 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
+Bools = NDArray[np.bool_]
 Keys = NDArray[np.uint8]

@@ -182,9 +182,9 @@ class ScoresUpsideDown(BreachRate):
 
 
 class SkipsNan(RelativeError):
-    def measure(self, X, X_hat, schema, epsilon, ranges=None) -> float:
+    def measure(self, X, X_hat, ranges, epsilon) -> float:
         used = np.isfinite(X).all(axis=1) & np.isfinite(X_hat).all(axis=1)
-        return super().measure(X[used], X_hat[used], schema, epsilon, ranges)
+        return super().measure(X[used], X_hat[used], ranges, epsilon)
 
 
 class CountsNanAsMiss(Rate):

@@ -38,11 +38,11 @@ def run_attack(attack: Attack, setting: WeakTrial, seed: int = 0) -> Estimate:
 def measure_success(attack: Attack, setting: WeakTrial) -> tuple[float, float, int]:
     """Return the success of the best candidate, the baseline, and the number of records."""
     outcome = setting.trial.make_outcome(attack.goal, run_attack(attack, setting))
-    evaluator = EVALUATORS[attack.goal](setting.trial.truth, [outcome], EPSILON, "")
     metric = find_headline_metric(attack.goal)
-    found = {name: evaluator.values(metric, name)[0] for name in evaluator.names}
+    evaluator = EVALUATORS[attack.goal](metric, setting.trial.truth, [outcome], EPSILON)
+    found = {name: evaluator.values(name)[0] for name in evaluator.names}
     best = max(found, key=found.__getitem__)
-    return found[best], evaluator.baseline(metric, best), evaluator.n(best)
+    return found[best], evaluator.baseline(best), evaluator.n(best)
 
 
 def check_breaks_weak_release(attack: Attack, weak: str) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS, Attack
-from ppdm_core.audit.auditor import Auditor
+from ppdm_core.audit.auditor import Auditor, name_score
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
-from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS, Evaluator
+from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.audit.self_test.broken_releases import (
     BrokenRelease,
     draw_broken_release,
@@ -113,13 +112,11 @@ class PolicyTrial:
 class LimitsAuditor(Auditor):
     """An audit that measures only what a limit judges."""
 
-    def _score_attack(
-        self, attack: Attack, metric: AttackMetric, evaluator: Evaluator[Any]
-    ) -> Score:
-        name = ".".join(filter(None, (attack.name, evaluator.scenario, metric.name)))
+    def score_attack(self, attack: Attack, metric: AttackMetric, scenario: str = "") -> Score:
+        name = name_score(attack, metric, scenario)
         if name not in self.policy.limits:
             raise NotApplicable(f"No limit is on {name}.")
-        return super()._score_attack(attack, metric, evaluator)
+        return super().score_attack(attack, metric, scenario)
 
 
 def make_first_release(draw: ReleaseDraw) -> EarlierReleases:

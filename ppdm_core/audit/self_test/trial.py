@@ -10,7 +10,6 @@ import numpy as np
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
-from ppdm_core.audit.evaluators import EVALUATORS
 from ppdm_core.audit.self_test.leaks import PlantedLeak
 from ppdm_core.audit.simulation import (
     AttackTrial,
@@ -99,11 +98,9 @@ class LeakAuditor(Auditor):
     def score(self, name: str) -> Score:
         """Return the headline score of an attack."""
         attack = ATTACKS[name]
-        outcomes = self.run_trials(attack)
-        epsilon = self.policy.attacker.epsilon
-        evaluator = EVALUATORS[attack.goal](self.truth, outcomes, epsilon, "")
-        self.level = 1.0 - 2.0 * ERROR_RATE / max(1, len(evaluator.names))
-        return self._score_attack(attack, find_headline_metric(attack.goal), evaluator)
+        candidates = self.run_trials(attack)[0].candidates
+        self.level = 1.0 - 2.0 * ERROR_RATE / max(1, len(candidates))
+        return self.score_attack(attack, find_headline_metric(attack.goal))
 
     def compare(self, name: str, quiet: PlantedLeak) -> Score:
         """Return a metric of the release, with that of the same release without the leak."""

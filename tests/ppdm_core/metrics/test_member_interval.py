@@ -11,7 +11,8 @@ from scipy.stats import binom, norm
 
 from ppdm_core import audit_tables
 from ppdm_core.audit.draws import ReleaseDraw
-from ppdm_core.audit.evaluators import MembershipEvaluator, count_effective
+from ppdm_core.audit.evaluator import count_effective
+from ppdm_core.audit.evaluators import MembershipEvaluator
 from ppdm_core.audit.simulation import Participants, TrialOutcome
 from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate, _ThresholdRange
@@ -186,7 +187,7 @@ def test_member_interval_repeated_persons_not_narrower(metric):
                     ReleaseDraw(np.zeros((0, 4)), COPY), participants, {"a": score}, {}, {}, {}
                 )
             )
-        return MembershipEvaluator(make_truth(240), outcomes, 0.1, "").interval(metric, "a")(0.95)
+        return MembershipEvaluator(metric, make_truth(240), outcomes, 0.1).interval("a")(0.95)
 
     first, others = np.arange(120), np.arange(120, 240)
     assert find_interval(first, first, first) == pytest.approx(find_interval(first))

@@ -9,7 +9,7 @@ from ppdm_core.metrics import closest_record as closest_module
 from ppdm_core.metrics._dapl import Density
 from ppdm_core.metrics.closest_record import ClosestRecord
 from ppdm_core.metrics.dapl_held_out import DaplHeldOut, find_best_level
-from ppdm_core.metrics.dapl_plug_in import DaplPlugIn, estimate_plug_in
+from ppdm_core.metrics.dapl_plug_in import DaplPlugIn
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.kernel_model import BandwidthRule
@@ -81,10 +81,10 @@ def test_density_equals_mean_of_kernels():
     assert np.exp(density.log(everywhere)).sum() / 10_000 == pytest.approx(1.0, abs=1e-4)
 
 
-def test_estimate_plug_in_equals_integral():
+def test_dapl_plug_in_equals_integral():
     """The integral of |f - g| / 2, where g is the density that was drawn."""
     X = rng(6).normal(0.5, 0.1, (40, 1))
-    found = estimate_plug_in(X, BandwidthRule(False, 0.0), np.ones(1), rng(7))
+    found = DaplPlugIn().measure_class(X, BandwidthRule(False, 0.0), np.ones(1), rng(7))
     sample = X.mean() + rng(7).standard_normal((40, 1)) * X.std(ddof=1)
     density = Density(sample, BandwidthRule(False, 0.0), np.ones(1))
     y = np.linspace(-0.5, 1.5, 20_001)

@@ -10,11 +10,12 @@ from scipy.stats import t as student
 
 from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.metrics import CLASSIFIERS, METRICS, ReleaseComparison
-from ppdm_core.metrics._accuracy import assign_folds, split_folds
+from ppdm_core.metrics._accuracy import split_folds
 from ppdm_core.metrics._placement import place_records
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics import distances
+from ppdm_core.numerics.folds import assign_folds
 from ppdm_core.numerics.intervals import paired_interval, wilson
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import LAPLACE, draw_noisy, make_auditor, make_truth
@@ -54,7 +55,7 @@ def test_knn_accuracy_equals_naive_search(block_bytes, monkeypatch):
     predictions = METRICS["knn_accuracy"].cross_validate(
         ReleaseComparison(X, label, Y, COPY, same_rng)
     )
-    assert predictions.correct.tolist() == naive_knn(Y, X, label, assign_folds(label, rng(6)))
+    assert predictions.correct.tolist() == naive_knn(Y, X, label, assign_folds(label, 5, rng(6)))
     assert 0.4 < predictions.correct.mean() < 1.0
 
 
@@ -65,7 +66,7 @@ def test_accuracy_public_map_classifies_clean_projections():
     centre = np.full(3, 0.1)
     T = (X - centre) @ loadings
     Z = T + rng(9).laplace(0.0, 0.4, T.shape)
-    fold = assign_folds(label, rng(6))
+    fold = assign_folds(label, 5, rng(6))
     expected = naive_knn(Z, T, label, fold)
     assert expected != naive_knn(Z, Z, label, fold)
     back = np.linalg.pinv(loadings)
@@ -160,12 +161,12 @@ def test_accuracy_all_classifiers_same_test_records(name):
 
 def test_assign_folds_stratified_and_random():
     label = codes(*[0] * 50, *[1] * 20, *[2] * 3)
-    fold = assign_folds(label, rng(14))
+    fold = assign_folds(label, 5, rng(14))
     for one in (0, 1):
         counts = np.bincount(fold[label == one], minlength=5)
         assert counts.max() - counts.min() <= 1
     assert len(np.unique(fold[label == 2])) == 3
-    assert not np.array_equal(fold, assign_folds(label, rng(15)))
+    assert not np.array_equal(fold, assign_folds(label, 5, rng(15)))
 
 
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "best_accuracy"])
@@ -240,15 +241,20 @@ def test_best_accuracy_equals_best_classifier_with_wider_interval():
     assert best.value == max(score.value for score in each.values())
     assert each[best.candidate].value == best.value
     assert best.original == max(score.original for score in each.values())
-    # Four classifiers, one limit: each at level 1 - 0.05 / 4.
-    assert (best.low, best.high) == pytest.approx(wilson(best.value, 80, 1 - 0.05 / 4))
+    # k classifiers, one limit: each at level 1 - 0.05 / k.
+    level = 1 - 0.05 / len(CLASSIFIERS)
+    assert (best.low, best.high) == pytest.approx(wilson(best.value, 80, level))
     assert best.low < each[best.candidate].low and best.high > each[best.candidate].high
     assert METRICS[best.candidate].subject in best.sentence
 
 
 def test_best_accuracy_without_moments_uses_applicable_classifiers():
-    (best,) = scores_of("best_accuracy", draw_noisy(1), public=LAPLACE).values()  # no moments
-    assert (best.low, best.high) == pytest.approx(wilson(best.value, 80, 1 - 0.05 / 3))
+    one = make_auditor(draw_noisy(1), public=LAPLACE)  # no moments
+    applied = [name for name in CLASSIFIERS if one.run_one(name).value]
+    assert "knn_accuracy" in applied and "radius_knn_accuracy" not in applied
+    (best,) = one.run("best_accuracy")
+    level = 1 - 0.05 / len(applied)
+    assert (best.low, best.high) == pytest.approx(wilson(best.value, 80, level))
 
 
 def test_run_accuracy_secret_map_uses_leaked_map():

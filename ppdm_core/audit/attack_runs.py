@@ -1,0 +1,202 @@
+"""Run attacks on some draws of one table, and hand the best reconstructions to other attacks.
+
+Attacks that tell persons in the release from persons outside it run on halves: draws of a random
+half of the records, with the other half as the control.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from ppdm_core.attacks import ATTACKS, Attack, ExplainsError
+from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw, freeze
+from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
+from ppdm_core.audit.runner import choose_audits
+from ppdm_core.audit.simulation import (
+    AttackTrial,
+    TrialOutcome,
+    choose_half_participants,
+    choose_participants,
+)
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.attacker import Estimate
+from ppdm_core.model.errors import Defect, NotApplicable
+from ppdm_core.model.policy import Policy
+from ppdm_core.model.reasons import Reason
+
+MAX_RECONSTRUCTIONS = 4  # the best ones, which linkers and other attacks build on
+MAX_HALF_RECONSTRUCTIONS = 2  # there are more halves than draws
+MIN_RELATIVE_SPREAD = 1e-9  # of a column's range; estimates that differ by less are one value
+
+
+class AttackRuns:
+    """The attacks on some draws of one table; what they found is cached."""
+
+    def __init__(
+        self,
+        truth: OriginalTable,
+        draws: Sequence[ReleaseDraw],
+        policy: Policy,
+        seed: bytes,
+        halves: Sequence[ReleaseDraw] = (),
+        earlier: EarlierReleases | None = None,
+    ) -> None:
+        if not draws or len(truth.X) == 0:
+            raise NotApplicable("There is nothing to audit.", reason=Reason.TOO_FEW_RECORDS)
+        self.truth, self.policy, self.seed = truth, policy, seed
+        self.draws, self.halves, self.earlier = tuple(draws), tuple(halves), earlier
+        self._outcomes: dict[tuple[str, bool], list[TrialOutcome]] = {}
+
+    def rng(self, *name: object) -> np.random.Generator:
+        """Return the generator of a purpose; the same name gives the same numbers."""
+        text = "/".join(map(str, name)).encode()
+        digest = hashlib.blake2b(text, key=self.seed[:64], digest_size=16).digest()
+        return np.random.default_rng(int.from_bytes(digest, "little"))
+
+    @cached_property
+    def trials(self) -> list[AttackTrial]:
+        """One trial per draw, with every record in the release."""
+        n, d = self.truth.X.shape
+        participants = choose_participants(n, d, self.policy.attacker, self.rng("people"))
+        trials = [
+            AttackTrial.create(self.truth, draw, participants, self.rng("shuffle", number))
+            for number, draw in enumerate(self.draws)
+        ]
+        return [replace(trial, earlier=self.earlier) for trial in trials]
+
+    @cached_property
+    def half_trials(self) -> list[AttackTrial]:
+        """One trial per half."""
+        n, d = self.truth.X.shape
+        trials = []
+        for number, draw in enumerate(self.halves):
+            assert draw.members is not None
+            rng = self.rng("split", number)
+            participants = choose_half_participants(n, d, draw.members, self.policy.attacker, rng)
+            trials.append(AttackTrial.create(self.truth, draw, participants, rng))
+        return trials
+
+    def run_trials(self, attack: Attack, *, on_halves: bool | None = None) -> list[TrialOutcome]:
+        """Run an attack on all draws, or on all halves; ``None``: where its goal is measured."""
+        if on_halves is None:
+            on_halves = attack.goal in GOALS_WITH_OUTSIDERS
+        key = (attack.name, on_halves)
+        if key not in self._outcomes:
+            trials = self.half_trials if on_halves else self.trials
+            if not trials:
+                raise NotApplicable(
+                    f"The attack {attack.name} needs persons outside the release to compare with.",
+                    reason=Reason.NO_CONTROL,
+                )
+            outcomes = [
+                self._run_trial(attack, i, each, on_halves) for i, each in enumerate(trials)
+            ]
+            check_same_candidates(attack, outcomes)
+            self._outcomes[key] = outcomes
+        return self._outcomes[key]
+
+    def _run_trial(
+        self, attack: Attack, number: int, trial: AttackTrial, on_halves: bool
+    ) -> TrialOutcome:
+        view = trial.build_view(self.policy.attacker.epsilon, self.policy.effort)
+        if attack.needs & {"earlier_releases", "arrival_batches"}:
+            view = trial.add_earlier_releases(view)
+        if "reconstructions" in attack.needs or attack.goal == "link":
+            found = self._reconstructions(number, trial, on_halves)
+            view = replace(view, reconstructions=found)
+        purpose = (attack.name, number, *(["split"] if on_halves else []))
+        estimate = attack.attack(view, self.rng(*purpose))
+        if isinstance(attack, ExplainsError):
+            X = self.truth.X[trial.draw.records[trial.shuffle]]
+            estimate = replace(estimate, notes={**estimate.notes, **attack.explain(view, X)})
+        if on_halves and attack.goal == "reconstruct":  # only the best candidate is used again
+            name = dict(self._best_reconstructions)[attack.name]
+            if name not in estimate.candidates:  # a half may be too small for it
+                raise NotApplicable(
+                    f"The attack {attack.name} has too few records in a half.",
+                    reason=Reason.TOO_FEW_RECORDS,
+                )
+            estimate = Estimate({name: estimate.candidates[name]})
+        return trial.make_outcome(attack.goal, estimate)
+
+    def _reconstructions(
+        self, number: int, trial: AttackTrial, on_halves: bool
+    ) -> dict[str, Floats]:
+        """Return the best estimates of the original columns, in the order of the view."""
+        found = {}
+        best = self._best_on_halves if on_halves else self._best_reconstructions
+        most = MAX_HALF_RECONSTRUCTIONS if on_halves else MAX_RECONSTRUCTIONS
+        for attack, name in best[:most]:
+            try:
+                outcome = self.run_trials(ATTACKS[attack], on_halves=on_halves)[number]
+            except NotApplicable:  # for example too few records in a half
+                continue
+            found[f"{attack}/{name}"] = freeze(outcome.candidates[name][trial.shuffle])
+        return found
+
+    @cached_property
+    def _best_reconstructions(self) -> list[tuple[str, str]]:
+        """The candidate of each attack with the smallest error, chosen with the truth."""
+        if not self.truth.schema.numeric:
+            return []
+        errors, audits = {}, choose_audits(self.policy)
+        for attack in ATTACKS.values():
+            is_run = attack.name in audits or attack.in_every_audit
+            if attack.goal != "reconstruct" or not is_run:
+                continue
+            try:
+                outcomes = self.run_trials(attack)
+            except NotApplicable:
+                continue
+            means = {
+                name: self.compute_error(outcomes, name)
+                for name in outcomes[0].candidates
+                if self._differs_between_records(outcomes[0], name)
+            }
+            if means:
+                name = min(means, key=means.__getitem__)
+                errors[attack.name, name] = means[name]
+        return sorted(errors, key=errors.__getitem__)
+
+    def _differs_between_records(self, outcome: TrialOutcome, name: str) -> bool:
+        """Return whether a candidate is more than one value for all records not known before."""
+        is_known = np.isin(outcome.draw.records, outcome.participants.known)
+        X_hat = outcome.candidates[name][~is_known]
+        return bool(np.any(np.ptp(X_hat, axis=0) > MIN_RELATIVE_SPREAD * self.truth.spread))
+
+    @cached_property
+    def _best_on_halves(self) -> list[tuple[str, str]]:
+        """The best of these on the first half, where a sample holds no record of the release."""
+        errors = {}
+        for attack, name in self._best_reconstructions[:MAX_RECONSTRUCTIONS]:
+            try:
+                outcome = self._run_trial(ATTACKS[attack], 0, self.half_trials[0], on_halves=True)
+            except NotApplicable:
+                continue
+            errors[attack, name] = self.compute_error([outcome], name)
+        return sorted(errors, key=errors.__getitem__)
+
+    def compute_error(self, outcomes: list[TrialOutcome], name: str) -> float:
+        """Return the mean distance of a reconstruction from the original records."""
+        found = []
+        for one in outcomes:
+            records = one.draw.records
+            rows = np.isin(records, one.participants.unknown)
+            error = np.linalg.norm(self.truth.X[records[rows]] - one.candidates[name][rows], axis=1)
+            found.append(float(np.mean(error)))
+        return float(np.mean(found))
+
+
+def check_same_candidates(attack: Attack, outcomes: list[TrialOutcome]) -> None:
+    """Check that all draws have the same candidates: one that is missing would not be scored."""
+    names = [
+        {scenario: set(one.estimates(scenario)) for scenario in ("", *one.scenarios)}
+        for one in outcomes
+    ]
+    if any(each != names[0] for each in names):
+        raise Defect(f"The attack {attack.name} offers other candidates on another draw.")
