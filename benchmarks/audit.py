@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import measure_peak_memory
 from ppdm_core.audit.auditor import Auditor
-from ppdm_core.audit.draws import collect_inputs, draw_releases
+from ppdm_core.audit.draws import collect_inputs, draw_shadows
 from ppdm_core.audit.runner import choose_audits, run_audit
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.policy import Attacker, Policy
@@ -80,7 +80,7 @@ def make_auditor(rows: ArrayRows) -> Auditor:
     )
     method = make_sanitizer("pca_laplace", {"b": 0.3, "basis": "private"})
     fitted = {**method.fit(rows), "scaling": fit_scaling(rows, "none").as_dict()}
-    draws = draw_releases(
+    draws = draw_shadows(
         rows, method, Noise(bytes(32)), fitted, policy, scope=("benchmark",), refit_halves=True
     )
     inputs = collect_inputs(rows, draws, row_aligned=True)

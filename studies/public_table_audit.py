@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.audit.auditor import Auditor
-from ppdm_core.audit.draws import collect_inputs, draw_releases
+from ppdm_core.audit.draws import collect_inputs, draw_shadows
 from ppdm_core.audit.runner import run_audit
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.policy import Attacker, Effort, Policy
@@ -99,7 +99,7 @@ def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> A
         splits=release.splits,
         effort=release.effort,
     )
-    draws = draw_releases(
+    draws = draw_shadows(
         scaled,
         sanitizer,
         Noise(STUDY_KEY),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from warehouse.columns import Column, Source
 from warehouse.database import Run, Store, get_run
 from warehouse.expectations import Expectation
 from warehouse.home import Home
+from warehouse.transaction import Transaction
 
 
 @dataclass(frozen=True)
@@ -40,20 +43,20 @@ class ReleaseContext:
         """Return the warehouse of the home."""
         return Store(Home(Path(self.home)), say=log_progress)
 
-    def open_run(self, release_id: str) -> tuple[Store, Run]:
-        """Return the warehouse and a run of this release file.
+    @contextmanager
+    def open_run(self, release_id: str) -> Iterator[tuple[Transaction, Run]]:
+        """Open a transaction, and return it with a run of this release file.
 
         A run of another file is refused: no step may use the settings of another release.
         """
-        store = self.open_store()
-        with store.transaction(release_id) as db:
+        with self.open_store().transaction(release_id) as db:
             run = get_run(db, release_id)
-        if (run.dataset, run.file_digest) != (self.dataset, self.file_digest):
-            raise Refused(
-                f"{release_id} was begun by another release file.",
-                remedy="Run the release again with the file as it is now.",
-            )
-        return store, run
+            if (run.dataset, run.file_digest) != (self.dataset, self.file_digest):
+                raise Refused(
+                    f"{release_id} was begun by another release file.",
+                    remedy="Run the release again with the file as it is now.",
+                )
+            yield db, run
 
     @property
     def label(self) -> Column | None:

@@ -152,29 +152,34 @@ class Summary:
 def read_summary(store: Store, release_id: str) -> Summary:
     """Return everything that the warehouse holds of a release."""
     with store.transaction(f"show {release_id}") as db:
-        run = get_run(db, release_id)
-        audited = find_facts(db, release_id, AuditedFacts)
-        verdict = find_verdict(db, release_id)
-        latest = find_latest_version(db, run.dataset)
-        is_review = verdict is not None and verdict.outcome == "REVIEW"
-        is_pending = run.stage == Stage.AWAITING_REVIEW
-        standing = find_standing(db, release_id, verdict) if is_pending else None
-        counted = standing.counted if standing else find_counted(db, release_id, verdict)
-        return Summary(
-            home=store.home.root,
-            run=run,
-            validated=find_facts(db, release_id, ValidatedFacts),
-            sanitized=find_facts(db, release_id, SanitizedFacts),
-            report=audited.report if audited else None,
-            verdict=verdict,
-            folder=version_folder(store.home, run) if run.stage == Stage.PUBLISHED else None,
-            ending=find_facts(db, release_id, EndingFacts) or EndingFacts(),
-            latest=latest.number if latest else None,
-            decisions=tuple(read_decisions(db, release_id)) if is_review else (),
-            standing=standing,
-            counted=counted,
-            ledger=format_entry(find_entry(db, release_id)),
-        )
+        return summarize_run(db, get_run(db, release_id))
+
+
+def summarize_run(db: Transaction, run: Run) -> Summary:
+    """Return everything that the warehouse holds of a run, within a transaction."""
+    release_id = run.release_id
+    audited = find_facts(db, release_id, AuditedFacts)
+    verdict = find_verdict(db, release_id)
+    latest = find_latest_version(db, run.dataset)
+    is_review = verdict is not None and verdict.outcome == "REVIEW"
+    is_pending = run.stage == Stage.AWAITING_REVIEW
+    standing = find_standing(db, release_id, verdict) if is_pending else None
+    counted = standing.counted if standing else find_counted(db, release_id, verdict)
+    return Summary(
+        home=db.home.root,
+        run=run,
+        validated=find_facts(db, release_id, ValidatedFacts),
+        sanitized=find_facts(db, release_id, SanitizedFacts),
+        report=audited.report if audited else None,
+        verdict=verdict,
+        folder=version_folder(db.home, run) if run.stage == Stage.PUBLISHED else None,
+        ending=find_facts(db, release_id, EndingFacts) or EndingFacts(),
+        latest=latest.number if latest else None,
+        decisions=tuple(read_decisions(db, release_id)) if is_review else (),
+        standing=standing,
+        counted=counted,
+        ledger=format_entry(find_entry(db, release_id)),
+    )
 
 
 def find_counted(db: Transaction, release_id: str, verdict: Verdict | None) -> tuple[Decision, ...]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from ppdm_core.model.errors import MachineTrouble
 
@@ -63,9 +64,13 @@ class Home:
     def published(self) -> Path:
         return self.root / "published"
 
-    def work(self, release_id: str) -> Path:
-        """Return the folder for work files of a running release."""
-        return self.private / "work" / release_id
+    def work(self, name: str) -> Path:
+        """Return the folder for work files of a release, or for the copy of a dataset's source."""
+        return self.private / "work" / name
+
+    def candidate(self, release_id: str) -> Path:
+        """Return the file of a candidate, which publishing moves."""
+        return self.private / "candidates" / f"{release_id}.parquet"
 
     def dataset_lock(self, dataset: str) -> Path:
         return self.locks / f"dataset-{dataset}.lock"  # no dataset's name holds a dash
@@ -85,7 +90,14 @@ class Home:
 
     def create(self) -> None:
         """Make all folders."""
-        folders = (self.keys, self.locks, self.private / "work", self.views, self.published)
+        folders = (
+            self.keys,
+            self.locks,
+            self.private / "work",
+            self.private / "candidates",
+            self.views,
+            self.published,
+        )
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self.private.mkdir(mode=0o700, exist_ok=True)
@@ -99,9 +111,9 @@ class Home:
                 remedy="Name a folder that you may write to, with --home or PPDM_HOME.",
             ) from None
 
-    def clear_work(self, release_id: str) -> None:
-        """Remove the work files of a release."""
-        shutil.rmtree(self.work(release_id), ignore_errors=True)
+    def clear_work(self, name: str) -> None:
+        """Remove the work files of a release, or the copy of a dataset's source."""
+        shutil.rmtree(self.work(name), ignore_errors=True)
 
 
 def is_shared(folder: Path) -> bool:
@@ -112,6 +124,13 @@ def is_shared(folder: Path) -> bool:
 def file_mode(folder: Path) -> int:
     """Return the mode of private files in a folder."""
     return 0o660 if is_shared(folder) else 0o600
+
+
+def create_private(path: Path) -> BinaryIO:
+    """Create or empty a file that only its owner, or the group that shares the home, may read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.fchmod(descriptor, file_mode(path.parent))
+    return os.fdopen(descriptor, "wb")
 
 
 def restrict_access(folder: Path) -> None:

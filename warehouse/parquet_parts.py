@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ppdm_core.model.arrays import Keys
 from ppdm_core.model.rows import BLOCK, Block, S, add_counts, fold_blocks, regroup_blocks
 from ppdm_core.model.schema import Schema
+from warehouse.home import create_private
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,19 +72,19 @@ def write_parts(
     """Write the blocks to a new folder; their counts are added to ``counts``."""
     import pyarrow.parquet as pq
 
-    folder.mkdir(parents=True)
+    folder.mkdir(mode=0o700, parents=True)
     writer = None
     counts = counts or {}
-    for block in blocks:
-        batch = to_batch(block, schema)
-        if writer is None:
-            writer = pq.ParquetWriter(
-                folder / "part-0000.parquet", batch.schema, compression="zstd"
-            )
-        writer.write_batch(batch)
-        counts = add_counts(counts, block.counts)
-    if writer is not None:
-        writer.close()
+    with ExitStack() as files:
+        for block in blocks:
+            batch = to_batch(block, schema)
+            if writer is None:
+                file = files.enter_context(create_private(folder / "part-0000.parquet"))
+                writer = files.enter_context(
+                    pq.ParquetWriter(file, batch.schema, compression="zstd")
+                )
+            writer.write_batch(batch)
+            counts = add_counts(counts, block.counts)
     return PartRows(schema, folder, counts)
 
 
@@ -97,13 +100,16 @@ def to_batch(block: Block, schema: Schema) -> pa.RecordBatch:
 
     arrays: list[Any] = [pa.array(column) for column in np.ascontiguousarray(block.X.T)]
     arrays += [pa.array(column) for column in np.ascontiguousarray(block.C.T)]
-    keys = pa.py_buffer(np.ascontiguousarray(block.key).tobytes())
-    arrays += [
-        pa.array(block.label),
-        pa.array(block.record),
-        pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), block.n, [None, keys]),
-    ]
+    arrays += [pa.array(block.label), pa.array(block.record), encode_keys(block.key)]
     return pa.RecordBatch.from_arrays(arrays, names=column_names(schema))
+
+
+def encode_keys(keys: Keys) -> pa.FixedSizeBinaryArray:
+    """Return keys, (n, 16) bytes, as Arrow."""
+    import pyarrow as pa
+
+    buffer = pa.py_buffer(np.ascontiguousarray(keys).tobytes())
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(keys), [None, buffer])
 
 
 def to_block(batch: pa.RecordBatch, schema: Schema) -> Block:

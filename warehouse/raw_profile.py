@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 
@@ -82,11 +82,17 @@ def profile(
     columns: tuple[Column, ...],
     record_id: str | None,
     expectations: Sequence[Expectation] = (),
+    *,
+    more: Mapping[str, str] | None = None,
 ) -> dict[str, float | int]:
-    """Return all figures that a table is judged by."""
+    """Return all figures that a table is judged by, from one scan.
+
+    ``more`` are further figures, as SQL over the cells ``x0``, ``x1``, ... of the columns and over
+    ``kept``, which is true for a row that is not dropped.
+    """
     types = column_types(db, raw_table)
     cells = [f"{ROW} + 1 as r", f"({build_row_filter(columns)}) as kept"]
-    figures = {ROWS: "count(*)", ROWS_LEFT: count_where("kept")}
+    figures = {ROWS: "count(*)", ROWS_LEFT: count_where("kept"), **(more or {})}
     for position, column in enumerate(columns):
         x, empty = f"x{position}", f"e{position}"
         if column.name == record_id:

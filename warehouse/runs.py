@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warehouse.approvals import store_authors
@@ -17,13 +18,23 @@ from warehouse.tables import DATASETS, EVENTS, RUN_SCHEMAS, RUNS, VERSIONS, is_t
 if TYPE_CHECKING:
     import duckdb
 
+    from warehouse.home import Home
     from warehouse.transaction import Transaction
 
 CONTINUED = "continued"  # kind of an event
 
 
+@dataclass(frozen=True)
+class EndedRuns:
+    """The runs of a dataset that no process continues."""
+
+    finished: tuple[Run, ...]
+    pending: tuple[Run, ...]  # they await a review
+    published: frozenset[int]  # numbers of the recorded versions
+
+
 def begin_run(
-    store: Store,
+    db: Transaction,
     *,
     dataset: str,
     owner: str,
@@ -39,27 +50,26 @@ def begin_run(
     decision about a release that is not asked for any more: both are abandoned.
     """
     identity = (source_digest, file_digest, code_version)
-    with store.transaction(f"{dataset} begins") as db:
-        add_dataset(db, dataset, owner)
-        earlier = list_runs(db, dataset)
-        unfinished = [run for run in earlier if run.stage not in FINISHED]
-        for run in unfinished:
-            if (run.source_digest, run.file_digest, run.code_version) != identity:
-                drop_tables(db, [run])
-                move_run(db, run.release_id, Stage.ABANDONED, {})
-        for run in unfinished:
-            if (run.source_digest, run.file_digest, run.code_version) == identity:
-                continue_run(db, run, owner, pid, flow_run_id)
-                return get_run(db, run.release_id), earlier
-        number = 1 + max((run.number for run in earlier), default=0)
-        release_id = f"{dataset}-{number:04d}"
-        values = [release_id, dataset, number, *identity, Stage.CREATED, pid, flow_run_id, now()]
-        marks = ", ".join("?" for _ in values)
-        db.execute(f"insert into {RUNS} ({RUN_COLUMNS}) values ({marks})", values)
-        detail = {"source": source_digest, "file": file_digest, "code": code_version}
-        sealed = store_authors(db, release_id, owner)
-        append_event(db, dataset, release_id, Stage.CREATED, {**detail, SEALED: sealed})
-        return get_run(db, release_id), earlier
+    add_dataset(db, dataset, owner)
+    earlier = list_runs(db, dataset)
+    unfinished = [run for run in earlier if run.stage not in FINISHED]
+    for run in unfinished:
+        if (run.source_digest, run.file_digest, run.code_version) != identity:
+            drop_tables(db, [run])
+            move_run(db, run.release_id, Stage.ABANDONED, {})
+    for run in unfinished:
+        if (run.source_digest, run.file_digest, run.code_version) == identity:
+            continue_run(db, run, owner, pid, flow_run_id)
+            return get_run(db, run.release_id), earlier
+    number = 1 + max((run.number for run in earlier), default=0)
+    release_id = f"{dataset}-{number:04d}"
+    values = [release_id, dataset, number, *identity, Stage.CREATED, pid, flow_run_id, now()]
+    marks = ", ".join("?" for _ in values)
+    db.execute(f"insert into {RUNS} ({RUN_COLUMNS}) values ({marks})", values)
+    detail = {"source": source_digest, "file": file_digest, "code": code_version}
+    sealed = store_authors(db, release_id, owner)
+    append_event(db, dataset, release_id, Stage.CREATED, {**detail, SEALED: sealed})
+    return get_run(db, release_id), earlier
 
 
 def continue_run(db: Transaction, run: Run, owner: str, pid: int, flow_run_id: str | None) -> None:
@@ -96,11 +106,14 @@ def list_record_ids(db: duckdb.DuckDBPyConnection, dataset: str) -> set[str]:
     return {name for (name,) in rows if name is not None}
 
 
-def reject_run(store: Store, run: Run, detail: Mapping[str, Any]) -> None:
+def reject_run(store: Store, release_id: str, detail: Mapping[str, Any]) -> None:
     """End a run that has bad input, and drop its tables."""
+    with store.transaction(release_id) as db:
+        run = get_run(db, release_id)
     with store.advance(run, Stage.REJECTED, **detail) as change:
         drop_tables(change.db, [run])
-    store.home.clear_work(run.release_id)
+    store.home.clear_work(release_id)
+    store.home.candidate(release_id).unlink(missing_ok=True)
 
 
 def drop_tables(db: duckdb.DuckDBPyConnection, runs: Iterable[Run]) -> None:
@@ -122,16 +135,29 @@ def clean_up(store: Store, dataset: str, keep_raw: int) -> None:
     Digests, facts and events stay.
     """
     with store.transaction(f"{dataset} cleans up") as db:
-        runs = list_runs(db, dataset)
-        finished = [run for run in runs if run.stage in FINISHED]
-        drop_tables(db, finished[: max(0, len(finished) - keep_raw)])
-        rows = db.execute(f"select number from {VERSIONS} where dataset = ?", [dataset]).fetchall()
-        recorded = {number for (number,) in rows}
-    for run in (*finished, *(run for run in runs if run.stage == Stage.AWAITING_REVIEW)):
-        store.home.clear_work(run.release_id)
-        if run.number not in recorded:  # a crash between rename and commit left it
-            hide_folder(version_folder(store.home, run))
-    remove_leftovers(store.home, dataset)
+        ended = drop_old_tables(db, dataset, keep_raw)
+    remove_files(store.home, dataset, ended)
+
+
+def drop_old_tables(db: duckdb.DuckDBPyConnection, dataset: str, keep_raw: int) -> EndedRuns:
+    """Drop private tables of finished runs older than ``keep_raw``; return all ended runs."""
+    runs = list_runs(db, dataset)
+    finished = [run for run in runs if run.stage in FINISHED]
+    drop_tables(db, finished[: max(0, len(finished) - keep_raw)])
+    rows = db.execute(f"select number from {VERSIONS} where dataset = ?", [dataset]).fetchall()
+    pending = [run for run in runs if run.stage == Stage.AWAITING_REVIEW]
+    return EndedRuns(tuple(finished), tuple(pending), frozenset(number for (number,) in rows))
+
+
+def remove_files(home: Home, dataset: str, ended: EndedRuns) -> None:
+    """Remove the work files of runs that no process continues, and what a crash left of them."""
+    for run in (*ended.finished, *ended.pending):
+        home.clear_work(run.release_id)
+        if run.number not in ended.published:  # a crash between rename and commit left it
+            hide_folder(version_folder(home, run))
+    for run in ended.finished:
+        home.candidate(run.release_id).unlink(missing_ok=True)
+    remove_leftovers(home, dataset)
 
 
 def read_last_raw(db: duckdb.DuckDBPyConnection, dataset: str) -> Any:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.release import PublicParameters
+from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.rows import BLOCK, Block
-from ppdm_core.model.schema import Categorical, Schema
+from ppdm_core.model.schema import Schema
 from warehouse.columns import RESERVED
 from warehouse.database import Run
+from warehouse.home import create_private, sync, translate_disk_errors
 from warehouse.parquet_parts import to_block
-from warehouse.publishing.manifest import file_digest
 from warehouse.sinks import SINKS
-from warehouse.sql import KEY, LABEL, ROW, literal, quote_name
-from warehouse.tables import candidate_table, kept_table, raw_table, validated_table
+from warehouse.sql import KEY, LABEL, ROW, quote_name
+from warehouse.table_digest import content_digest
+from warehouse.tables import candidate_table, validated_table
 
 if TYPE_CHECKING:
     import duckdb
@@ -56,65 +58,6 @@ def with_fixed_size_keys(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(last, "key", batch.column(last).cast(pa.binary(16)))
 
 
-def write_kept_records(
-    db: duckdb.DuckDBPyConnection, run: Run, records: Ints, halves: Sequence[Ints]
-) -> None:
-    """Write which records could be released, and which of them are in each half.
-
-    A method may release no row of some of them.
-    """
-    import pyarrow as pa
-
-    is_in = {half_column(k): np.isin(records, half) for k, half in enumerate(halves)}
-    create_table(db, kept_table(run), pa.table({ROW: records, **is_in}))
-
-
-def read_kept_records(db: duckdb.DuckDBPyConnection, run: Run, halves: int) -> tuple[Ints, Floats]:
-    """Return the rows of the records that could be released, and whether each half has them."""
-    return read_columns(db, [half_column(k) for k in range(halves)], kept_table(run))
-
-
-def half_column(k: int) -> str:
-    """Return the column that says whether a record is in a half."""
-    return f"half_{k}"
-
-
-def read_original(
-    db: duckdb.DuckDBPyConnection, run: Run, schema: Schema
-) -> tuple[Floats, Codes, Codes]:
-    """Return numbers, category codes and labels of the records that could be released."""
-    table = f"{validated_table(run)} where {ROW} in (select {ROW} from {kept_table(run)})"
-    _, X = read_columns(db, schema.names, table)
-    _, C = read_columns(db, [column.name for column in schema.categorical], table)
-    _, label = read_columns(db, [LABEL], table)
-    return X, C.astype(np.int32), label[:, 0].astype(np.int32)
-
-
-def read_validated_columns(db: duckdb.DuckDBPyConnection, run: Run, names: Sequence[str]) -> Floats:
-    """Return columns of all validated records in row order, (n, len(names))."""
-    return read_columns(db, names, validated_table(run))[1]
-
-
-def read_released_table(
-    db: duckdb.DuckDBPyConnection, table: str, public: PublicParameters
-) -> tuple[Ints, Floats, Codes]:
-    """Return source rows, numbers and category codes of a draw, ordered by source row."""
-    order = f"{ROW}, {ORDER}"
-    rows, Y = read_columns(db, public.columns, table, order)
-    codes = [code_expression(response.column) for response in public.responses]
-    query = f"select {', '.join([ROW, *codes])} from {table} order by {order}"
-    found = db.execute(query).fetchnumpy()
-    C = np.column_stack([found[r.column.name] for r in public.responses] or [np.zeros((len(Y), 0))])
-    return rows, Y, C.astype(np.int32)
-
-
-def code_expression(column: Categorical) -> str:
-    """Return SQL for the code of a category: its place among the categories, -1 for none."""
-    words = ", ".join(map(literal, column.categories))
-    name = quote_name(column.name)
-    return f"coalesce(list_position([{words}], {name}), 0) - 1 as {name}"
-
-
 def read_candidate(
     db: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str]
 ) -> dict[str, Any]:
@@ -133,27 +76,47 @@ def read_candidate_order(db: duckdb.DuckDBPyConnection, run: Run) -> Ints:
 def write_candidate(
     db: duckdb.DuckDBPyConnection, run: Run, columns: tuple[str, ...], path: Path, sink: str
 ) -> str:
-    """Write the candidate to a file in its keyed order; return the digest of the file."""
+    """Write the candidate to a private file in its keyed order; return the digest of the file."""
     names = ", ".join(map(quote_name, columns))
     query = f"select {names} from {candidate_table(run)} order by {ORDER}, {ROW}"
-    SINKS[sink](db, query, path)
-    return file_digest(path)
+    with translate_disk_errors(path), create_private(path) as file:
+        digesting = DigestingFile(file)
+        SINKS[sink](db, query, digesting)
+    sync(path)
+    return digesting.hexdigest()
 
 
-def read_numeric_ids(db: duckdb.DuckDBPyConnection, run: Run, column: str) -> Floats:
-    """Return the identifiers in a raw column that are finite numbers."""
-    query = f"select try_cast({quote_name(column)} as double) as id from {raw_table(run)}"
-    ids = np.ma.filled(db.execute(query).fetchnumpy()["id"].astype(np.float64), np.nan)
-    return np.asarray(ids[np.isfinite(ids)])
+def digest_candidate(db: duckdb.DuckDBPyConnection, run: Run) -> str:
+    """Return the digest of the candidate's table: its rows with their records and their order."""
+    names = [name for (name, *_) in db.execute(f"describe {candidate_table(run)}").fetchall()]
+    return content_digest(db, candidate_table(run), names)
 
 
-def read_columns(
-    db: duckdb.DuckDBPyConnection, names: Sequence[str], table: str, order: str = ROW
-) -> tuple[Ints, Floats]:
-    """Return the source rows of a table, and the named columns as (n, len(names))."""
-    query = f"select {', '.join(map(quote_name, (ROW, *names)))} from {table} order by {order}"
-    columns = db.execute(query).fetchnumpy()
-    found = np.empty((len(columns[ROW]), len(names)))
-    for i, name in enumerate(names):
-        found[:, i] = columns[name]
-    return columns[ROW], found
+class DigestingFile(io.RawIOBase):
+    """A file that computes the SHA-256 digest of what is written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._digest = file, hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def write(self, data: Any) -> int:
+        self._digest.update(data)
+        return self._file.write(data)
+
+    def hexdigest(self) -> str:
+        """Return the digest of everything that was written."""
+        return self._digest.hexdigest()
+
+
+def read_validated(
+    db: duckdb.DuckDBPyConnection, run: Run, names: Sequence[str]
+) -> dict[str, Floats]:
+    """Return columns of all validated records in row order, by name; a missing value is NaN."""
+    query = f"select {', '.join(map(quote_name, names))} from {validated_table(run)} order by {ROW}"
+    found = db.execute(query).fetchnumpy()
+    return {name: np.ma.filled(found[name].astype(np.float64), np.nan) for name in names}

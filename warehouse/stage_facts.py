@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from ppdm_core.model.arrays import Floats
 from ppdm_core.model.release import Guarantee, PublicParameters
 from ppdm_core.model.schema import Schema
 from ppdm_core.model.score import AuditReport
@@ -55,6 +54,7 @@ class SanitizedFacts(Facts):
     KIND = "sanitized"
 
     data_digest: str  # of the file that would be published
+    table_digest: str  # of the same rows in the warehouse, with their records
     method: str
     parameters: Mapping[str, Any]
     public: PublicParameters
@@ -71,8 +71,6 @@ class SanitizedFacts(Facts):
     draws: str  # digest of what is drawn of which record
     same_columns: bool  # released columns are the original ones
     row_aligned: bool  # each released row is made from one record
-    halves: tuple[PublicParameters, ...] = ()  # of each release of a random half
-    leaks: tuple[tuple[Floats, Floats], ...] = ()  # centre and loadings behind each shadow draw
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ ALLOWED: dict[Stage, frozenset[Stage]] = {
     Stage.CREATED: frozenset({Stage.RAW}) | _ENDED_BEFORE_AUDIT,
     Stage.RAW: frozenset({Stage.VALIDATED}) | _ENDED_BEFORE_AUDIT,
     Stage.VALIDATED: frozenset({Stage.SANITIZED}) | _ENDED_BEFORE_AUDIT,
-    Stage.SANITIZED: frozenset({Stage.AUDITED, Stage.ABANDONED}),
+    Stage.SANITIZED: frozenset({Stage.AUDITED}) | _ENDED_BEFORE_AUDIT,
     Stage.AUDITED: frozenset(
         {
             Stage.APPROVED,

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warehouse.database import Run, fetch_first
+from warehouse.database import Run
 from warehouse.integrity.seals import integrity_error
 from warehouse.stage_facts import SanitizedFacts, read_facts
 from warehouse.tables import FITS
@@ -19,26 +20,44 @@ if TYPE_CHECKING:
     from warehouse.transaction import Transaction
 
 
-def find_fit(db: Transaction, dataset: str, identity: str) -> dict[str, Any] | None:
-    """Return the fit that an earlier run stored, or None; refuse one that was changed."""
-    query = f"select release_id, state from {FITS} where dataset = ? and identity = ?"
-    row = fetch_first(db, query, [dataset, identity])
-    if row is None:
-        return None
-    release_id, state = row
-    if read_facts(db, release_id, SanitizedFacts).fitted != digest_state(state):
-        raise integrity_error(f"What {release_id} learned from its records was changed afterwards.")
-    return dict(json.loads(state))
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a method learned from records."""
+
+    learned: dict[str, Any]
+    digest: str
 
 
-def store_fit(db: Transaction, run: Run, identity: str, fitted: Mapping[str, Any]) -> str:
+def read_fits(db: Transaction, dataset: str) -> dict[str, Fit]:
+    """Return the fits of a dataset by identity; refuse one that was changed."""
+    query = f"select identity, release_id, state from {FITS} where dataset = ?"
+    found = {}
+    for identity, release_id, state in db.execute(query, [dataset]).fetchall():
+        fit = Fit(json.loads(state), digest_state(state))
+        if read_facts(db, release_id, SanitizedFacts).fitted != fit.digest:
+            raise integrity_error(
+                f"What {release_id} learned from its records was changed afterwards."
+            )
+        found[identity] = fit
+    return found
+
+
+def find_fit(db: Transaction, dataset: str, digest: str) -> Fit:
+    """Return the fit with a digest, which sealed facts hold; refuse if it is gone."""
+    query = f"select state from {FITS} where dataset = ?"
+    for (state,) in db.execute(query, [dataset]).fetchall():
+        if digest_state(state) == digest:
+            return Fit(json.loads(state), digest)
+    raise integrity_error(f"What '{dataset}' learned from its records was changed afterwards.")
+
+
+def store_fit(db: Transaction, run: Run, identity: str, learned: Mapping[str, Any]) -> str:
     """Store a fit unless it is known; return its digest, which sealed facts of the run hold."""
-    state = json.dumps(dict(fitted), sort_keys=True)
-    if find_fit(db, run.dataset, identity) is None:
-        db.execute(
-            f"insert into {FITS} values (?, ?, ?, ?)",
-            [run.dataset, identity, run.release_id, state],
-        )
+    state = json.dumps(dict(learned), sort_keys=True)
+    known = f"select 1 from {FITS} where dataset = ? and identity = ?"
+    if not db.execute(known, [run.dataset, identity]).fetchall():
+        row = [run.dataset, identity, run.release_id, state]
+        db.execute(f"insert into {FITS} values (?, ?, ?, ?)", row)
     return digest_state(state)
 
 

@@ -3,7 +3,7 @@
     meta        runs, events, facts that one step leaves for the next, authors, the key of the home
     raw         one table for each run: the source as it was read
     validated   one table for each run: checked numbers and codes
-    sanitized   several tables for each run: candidate, shadow draws, halves, records, draws
+    sanitized   two tables for each run: the candidate, and what it draws of which record
     audit       scores, verdicts, decisions
     ledger      what was drawn of which record
     published   versions, and the released rows by record key
@@ -40,7 +40,7 @@ LEDGER_CHARGES = "ledger.charge"
 RUN_SCHEMAS = ("raw", "validated", "sanitized")  # of tables that are dropped with their run
 # The name of a run ends in four digits. The suffix is exact, because the names of two datasets may
 # start with each other, such as "a" and "a_0001".
-TABLE_SUFFIX = re.compile(r"(_kept|_draws|_candidate|_(shadow|half)_[0-9]{1,2})$")
+TABLE_SUFFIX = re.compile(r"(_draws|_candidate)$")
 
 
 def raw_table(run: Run) -> str:
@@ -56,21 +56,6 @@ def validated_table(run: Run) -> str:
 def candidate_table(run: Run) -> str:
     """Return the table of a run's candidate."""
     return f'sanitized."{run.table}_candidate"'
-
-
-def shadow_table(run: Run, k: int) -> str:
-    """Return the table of a run's shadow draw ``k``."""
-    return f'sanitized."{run.table}_shadow_{k}"'
-
-
-def half_table(run: Run, k: int) -> str:
-    """Return the table of a run's half ``k``."""
-    return f'sanitized."{run.table}_half_{k}"'
-
-
-def kept_table(run: Run) -> str:
-    """Return the table of the records that could be released, and of the halves they are in."""
-    return f'sanitized."{run.table}_kept"'
 
 
 def draws_table(run: Run) -> str:

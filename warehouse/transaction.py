@@ -8,6 +8,8 @@ from warehouse.home import Home
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from warehouse.integrity.home_key import HomeKey
 else:
     DuckDBPyConnection = object  # DuckDB's own class cannot be constructed from a connection
 
@@ -21,6 +23,7 @@ class Transaction(DuckDBPyConnection):
     def __init__(self, connection: DuckDBPyConnection, home: Home) -> None:
         self._connection, self.home = connection, home
         self.has_new_events = False  # set when an event is appended
+        self.home_key: HomeKey | None = None  # set when it is first needed
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)

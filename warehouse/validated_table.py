@@ -1,8 +1,11 @@
-"""The validated table: numbers, codes and keys from a raw table, without identifiers."""
+"""The validated table: numbers, codes and keys from a raw table.
+
+Of the identifiers it holds those that are numbers, which the leak scan looks for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +16,7 @@ from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.rounding import round_outward
 from warehouse.columns import RESERVED, Column
+from warehouse.raw_profile import ROWS, ROWS_LEFT
 from warehouse.sql import (
     KEY,
     LABEL,
@@ -26,22 +30,25 @@ from warehouse.sql import (
     literal,
     quote_name,
 )
+from warehouse.table_digest import Totals, digest_totals, sum_hashes
 
+Figures = Mapping[str, Any]
 MakeKeys = Callable[[Sequence[bytes]], Sequence[bytes]]
 
 BATCH_ROWS = 122_880  # in memory at a time
 KEY_BYTES = 16
+SURVEY_FIGURES = ("least", "most", "median", "clamped", "imputed")
 CHUNK = f"{RESERVED}chunk"
 IDENTITY = f"{RESERVED}identity"
 COPY = """
 with cells as (
-    select {row} as source_row, {identity} as identity{cells}
+    select {row} as source_row, {identity} as identity{cells}{ids}
     from {table}
     where {row} >= {start} and {row} < {stop} and {kept}
 )
 select
     {offset} + row_number() over (order by source_row) - 1 as {row},
-    identity as {name}{values}
+    identity as {name}{values}{numbers}
 from cells
 order by source_row
 """
@@ -52,6 +59,7 @@ class Validated:
     """What was written to a validated table."""
 
     n: int
+    digest: str  # of keys, features and label; of no keys if they are places
     schema: Schema
     clamped: dict[str, int]
     imputed: dict[str, int]
@@ -59,7 +67,7 @@ class Validated:
 
 
 @dataclass(frozen=True)
-class _NumericSurvey:
+class NumericSurvey:
     """Bounds, median and counts of a numeric feature."""
 
     bounds: Numeric
@@ -74,22 +82,31 @@ def write_validated(
     raw_table: str,
     validated_table: str,
     columns: tuple[Column, ...],
+    figures: Figures,
     record_id: str | None,
     make_keys: MakeKeys,
 ) -> Validated:
     """Create the validated table; the caller owns the transaction.
 
+    ``figures`` are those of ``profile`` with those of ``list_survey_figures``.
     A cell that no rule covers violates NOT NULL, so that no unchecked cell is written.
     """
     cells = _cell_expressions(columns, column_types(db, raw_table))
-    total, n, found = _survey(db, raw_table, columns, cells)
+    total, n = figures[ROWS], figures[ROWS_LEFT]
+    found = _read_survey(columns, figures)
     db.execute(f"create table {validated_table} ({_declare_columns(columns)})").fetchall()
-    written = 0
+    identifiers = list_identifiers(columns)
+    written, totals = 0, []
+    digested = [*([KEY] if record_id else []), *_list_features(columns), LABEL]
     for start in range(0, total, BATCH_ROWS):
         statement = COPY.format(
             row=ROW,
             identity=ROW if record_id is None else f"encode({cast_to_text(record_id)})",
             cells="".join(f", {cell} as c{i}" for i, cell in cells.items()),
+            ids="".join(
+                f", try_cast({quote_name(name)} as double) as i{k}"
+                for k, name in enumerate(identifiers)
+            ),
             table=raw_table,
             start=start,
             stop=start + BATCH_ROWS,
@@ -97,19 +114,35 @@ def write_validated(
             offset=written,
             name=IDENTITY,
             values="".join(_list_values(columns, found)),
+            numbers="".join(f", i{k} as {id_column(k)}" for k in range(len(identifiers))),
         )
         chunk = _replace_identities(db.sql(statement).to_arrow_table(), make_keys)
-        _append(db, validated_table, chunk)
+        totals.append(_append(db, validated_table, chunk, digested))
         written += chunk.num_rows
     if written != n:
         raise Defect(f"The validated table has {written} rows in place of {n}.")
     return Validated(
         n=n,
+        digest=digest_totals(digested, totals),
         schema=_build_schema(columns, found),
         clamped={name: each.clamped for name, each in found.items()},
         imputed={name: each.imputed for name, each in found.items()},
         dropped_rows=total - n,
     )
+
+
+def list_identifiers(columns: Sequence[Column]) -> list[str]:
+    """Return the names of the identifiers; the table holds their cells that are numbers."""
+    return [column.name for column in columns if column.role == "identifier"]
+
+
+def id_column(k: int) -> str:
+    """Return the column of the numbers in identifier ``k``."""
+    return f"{RESERVED}id_{k}"
+
+
+def _list_features(columns: Sequence[Column]) -> list[str]:
+    return [column.name for column in columns if column.role == "feature"]
 
 
 def _is_numeric(column: Column) -> bool:
@@ -127,43 +160,46 @@ def _cell_expressions(columns: tuple[Column, ...], types: dict[str, str]) -> dic
     }
 
 
-def _survey(
-    db: duckdb.DuckDBPyConnection,
-    raw_table: str,
-    columns: tuple[Column, ...],
-    cells: dict[int, str],
-) -> tuple[int, int, dict[str, _NumericSurvey]]:
-    """Return rows, remaining rows, and bounds, medians and counts of features, in one scan."""
-    numeric = {i: column for i, column in enumerate(columns) if _is_numeric(column)}
-    figures = ["count(*)", count_where("kept")]
-    for i, column in numeric.items():
+def list_survey_figures(columns: Sequence[Column]) -> dict[str, str]:
+    """Return SQL for what the validated table needs of numeric features, for ``profile``."""
+    figures = {}
+    for i, column in enumerate(columns):
+        if not _is_numeric(column):
+            continue
+        x = f"x{i}"
         low, high = (
             "null" if bound == "from_data" else literal(bound or 0.0)
             for bound in (column.low, column.high)
         )
-        figures += [
-            f"min(if(kept, c{i}, null))",
-            f"max(if(kept, c{i}, null))",
-            f"quantile_cont(if(kept, c{i}, null), 0.5)" if column.missing == "median" else "null",
-            count_where(f"kept and (c{i} < {low} or c{i} > {high})"),
-            count_where(f"kept and c{i} is null"),
-        ]
-    selected = "".join(f", {cells[i]} as c{i}" for i in numeric)
-    statement = f"""
-        with cells as (select ({build_row_filter(columns)}) as kept{selected} from {raw_table})
-        select {", ".join(figures)} from cells
-    """
-    total, n, *rest = db.execute(statement).fetchall()[0]
-    found = {
-        column.name: _build_survey(column, *rest[5 * k : 5 * k + 5])
-        for k, column in enumerate(numeric.values())
+        figures[_survey_key("least", column)] = f"min(if(kept, {x}, null))"
+        figures[_survey_key("most", column)] = f"max(if(kept, {x}, null))"
+        figures[_survey_key("median", column)] = (
+            f"quantile_cont(if(kept, {x}, null), 0.5)" if column.missing == "median" else "null"
+        )
+        figures[_survey_key("clamped", column)] = count_where(
+            f"kept and ({x} < {low} or {x} > {high})"
+        )
+        figures[_survey_key("imputed", column)] = count_where(f"kept and {x} is null")
+    return figures
+
+
+def _read_survey(columns: Sequence[Column], figures: Figures) -> dict[str, NumericSurvey]:
+    return {
+        column.name: _build_survey(
+            column, *(figures[_survey_key(figure, column)] for figure in SURVEY_FIGURES)
+        )
+        for column in columns
+        if _is_numeric(column)
     }
-    return total, n, found
+
+
+def _survey_key(figure: str, column: Column) -> str:
+    return f"survey: {figure} of '{column.name}'"
 
 
 def _build_survey(
     column: Column, least: float, most: float, median: float, clamped: int, imputed: int
-) -> _NumericSurvey:
+) -> NumericSurvey:
     low = round_outward(least, up=False) if column.low == "from_data" else column.low
     high = round_outward(most) if column.high == "from_data" else column.high
     if low is None or high is None:
@@ -171,7 +207,7 @@ def _build_survey(
     from_data = "from_data" in (column.low, column.high)
     # Adding 0.0 turns a negative zero into zero.
     bounds = Numeric(column.name, float(low) + 0.0, float(high) + 0.0, from_data)
-    return _NumericSurvey(bounds, median, clamped, imputed)
+    return NumericSurvey(bounds, median, clamped, imputed)
 
 
 def _declare_columns(columns: tuple[Column, ...]) -> str:
@@ -180,12 +216,12 @@ def _declare_columns(columns: tuple[Column, ...]) -> str:
         for column in columns
         if column.role == "feature"
     )
-    return ", ".join(
-        [f"{ROW} bigint not null", f"{KEY} blob not null", *features, f"{LABEL} integer not null"]
-    )
+    numbers = (f"{id_column(k)} double" for k in range(len(list_identifiers(columns))))
+    own = (f"{ROW} bigint not null", f"{KEY} blob not null")
+    return ", ".join([*own, *features, f"{LABEL} integer not null", *numbers])
 
 
-def _list_values(columns: tuple[Column, ...], found: dict[str, _NumericSurvey]) -> list[str]:
+def _list_values(columns: tuple[Column, ...], found: dict[str, NumericSurvey]) -> list[str]:
     values, label = [], "-1"
     for i, column in enumerate(columns):
         if _is_numeric(column):
@@ -198,7 +234,7 @@ def _list_values(columns: tuple[Column, ...], found: dict[str, _NumericSurvey]) 
     return [*values, f", ({label})::integer as {LABEL}"]
 
 
-def _number_expression(cell: str, column: Column, found: _NumericSurvey) -> str:
+def _number_expression(cell: str, column: Column, found: NumericSurvey) -> str:
     """Return SQL for an imputed cell inside its bounds, without -0.0; null if no rule covers it."""
     value = cell if found.median is None else f"coalesce({cell}, {literal(found.median)})"
     low, high = literal(found.bounds.low), literal(found.bounds.high)
@@ -236,20 +272,25 @@ def _replace_identities(chunk: Any, make_keys: MakeKeys) -> Any:
     return chunk.set_column(place, KEY, pa.array(list(keys), type=pa.binary()))
 
 
-def _append(db: duckdb.DuckDBPyConnection, table: str, chunk: Any) -> None:
+def _append(
+    db: duckdb.DuckDBPyConnection, table: str, chunk: Any, digested: Sequence[str]
+) -> Totals:
+    """Append a chunk to the table, and return what the digest of the table needs of it."""
     db.register(CHUNK, chunk)
     db.execute(f"insert into {table} select * from {CHUNK}").fetchall()
+    totals = sum_hashes(db, CHUNK, digested)
     db.unregister(CHUNK)
+    return totals
 
 
-def _build_schema(columns: tuple[Column, ...], found: dict[str, _NumericSurvey]) -> Schema:
+def _build_schema(columns: tuple[Column, ...], found: dict[str, NumericSurvey]) -> Schema:
     categorical = {
         column.name: Categorical(column.name, column.categories, column.missing == "keep")
         for column in columns
         if column.type == "categorical"
     }
     label = next((column.name for column in columns if column.role == "label"), None)
-    features = [column.name for column in columns if column.role == "feature"]
+    features = _list_features(columns)
     return Schema(
         numeric=tuple(found[name].bounds for name in features if name in found),
         categorical=tuple(categorical[name] for name in features if name in categorical),

@@ -68,11 +68,10 @@ def find_summary(context: ReleaseContext, state: State[Any]) -> Summary | None:
 
     The warehouse is the record of how a run ended; the state of the flow run is not.
     """
-    from tasks.release_summary import read_summary
+    from tasks.release_summary import summarize_run
     from warehouse.database import list_runs
 
-    store = context.open_store()
     flow_run_id = str(state.state_details.flow_run_id)  # not the pid: containers reuse theirs
-    with store.transaction("summary") as db:
+    with context.open_store().transaction("summary") as db:
         runs = [run for run in list_runs(db, context.dataset) if run.flow_run_id == flow_run_id]
-    return read_summary(store, runs[-1].release_id) if runs else None
+        return summarize_run(db, runs[-1]) if runs else None

@@ -48,14 +48,18 @@ class AuditedFiles:
 class TablesJob(AttackJob):
     """A job that carries its tables in the message itself, so that no file holds them."""
 
-    comparison: TableComparison | None = None
+    comparison: TableComparison
 
-    def shape(self) -> tuple[int, ...]:
-        assert self.comparison is not None
-        return self.comparison.truth.X.shape
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self.comparison.truth.X.shape
+        return n, d
+
+    @property
+    def draws(self) -> int:
+        return 1 if self.comparison.all_persons is None else 2
 
     def make_auditor(self) -> Auditor:
-        assert self.comparison is not None
         return TableAuditor(self.comparison, self.policy, self.seed)
 
 
@@ -67,8 +71,7 @@ def audit_files(files: AuditedFiles, policy: Policy) -> tuple[TableComparison, A
     sample = files.sample if isinstance(files.sample, float) else None
     policy = replace(policy, attacker=inform_attacker(policy.attacker, comparison, known, sample))
     names, not_run = choose_table_audits(comparison, policy)
-    halves = 0 if comparison.all_persons is None else 1
-    job = TablesJob("", 1, halves, policy, SEED, comparison=comparison)
+    job = TablesJob(policy, SEED, comparison)
     report = run_attacks(job, names, lambda share: None)
     return comparison, add_comparison(report, comparison, not_run)
 

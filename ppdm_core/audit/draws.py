@@ -1,12 +1,12 @@
-"""The releases that an audit attacks: the candidate, its shadow draws, and draws of random halves.
+"""The releases that an audit attacks: shadow draws of the candidate, and draws of random halves.
 
-``draw_releases`` is the only place that draws them, for the pipeline, studies, benchmarks and
+``draw_shadows`` is the only place that draws them, for the pipeline, studies, benchmarks and
 tests. ``collect_inputs`` loads the draws into memory for the attacks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -100,16 +100,15 @@ class HalfRelease:
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
-    """Every draw that one release needs."""
+class ShadowDraws:
+    """Every draw that the attacks on one release need."""
 
-    candidate: Released
     shadows: tuple[Released, ...]
     halves: tuple[HalfRelease, ...]
     leaked_maps: tuple[tuple[Floats, Floats], ...]  # centre and loadings behind each shadow
 
 
-def draw_releases(
+def draw_shadows(
     rows: Rows,
     sanitizer: Sanitizer,
     noise: Noise,
@@ -119,24 +118,20 @@ def draw_releases(
     scope: Sequence[str],
     refit_halves: bool,
     has_ids: bool = True,
-    on_step: Callable[[str], None] = lambda step: None,
-) -> Draws:
-    """Draw the candidate, the shadow draws and the halves of scaled ``rows``.
+) -> ShadowDraws:
+    """Draw releases of scaled ``rows`` as the candidate is drawn, and of random halves of them.
 
     Shadow keys follow from the key, the ``scope`` (data, attack settings, code) and a number, so
     that a rerun is judged on the same draws. ``refit_halves``: what the method learned from the
     released records is learned again from each half.
     """
-    candidate = sanitizer.sanitize(rows, noise, fitted)
-    on_step("candidate drawn")
     # Without record ids, key shadow draws by row position so that a rerun uses the same draws.
     keyed = rows if has_ids else rows.map(_key_by_position, rows.schema)
     noises = [shadow_noise(noise, scope, k) for k in range(policy.shadow_draws)]
     shadows = tuple(sanitizer.sanitize(keyed, each, fitted) for each in noises)
     halves = _draw_halves(keyed, sanitizer, noise, fitted, policy, scope, refit_halves)
-    on_step("shadows drawn")
     leaked = (sanitizer.leaked(rows.schema, each, fitted) for each in noises)
-    return Draws(candidate, shadows, halves, tuple(each for each in leaked if each is not None))
+    return ShadowDraws(shadows, halves, tuple(each for each in leaked if each is not None))
 
 
 def shadow_noise(noise: Noise, scope: Sequence[str], k: int) -> Noise:
@@ -188,7 +183,7 @@ class AuditInputs:
     earlier: EarlierReleases | None = None
 
 
-def collect_inputs(rows: Rows, draws: Draws, *, row_aligned: bool) -> AuditInputs:
+def collect_inputs(rows: Rows, draws: ShadowDraws, *, row_aligned: bool) -> AuditInputs:
     """Load the records and the draws of them; ``row_aligned``: row i is made of record i."""
     whole = gather_blocks(rows.blocks(), rows.n)
     original = OriginalTable(whole.X, whole.label, rows.schema, whole.C)
@@ -209,7 +204,9 @@ def collect_inputs(rows: Rows, draws: Draws, *, row_aligned: bool) -> AuditInput
 def collect_draw(released: Released, records: Ints) -> ReleaseDraw:
     """Load one draw; ``records`` are the ascending numbers of all records that may be in it."""
     made = gather_blocks(released.rows.blocks(), released.rows.n)
-    return ReleaseDraw(made.X, released.public, np.searchsorted(records, made.record), made.C)
+    public, names = released.public, [each.name for each in released.rows.schema.categorical]
+    C = made.C[:, [names.index(response.column.name) for response in public.responses]]
+    return ReleaseDraw(made.X, public, np.searchsorted(records, made.record), C)
 
 
 def freeze(array: Any) -> Any:

@@ -32,7 +32,7 @@ def run_attacks(
 ) -> AuditReport:
     """Run audits in a child process, each under the time limit of the policy."""
     count = len(names)
-    log_progress(estimate_cost(job.shape(), job.shadows + job.halves, names, job.policy))
+    log_progress(estimate_cost(job.shape, job.draws, names, job.policy))
 
     def log_start(done: int, name: str) -> None:
         share = done / count

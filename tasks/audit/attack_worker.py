@@ -15,8 +15,8 @@ import struct
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from ppdm_core.model.policy import Policy
@@ -29,37 +29,29 @@ if TYPE_CHECKING:
 class Question(Protocol):
     """Something else than an audit that the attack process is asked."""
 
-    def answer(self, auditor: Auditor) -> Any: ...
+    def answer(self, auditor: Any) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
-class AttackJob:
-    """Where the inputs of the attacks are, and what the auditor needs in addition."""
+class AttackJob(ABC):
+    """What is attacked under which policy; each kind of audit has its own job."""
 
-    folder: str
-    shadows: int
-    halves: int
     policy: Policy
     seed: bytes
-    has_earlier: bool = False  # earlier releases of the same records
 
-    def read(self, name: str) -> Any:
-        """Load one input by name."""
-        return pickle.loads((Path(self.folder) / name).read_bytes())
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """The number of records and of numeric columns."""
 
-    def shape(self) -> tuple[int, ...]:
-        """Return the number of records and of columns."""
-        shape: tuple[int, ...] = self.read("truth").X.shape
-        return shape
+    @property
+    @abstractmethod
+    def draws(self) -> int:
+        """The number of releases that are attacked."""
 
-    def make_auditor(self) -> Auditor:
-        """Load all inputs."""
-        from ppdm_core.audit.auditor import Auditor
-
-        draws = [self.read(f"shadow_{k}") for k in range(self.shadows)]
-        halves = [self.read(f"half_{k}") for k in range(self.halves)]
-        earlier = self.read("past") if self.has_earlier else None
-        return Auditor(self.read("truth"), draws, self.policy, self.seed, halves, earlier)
+    @abstractmethod
+    def make_auditor(self) -> Auditor | None:
+        """Load all inputs; None if there is no table."""
 
 
 def send(stream: BinaryIO, message: object) -> None:
@@ -95,24 +87,27 @@ def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         send(outgoing, reply(auditor, message))
 
 
-def reply(auditor: Auditor, message: str | Question) -> Attempt[Any]:
+def reply(auditor: Auditor | None, message: str | Question) -> Attempt[Any]:
     """Run an audit by name, or answer a question of the self-test."""
     from ppdm_core.audit.runner import attempt
 
-    if isinstance(message, str):
-        return auditor.run_one(message)
-    return attempt(lambda: message.answer(auditor))
+    if not isinstance(message, str):
+        return attempt(lambda: message.answer(auditor))
+    assert auditor is not None
+    return auditor.run_one(message)
 
 
 def preload() -> None:
     """Import what attacks need, while there is nothing to attack yet."""
+    import pyarrow.parquet
     import scipy.optimize
     import scipy.spatial.distance
     import scipy.special
 
     import ppdm_core.audit.auditor
 
-    assert ppdm_core.audit.auditor and scipy.optimize and scipy.spatial.distance and scipy.special
+    assert ppdm_core.audit.auditor and pyarrow.parquet
+    assert scipy.optimize and scipy.spatial.distance and scipy.special
 
 
 def exit_when_parent_ends(parent: int) -> None:

@@ -28,7 +28,7 @@ from warehouse.publishing.published_rows import (
 from warehouse.sanitized_tables import read_candidate
 from warehouse.sql import ROW, count_rows
 from warehouse.stage_facts import SanitizedFacts, read_facts
-from warehouse.tables import published_rows_table, validated_table
+from warehouse.tables import candidate_table, published_rows_table
 from warehouse.transaction import Transaction
 
 MAX_ROUNDING_ERROR = 1e-6  # relative to the scale of the noise, between equal draws
@@ -50,8 +50,7 @@ def read_earlier_releases(
     seen = np.full(len(Y_now), "", dtype=object)
     versions, still_released = [], 0
     for earlier, its_runs in group_by_mechanism(db, runs):
-        records = validated_table(run)
-        found = read_distinct_draws(db, its_runs, earlier.public.columns, records)
+        found = read_distinct_draws(db, its_runs, earlier.public.columns, candidate_table(run))
         rows = np.searchsorted(kept, found[ROW]).clip(max=len(kept) - 1)
         is_kept = kept[rows] == found[ROW]
         Y, public = convert_to_current(found, earlier, facts)

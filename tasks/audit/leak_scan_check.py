@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from ppdm_core.audit.self_test.broken_releases import CLEAR_COLUMNS, IDENTITY, s
 from ppdm_core.audit.self_test.known_answers import make_rng, plant_leak_for
 from ppdm_core.audit.self_test.leaks import PlantedLeak, replace_by_noise
 from ppdm_core.audit.self_test.matrix import LEAK_SCAN, REPETITIONS
-from ppdm_core.audit.self_test.policy_check import MAX_RECORDS
+from ppdm_core.audit.self_test.policy_check import MAX_RECORDS, check_policy
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.self_test import NOISE, LeakTest, PolicyCheck, ReleaseTest
 from warehouse.publishing.leak_scan import (
@@ -23,8 +23,7 @@ from warehouse.publishing.leak_scan import (
 )
 
 if TYPE_CHECKING:
-    from tasks.audit.attack_worker import AttackJob
-    from warehouse.stage_facts import SanitizedFacts
+    from ppdm_core.audit.auditor import Auditor
 
 VERBATIM = "verbatim rows"
 MIN_VERBATIM_ROWS = 5  # rows as they are, or one in a hundred
@@ -53,9 +52,22 @@ def stops_leak(plant: PlantedLeak) -> bool:
     return stops(Y, plant.X, atom=float(GRID / (2 * scales[0])), draws=Y.shape[1], same=True)
 
 
-def add_leak_scan(check: PolicyCheck, job: AttackJob, facts: SanitizedFacts) -> PolicyCheck:
+@dataclass(frozen=True)
+class ReleasePolicyQuestion:
+    """The question to the attack process, which holds the table."""
+
+    atom: float  # largest probability of any single value in one released cell
+    same_columns: bool  # released columns are the original ones
+
+    def answer(self, auditor: Auditor) -> PolicyCheck:
+        """Return which bad releases the policy refuses, or the scan before publishing stops."""
+        return add_leak_scan(check_policy(auditor), auditor.truth, auditor.draws[0], self)
+
+
+def add_leak_scan(
+    check: PolicyCheck, truth: OriginalTable, draw: ReleaseDraw, facts: ReleasePolicyQuestion
+) -> PolicyCheck:
     """Add the bad releases that the scan stops: true categories or columns, verbatim records."""
-    truth, draw = job.read("truth"), job.read("shadow_0")
     rng = np.random.default_rng(len(truth.X))
     has_numbers = draw.Y.shape[1] > 0
     found = {each.name: each.refused_by for each in check.bad}
@@ -88,7 +100,7 @@ def stops_words(truth: OriginalTable, draw: ReleaseDraw, rng: np.random.Generato
 
 
 def stops_clear(
-    truth: OriginalTable, draw: ReleaseDraw, facts: SanitizedFacts, rng: np.random.Generator
+    truth: OriginalTable, draw: ReleaseDraw, facts: ReleasePolicyQuestion, rng: np.random.Generator
 ) -> bool:
     """Return whether the scan stops original columns in place of the released ones."""
     X = sample_rows(truth, draw, rng)[1]
@@ -97,7 +109,7 @@ def stops_clear(
 
 
 def stops_verbatim(
-    truth: OriginalTable, draw: ReleaseDraw, facts: SanitizedFacts, rng: np.random.Generator
+    truth: OriginalTable, draw: ReleaseDraw, facts: ReleasePolicyQuestion, rng: np.random.Generator
 ) -> bool:
     """Return whether the scan stops a few verbatim records among the rows of a shadow draw."""
     Y, X = sample_rows(truth, draw, rng)

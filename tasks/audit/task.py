@@ -6,11 +6,14 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.audit.runner import choose_audits
-from tasks.audit.attack_inputs import export_inputs
+from tasks.audit.attack_inputs import make_job, read_inputs
 from tasks.audit.attack_process import AttackProcess, run_attacks
+from tasks.audit.leak_scan_check import ReleasePolicyQuestion
 from tasks.audit.self_test import SelfTestRun
 from tasks.context import ReleaseContext
+from tasks.ingest.task import reject_bad_input
 from tasks.notify.prefect_artifacts import ProgressBar
+from tasks.progress import log_progress
 from tasks.redaction import redact_errors
 from warehouse.audit_results import store_scores
 from warehouse.checkpoints import checkpoint
@@ -21,17 +24,28 @@ from warehouse.stages import Stage, is_past
 @task(name="attack shadows", cache_policy=NO_CACHE)
 @redact_errors
 def attack_shadows(context: ReleaseContext, release_id: str) -> None:
-    """Run every attack of the policy in a child process, with the self-test of the audit."""
-    store, run = context.open_run(release_id)
-    if is_past(run.stage, Stage.AUDITED):
-        return
-    self_test = SelfTestRun(store, run, context.policy)
-    job = export_inputs(context, store, run)
+    """Draw releases as the candidate was drawn, and attack them in a child process.
+
+    The self-test of the audit runs in the same process.
+    """
+    log_progress("perturbing: shadow draws for the attacks")
+    store = context.open_store()
+    store.home.clear_work(release_id)
+    with reject_bad_input(context, release_id):
+        with context.open_run(release_id) as (db, run):
+            if is_past(run.stage, Stage.AUDITED):
+                return
+            self_test = SelfTestRun(db, run, context.policy)
+            inputs = read_inputs(db, context, run, store.home.work(release_id))
+        job = make_job(context, run, inputs)
+    checkpoint("shadows drawn")
     show_share = ProgressBar(context.dataset).show
+    facts = inputs.sanitized
+    question = ReleasePolicyQuestion(facts.atom, facts.same_columns)
     with AttackProcess(job) as process:
         self_test.check_attacks(process)
         report = run_attacks(job, choose_audits(context.policy), show_share, process)
-        report = self_test.check_policy(process, job, report)
+        report = self_test.check_policy(process, question, report)
     store.home.clear_work(release_id)
     checkpoint("attacks run")
     with store.advance(run, Stage.AUDITED) as change:

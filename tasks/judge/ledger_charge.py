@@ -26,7 +26,7 @@ from warehouse.integrity.seals import integrity_error
 from warehouse.ledger import balance as ledger_balance
 from warehouse.ledger.balance import ALL_RECORDS, LedgerScope
 from warehouse.ledger.entries import digest_draws, store_entry
-from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
+from warehouse.stage_facts import SanitizedFacts, ValidatedFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,10 +150,14 @@ def build_scope(context: ReleaseContext, facts: SanitizedFacts | None = None) ->
     )
 
 
-def compute_balance(db: Transaction, run: Run, context: ReleaseContext) -> LedgerBalance | None:
+def compute_balance(
+    db: Transaction,
+    run: Run,
+    context: ReleaseContext,
+    validated: ValidatedFacts,
+    facts: SanitizedFacts,
+) -> LedgerBalance | None:
     """Return what earlier releases spent and this one asks for; None if draws are incomplete."""
-    validated = read_facts(db, run.release_id, ValidatedFacts)
-    facts = read_facts(db, run.release_id, SanitizedFacts)
     if digest_draws(db, run) != facts.draws:
         raise integrity_error(f"The stored draws of {run.release_id} were changed.")
     scope, released = build_scope(context, facts), validated.n - facts.set_aside
@@ -163,7 +167,7 @@ def compute_balance(db: Transaction, run: Run, context: ReleaseContext) -> Ledge
 def charge_ledger(
     change: Change,
     run: Run,
-    context: ReleaseContext,
+    scope: LedgerScope,
     balance: LedgerBalance | None,
     verdict: Verdict,
 ) -> None:
@@ -174,8 +178,7 @@ def charge_ledger(
     refusals = {f.check for f in verdict.findings if f.outcome == "FAIL"}
     is_refused = balance is None or any(name in refusals for name in (LEDGER_RECORD, LEDGER_DRAWS))
     kind = "refused" if is_refused else "charged"
-    facts = read_facts(change.db, run.release_id, SanitizedFacts)
-    store_entry(change, run, build_scope(context, facts), balance, kind)
+    store_entry(change, run, scope, balance, kind)
     if balance is not None:
         change.detail["records charged"] = 0 if is_refused else balance.records
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.gates import GateInput, decide
 from ppdm_core.model.ledger import LedgerBalance
+from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding, Outcome, Verdict, worst
 from tasks.context import ReleaseContext
-from tasks.judge.ledger_charge import charge_ledger, compute_balance
+from tasks.judge.ledger_charge import build_scope, charge_ledger, compute_balance
 from tasks.progress import log_progress
 from tasks.redaction import redact_errors
 from warehouse.audit_results import find_earlier_refusals, store_verdict
@@ -38,50 +39,72 @@ def judge(context: ReleaseContext, release_id: str, dry_run: bool = False) -> No
     One transaction reads the ledger, decides and charges: two runs cannot spend the same.
     """
     log_progress("judging")
-    store, run = context.open_run(release_id)
-    if is_past(run.stage, Stage.AWAITING_REVIEW):
-        return
-    with store.advance(run, STAGES["FAIL"]) as change:
+    with context.open_run(release_id) as (_, run):
+        if is_past(run.stage, Stage.AWAITING_REVIEW):
+            return
+    with context.open_store().advance(run, STAGES["FAIL"]) as change:
         check_history(change.db)  # the verdict rests on unchanged records only
-        balance = compute_balance(change.db, run, context)
-        verdict = reach_verdict(change.db, run, context, balance)
+        facts = read_stored_facts(change.db, release_id)
+        balance = compute_balance(change.db, run, context, facts.validated, facts.sanitized)
+        verdict = reach_verdict(change.db, run, context, facts, balance)
         change.to = STAGES[verdict.outcome]
         if dry_run and change.to == Stage.AWAITING_REVIEW:  # there is nothing to decide about
             change.to = Stage.DRY_RUN_PASSED
         change.detail["failures"] = len(verdict.failures)
         store_verdict(change, release_id, verdict)
-        charge_ledger(change, run, context, balance, verdict)
+        charge_ledger(change, run, build_scope(context, facts.sanitized), balance, verdict)
         if change.to == Stage.AWAITING_REVIEW:
             row = {"release_id": release_id, "file": context.file}
             change.insert_sealed(PENDING_FILES, row)
 
 
+@dataclass(frozen=True, eq=False)
+class StoredFacts:
+    """What the earlier steps stored of a release."""
+
+    validated: ValidatedFacts
+    sanitized: SanitizedFacts
+    report: AuditReport
+
+
+def read_stored_facts(db: Transaction, release_id: str) -> StoredFacts:
+    """Return what the earlier steps stored of a release."""
+    return StoredFacts(
+        read_facts(db, release_id, ValidatedFacts),
+        read_facts(db, release_id, SanitizedFacts),
+        read_facts(db, release_id, AuditedFacts).report,
+    )
+
+
 def reach_verdict(
-    db: Transaction, run: Run, context: ReleaseContext, balance: LedgerBalance | None
+    db: Transaction,
+    run: Run,
+    context: ReleaseContext,
+    facts: StoredFacts,
+    balance: LedgerBalance | None,
 ) -> Verdict:
     """Return the verdict of all gates, and of earlier audits of the same data."""
-    facts = read_facts(db, run.release_id, SanitizedFacts)
+    sanitized = facts.sanitized
     gate_input = GateInput(
-        report=read_facts(db, run.release_id, AuditedFacts).report,
-        guarantee=facts.guarantee,
+        report=facts.report,
+        guarantee=sanitized.guarantee,
         method=context.method,
         policy=context.policy,
-        has_numbers=bool(facts.public.columns),
+        has_numbers=bool(sanitized.public.columns),
         balance=balance,
     )
-    verdict = decide(gate_input, data_digest=facts.data_digest, code_version=run.code_version)
-    findings = verdict.findings + judge_earlier_refusals(db, run)
+    verdict = decide(gate_input, data_digest=sanitized.data_digest, code_version=run.code_version)
+    findings = verdict.findings + judge_earlier_refusals(db, run, facts.validated.data)
     return replace(verdict, findings=findings, outcome=worst(findings))
 
 
-def judge_earlier_refusals(db: Transaction, run: Run) -> tuple[Finding, ...]:
-    """Return a finding if the same data did not pass before.
+def judge_earlier_refusals(db: Transaction, run: Run, data: str) -> tuple[Finding, ...]:
+    """Return a finding if the data with this digest did not pass before.
 
     Settings must not be tuned until they pass: once the same data were audited with other settings
     or code and did not pass, a reviewer decides, whichever method it was. A release that a person
     rejected stays rejected.
     """
-    data = read_facts(db, run.release_id, ValidatedFacts).data
     refusals = find_earlier_refusals(db, run, data)
     rejected = [refusal.release_id for refusal in refusals if refusal.is_rejected]
     if rejected:

@@ -16,21 +16,22 @@ from ppdm_core.model.release import Guarantee
 from ppdm_core.model.rows import BLOCK
 from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding
-from ppdm_core.numerics.noise import SCHEME
+from ppdm_core.numerics.noise import SCHEME, Noise
 from tasks.context import ReleaseContext
 from tasks.release_summary import Summary
-from warehouse.database import Store
-from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.json_codec import to_json
 
 FORMAT = 2
 
 
-def build_manifest(context: ReleaseContext, store: Store, summary: Summary) -> dict[str, Any]:
-    """Return everything that the manifest says of a release, except its files."""
+def build_manifest(context: ReleaseContext, summary: Summary, noise: Noise) -> dict[str, Any]:
+    """Return everything that the manifest says of a release, except its files.
+
+    ``noise`` is that of the dataset: its key hides the digest of the source.
+    """
     run, judged = summary.run, summary.judged
     facts, verdict, report = judged.sanitized, judged.verdict, judged.report
-    secret = dataset_noise(store, context.dataset).subkey("input")
+    secret = noise.subkey("input")
     return {
         "format": FORMAT,
         "dataset": context.dataset,

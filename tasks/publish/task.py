@@ -14,8 +14,9 @@ from tasks.progress import log_progress
 from tasks.publish.card import format_card
 from tasks.publish.manifest_body import build_manifest
 from tasks.redaction import redact_errors
-from tasks.release_summary import Summary, read_summary
+from tasks.release_summary import Summary, summarize_run
 from warehouse.database import Run, Store
+from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.publishing.leak_scan import ExpectedContent, ReleasedCategory
 from warehouse.publishing.manifest import file_digest, verify
 from warehouse.publishing.publish import (
@@ -24,14 +25,11 @@ from warehouse.publishing.publish import (
     find_latest_version,
     publish_release,
 )
-from warehouse.sanitized_tables import (
-    read_candidate_order,
-    read_numeric_ids,
-    read_validated_columns,
-)
-from warehouse.stage_facts import EndingFacts, SanitizedFacts, ValidatedFacts, store_facts
+from warehouse.sanitized_tables import read_candidate_order, read_validated
+from warehouse.stage_facts import EndingFacts, SanitizedFacts, store_facts
 from warehouse.stages import FINISHED, Stage
-from warehouse.tables import validated_table
+from warehouse.transaction import Transaction
+from warehouse.validated_table import id_column, list_identifiers
 
 
 @task(name="publish", cache_policy=NO_CACHE)
@@ -39,23 +37,27 @@ from warehouse.tables import validated_table
 def publish_candidate(context: ReleaseContext, release_id: str, dry_run: bool) -> Stage:
     """Publish a release if its verdict allows it; return the stage that the release ends in."""
     log_progress("publishing")
-    store, run = context.open_run(release_id)
-    if run.stage in FINISHED:
-        return run.stage
-    summary = read_summary(store, release_id)
-    with store.transaction(release_id) as db:
+    store = context.open_store()
+    with context.open_run(release_id) as (db, run):
+        if run.stage in FINISHED:
+            return run.stage
+        is_pending = run.stage == Stage.AWAITING_REVIEW
         latest = find_latest_version(db, context.dataset)
-    is_pending = run.stage == Stage.AWAITING_REVIEW
+        summary = summarize_run(db, run)
+        standing = summary.standing
+        is_undecided = is_pending and (standing is None or standing.missing > 0)
+        is_publishable = not dry_run and not is_undecided
+        request = build_request(db, context, summary) if is_publishable else None
     if dry_run:  # a decision is left to reviewers
         return run.stage if is_pending else end_run(store, run, Stage.DRY_RUN_PASSED)
     data_digest = summary.judged.sanitized.data_digest
     if latest and latest.data_digest == data_digest and is_intact(store, context.dataset, latest):
         ending = EndingFacts(same_as=latest.release_id)
         return end_run(store, run, Stage.NO_CHANGE, ending)
-    if is_pending and (summary.standing is None or summary.standing.missing):
+    if request is None:
         return run.stage
     try:
-        publish_release(store, build_request(context, store, summary))
+        publish_release(store, request)
     except Undecided:  # an approval lapsed just now
         return Stage.AWAITING_REVIEW
     except Refused as refusal:
@@ -83,43 +85,38 @@ def end_run(store: Store, run: Run, stage: Stage, ending: EndingFacts | None = N
     return stage
 
 
-def build_request(context: ReleaseContext, store: Store, summary: Summary) -> PublishRequest:
+def build_request(db: Transaction, context: ReleaseContext, summary: Summary) -> PublishRequest:
     """Return everything that publishing needs and checks."""
-    # Without stable ids, or where rows belong to no record, later releases cannot be compared.
-    is_comparable = context.record_id and summary.judged.sanitized.row_aligned
+    sanitized = summary.judged.sanitized
+    noise = dataset_noise(db, context.dataset)
     return PublishRequest(
         run=summary.run,
-        sink=context.sink,
         policy_digest=context.policy.digest,
         review=context.policy.review,
         code_version=compute_code_version(),
-        expected=build_expected_content(
-            context, store, summary.run, summary.judged.validated, summary.judged.sanitized
-        ),
-        records=validated_table(summary.run) if is_comparable else None,
+        expected=build_expected_content(db, context, summary.run, sanitized),
+        data_digest=sanitized.data_digest,
+        table_digest=sanitized.table_digest,
+        # Without stable ids, or where rows belong to no record, releases cannot be compared.
+        is_comparable=context.record_id is not None and sanitized.row_aligned,
         card=format_card(context, summary),
-        manifest=build_manifest(context, store, summary),
+        manifest=build_manifest(context, summary, noise),
     )
 
 
 def build_expected_content(
-    context: ReleaseContext,
-    store: Store,
-    run: Run,
-    validated: ValidatedFacts,
-    sanitized: SanitizedFacts,
+    db: Transaction, context: ReleaseContext, run: Run, sanitized: SanitizedFacts
 ) -> ExpectedContent:
     """Return what the leak scan compares the bytes with."""
     public, scaling, label = sanitized.public, sanitized.scaling, context.label
+    features = sanitized.schema.names
     categorical = tuple(response.column.name for response in public.responses)
-    identifiers = [column.name for column in context.columns if column.role == "identifier"]
-    with store.transaction(run.release_id) as db:
-        X = read_validated_columns(db, run, validated.schema.names)
-        codes = read_validated_columns(db, run, categorical)
-        order = read_candidate_order(db, run)
-        ids = tuple(read_numeric_ids(db, run, name) for name in identifiers)
+    ids = [id_column(k) for k in range(len(list_identifiers(context.columns)))]
+    order = read_candidate_order(db, run)
+    found = read_validated(db, run, [*features, *categorical, *ids])
     # Validated rows are numbered from 0 without gaps.
-    X, C = X[order], codes[order].astype(np.int32)
+    X = np.column_stack([found[name] for name in features] or [np.zeros((len(order), 0))])[order]
+    codes = [found[name][order].astype(np.int32) for name in categorical]
     return ExpectedContent(
         columns=public.columns,
         label=label.name if label else None,
@@ -130,8 +127,8 @@ def build_expected_content(
         grid=public.grid if public.space != "original" else None,
         forbidden=frozenset(c.name for c in context.columns if c.role in ("identifier", "exclude")),
         originals=(X, (X - scaling.offset) / scaling.unit),
-        others=ids,
+        others=tuple(found[name][np.isfinite(found[name])] for name in ids),
         same_columns=sanitized.same_columns,
         source_order=np.asarray(order, dtype=np.float64),
-        categorical=tuple(map(ReleasedCategory, public.responses, C.T)),
+        categorical=tuple(map(ReleasedCategory, public.responses, codes)),
     )

@@ -13,8 +13,9 @@ from ppdm_core.model.rows import Block
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import Scaling
 from warehouse.columns import Column
+from warehouse.parquet_parts import encode_keys
 from warehouse.sanitized_tables import ORDER
-from warehouse.sql import ROW
+from warehouse.sql import KEY, ROW
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +27,7 @@ def stream_released_rows(
     label: Column | None,
     undo_scaling: Callable[[Floats], Floats] | None,
 ) -> pa.RecordBatchReader:
-    """Return released rows as Arrow, with source row, keyed order, and the label as text.
+    """Return released rows as Arrow, with source row, key, keyed order, and the label as text.
 
     Of the categorical columns only those that the method releases are written.
     """
@@ -38,6 +39,7 @@ def stream_released_rows(
     fields += [pa.field(column.name, pa.string()) for column in categorical]
     fields += [pa.field(label.name, pa.string())] if label else []
     fields += [pa.field(ORDER, pa.uint64()), pa.field(ROW, pa.int64())]
+    fields += [pa.field(KEY, pa.binary(16))]
     schema = pa.schema(fields)
 
     def make_batch(block: Block) -> pa.RecordBatch:
@@ -47,6 +49,7 @@ def stream_released_rows(
         if label:
             arrays.append(decode(block.label, label.categories))
         arrays += [pa.array(noise.ranks(block.key, "row order")), pa.array(block.record)]
+        arrays.append(encode_keys(block.key))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, map(make_batch, released.rows.blocks()))

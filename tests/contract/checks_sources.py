@@ -114,6 +114,20 @@ def check_digest_follows_content(reader: Reader, case: SourceCase, folder: Path)
     assert reader.digest(write_source(reader, case, folder, changed)) != before
 
 
+def check_copy_same_content(reader: Reader, case: SourceCase, folder: Path) -> None:
+    source = write_source(reader, case, folder, f"{MIXED} from range(70000) r(i)")
+    expected = reader.digest(source)
+    (folder / "copy").mkdir()
+    copy, digest = reader.copy(source, folder / "copy")
+    assert Path(copy.path).parent == folder / "copy"
+    Path(source.path).unlink()
+    assert digest == expected == reader.digest(copy)
+    with open_database() as db:
+        reader.load(db, copy, TABLE)
+        found = db.execute(f"select count(*), sum(place::bigint * __ppdm_row) from {TABLE}")
+        assert found.fetchall() == [(70000, sum(i * i for i in range(70000)))]
+
+
 def check_found_by_ending(reader: Reader, case: SourceCase, folder: Path) -> None:
     source = write_source(reader, case, folder, "select i as a, i as b from range(3) r(i)")
     assert guess_source(source.path, None) == source

@@ -24,6 +24,7 @@ CHECKS: list[Check] = [
     checks_sources.check_rows_in_order,
     checks_sources.check_rolled_back,
     checks_sources.check_digest_follows_content,
+    checks_sources.check_copy_same_content,
     checks_sources.check_found_by_ending,
 ]
 
@@ -87,6 +88,11 @@ class DigestsTheStart(Csv):
         return Path(source.path).read_text()[:1000]
 
 
+class CopiesNothing(Csv):
+    def copy(self, source: Source, folder: Path) -> tuple[Source, str]:
+        return source, self.digest(source)
+
+
 class HasAnotherName(Csv):
     name = "text"
 
@@ -100,6 +106,7 @@ BUGS: list[tuple[Check, Reader]] = [
     (checks_sources.check_rows_in_order, SortsRows()),
     (checks_sources.check_rolled_back, CommitsItself()),
     (checks_sources.check_digest_follows_content, DigestsTheStart()),
+    (checks_sources.check_copy_same_content, CopiesNothing()),
     (checks_sources.check_found_by_ending, HasAnotherName()),
 ]
 

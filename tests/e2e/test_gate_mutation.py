@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused, Undecided
@@ -201,11 +203,11 @@ def prepare_publication(release: Small) -> Any:
     """Return the store, and the request to publish as the pipeline makes it."""
     from ppdm.cli.release_files import read_release_file
     from tasks.publish.task import build_request
-    from tasks.release_summary import read_summary
+    from tasks.release_summary import summarize_run
 
     context = read_release_file(release.file)[1]
-    store = Store(Home(release.home))
-    return store, build_request(context, store, read_summary(store, "small-0001"))
+    with context.open_run("small-0001") as (db, run):
+        return context.open_store(), build_request(db, context, summarize_run(db, run))
 
 
 @pytest.mark.parametrize("what", VERDICTS)
@@ -215,6 +217,44 @@ def test_publish_edited_verdict_refused(what: str, approved: Small, tmp_path: Pa
     change(release, VERDICTS[what])
     with pytest.raises(Refused, match="cannot be published"):
         publish_release(store, request)
+    check_not_published(release)
+
+
+@pytest.mark.parametrize("what", ["one byte", "gone", "of another release"])
+def test_publish_edited_file_refused(what: str, approved: Small, tmp_path: Path) -> None:
+    release = approved.copied_to(tmp_path / "copy")
+    store, request = prepare_publication(release)
+    candidate = release.private / "candidates" / "small-0001.parquet"
+    content = bytearray(candidate.read_bytes())
+    content[len(content) // 3] ^= 1
+    if what == "gone":
+        candidate.unlink()
+    elif what == "one byte":
+        candidate.write_bytes(content)
+    else:
+        columns = pq.read_table(candidate)
+        pq.write_table(columns.slice(1), candidate)
+    with pytest.raises(Refused, match="cannot be published"):
+        publish_release(store, request)
+    check_not_published(release)
+
+
+def test_publish_forged_digest_refused(approved: Small, tmp_path: Path) -> None:
+    """The verdict counts, not what the caller says about the bytes."""
+    release = approved.copied_to(tmp_path / "copy")
+    store, request = prepare_publication(release)
+    candidate = release.private / "candidates" / "small-0001.parquet"
+    rows = pq.read_table(candidate)
+    with (
+        candidate.open("wb") as file,
+        pq.ParquetWriter(
+            file, rows.schema, write_statistics=False, use_dictionary=False, store_schema=False
+        ) as writer,
+    ):
+        writer.write_table(rows)
+    digest = hashlib.sha256(candidate.read_bytes()).hexdigest()
+    with pytest.raises(Refused, match="not those that the verdict is about"):
+        publish_release(store, replace(request, data_digest=digest))
     check_not_published(release)
 
 

@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from ppdm_core.model.policy import Policy
+from ppdm_core.numerics.noise import Noise
 from tasks.context import ReleaseContext
+from tasks.ingest.task import survey_raw, write_records
 from warehouse.columns import Column, Source
+from warehouse.database import Run, Store
 from warehouse.home import Home
+from warehouse.integrity.dataset_key import dataset_noise
+from warehouse.runs import begin_run
 
 
 def make_context(folder: Path, **changes: Any) -> ReleaseContext:
@@ -34,3 +39,28 @@ def make_context(folder: Path, **changes: Any) -> ReleaseContext:
     context = ReleaseContext(**{**fields, **changes})
     Home(Path(context.home)).create()
     return context
+
+
+def open_run(context: ReleaseContext, release_id: str) -> tuple[Store, Run]:
+    """Return the warehouse and a run of the release file."""
+    with context.open_run(release_id) as (_, run):
+        return context.open_store(), run
+
+
+def read_noise(store: Store, dataset: str) -> Noise:
+    """Return the noise of a dataset."""
+    with store.transaction("tests") as db:
+        return dataset_noise(db, dataset)
+
+
+def start_run(store: Store, **fields: Any) -> tuple[Run, list[Run]]:
+    """Begin a run of a dataset in a transaction of its own."""
+    with store.transaction("tests") as db:
+        return begin_run(db, **fields)
+
+
+def write_unchecked(context: ReleaseContext, release_id: str) -> None:
+    """Write the validated table without the checks of Great Expectations, which take seconds."""
+    with context.open_run(release_id) as (db, run):
+        survey = survey_raw(db, context, run)
+    write_records(context, run, survey)

@@ -5,14 +5,18 @@ They run in children of the fork server, so that nothing here reaches the tests.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport
@@ -54,6 +58,59 @@ def noted(args: list[str]) -> None:
 
     checkpoints.LISTENERS.append(note)
     with_key(args[1:])
+
+
+def counted(args: list[str]) -> None:
+    """Writes every transaction and statement of the warehouse to the file that is named first."""
+    from warehouse.database import Store
+    from warehouse.transaction import Transaction
+
+    log = Path(args[0]).open("a")  # noqa: SIM115 - until the process ends
+    open_transaction, find_method = Store.transaction, Transaction.__getattr__
+
+    def transaction(store: Store, purpose: str = "reading") -> Any:
+        log.write(json.dumps({"transaction": purpose}) + "\n")
+        return open_transaction(store, purpose)
+
+    def method(db: Transaction, name: str) -> Any:
+        found = find_method(db, name)
+        if name not in ("execute", "sql"):
+            return found
+
+        def run(statement: str, *values: Any) -> Any:
+            log.write(json.dumps({"statement": statement}) + "\n")
+            return found(statement, *values)
+
+        return run
+
+    Store.transaction = transaction  # type: ignore[assignment, method-assign]
+    Transaction.__getattr__ = method  # type: ignore[method-assign]
+    atexit.register(log.close)
+    with_key(args[1:])
+
+
+def contended(args: list[str]) -> None:
+    """At every checkpoint another process asks for the warehouse; the longest wait is written."""
+    lock, waits = Path(args[1]), Path(args[0])
+
+    def ask(name: str) -> None:
+        command = [sys.executable, "-P", "-c", ASK_FOR_LOCK, str(lock), str(waits), name]
+        subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+    checkpoints.LISTENERS.append(ask)
+    with_key(args[2:])
+
+
+ASK_FOR_LOCK = """
+import fcntl, sys, time
+lock, waits, name = sys.argv[1:]
+with open(lock, "a") as file:
+    start = time.monotonic()
+    fcntl.flock(file, fcntl.LOCK_EX)
+    waited = time.monotonic() - start
+with open(waits, "a") as file:
+    print(waited, name, file=file)
+"""
 
 
 def killed(args: list[str]) -> None:
@@ -103,7 +160,7 @@ def defective(args: list[str]) -> None:
 
     import tasks.ingest.task
 
-    def profile(*given: object) -> None:
+    def profile(*given: object, **more: object) -> None:
         raise duckdb.ConversionException(f"Could not convert string '{args[0]}' to DOUBLE")
 
     tasks.ingest.task.profile = profile  # type: ignore[assignment]

@@ -21,6 +21,7 @@ def make_validated_facts(**changes: Any) -> ValidatedFacts:
 def make_sanitized_facts(**changes: Any) -> SanitizedFacts:
     facts: dict[str, Any] = {
         "data_digest": "d",
+        "table_digest": "t",
         "method": "additive_noise",
         "parameters": {"b": 0.5},
         "public": PublicParameters("additive_noise", "original", ("x",)),

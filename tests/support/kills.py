@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tests.support.forkserver import ROOT, Result
 from tests.support.small_release import Small
+from warehouse.database import Store
+from warehouse.home import Home
 from warehouse.publishing.manifest import verify
 from warehouse.stages import ALLOWED
 
@@ -127,8 +129,18 @@ def check_tidy(release: Small) -> None:
     keys = {path.name for path in (release.private / "keys").iterdir()}
     assert keys == {f"{release.name}.key", "home-seal.key"}
     left = {path.name for path in release.private.iterdir()}
-    assert left == {"keys", "locks", "tmp", "work", "warehouse.duckdb", "history.head"}, left
+    folders = {"candidates", "keys", "locks", "tmp", "work"}
+    assert left == {*folders, "warehouse.duckdb", "history.head"}, left
+    candidates = {path.stem for path in (release.private / "candidates").iterdir()}
+    assert candidates == list_pending(release)  # only a person who decides still needs one
     assert orphans(release) == []
+
+
+def list_pending(release: Small) -> set[str]:
+    """Return the ids of the releases that await a review."""
+    with Store(Home(release.home)).transaction("tests") as db:
+        query = "select release_id from meta.run where stage = 'awaiting_review'"
+        return {release_id for (release_id,) in db.execute(query).fetchall()}
 
 
 def orphans(release: Small) -> list[str]:

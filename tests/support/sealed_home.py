@@ -13,11 +13,11 @@ import duckdb
 
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.ledger import LedgerBalance
+from tests.support.contexts import start_run
 from warehouse.database import Run, Store
 from warehouse.home import Home
 from warehouse.integrity.history import check_history
 from warehouse.ledger.entries import LedgerScope, insert_entry, next_entry_number
-from warehouse.runs import begin_run
 from warehouse.stages import Stage
 
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -42,7 +42,7 @@ def new_store(folder: Path) -> Store:
 
 
 def begin(store: Store, dataset: str = "wine") -> Run:
-    run, _ = begin_run(
+    run, _ = start_run(
         store,
         dataset=dataset,
         owner="cellar",

@@ -19,15 +19,14 @@ from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.score import AuditReport
 from tasks.context import ReleaseContext
 from tasks.dataset_lock import hold_dataset
-from tasks.ingest.task import begin_release, load_raw, write_records
+from tasks.ingest.task import begin_release, load_raw
 from tasks.judge.task import judge
 from tasks.sanitize.task import draw_candidate
 from tasks.settings_check import check_settings
-from tests.support.contexts import make_context
+from tests.support.contexts import make_context, open_run, read_noise, write_unchecked
 from warehouse.columns import Column, Source
 from warehouse.database import Store
 from warehouse.home import Home
-from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.ledger.entries import find_entry
 from warehouse.stage_facts import AuditedFacts, store_facts
 from warehouse.stages import Stage, is_past
@@ -95,11 +94,11 @@ class Steward:
         with hold_dataset(context):
             release_id = begin_release.fn(context)
             load_raw.fn(context, release_id)
-            store, run = context.open_run(release_id)
+            store, run = open_run(context, release_id)
             if not is_past(run.stage, Stage.VALIDATED):
-                write_records(context, store, run)
+                write_unchecked(context, release_id)
             draw_candidate.fn(context, release_id)
-            if not is_past(context.open_run(release_id)[1].stage, Stage.AUDITED):
+            if not is_past(open_run(context, release_id)[1].stage, Stage.AUDITED):
                 with store.advance(run, Stage.AUDITED) as change:
                     store_facts(change.db, run, NO_REPORT)
             judge.fn(context, release_id)
@@ -115,7 +114,7 @@ class Steward:
     def accounts(self, ids: Iterable[str] = ()) -> dict[str, float]:
         """Return what each record has spent, by its id: only a test may link the two."""
         ids = list(ids or self.rows)
-        noise = dataset_noise(self.store, "people")
+        noise = read_noise(self.store, "people")
         keys = noise.make_record_keys([name.encode() for name in ids], "id")
         names = noise.ranks(np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 16), "ledger")
         with self.store.transaction() as db:

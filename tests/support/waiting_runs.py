@@ -18,14 +18,13 @@ import warehouse.integrity.seals
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.verdict import Finding, Outcome, Review, Verdict
 from tasks.context import ReleaseContext
-from tests.support.contexts import make_context
+from tests.support.contexts import make_context, start_run
 from warehouse.approvals import Choice, Person, Standing, count_approvals
 from warehouse.audit_results import find_verdict
 from warehouse.columns import Source
 from warehouse.database import Run, Store, get_run
 from warehouse.home import Home
 from warehouse.ledger.entries import LedgerScope, store_entry
-from warehouse.runs import begin_run
 from warehouse.sources import SOURCES
 from warehouse.stages import Stage
 
@@ -76,7 +75,7 @@ class Office:
 
     def begin(self) -> Run:
         source = Source("csv", str(self.table))
-        return begin_run(
+        return start_run(
             self.store,
             dataset="t",
             owner=OWNER,

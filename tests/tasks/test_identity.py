@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from ppdm_core.audit.draws import shadow_noise
 from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.score import AuditReport
+from tasks.audit.attack_inputs import make_job, read_inputs
 from tasks.context import ReleaseContext
-from tasks.ingest.task import begin_release, load_raw, write_records
+from tasks.ingest.task import begin_release, load_raw
 from tasks.judge.task import judge
-from tasks.sanitize.task import SanitizeStep, draw_candidate
+from tasks.sanitize.task import draw_candidate
+from tests.support.contexts import open_run, write_unchecked
 from tests.support.stewards import NUMERIC, Steward, limits, numbers
 from warehouse.columns import Column
 from warehouse.database import Run, Store
-from warehouse.stage_facts import AuditedFacts, ValidatedFacts, read_facts, store_facts
+from warehouse.stage_facts import AuditedFacts, store_facts
 from warehouse.stages import Stage
 
 WITH_NOTES = (
@@ -40,8 +41,8 @@ def sanitized(context: ReleaseContext) -> tuple[Store, Run]:
     """Everything is ready for the audit."""
     release_id = begin_release.fn(context)
     load_raw.fn(context, release_id)
-    store, run = context.open_run(release_id)
-    write_records(context, store, run)
+    store, run = open_run(context, release_id)
+    write_unchecked(context, release_id)
     draw_candidate.fn(context, release_id)
     return store, run
 
@@ -59,12 +60,14 @@ def edit(store: Store, statement: str) -> None:
 
 
 def data_and_shadow(context: ReleaseContext) -> tuple[Any, Any]:
+    """Return the digest of the records, and the rows of a shadow draw in any order."""
     store, run = sanitized(context)
     with store.transaction() as db:
-        data = read_facts(db, run.release_id, ValidatedFacts).data
-    sanitizing = SanitizeStep(context, store, run)
-    shadow = shadow_noise(sanitizing.noise, sanitizing.shadow_scope(data), 0)
-    return data, shadow.subkey("any")
+        inputs = read_inputs(db, context, run, store.home.work(run.release_id))
+    (shadow,) = make_job(context, run, inputs).shadows.shadows
+    rows = [tuple(row) for block in shadow.rows.blocks() for row in block.X.tolist()]
+    store.home.clear_work(run.release_id)
+    return inputs.data_digest, sorted(rows)
 
 
 def test_shadow_draws_unused_columns_changed_same_draws(

@@ -13,7 +13,7 @@ from ppdm_core.model.errors import BadInput
 from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.sanitize.task import draw_candidate
-from tests.support.contexts import make_context
+from tests.support.contexts import make_context, open_run
 from warehouse.clock import now
 from warehouse.columns import Column
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
@@ -57,7 +57,7 @@ def make_release(context: ReleaseContext, *, published: bool = True) -> Drawn:
     release_id = begin_release.fn(context)
     for step in (load_raw, validate, draw_candidate):
         step.fn(context, release_id)
-    store, run = context.open_run(release_id)
+    store, run = open_run(context, release_id)
     with store.transaction() as db:
         sanitized = read_facts(db, release_id, SanitizedFacts)
         validated = read_facts(db, release_id, ValidatedFacts)
@@ -92,7 +92,7 @@ def test_draw_candidate_resampled_rows_shuffled_with_records(context: ReleaseCon
     parameters = {"rows": 300, "bandwidth": "paper", "refit_waiver": "the DPO"}
     drawn = replace(context, file_digest="g", method="kde_resample", parameters=parameters)
     assert make_release(drawn).places <= first.places
-    store, run = drawn.open_run("table-0002")
+    store, run = open_run(drawn, "table-0002")
     X = np.loadtxt(Path(context.source.path), delimiter=",", skiprows=1, usecols=(1, 2))
     with store.transaction() as db:
         query = f'select __ppdm_row, x, y from sanitized."{run.table}_candidate" order by '
@@ -114,7 +114,7 @@ def test_draw_candidate_integers_stay_integers(context: ReleaseContext, tmp_path
     )
     parameters = {"integers": ["x"], "rows": 200}
     make_release(replace(context, columns=columns, method="kde_resample", parameters=parameters))
-    store, run = context.open_run("table-0001")
+    store, run = open_run(context, "table-0001")
     with store.transaction() as db:
         query = f'select x, y from sanitized."{run.table}_candidate"'
         x, y = np.array(db.execute(query).fetchall()).T

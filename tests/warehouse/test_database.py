@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from ppdm_core.model.errors import BadInput, Defect
+from tests.support.contexts import start_run
 from tests.support.facts import make_validated_facts
 from tests.support.forkserver import run_cli
 from warehouse import database as store_module
 from warehouse.database import Run, Store, find_run, list_runs
 from warehouse.home import Home
-from warehouse.runs import begin_run, clean_up, reject_run
+from warehouse.runs import clean_up, reject_run
 from warehouse.stage_facts import ValidatedFacts, read_facts, store_facts
 from warehouse.stages import ALLOWED, FINISHED, ORDER, Stage, is_past
 
@@ -29,7 +30,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def begin(store: Store, *, source: str = "s1", code: str = "c1") -> Run:
-    run, _ = begin_run(
+    run, _ = start_run(
         store,
         dataset="wine",
         owner="cellar",
@@ -136,7 +137,7 @@ def test_reject_run_only_own_tables_dropped(store: Store) -> None:
     with store.advance(run, Stage.RAW) as change:
         change.db.execute('create table raw."wine_0001" (x integer)')
         change.db.execute('create table raw."wine_00010" (x integer)')
-    reject_run(store, run, {"kind": "bad_input"})
+    reject_run(store, run.release_id, {"kind": "bad_input"})
     with store.transaction() as db:
         tables = db.execute(
             "select table_name from information_schema.tables where table_schema = 'raw'"

@@ -11,6 +11,7 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.reasons import Reason, Skip
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.model.self_test import SelfTestResult
 from tests.support.facts import make_sanitized_facts, make_validated_facts
@@ -84,13 +85,13 @@ def test_codec_facts_round_trip() -> None:
 
 
 def test_codec_sanitized_facts_round_trip() -> None:
-    leaks = ((np.zeros(1), np.eye(1)),)
-    facts = make_sanitized_facts(leaks=leaks, counts={"clipped scores": 3})
+    public = PublicParameters("pca_laplace", "rotated", ("x",), loadings=np.eye(1))
+    facts = make_sanitized_facts(public=public, counts={"clipped scores": 3})
     found = send(facts)
     assert found.guarantee == facts.guarantee and found.guarantee.ln_record == math.inf
     assert found.schema == facts.schema
     assert to_json(found) == to_json(facts)
-    assert np.array_equal(found.leaks[0][1], np.eye(1))
+    assert np.array_equal(found.public.loadings, np.eye(1))
 
 
 def test_facts_kinds_differ() -> None:

@@ -29,6 +29,7 @@ from hypothesis.stateful import (
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError, Refused
 from ppdm_core.model.verdict import Outcome, Review
+from tests.support.contexts import open_run
 from tests.support.waiting_runs import ANN, BOB, CAT, OWNER, STAGES, Office, Person, staffed
 from warehouse.approvals import Choice
 from warehouse.audit_results import find_verdict
@@ -109,7 +110,7 @@ class Dataset(RuleBasedStateMachine):
     )
     def work(self, until: str, outcome: Outcome) -> None:
         """Take the steps up to a verdict, unless the process is killed before."""
-        model, run = self.model, self.office.context.open_run(self.current)[1]
+        model, run = self.model, open_run(self.office.context, self.current)[1]
         last = WORK[-1] if until == "judged" else until
         steps = WORK[WORK.index(model.stage) + 1 : WORK.index(last) + 1]
         self.office.walk(run, *steps)
@@ -148,7 +149,7 @@ class Dataset(RuleBasedStateMachine):
         """Check what publishing checks before it records the version."""
         model, before = self.model, self.model.stage
         may_leave = model.may_leave(self.office.time, self.needed)
-        run = self.office.context.open_run(self.current)[1]
+        run = open_run(self.office.context, self.current)[1]
         request: Any = SimpleNamespace(run=run, review=self.office.review)
         try:
             with self.office.store.advance(run, Stage.PUBLISHED) as change:

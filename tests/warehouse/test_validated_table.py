@@ -14,8 +14,9 @@ import warehouse.validated_table
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Categorical, Numeric
 from warehouse.columns import Column, Source
+from warehouse.raw_profile import profile
 from warehouse.sources import SOURCES
-from warehouse.validated_table import Validated, write_validated
+from warehouse.validated_table import Validated, list_survey_figures, write_validated
 
 ODD = "o\"d'd. {x} ☃"
 Rows = list[tuple[Any, ...]]
@@ -33,6 +34,17 @@ def category(name: str, role: Any = "feature", **settings: Any) -> Column:
     return Column(name, role, "categorical", categories=("b", "it's", "a"), **settings)
 
 
+def write_checked(
+    db: duckdb.DuckDBPyConnection,
+    columns: tuple[Column, ...],
+    record_id: str | None,
+    keys: Any = key_of,
+) -> Validated:
+    """Write the validated table `checked` from the table `raw`."""
+    figures = profile(db, "raw", columns, record_id, more=list_survey_figures(columns))
+    return write_validated(db, "raw", "checked", columns, figures, record_id, keys)
+
+
 def write_rows(
     types: str,
     rows: Rows,
@@ -46,7 +58,7 @@ def write_rows(
         marks = ", ".join("?" * (len(rows[0]) + 1))
         for position, row in enumerate(rows):
             db.execute(f"insert into raw values ({marks})", [position, *row])
-        result = write_validated(db, "raw", "checked", columns, record_id, keys)
+        result = write_checked(db, columns, record_id, keys)
         db.execute("commit")
         written = db.execute("select * from checked order by __ppdm_row").fetchall()
         return result, [str(column[0]) for column in db.description or ()], written
@@ -75,12 +87,12 @@ def test_write_validated_small_table_equals_expected() -> None:
         record_id="id",
     )
     keys = key_of([b"007", b"7", b" 7", b"z"])
-    assert names == ["__ppdm_row", "__ppdm_key", "x", "c", ODD, "__ppdm_label"]
+    assert names == ["__ppdm_row", "__ppdm_key", "x", "c", ODD, "__ppdm_label", "__ppdm_id_0"]
     assert rows == [
-        (0, keys[0], 10.0, 2, 3.0, 0),
-        (1, keys[1], 2.0, 1, -4.0, 2),  # median of 12, -0 and 2: the dropped row has no say
-        (2, keys[2], 0.0, 0, 1.5, 2),
-        (3, keys[3], 2.0, 0, 0.0, 2),
+        (0, keys[0], 10.0, 2, 3.0, 0, 7.0),
+        (1, keys[1], 2.0, 1, -4.0, 2, 7.0),  # median of 12, -0 and 2: the dropped row has no say
+        (2, keys[2], 0.0, 0, 1.5, 2, 7.0),
+        (3, keys[3], 2.0, 0, 0.0, 2, None),
     ]
     assert math.copysign(1.0, rows[2][2]) == 1.0
     assert (result.n, result.dropped_rows) == (4, 1)
@@ -137,7 +149,7 @@ def test_write_validated_column_types_as_declared() -> None:
     with duckdb.connect(":memory:") as db:
         db.execute("create table raw as select 0::bigint as __ppdm_row, 'b' as c, 1 as x, 'a' as y")
         columns = (category("c"), number("x"), category("y", "label"))
-        write_validated(db, "raw", "checked", columns, None, key_of)
+        write_checked(db, columns, None)
         described = db.execute("describe checked").fetchall()
     assert [row[1] for row in described] == ["BIGINT", "BLOB", "INTEGER", "DOUBLE", "INTEGER"]
     assert {row[2] for row in described} == {"NO"}
@@ -221,7 +233,7 @@ def test_write_validated_rolled_back_no_table() -> None:
     with duckdb.connect(":memory:") as db:
         db.execute("create table raw as select i as __ppdm_row, 1.0 as x from range(3) r(i)")
         db.execute("begin")
-        write_validated(db, "raw", "checked", (number("x"),), None, key_of)
+        write_checked(db, (number("x"),), None)
         db.execute("rollback")
         assert db.execute("select table_name from duckdb_tables()").fetchall() == [("raw",)]
 
@@ -244,7 +256,7 @@ def test_write_validated_many_rows_equals_numpy(tmp_path: Path) -> None:
     with duckdb.connect(":memory:") as db:
         db.execute("begin")
         SOURCES["csv"].load(db, Source("csv", str(path)), "raw")
-        result = write_validated(db, "raw", "checked", columns, "id", key_of)
+        result = write_checked(db, columns, "id")
         found = db.execute("select * from checked").fetchnumpy()
     x = np.where(gaps, np.median(X[~gaps, 0]), X[:, 0])
     assert np.array_equal(found["__ppdm_row"], np.arange(len(X)))

@@ -11,6 +11,7 @@ import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.manifest import public_pem
@@ -28,6 +29,9 @@ from warehouse.integrity.key_files import (
     wrong_key_error,
 )
 from warehouse.tables import DATASETS, EVENTS
+
+if TYPE_CHECKING:
+    from warehouse.transaction import Transaction
 
 BACKED_UP = "key backed up"  # kind of an event
 NO_DATASET = ""  # what backups and events of the home's key hold in place of a dataset's name
@@ -53,10 +57,15 @@ class KeyFile:
 def find_dataset_key(store: Store, dataset: str) -> KeyFile:
     """Return the key file of a dataset, which need not exist yet."""
     with store.transaction(f"{dataset} key") as db:
-        query = f"select key_fingerprint from {DATASETS} where name = ?"
-        row = fetch_first(db, query, [dataset])
+        return get_key_file(db, dataset)
+
+
+def get_key_file(db: Transaction, dataset: str) -> KeyFile:
+    """Return the key file of a dataset within a transaction."""
+    query = f"select key_fingerprint from {DATASETS} where name = ?"
+    row = fetch_first(db, query, [dataset])
     known = row[0] if row else None
-    return KeyFile(dataset_key_path(store.home, dataset), f"dataset '{dataset}'", dataset, known)
+    return KeyFile(dataset_key_path(db.home, dataset), f"dataset '{dataset}'", dataset, known)
 
 
 def find_home_key(store: Store) -> KeyFile:
@@ -71,21 +80,19 @@ def dataset_key_path(home: Home, dataset: str) -> Path:
     return home.keys / f"{dataset}.key"
 
 
-def dataset_noise(store: Store, dataset: str) -> Noise:
+def dataset_noise(db: Transaction, dataset: str) -> Noise:
     """Return the noise of a dataset; its key is made at first use and then never again."""
-    file = find_dataset_key(store, dataset)
+    file = get_key_file(db, dataset)
     if file.known is None and not file.path.exists():
         with translate_disk_errors(file.path):
             write_key(file.path, secrets.token_bytes(32))
         checkpoint("key written")
     key = file.read()
-    if file.known is None:
-        with store.transaction(f"{dataset} key") as db:
-            db.execute(
-                f"update {DATASETS} set key_fingerprint = ? where name = ?",
-                [compute_fingerprint(key), dataset],
-            )
-        checkpoint("key recorded")
+    if file.known is None:  # also after a crash that followed the writing of the key
+        db.execute(
+            f"update {DATASETS} set key_fingerprint = ? where name = ?",
+            [compute_fingerprint(key), dataset],
+        )
     return Noise(key)
 
 

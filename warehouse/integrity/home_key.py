@@ -70,8 +70,15 @@ def has_events(db: Transaction) -> bool:
 def home_key(db: Transaction) -> HomeKey:
     """Return the key that this warehouse knows; make it at first use.
 
-    The caller holds the lock of the warehouse.
+    The caller holds the lock of the warehouse. A transaction reads the key file once.
     """
+    if db.home_key is None:
+        db.home_key = read_or_make_key(db)
+    return db.home_key
+
+
+def read_or_make_key(db: Transaction) -> HomeKey:
+    """Return the key of the file, which must be the one that the warehouse knows."""
     path = home_key_path(db.home)
     known = find_home_fingerprint(db)
     if known is None and has_events(db):

@@ -34,7 +34,7 @@ from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.published_rows import store_published_rows
 from warehouse.publishing.version_folders import hide_folder, remove_leftovers, version_folder
 from warehouse.runs import CONTINUED
-from warehouse.sanitized_tables import write_candidate
+from warehouse.sanitized_tables import digest_candidate
 from warehouse.stages import Stage
 from warehouse.tables import EVENTS, VERDICTS, VERSIONS
 
@@ -43,18 +43,21 @@ if TYPE_CHECKING:
 
     from warehouse.transaction import Transaction
 
+DATA, CARD = "data.parquet", "card.md"  # names of published files
+
 
 @dataclass(frozen=True, eq=False)
 class PublishRequest:
     """A candidate that is to be published, and what it is checked against."""
 
     run: Run
-    sink: str
     policy_digest: str
     review: Review  # what that policy asks of reviewers
     code_version: str  # of the code that runs now
     expected: ExpectedContent
-    records: str | None  # table of the record behind each row, where rows belong to records
+    data_digest: str  # of the candidate's file
+    table_digest: str  # of the candidate's table
+    is_comparable: bool  # rows belong to records that later releases can be compared with
     card: str
     manifest: Mapping[str, Any]  # everything except the files
 
@@ -121,7 +124,15 @@ def check_seals(db: Transaction, run: Run) -> None:
         ) from None
 
 
-def write_manifest(db: Transaction, request: PublishRequest, draft: Path) -> None:
+def check_candidate_table(db: Transaction, request: PublishRequest) -> None:
+    """Check that the candidate's table is as it was when the file was written from it."""
+    if digest_candidate(db, request.run) != request.table_digest:
+        raise build_refusal(request.run, "its rows in the warehouse were changed.")
+
+
+def write_manifest(
+    db: Transaction, request: PublishRequest, draft: Path, files: Mapping[str, Any]
+) -> None:
     """Write the signed manifest, with the last event before publication.
 
     Recipients can then check that the history still holds that event. Events that a killed run was
@@ -135,7 +146,7 @@ def write_manifest(db: Transaction, request: PublishRequest, draft: Path) -> Non
     )
     assert row is not None
     history = {"event": row[0], "mac": row[1]}
-    body = {**request.manifest, "files": describe_files(draft), "history": history}
+    body = {**request.manifest, "files": files, "history": history}
     (draft / NAME).write_bytes(sign(body, home_key(db).signing()))
 
 
@@ -151,22 +162,55 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
         remove_leftovers(home, run.dataset)
         draft = final.with_name(f".{final.name}.tmp")
         draft.mkdir()
-    with remove_on_error(store, run, draft), store.advance(run, Stage.PUBLISHED) as change:
+    with remove_on_error(store, run, draft):
         checkpoint("publishing begun")
+        (draft / CARD).write_text(request.card)
+        move_candidate(home, request, draft)
+        files = describe_files(draft)
+        if files[DATA]["sha256"] != request.data_digest:  # it may not even be a Parquet file
+            raise build_refusal(run, "its data file was changed.")
+        check_bytes(draft / DATA, request.expected)
+        checkpoint("data written")
+        record_publication(store, request, draft, files)
+    with translate_disk_errors(home.published):
+        point_latest(home, run.dataset, final.name)
+    home.candidate(run.release_id).unlink(missing_ok=True)
+    return final
+
+
+def move_candidate(home: Home, request: PublishRequest, draft: Path) -> None:
+    """Put the candidate's file into the draft, with the permissions of the other files there.
+
+    It is linked, so that a release that is killed before its commit still has it. Where that is
+    not possible (another file system, or a file of another user) it is copied.
+    """
+    candidate, data = home.candidate(request.run.release_id), draft / DATA
+    if not candidate.is_file():
+        raise build_refusal(request.run, "its data file is gone.")
+    try:
+        os.link(candidate, data)
+        data.chmod((draft / CARD).stat().st_mode)
+    except OSError:
+        data.unlink(missing_ok=True)
+        shutil.copyfile(candidate, data)
+
+
+def record_publication(
+    store: Store, request: PublishRequest, draft: Path, files: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Check the decision, rename the draft and record the version, all in one transaction."""
+    run, final = request.run, version_folder(store.home, request.run)
+    data_digest = files[DATA]["sha256"]
+    with store.advance(run, Stage.PUBLISHED) as change:
         check_seals(change.db, run)
         happened = monotonic_now(change.db)
-        data = draft / "data.parquet"
-        data_digest = write_candidate(change.db, run, request.expected.names, data, request.sink)
         verdict = check_verdict(find_verdict(change.db, run.release_id), data_digest, request)
         check_approved(change.db, verdict, request, happened)
-        check_bytes(data, request.expected)
-        if request.records is not None:
-            columns = request.expected.columns
-            digest = store_published_rows(change.db, run, columns, request.records)
+        check_candidate_table(change.db, request)
+        if request.is_comparable:
+            digest = store_published_rows(change.db, run, request.expected.columns)
             change.detail["rows"] = digest
-        checkpoint("data written")
-        (draft / "card.md").write_text(request.card)
-        write_manifest(change.db, request, draft)
+        write_manifest(change.db, request, draft, files)
         sync_folder(draft)
         checkpoint("folder complete")
         replace_folder(draft, final)
@@ -178,9 +222,6 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
             [run.dataset, run.number, run.release_id, *digests, happened],
         )
         change.detail.update(data=data_digest, manifest=manifest_digest)
-    with translate_disk_errors(home.published):
-        point_latest(home, run.dataset, final.name)
-    return final
 
 
 @contextmanager
@@ -255,10 +296,8 @@ def find_latest_version(db: duckdb.DuckDBPyConnection, dataset: str) -> Publishe
     return PublishedVersion(*row) if row else None
 
 
-def repair_latest(store: Store, dataset: str) -> None:
+def repair_latest(home: Home, dataset: str, version: PublishedVersion | None) -> None:
     """Make `latest` name the newest recorded version, also after a crash before the link moved."""
-    with store.transaction(f"{dataset} latest") as db:
-        version = find_latest_version(db, dataset)
-    if version and (store.home.published / dataset / f"{version.number:04d}").is_dir():
-        with translate_disk_errors(store.home.published):
-            point_latest(store.home, dataset, f"{version.number:04d}")
+    if version and (home.published / dataset / f"{version.number:04d}").is_dir():
+        with translate_disk_errors(home.published):
+            point_latest(home, dataset, f"{version.number:04d}")

@@ -40,16 +40,11 @@ def select_keys(records: str) -> str:
     return f"(select {KEY}, {ROW} from {records}) as records"
 
 
-def store_published_rows(
-    db: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str], records: str
-) -> str:
+def store_published_rows(db: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str]) -> str:
     """Store the rows of the candidate by record key; return their digest for the event."""
     names = ", ".join((KEY, *map(quote_name, columns)))
     table = published_rows_table(run)
-    db.execute(
-        f"create table {table} as "
-        f"select {names} from {candidate_table(run)} join {select_keys(records)} using ({ROW})"
-    )
+    db.execute(f"create table {table} as select {names} from {candidate_table(run)}")
     return content_digest(db, table, (KEY, *columns))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from io import RawIOBase
 from typing import TYPE_CHECKING
 
 from warehouse.sinks import parquet
@@ -11,6 +11,7 @@ from warehouse.sinks import parquet
 if TYPE_CHECKING:
     import duckdb
 
-SINKS: dict[str, Callable[[duckdb.DuckDBPyConnection, str, Path], None]] = {
+# Each writes the result of a query to an open file.
+SINKS: dict[str, Callable[[duckdb.DuckDBPyConnection, str, RawIOBase], None]] = {
     "parquet": parquet.write,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from io import RawIOBase
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 ROW_GROUP_ROWS = 65_536  # fixed, so that the same rows give the same bytes
 
 
-def write(db: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
-    """Write the result of a query to a file."""
+def write(db: duckdb.DuckDBPyConnection, query: str, file: RawIOBase) -> None:
+    """Write the result of a query to an open file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -20,7 +20,7 @@ def write(db: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
     reader = db.sql(query).to_arrow_reader(ROW_GROUP_ROWS)
     fields = [pa.field(field.name, field.type) for field in reader.schema]
     with pq.ParquetWriter(
-        path,
+        file,
         pa.schema(fields),
         compression="zstd",
         write_statistics=False,

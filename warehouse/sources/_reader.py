@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from ppdm_core.model.errors import BadInput, PpdmError
@@ -11,6 +12,7 @@ from warehouse.columns import Source
 from warehouse.sources.checks import (
     check_file,
     check_rows,
+    copy_file,
     describe_read_error,
     file_digest,
 )
@@ -47,6 +49,13 @@ class Reader:
     def digest(self, source: Source) -> str:
         """Return a digest of the content."""
         return file_digest(source)
+
+    def copy(self, source: Source, folder: Path) -> tuple[Source, str]:
+        """Copy the content to a private folder; return the copy and the digest of the content.
+
+        A release loads the copy, so that a source that changes meanwhile cannot mix two contents.
+        """
+        return copy_file(source, folder)
 
     def load(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
         """Create ``table`` with the rows of the source, or raise an error that quotes no cell.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
@@ -69,6 +71,25 @@ class Duckdb(Reader):
         """Return a digest of names, types and rows in the order of their row ids."""
         return _read_file(source, lambda other: _digest_table(other, source))
 
+    def copy(self, source: Source, folder: Path) -> tuple[Source, str]:
+        """Copy the one table into a DuckDB file of its own."""
+        import duckdb
+
+        schema, name = _read_file(source, lambda other: _find_names(other, source))
+        table = f"{quote_name(schema)}.{quote_name(name)}"
+        copy = replace(source, path=str(folder / source.name))
+        try:
+            with duckdb.connect(":memory:", config=SETTINGS) as own:
+                own.execute("attach ? as source (read_only)", [source.path])
+                own.execute("attach ? as copy", [copy.path])
+                own.execute(f"create schema if not exists copy.{quote_name(schema)}")
+                own.execute(f"create table copy.{table} as from source.{table}")
+        except duckdb.Error as error:
+            problem = describe_read_error(error, source, _unreadable_error(source))
+        else:
+            return copy, self.digest(copy)
+        raise problem
+
     def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
         _read_file(source, lambda other: _copy(db, other, source, table))
 
@@ -116,9 +137,8 @@ def _read_file(source: Source, work: Callable[[duckdb.DuckDBPyConnection], T]) -
     raise problem
 
 
-def _find_table(
-    other: duckdb.DuckDBPyConnection, source: Source
-) -> tuple[str, list[tuple[str, str]]]:
+def _find_names(other: duckdb.DuckDBPyConnection, source: Source) -> tuple[str, str]:
+    """Return the schema and the name of the table."""
     wanted = source.options["table"]
     found = other.execute(FIND, {"name": wanted}).fetchall()
     if not found:
@@ -128,6 +148,14 @@ def _find_table(
             remedy="Check 'table' in [source]; views do not count.",
         )
     schema, name = found[0]
+    return schema, name
+
+
+def _find_table(
+    other: duckdb.DuckDBPyConnection, source: Source
+) -> tuple[str, list[tuple[str, str]]]:
+    """Return the table, quoted, and the names and types of its columns."""
+    schema, name = _find_names(other, source)
     columns = other.execute(COLUMNS, {"schema": schema, "name": name}).fetchall()
     return f"{quote_name(schema)}.{quote_name(name)}", columns
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from flows.config.draft.basis import choose_basis
 from flows.config.draft.roles import Drafted, draft_value_column, find_identifiers, find_label
-from flows.config.draft.text import METHOD
 from ppdm_core.model.errors import BadInput, Defect
 from tasks.ingest.checks import list_checks
 from tasks.progress import log_progress
@@ -115,11 +114,11 @@ def exclude_invalid_columns(
 
 def build_no_feature_error(source: Source) -> BadInput:
     """Return the error for a table without a column that the drafted method accepts."""
-    from ppdm_core.sanitizers import SANITIZERS
+    from ppdm_core.sanitizers import DRAFTED_METHOD, SANITIZERS
 
-    kinds = " or ".join(sorted(SANITIZERS[METHOD].accepts))
+    kinds = " or ".join(sorted(SANITIZERS[DRAFTED_METHOD].accepts))
     return BadInput(
-        f"No column of {source.name} can be released: method '{METHOD}' takes {kinds} "
+        f"No column of {source.name} can be released: method '{DRAFTED_METHOD}' takes {kinds} "
         "columns, and none has numbers that vary.",
         file=source.path,
         remedy="Add numbers to the source: ages, amounts, counts, or 0 and 1 for yes and no.",

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # characters
 ROLES = ("identifier", "label", "feature", "exclude")
-METHOD = "pca_laplace"  # its parameters are in the template
 TEMPLATE = Path(__file__).with_name("draft.toml.j2")
 
 
@@ -34,10 +33,12 @@ class Heading:
 
 def format_release_file(draft: Draft, heading: Heading) -> str:
     """Return the complete text of the drafted release file."""
+    from ppdm_core.sanitizers import DRAFTED_METHOD
+
     filters = {"toml": format_toml_value, "format_column": format_column}
     groups = {role: group_by_reason(draft.select(role)) for role in ROLES}
     return render_text(
-        TEMPLATE, filters, draft=draft, heading=heading, groups=groups, kinds=SOURCES, method=METHOD
+        TEMPLATE, filters, draft=draft, heading=heading, groups=groups, kinds=SOURCES, method=DRAFTED_METHOD
     )
 
 

@@ -12,17 +12,16 @@ from ppdm.cli.down import stop_services
 from ppdm.cli.result import CommandResult
 from ppdm.services.processes import ServerProcess, write_record
 from ppdm_core.model.errors import BadInput
+from tests.support.contexts import read_noise, start_run
 from warehouse.database import Store, list_runs
 from warehouse.home import Home
 from warehouse.integrity.dataset_key import (
     backup_key,
     dataset_key_path,
-    dataset_noise,
     find_dataset_key,
     find_home_key,
 )
 from warehouse.locks import hold
-from warehouse.runs import begin_run
 from warehouse.stages import Stage
 
 
@@ -37,7 +36,7 @@ def home(tmp_path: Path) -> Home:
 def store(home: Home) -> Store:
     """Return a home with one dataset, whose only run stopped right after its begin."""
     store = Store(home)
-    begin_run(
+    start_run(
         store,
         dataset="wine",
         owner="cellar",
@@ -47,7 +46,7 @@ def store(home: Home) -> Store:
         pid=os.getpid(),
         flow_run_id=None,
     )
-    dataset_noise(store, "wine")
+    read_noise(store, "wine")
     return store
 
 

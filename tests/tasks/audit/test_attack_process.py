@@ -5,28 +5,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
+from ppdm_core.audit.draws import ShadowDraws
 from ppdm_core.model.policy import Attacker, Policy
-from ppdm_core.model.release import PublicParameters
+from ppdm_core.model.release import PublicParameters, Released
+from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.scaling import Scaling
 from tasks.audit import attack_process
-from tasks.audit.attack_inputs import write
 from tasks.audit.attack_process import SPARE_PROCESSES, AttackProcess, start_spare_process
-from tasks.audit.attack_worker import AttackJob
+from tasks.audit.release_job import ReleaseJob
+from warehouse.parquet_parts import write_parts
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> AttackJob:
+def job(tmp_path: Path) -> ReleaseJob:
     Y = np.random.default_rng(1).random((12, 1))
     schema = Schema((Numeric("x", 0.0, 1.0),))
     public = PublicParameters(method="none", space="original", columns=("x",), centre=np.zeros(1))
     policy = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1, time_limit=60.0)
-    write(tmp_path / "truth", OriginalTable(Y, np.zeros(12, dtype=np.int32), schema))
-    write(tmp_path / "shadow_0", ReleaseDraw(Y, public))
-    return AttackJob(str(tmp_path), 1, 0, policy, bytes(32))
+    rows = write_parts(ArrayRows(schema, Y).blocks(), schema, tmp_path / "rows")
+    scaling = Scaling("none", np.zeros(1), np.ones(1))
+    shadows = ShadowDraws((Released(rows, public, atom=0.0),), (), ())
+    return ReleaseJob(policy, bytes(32), rows, scaling, shadows, row_aligned=True)
 
 
-def test_attack_process_first_message_uses_spare_process(job: AttackJob) -> None:
+def test_attack_process_first_message_uses_spare_process(job: ReleaseJob) -> None:
     with start_spare_process():
         (spare,) = SPARE_PROCESSES
         with AttackProcess(job) as process:

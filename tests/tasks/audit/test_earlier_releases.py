@@ -14,12 +14,12 @@ from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import EarlierReleases
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Attacker, Policy
-from tasks.audit.attack_inputs import export_inputs
-from tasks.audit.attack_worker import AttackJob
+from tasks.audit.attack_inputs import make_job, read_inputs
+from tasks.audit.release_job import ReleaseJob
 from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.sanitize.task import draw_candidate
-from tests.support.contexts import make_context
+from tests.support.contexts import make_context, open_run
 from warehouse.clock import now
 from warehouse.columns import Column
 from warehouse.home import Home
@@ -29,7 +29,6 @@ from warehouse.integrity.key_files import write_key
 from warehouse.publishing.published_rows import store_published_rows
 from warehouse.stage_facts import SanitizedFacts, read_facts
 from warehouse.stages import Stage
-from warehouse.tables import validated_table
 
 N, B = 60, 0.1
 POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
@@ -60,35 +59,35 @@ def context(tmp_path: Path) -> ReleaseContext:
     return context
 
 
-def make_release(context: ReleaseContext, values: np.ndarray, first: int = 0) -> AttackJob:
+def make_release(context: ReleaseContext, values: np.ndarray, first: int = 0) -> ReleaseJob:
     """Make a release, record it as published, and return the inputs of its attacks."""
     write(context, values, first)
     release_id = begin_release.fn(context)
     for step in (load_raw, validate, draw_candidate):
         step.fn(context, release_id)
-    store, run = context.open_run(release_id)
-    job = export_inputs(context, store, run)
+    store, run = open_run(context, release_id)
+    work = store.home.work(release_id)
     with store.transaction() as db:
+        job = make_job(context, run, read_inputs(db, context, run, work))
         columns = read_facts(db, release_id, SanitizedFacts).public.columns
         row = [run.dataset, run.number, release_id, "d", "m", now()]
         db.execute("insert into published.version values (?, ?, ?, ?, ?, ?)", row)
-        digest = store_published_rows(db, run, columns, validated_table(run))
+        digest = store_published_rows(db, run, columns)
         append_event(db, run.dataset, release_id, Stage.PUBLISHED, {"rows": digest})
         db.execute("update meta.run set stage = 'published' where release_id = ?", [release_id])
     return job
 
 
-def read_past(job: AttackJob) -> EarlierReleases:
-    past = job.read("past")
-    assert isinstance(past, EarlierReleases)
-    return past
+def read_past(job: ReleaseJob) -> EarlierReleases:
+    assert job.earlier is not None
+    return job.earlier
 
 
 def test_earlier_releases_first_release_no_versions(context: ReleaseContext) -> None:
     job = make_release(context, make_values(1))
-    past, shadow = read_past(job), job.read("shadow_0").Y
+    past, shadow = read_past(job), job.make_auditor().draws[0].Y
     assert past.versions == () and np.isnan(past.unchanged_rows).all()
-    one_draw = float(np.abs(np.clip(shadow, 0, 1) - job.read("truth").X).mean())
+    one_draw = float(np.abs(np.clip(shadow, 0, 1) - job.make_auditor().truth.X).mean())
     assert compute_mean_error(job) == pytest.approx(one_draw)
 
 
@@ -162,7 +161,7 @@ def test_earlier_releases_without_record_rows_none(
 ) -> None:
     make_release(context, make_values(1))
     job = make_release(replace(context, file_digest="g", **changed), make_values(2))
-    assert not job.has_earlier
+    assert job.earlier is None
     with pytest.raises(NotApplicable, match=r"put together by record \(record_id"):
         job.make_auditor().run("release_averaging")
 
@@ -186,7 +185,7 @@ def test_earlier_releases_reordered_columns_same_values(context: ReleaseContext)
     turned = next(version for version in past.versions if version.public.scales is None)
     error = turned.Y - X / 10
     assert np.abs(error.mean(axis=0)).max() < B / 2 and np.abs(error).mean() < 2 * B
-    truth, draw = job.read("truth"), job.read("shadow_0")
+    truth, draw = job.make_auditor().truth, job.make_auditor().draws[0]
     (played,) = Auditor(truth, [draw], POLICY, b"s", earlier=past).run_trials(ReleaseAveraging())
     single = float(np.abs(np.clip(past.unchanged_rows, 0, 1) - truth.X).mean())
     assert np.abs(played.candidates["mean"] - truth.X).mean() < 0.85 * single
@@ -223,8 +222,8 @@ def test_earlier_releases_release_without_keys_counted_as_unmatched(
         job.make_auditor().run("release_averaging")
 
 
-def compute_mean_error(job: AttackJob, past: EarlierReleases | None = None) -> float:
-    truth, draw = job.read("truth"), job.read("shadow_0")
+def compute_mean_error(job: ReleaseJob, past: EarlierReleases | None = None) -> float:
+    truth, draw = job.make_auditor().truth, job.make_auditor().draws[0]
     auditor = Auditor(truth, [draw], POLICY, b"s", earlier=past or read_past(job))
     (played,) = auditor.run_trials(ReleaseAveraging())
     return float(np.abs(played.candidates["likeliest"] - truth.X).mean())
@@ -247,7 +246,7 @@ def test_release_averaging_slightly_changed_records_gains(context: ReleaseContex
     for _ in range(6):
         values += 0.001
         job = make_release(context, values)
-    single = float(np.abs(job.read("shadow_0").Y - job.read("truth").X).mean())
+    single = float(np.abs(job.make_auditor().draws[0].Y - job.make_auditor().truth.X).mean())
     assert compute_mean_error(job) < 0.55 * single
     found = {score.name: score for score in job.make_auditor().run("release_averaging")}
     score = found["release_averaging.breach_rate"]

@@ -24,11 +24,10 @@ from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.sanitize.task import draw_candidate
 from tests.contract.gate_inputs import make_good_input
 from tests.support import mutants
-from tests.support.contexts import make_context
-from tests.support.facts import make_sanitized_facts
+from tests.support.contexts import make_context, open_run
 from warehouse.columns import Column
 from warehouse.home import Home
-from warehouse.stage_facts import AuditedFacts, read_facts, store_facts
+from warehouse.stage_facts import AuditedFacts, read_facts
 from warehouse.stages import Stage
 
 NAME = "transform_inverse"
@@ -68,7 +67,7 @@ def release_and_self_test(context: ReleaseContext) -> SelfTestResult:
     release_id = begin_release.fn(context)
     for step in (load_raw, validate, draw_candidate, attack_shadows):
         step.fn(context, release_id)
-    store, run = context.open_run(release_id)
+    store, run = open_run(context, release_id)
     with store.transaction() as db:
         result = read_facts(db, release_id, AuditedFacts).report.self_test
     assert result is not None
@@ -158,10 +157,9 @@ def test_leak_tests_other_home_repeated(
     for name in ("one", "other"):
         Home(tmp_path / name).create()
         there = replace(context, home=str(tmp_path / name))
-        store, run = there.open_run(begin_release.fn(there))
+        store, run = open_run(there, begin_release.fn(there))
         with store.transaction() as db:
-            store_facts(db, run, make_sanitized_facts())
-        self_test = SelfTestRun(store, run, POLICY)
+            self_test = SelfTestRun(db, run, POLICY)
         self_test.check_attacks(worker)
         with store.advance(run, Stage.RAW) as change:
             self_test.store_tests(change)

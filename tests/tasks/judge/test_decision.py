@@ -16,6 +16,7 @@ import tasks.judge.decision
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError, Refused, Undecided
 from ppdm_core.model.verdict import Review
 from tasks.release_summary import read_summary
+from tests.support.contexts import open_run
 from tests.support.waiting_runs import ANN, BOB, CAT, OWNER, Office, staffed
 from warehouse.approvals import Person, current_user
 from warehouse.audit_results import find_verdict
@@ -127,7 +128,7 @@ def test_summary_published_release_shows_counted_approvals_only(office: Office) 
 
 def publish_now(office: Office) -> None:
     """Record a version as publishing does, without any file."""
-    run = office.context.open_run("t-0001")[1]
+    run = open_run(office.context, "t-0001")[1]
     with office.store.advance(run, Stage.PUBLISHED, data="d", manifest="m") as change:
         change.db.execute(
             "insert into published.version values ('t', 1, 't-0001', 'd', 'm', ?)", [office.time]

@@ -8,11 +8,11 @@ import pytest
 
 from ppdm_core.model.verdict import Finding
 from tasks.judge.task import judge_earlier_refusals
+from tests.support.contexts import start_run
 from tests.support.facts import make_sanitized_facts, make_validated_facts
 from warehouse.clock import now
 from warehouse.database import Run, Store
 from warehouse.home import Home
-from warehouse.runs import begin_run
 from warehouse.stage_facts import store_facts
 from warehouse.stages import Stage
 
@@ -37,7 +37,7 @@ def run_to(
     data: str = "",
 ) -> Run:
     """``data``: what the release uses of the source; if not given, all of it."""
-    run, _ = begin_run(
+    run, _ = start_run(
         store,
         dataset="wine",
         owner="cellar",

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ppdm_core.model.errors import BadInput
+from tests.support.contexts import read_noise
 from warehouse.database import Store
 from warehouse.home import Home
 from warehouse.integrity.dataset_key import (
@@ -12,7 +13,6 @@ from warehouse.integrity.dataset_key import (
     backup_key,
     check_key,
     dataset_key_path,
-    dataset_noise,
     export_public_key,
     find_dataset_key,
     find_home_key,
@@ -35,41 +35,41 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_dataset_noise_called_twice_same_key(store: Store) -> None:
-    first = dataset_noise(store, "wine").subkey("test")
-    assert dataset_noise(store, "wine").subkey("test") == first
+    first = read_noise(store, "wine").subkey("test")
+    assert read_noise(store, "wine").subkey("test") == first
     path = dataset_key_path(store.home, "wine")
     assert path.stat().st_mode & 0o777 == 0o600
-    assert "<key>" in repr(dataset_noise(store, "wine"))
+    assert "<key>" in repr(read_noise(store, "wine"))
     assert path.read_text().strip() not in repr(vars(store))
 
 
 def test_dataset_noise_unrecorded_key_file_used(store: Store) -> None:
     path = dataset_key_path(store.home, "wine")
     path.write_text("ab" * 32 + "\n")
-    dataset_noise(store, "wine")
+    read_noise(store, "wine")
     assert path.read_text() == "ab" * 32 + "\n"
 
 
 def test_dataset_noise_missing_key_bad_input(store: Store) -> None:
-    dataset_noise(store, "wine")
+    read_noise(store, "wine")
     path = dataset_key_path(store.home, "wine")
     path.unlink()
     with pytest.raises(BadInput, match="ppdm key restore") as caught:
-        dataset_noise(store, "wine")
+        read_noise(store, "wine")
     assert caught.value.exit_code == 2
     assert not path.exists()
 
 
 @pytest.mark.parametrize("content", ["00" * 32, "00" * 31, "no key", ""])
 def test_dataset_noise_other_or_damaged_key_bad_input(store: Store, content: str) -> None:
-    dataset_noise(store, "wine")
+    read_noise(store, "wine")
     dataset_key_path(store.home, "wine").write_text(content)
     with pytest.raises(BadInput, match="ppdm key restore"):
-        dataset_noise(store, "wine")
+        read_noise(store, "wine")
 
 
 def test_backup_key_restored_same_key(store: Store, tmp_path: Path) -> None:
-    before = dataset_noise(store, "wine").subkey("test")
+    before = read_noise(store, "wine").subkey("test")
     out = tmp_path / "backup.json"
     backup_key(store, find_dataset_key(store, "wine"), out)
     assert out.stat().st_mode & 0o777 == 0o600
@@ -77,11 +77,11 @@ def test_backup_key_restored_same_key(store: Store, tmp_path: Path) -> None:
         backup_key(store, find_dataset_key(store, "wine"), out)
     dataset_key_path(store.home, "wine").unlink()
     assert restore_key(store, out).dataset == "wine"
-    assert dataset_noise(store, "wine").subkey("test") == before
+    assert read_noise(store, "wine").subkey("test") == before
 
 
 def test_restore_key_wrong_backup_bad_input(store: Store, tmp_path: Path) -> None:
-    dataset_noise(store, "wine")
+    read_noise(store, "wine")
     out = tmp_path / "backup.json"
     backup_key(store, find_dataset_key(store, "wine"), out)
     with store.transaction() as db:
@@ -115,7 +115,7 @@ def test_backup_key_home_key_restored(store: Store, tmp_path: Path) -> None:
 
 
 def test_backup_key_missing_home_key_nothing_written(store: Store, tmp_path: Path) -> None:
-    dataset_noise(store, "wine")
+    read_noise(store, "wine")
     with store.transaction() as db:
         append_event(db, "wine", "", "note", {})
     home_key_path(store.home).unlink()

@@ -1,0 +1,77 @@
+"""How often one release opens the warehouse, and how often it passes over its tables."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.history import History
+from tests.support.small_release import Small
+
+Maker = Callable[..., Small]
+MAX_TRANSACTIONS = 15
+MAX_WAIT_SECONDS = 2.0
+MAX_PASSES = {"raw": 2, "validated": 3}
+# A count of all rows reads no column, and `limit 0` reads no row.
+NO_PASS = re.compile(r"select count\(\*\) from \S+$|select .* limit 0$")
+
+
+def count_passes(statements: list[str], schema: str) -> int:
+    """Return how often statements read a table of a schema."""
+    read = re.compile(rf"\b(?:from|join)\s+{schema}\.", re.IGNORECASE)
+    return sum(len(read.findall(each)) for each in statements if not NO_PASS.match(each.strip()))
+
+
+def test_count_passes_reads_counted_writes_and_counts_not() -> None:
+    statements = ['create table raw."t" as from x', 'select count(*) from raw."t"']
+    statements.append('select * from raw."t" limit 0')
+    assert count_passes(statements, "raw") == 0
+    statements += [
+        'with a as (select b\n from raw."t") select 1',
+        'select 1 join raw."t" using (c)',
+    ]
+    assert count_passes(statements, "raw") == 2
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> list[dict[str, str]]:
+    """Return every transaction and statement of one published release."""
+    release = release_in(tmp_path_factory.mktemp("counted")).write()
+    path = release.folder / "log"
+    result = release.run(str(path), "release", entry="counted")
+    assert (result.exit_code, release.versions()) == (0, ["0001"])
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_release_transactions_few(log: list[dict[str, str]]) -> None:
+    opened = [each["transaction"] for each in log if "transaction" in each]
+    assert 8 <= len(opened) <= MAX_TRANSACTIONS, opened
+
+
+@pytest.mark.parametrize("schema", MAX_PASSES)
+def test_release_passes_over_tables_few(schema: str, log: list[dict[str, str]]) -> None:
+    statements = [each["statement"] for each in log if "statement" in each]
+    assert 1 <= count_passes(statements, schema) <= MAX_PASSES[schema]
+
+
+def test_release_other_process_gets_lock_soon(small: Maker, history: History) -> None:
+    release = small("history").write()
+    waits = release.folder / "waits"
+    lock = release.private / "locks" / "warehouse.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    result = release.run(str(waits), str(lock), "release", entry="contended")
+    assert result.exit_code == 0
+    expected = set(history.points)
+    deadline = time.monotonic() + 30
+    while len(lines := waits.read_text().splitlines()) < len(expected) and (
+        time.monotonic() < deadline
+    ):
+        time.sleep(0.1)
+    found = {name: float(waited) for waited, name in (line.split(" ", 1) for line in lines)}
+    assert set(found) == expected
+    assert max(found.values()) < MAX_WAIT_SECONDS, found
