@@ -38,7 +38,13 @@ def format_release_file(draft: Draft, heading: Heading) -> str:
     filters = {"toml": format_toml_value, "format_column": format_column}
     groups = {role: group_by_reason(draft.select(role)) for role in ROLES}
     return render_text(
-        TEMPLATE, filters, draft=draft, heading=heading, groups=groups, kinds=SOURCES, method=DRAFTED_METHOD
+        TEMPLATE,
+        filters,
+        draft=draft,
+        heading=heading,
+        groups=groups,
+        kinds=SOURCES,
+        method=DRAFTED_METHOD,
     )
 
 
