@@ -2,18 +2,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
-from ppdm_core.model.verdict import Finding
-from tasks.judge.task import judge_earlier_refusals
+import tasks.judge.task
+from ppdm_core.model.verdict import Finding, Verdict
+from tasks.judge.task import EARLIER_REFUSALS, judge_earlier_refusals, reach_verdict
 from tests.support.contexts import start_run
 from tests.support.facts import make_sanitized_facts, make_validated_facts
 from warehouse.clock import now
 from warehouse.database import Run, Store
 from warehouse.home import Home
-from warehouse.stage_facts import store_facts
+from warehouse.stage_facts import ValidatedFacts, read_facts, store_facts
 from warehouse.stages import Stage
 
 BEGUN = ("raw", "validated")
@@ -59,7 +63,8 @@ def run_to(
 
 def findings(store: Store, run: Run) -> tuple[Finding, ...]:
     with store.transaction() as db:
-        return judge_earlier_refusals(db, run)
+        data = read_facts(db, run.release_id, ValidatedFacts).data
+        return judge_earlier_refusals(db, run, data)
 
 
 @pytest.mark.parametrize("method", ["pca_laplace", "random_rotation"])
@@ -140,3 +145,15 @@ def test_earlier_refusals_rejected_release_fail_or_review(
     (finding,) = findings(store, run)
     assert finding.outcome == outcome
     assert "wine-0001" in finding.why
+
+
+@pytest.mark.parametrize("outcome", ["REVIEW", "FAIL"])
+def test_reach_verdict_earlier_refusal_no_pass(
+    outcome: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = Verdict("PASS", (Finding("a", "PASS", "Fine."),), "p", "d", "c")
+    refusal = Finding(EARLIER_REFUSALS, outcome, "It did not pass before.")
+    monkeypatch.setattr(tasks.judge.task, "decide", lambda *given, **named: passed)
+    monkeypatch.setattr(tasks.judge.task, "judge_earlier_refusals", lambda *given: (refusal,))
+    verdict = reach_verdict(*[MagicMock() for _ in signature(reach_verdict).parameters])
+    assert (verdict.outcome, verdict.findings[-1]) == (outcome, refusal)
