@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,11 +77,20 @@ def read_column(cells: pd.Series[Any], is_label: bool) -> NDArray[Any]:
 
     is_filled = (cells.notna() & (cells != "")).to_numpy(dtype=bool)
     text = np.where(is_filled, cells.astype(str), "").astype(object)
-    is_number = pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells)
-    numbers = pd.to_numeric(cells if is_number else pd.Series(text), errors="coerce")
-    numbers = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    if pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells):
+        numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        numbers = np.array([parse_number(cell) for cell in text], dtype=np.float64)
     is_numeric = 2 * np.sum(~np.isnan(numbers)) > np.sum(is_filled)
     return numbers if is_numeric and not is_label else text
+
+
+def parse_number(text: str) -> float:
+    """Return the number that a text holds, else NaN; pandas 2 does not parse all digits."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def unreadable_error(path: Path, what: str) -> BadInput:
