@@ -44,13 +44,23 @@ def compute_digest(file: ReleaseFile) -> str:
 
 
 def build_checked_context(file: ReleaseFile) -> ReleaseContext:
-    """Return the context after all checks that need no data; raise BadInput if one fails."""
+    """Return the context after all checks that need no data; raise BadInput if one fails.
+
+    A file is checked once per process: by the command that reads it, or else by the flow.
+    """
+    context = build_context(file)
+    if not file._is_checked:
+        check_registered_names(file)
+        check_settings(context)
+        file._is_checked = True
+    return context
+
+
+def check_registered_names(file: ReleaseFile) -> None:
+    """Check that every method, attack and metric that the file names exists."""
     from ppdm_core.attacks import ATTACKS
     from ppdm_core.metrics import METRICS
     from ppdm_core.sanitizers import SANITIZERS
 
     composites = [name for name, method in SANITIZERS.items() if method.is_composite]
     check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS, composites=composites)
-    context = build_context(file)
-    check_settings(context)
-    return context

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
 from flows.config.columns import ColumnSpec, DefaultsSpec, build_column, check_columns
 from flows.config.expectations import ExpectationSpec, check_expectations
@@ -74,6 +74,10 @@ class ReleaseFile(Section):
         default=".", description="Folder of the release file; filled in when it is read."
     )
 
+    # Prefect validates the file again as the parameter of the flow; it is checked once a process.
+    _is_consistent: bool = PrivateAttr(default=False)
+    _is_checked: bool = PrivateAttr(default=False)  # by `build_checked_context`
+
     @model_validator(mode="before")
     @classmethod
     def _read_path(cls, given: Any) -> Any:
@@ -82,6 +86,8 @@ class ReleaseFile(Section):
 
     @model_validator(mode="after")
     def _check_consistency(self) -> ReleaseFile:
+        if self._is_consistent:
+            return self
         check_columns(self.columns, self.dataset.record_id)
         check_expectations(self.expectations, self.columns)
         for name, limit in self.limits.items():
@@ -89,6 +95,7 @@ class ReleaseFile(Section):
         for name in self.audit.required:
             if self.audit.required.count(name) > 1:
                 raise BadInput(f"The audit requires '{name}' twice.", remedy="Remove one of them.")
+        self._is_consistent = True
         return self
 
     @property

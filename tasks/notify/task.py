@@ -15,9 +15,10 @@ from tasks.notify.prefect_artifacts import show_rejection, show_release
 from tasks.progress import log_progress
 from tasks.publish.card import find_card
 from tasks.redaction import redact_errors
-from tasks.release_summary import read_summary
+from tasks.release_summary import summarize_run
 from warehouse.checkpoints import checkpoint
-from warehouse.runs import clean_up
+from warehouse.database import get_run
+from warehouse.runs import drop_old_tables, remove_files
 
 
 @task(name="log release", task_run_name="log {release_id}", cache_policy=NO_CACHE)
@@ -29,7 +30,9 @@ def log_release(context: ReleaseContext, release_id: str) -> str:
     """
     log_progress("logging to MLflow")
     store = context.open_store()
-    summary = read_summary(store, release_id)
+    with store.transaction(release_id) as db:
+        summary = summarize_run(db, get_run(db, release_id))
+        ended = drop_old_tables(db, context.dataset, context.keep_raw)
     judged = summary.judged
     card = find_card(context, summary)
     entry = ReleaseEntry(
@@ -55,7 +58,7 @@ def log_release(context: ReleaseContext, release_id: str) -> str:
     page = find_page(Path(context.home), logged) if logged else None
     show_release(context, summary, card, page)
     checkpoint("release logged")
-    clean_up(store, context.dataset, context.keep_raw)
+    remove_files(store.home, context.dataset, ended)
     return summary.format_outcome_sentence()
 
 

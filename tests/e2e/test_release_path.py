@@ -52,6 +52,10 @@ def test_release_transactions_few(log: list[dict[str, str]]) -> None:
     assert 8 <= len(opened) <= MAX_TRANSACTIONS, opened
 
 
+def test_release_file_checked_once(log: list[dict[str, str]]) -> None:
+    assert [each["check"] for each in log if "check" in each] == ["check_columns", "check_settings"]
+
+
 @pytest.mark.parametrize("schema", MAX_PASSES)
 def test_release_passes_over_tables_few(schema: str, log: list[dict[str, str]]) -> None:
     statements = [each["statement"] for each in log if "statement" in each]

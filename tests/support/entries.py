@@ -61,7 +61,8 @@ def noted(args: list[str]) -> None:
 
 
 def counted(args: list[str]) -> None:
-    """Writes every transaction and statement of the warehouse to the file that is named first."""
+    """Writes every transaction, statement and check of the file to the one that is named first."""
+    from flows.config import context, release_file
     from warehouse.database import Store
     from warehouse.transaction import Transaction
 
@@ -83,6 +84,14 @@ def counted(args: list[str]) -> None:
 
         return run
 
+    for module, name in ((release_file, "check_columns"), (context, "check_settings")):
+        checked = getattr(module, name)
+
+        def check(*given: Any, name: str = name, checked: Any = checked) -> None:
+            log.write(json.dumps({"check": name}) + "\n")
+            checked(*given)
+
+        setattr(module, name, check)
     Store.transaction = transaction  # type: ignore[assignment, method-assign]
     Transaction.__getattr__ = method  # type: ignore[method-assign]
     atexit.register(log.close)
