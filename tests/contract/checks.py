@@ -93,10 +93,10 @@ def check_storage_does_not_matter(sanitizer: Sanitizer, folder: Path) -> None:
     Small chunks are tried on a small table: they are regrouped to blocks before a method sees them.
     """
     for n, sizes in ((60, (1, 7)), (LARGE, (1000, LARGE))):
-        check_stored_otherwise(sanitizer, n, sizes, folder / str(n))
+        _check_stored_otherwise(sanitizer, n, sizes, folder / str(n))
 
 
-def check_stored_otherwise(
+def _check_stored_otherwise(
     sanitizer: Sanitizer, n: int, sizes: tuple[int, ...], folder: Path
 ) -> None:
     rows = adapt_columns(make_table(n), sanitizer)
