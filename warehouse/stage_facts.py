@@ -93,7 +93,6 @@ class EndingFacts(Facts):
 
     KIND = "ending"
 
-    same_as: str | None = None  # id of the release that has the same bytes
     refused_because: str | None = None  # what the checks before publishing found
     rejected_by: str | None = None  # name of the person
 

@@ -52,8 +52,7 @@ def publish_candidate(context: ReleaseContext, release_id: str, dry_run: bool) -
         return run.stage if is_pending else end_run(store, run, Stage.DRY_RUN_PASSED)
     data_digest = summary.judged.sanitized.data_digest
     if latest and latest.data_digest == data_digest and is_intact(store, context.dataset, latest):
-        ending = EndingFacts(same_as=latest.release_id)
-        return end_run(store, run, Stage.NO_CHANGE, ending)
+        return end_run(store, run, Stage.NO_CHANGE, same_as=latest.release_id)
     if request is None:
         return run.stage
     try:
@@ -61,8 +60,7 @@ def publish_candidate(context: ReleaseContext, release_id: str, dry_run: bool) -
     except Undecided:  # an approval lapsed just now
         return Stage.AWAITING_REVIEW
     except Refused as refusal:
-        ending = EndingFacts(refused_because=refusal.message)
-        return end_run(store, run, Stage.REFUSED, ending)
+        return end_run(store, run, Stage.REFUSED, refused_because=refusal.message)
     return Stage.PUBLISHED
 
 
@@ -76,12 +74,11 @@ def is_intact(store: Store, dataset: str, version: PublishedVersion) -> bool:
     return file_digest(folder / NAME) == version.manifest_digest
 
 
-def end_run(store: Store, run: Run, stage: Stage, ending: EndingFacts | None = None) -> Stage:
-    """End a run without a new version, and store why."""
-    detail = {name: value for name, value in vars(ending).items() if value} if ending else {}
-    with store.advance(run, stage, **detail) as change:
-        if ending is not None:
-            store_facts(change.db, run, ending)
+def end_run(store: Store, run: Run, stage: Stage, **why: str) -> Stage:
+    """End a run without a new version; the event records why."""
+    with store.advance(run, stage, **why) as change:
+        if stage == Stage.REFUSED:
+            store_facts(change.db, run, EndingFacts(**why))
     return stage
 
 

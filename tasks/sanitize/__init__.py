@@ -1,1 +1,1 @@
-"""Draw the candidate and its shadow draws."""
+"""Draw the candidate, and prepare the records that releases are drawn from."""

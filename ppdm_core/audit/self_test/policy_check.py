@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,14 +28,6 @@ from ppdm_core.model.self_test import NOISE, PolicyCheck, ReleaseTest
 
 MAX_RECORDS = 500
 KNOWN_RECORD_DIVISOR = 4  # the attacker knows at most n / 4 records, so that targets remain
-
-
-@dataclass(frozen=True)
-class PolicyQuestion:
-    """The question to the attack process, which holds the table."""
-
-    def answer(self, auditor: Auditor) -> PolicyCheck:
-        return check_policy(auditor)
 
 
 def check_policy(auditor: Auditor) -> PolicyCheck:

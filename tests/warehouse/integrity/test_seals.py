@@ -128,7 +128,7 @@ def test_check_history_row_without_event_refused(judged: Store) -> None:
 def test_read_facts_edited_refused(template: Store) -> None:
     with damaged(template) as db:
         run = get_run(db, "wine-0001")
-        facts = EndingFacts(same_as="wine-0000")
+        facts = EndingFacts(rejected_by="wine-0000")
         store_facts(db, run, facts)
         assert read_facts(db, "wine-0001", EndingFacts) == facts
         for change in ("value = '{}'", "kind = 'audited'", "seal = null", "seal = ''"):
