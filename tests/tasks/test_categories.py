@@ -36,9 +36,7 @@ from warehouse.columns import Column
 from warehouse.home import Home
 from warehouse.integrity.key_files import write_key
 from warehouse.json_codec import from_json, to_json
-from warehouse.publishing.leak_scan import check_bytes
-from warehouse.sinks.parquet import write as write_parquet
-from warehouse.tables import candidate_table
+from warehouse.publishing.leak_scan import ExpectedContent, check_bytes
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KEY = bytes(range(32))  # fixed, because estimates are compared with their standard errors
@@ -65,20 +63,16 @@ def run(context: ReleaseContext, *steps: Any) -> Summary:
     return read_summary(context.open_store(), release_id)
 
 
-def write_release(context: ReleaseContext, summary: Summary, path: Path) -> Path:
-    """Write the file as it would be published, check it as publishing does, and return its path."""
-    assert summary.validated is not None and summary.sanitized is not None
-    store = context.open_store()
-    order = "__ppdm_order, __ppdm_row"
-    wanted = build_expected_content(
-        context, store, summary.run, summary.validated, summary.sanitized
-    )
-    names = ", ".join(f'"{name}"' for name in wanted.names)
-    with store.transaction() as db:
-        write_parquet(
-            db, f"select {names} from {candidate_table(summary.run)} order by {order}", path
-        )
-    check_bytes(path, wanted)
+def expect_content(context: ReleaseContext, summary: Summary) -> ExpectedContent:
+    assert summary.sanitized is not None
+    with context.open_store().transaction() as db:
+        return build_expected_content(db, context, summary.run, summary.sanitized)
+
+
+def check_candidate(context: ReleaseContext, summary: Summary) -> Path:
+    """Check the file of the candidate as publishing does, and return its path."""
+    path = context.open_store().home.candidate(summary.run.release_id)
+    check_bytes(path, expect_content(context, summary))
     return path
 
 
@@ -150,15 +144,9 @@ def test_randomized_response_release_other_columns_unchanged(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
     summary = run(exclude_numeric(context), load_raw, validate, draw_candidate)
-    assert summary.validated is not None and summary.sanitized is not None
-    facts = (summary.validated, summary.sanitized)
-    wanted = build_expected_content(
-        exclude_numeric(context), context.open_store(), summary.run, *facts
-    )
+    wanted = expect_content(exclude_numeric(context), summary)
     assert wanted.names == ("colour", "group")
-    table = pq.read_table(
-        write_release(exclude_numeric(context), summary, tmp_path / "out.parquet")
-    )
+    table = pq.read_table(check_candidate(exclude_numeric(context), summary))
     place = wanted.source_order.astype(int).tolist()
     truth = [COLOURS[i % 3] if i % 5 else None for i in place]
     assert [COLOURS.index(t) if t else -1 for t in truth] == wanted.categorical[
@@ -245,7 +233,7 @@ def test_estimate_frequencies_adult_release_within_standard_errors(
         policy=replace(context.policy, shadow_draws=1),
     )
     summary = run(context, load_raw, validate, draw_candidate)
-    table = pq.read_table(write_release(context, summary, tmp_path / "out.parquet"))
+    table = pq.read_table(check_candidate(context, summary))
     with gzip.open(source, "rt") as file:
         records = list(csv.DictReader(file))
     features = [n for n, c in content["columns"].items() if c["role"] == "feature"]

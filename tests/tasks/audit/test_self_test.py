@@ -211,7 +211,7 @@ def test_self_test_command_working_attack_prints_counts() -> None:
         {"attack": NAME, "plant": "noise", "noticed": 0, "repetitions": 20},
     ]
     assert json.dumps(answer.payload)
-    assert "identity          20 of 20" in answer.text
+    assert "identity  20 of 20" in answer.text
 
 
 def test_self_test_command_weak_attack_exits_three(monkeypatch: pytest.MonkeyPatch) -> None:
