@@ -37,7 +37,8 @@ lowest: .venv/uv ## all tests but the slow ones, with the oldest versions that p
 	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv/lowest
 	$(BIN)/uv pip install -q --python .venv/lowest/bin/python -r .venv/lowest.txt
 	$(BIN)/uv pip install -q --python .venv/lowest/bin/python --no-deps -e .
-	.venv/lowest/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+	.venv/lowest/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder \
+		-W ignore::pytest.PytestRemovedIn10Warning  # by the estimator checks of old scikit-learn
 
 slow: .venv/dev ## the slow tests
 	$(TEST) -m slow -rs
