@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from ppdm_core.model.manifest import public_pem, sign
 from ppdm_core.sanitizers import make_sanitizer
 from studies import classifier_accuracy, draw_classifier_accuracy
 from tests.support.tables import fit_sanitizer, make_table, read_cells, run_sanitizer
@@ -29,7 +31,10 @@ def read_code(title: str) -> str:
 
 
 def publish(folder: Path, method: str, **parameters: Any) -> np.ndarray:
-    """Write the files that a recipient reads, and return the original records."""
+    """Write the files that a recipient reads; return the original records.
+
+    `steward.pem` is written to the folder above those of all datasets.
+    """
     rows = make_table(400, 5)
     sanitizer = make_sanitizer(method, parameters)
     fitted = fit_sanitizer(sanitizer, rows)
@@ -38,13 +43,19 @@ def publish(folder: Path, method: str, **parameters: Any) -> np.ndarray:
     words = np.array(["no", "yes"])[rows.whole.label]
     folder.mkdir(parents=True)
     pq.write_table(pa.table({**columns, "label": words}), folder / "data.parquet")
+    data, key = folder / "data.parquet", Ed25519PrivateKey.from_private_bytes(bytes(32))
+    digest = hashlib.sha256(data.read_bytes()).hexdigest()
     manifest = {
+        "release_id": "wdbc-0001",
+        "rows": 400,
+        "files": {data.name: {"sha256": digest, "bytes": data.stat().st_size}},
         "public": to_json(released.public),
         "scaling": fitted["scaling"],
         "features": list(rows.schema.names),
         "label": "label",
     }
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_bytes(sign(manifest, key))
+    (folder.parents[2] / "steward.pem").write_bytes(public_pem(key.public_key()))
     return rows.whole.X
 
 
