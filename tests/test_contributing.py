@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -81,6 +82,7 @@ def copy_tree(root: Path) -> None:
         if (ROOT / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, root / name)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
 
 
 def make_environment(root: Path) -> None:
@@ -118,13 +120,14 @@ def run(root: Path, *arguments: str, timeout: float = 300) -> subprocess.Complet
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Iterator[Path]:
-    root = tmp_path / "tree"
-    root.mkdir()
-    copy_tree(root)
-    make_environment(root)
-    yield root
-    shutil.rmtree(root)
+def tree() -> Iterator[Path]:
+    """A copy that other users can read, unlike ``tmp_path``: some tests act as one."""
+    with tempfile.TemporaryDirectory(prefix="ppdm-recipes-") as name:
+        root = Path(name)
+        root.chmod(0o755)
+        copy_tree(root)
+        make_environment(root)
+        yield root
 
 
 def test_recipes_one_for_each_kind():
