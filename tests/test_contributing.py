@@ -67,7 +67,7 @@ def insert_lines(text: str, diff: str) -> str:
 def follow(recipe: Recipe, root: Path) -> None:
     path, content = recipe.file
     if (root / path).exists() and (root / path).read_text() == content:
-        return  # somebody tries the recipe in this tree
+        return  # this tree already follows the recipe
     assert not (root / path).exists(), f"{path} exists already: choose another example"
     (root / path).write_text(content)
     for path, diff in recipe.lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ class Option:
     max_characters: int = 1000
 
 
-class Reader:
+class Reader(ABC):
     """One kind of source. A kind of file has ``endings`` and ``create_table``, and no more."""
 
     name: ClassVar[str]  # the 'kind' in [source]
@@ -74,11 +75,11 @@ class Reader:
             return check_rows(db, table, source)
         raise problem  # outside the handler, so that it does not carry DuckDB's message
 
+    @abstractmethod
     def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
         """Create ``table`` with the columns of the source, and ``__ppdm_row``, the position of
         each row in the source from 0. Call ``check_header`` with the names in the source first.
         """
-        raise NotImplementedError
 
     def describe_bad_file(self, source: Source, error: Exception | None = None) -> PpdmError:
         """Return the error for a file that is not of this kind."""

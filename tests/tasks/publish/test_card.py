@@ -61,7 +61,7 @@ REPORT = AuditReport(
     ),
     skipped={
         "stress": Skip(Reason.TOO_FEW_RECORDS, "It needs rows."),
-        "known_pairs": Skip(Reason.TOO_FEW_RECORDS, "Nobody is known."),
+        "known_pairs": Skip(Reason.TOO_FEW_RECORDS, "The attacker knows no record."),
     },
     not_run=dict.fromkeys(("adjusted_rand", "membership"), Skip(Reason.NOT_REQUESTED)),
 )
