@@ -110,7 +110,8 @@ def exact_figures(release: Small) -> Iterator[str]:
                     yield f"{100 * figure:.1f} %"
 
 
-ROUND = {"0", "1", "0.0 %", "100.0 %"} | {f"{step / 20:.3g}" for step in range(21)}
+# The edges of the bands, as they are printed: whole numbers above 1.
+ROUND = {f"{whole}" for whole in range(1001)} | {f"{step / 20:.3g}" for step in range(21)}
 ROUND |= {f"{100 * step / 20:.1f} %" for step in range(21)} | {"0.01", "0.02", "1.0 %", "2.0 %"}
 
 
