@@ -8,6 +8,7 @@ import os
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from ppdm_core.model.errors import BadInput, Defect
@@ -118,14 +119,9 @@ def _validate(figures: Profile, checks: Sequence[Check]) -> Any:
     preload()
     import great_expectations as gx
     import pandas as pd
-    from great_expectations.data_context.types.base import ProgressBarsConfig
 
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    asset = context.data_sources.add_pandas("profile").add_dataframe_asset("profile")
-    batch = asset.add_batch_definition_whole_dataframe("profile").get_batch(
-        batch_parameters={"dataframe": pd.DataFrame([figures])}
-    )
+    frame = pd.DataFrame([figures])
+    batch = open_batches().get_batch(batch_parameters={"dataframe": frame})
     suite = gx.ExpectationSuite(
         name="profile",
         expectations=[
@@ -138,6 +134,19 @@ def _validate(figures: Profile, checks: Sequence[Check]) -> Any:
         ],
     )
     return batch.validate(suite, result_format="BOOLEAN_ONLY")
+
+
+@cache
+def open_batches() -> Any:
+    """Return a batch definition for data frames, in a context that writes no file."""
+    preload()
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    asset = context.data_sources.add_pandas("frames").add_dataframe_asset("frames")
+    return asset.add_batch_definition_whole_dataframe("frames")
 
 
 def _has_exception(info: Any) -> bool:

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import ppdm
+from tests.support.policies import QUICK
 from tests.support.small_release import FEATURES, Small
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,15 +37,6 @@ result = ppdm.release("patients.toml", show_progress=True)
 assert (result.stage, result.is_published) == ("published", True), result
 assert ppdm.load(result.folder).manifest["release_id"] == result.release_id
 assert sys.path[0] == {folder!r}
-"""
-QUICK = """
-[attacker]
-known_records = 8
-[audit]
-required = ["record_linkage"]
-effort = "quick"
-[limits]
-"record_linkage.rate" = { value = 0.2, set_by = "DPO", reason = "a test" }
 """
 
 
@@ -105,9 +97,10 @@ def test_api_and_command_other_modules_in_folder_not_imported(patients: Small) -
     (folder / "script.py").write_text(SCRIPT.format(folder=str(folder)))
     run(sys.executable, "script.py")
     command = str(Path(sys.executable).with_name("ppdm"))
-    run(command, "check", "patients.toml")
+    run(command, "status")
     run(command, "verify", "fixture", "--public-key", "fixture.pem")
-    run(command, "audit", "--original", "patients.csv", "--released", "noisy.csv", code=3)
+    pair = ("--original", "patients.csv", "--released", "noisy.csv")
+    run(command, "audit", *pair, "--policy", "quick.toml", code=3)
     assert not mark.exists()
     run(sys.executable, "-c", "import tasks", code=1)
     assert mark.exists()  # so that the check above can fail

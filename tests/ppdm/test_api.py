@@ -22,18 +22,10 @@ from ppdm.policies import load_policy
 from ppdm.table_files import read_table
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.manifest import NAME, parse_manifest, seal
+from tests.support.policies import QUICK
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 OF_PIPELINE = {"flows", "tasks", "warehouse", "prefect", "mlflow", "great_expectations", "duckdb"}
-QUICK = """
-[attacker]
-known_records = 8
-[audit]
-required = ["record_linkage"]
-effort = "quick"
-[limits]
-"record_linkage.rate" = { value = 0.2, set_by = "DPO", reason = "a test" }
-"""
 SECRET = "731.25"  # a cell that no message may hold
 
 

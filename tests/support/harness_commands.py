@@ -29,7 +29,8 @@ def start_attacks(args: list[str]) -> None:
     from tests.support.forked_attacks import ForkedProcess, fork_attacks
 
     fork_attacks()
-    print(ForkedProcess().pid, "started", flush=True)
+    process = ForkedProcess()  # it ends when its input is closed
+    print(process.pid, "started", flush=True)
     time.sleep(600)
 
 

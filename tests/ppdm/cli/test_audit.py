@@ -26,21 +26,13 @@ from ppdm_core.two_tables.comparison import compare_tables
 from ppdm_core.two_tables.runner import choose_table_audits
 from ppdm_core.two_tables.tables import as_table
 from tasks.audit.cost_estimate import compute_cost, estimate_cost
+from tests.support.policies import QUICK
 
 SYNTHETIC = DEFAULT_POLICY.with_name("synthetic_policy.toml")
 N = 60
 RNG = np.random.default_rng(11)
 SCORE_KEYS = {"attack", "metric", "value", "low", "high", "baseline", "n", "sentence"}
 SECRET = 731.25  # a cell that no message may hold
-QUICK = """
-[attacker]
-known_records = 8
-[audit]
-required = ["record_linkage"]
-effort = "quick"
-[limits]
-"record_linkage.rate" = { value = 0.2, set_by = "DPO", reason = "a test" }
-"""
 
 
 def people(n: int = N) -> pd.DataFrame:

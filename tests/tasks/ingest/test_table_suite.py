@@ -20,6 +20,7 @@ from tasks.ingest.expectations import (
     check_profile,
     format_suite,
     judge_expectations,
+    open_batches,
     preload,
 )
 from tasks.ingest.table_suite import list_table_expectations
@@ -72,18 +73,12 @@ def run_suite(
     """Return what Great Expectations finds in the table, by type and column."""
     preload()
     import great_expectations as gx
-    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     written = format_suite("t", list_table_expectations(columns, "id", added))
     suite = gx.ExpectationSuite(**json.loads(written))
     as_text = {column.name: str for column in columns if not is_numeric_feature(column)}
     frame = pd.read_csv(io.StringIO(text), dtype=as_text, keep_default_na=False, na_values=[""])
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    asset = context.data_sources.add_pandas("t").add_dataframe_asset("t")
-    batch = asset.add_batch_definition_whole_dataframe("t").get_batch(
-        batch_parameters={"dataframe": frame}
-    )
+    batch = open_batches().get_batch(batch_parameters={"dataframe": frame})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pandas, on cells that are no numbers
         results = batch.validate(suite).results
@@ -310,7 +305,7 @@ def make_random_case(
     return lines, columns, rng.sample(added, rng.randint(0, 2))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_suite_random_tables_same_verdict(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     errors = [compare(tmp_path, *make_random_case(rng))[0] for _ in range(15)]
