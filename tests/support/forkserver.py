@@ -1,7 +1,7 @@
 """Commands as real processes without their import time: children of a preloaded fork server.
 
-The server is started once per test run (``warm``). No preloaded package starts a Python thread;
-the threads of OpenBLAS and jemalloc survive a fork by their own handlers.
+The server is started once per test run (``warm``), for all its processes. No preloaded package
+starts a Python thread; the threads of OpenBLAS and jemalloc survive a fork by their own handlers.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
 
 from tests.support.leak_tests import SharedLeakTests, run_shared_leak_tests
+from tests.support.shared_files import make_once
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("ppdm", "flows", "tasks")
@@ -135,11 +135,21 @@ def start_cli(
 
 
 def warm() -> None:
-    """Start the fork server; its imports go on in the background."""
+    """Start the fork server of the test run, or join it; its imports go on in the background."""
     global _is_warm
     if _is_warm:
         return
     _is_warm = True
+    owner, descriptor, address = make_once("fork server", _start).read_text().splitlines()
+    server: Any = forkserver._forkserver
+    if int(owner) != os.getpid():
+        # It lives while some process holds this end of its pipe.
+        server._forkserver_alive_fd = os.open(f"/proc/{owner}/fd/{descriptor}", os.O_WRONLY)
+        server._forkserver_address = address
+        server.ensure_running = resource_tracker.ensure_running
+
+
+def _start(path: Path) -> None:
     _context.set_forkserver_preload([*HEAVY, *_own_modules(), *OF_TESTS])
     # Python 3.11 does not hand its search path to the fork server.
     before = os.environ.get("PYTHONPATH")
@@ -151,18 +161,16 @@ def warm() -> None:
             del os.environ["PYTHONPATH"]
         else:
             os.environ["PYTHONPATH"] = before
+    server: Any = forkserver._forkserver
+    address = path.with_suffix(".socket")
+    os.link(server._forkserver_address, address)  # this process may end before others do
+    path.write_text(f"{os.getpid()}\n{server._forkserver_alive_fd}\n{address}\n")
 
 
 def cool() -> None:
-    """End the fork server: kindly if it is ready, at once if it still imports."""
-    server = forkserver._forkserver
-    pid = server._forkserver_pid
-    if not _is_warm or pid is None:
-        return
-    impatience = threading.Timer(2, os.kill, (pid, signal.SIGKILL))
-    impatience.start()
-    server._stop()
-    impatience.cancel()
+    """Let go of the fork server, which ends with the last process that uses it."""
+    if _is_warm:
+        os.close(forkserver._forkserver._forkserver_alive_fd)
 
 
 def _own_modules() -> list[str]:
