@@ -32,6 +32,7 @@ from tasks.release_summary import Summary, read_summary
 from tasks.sanitize.task import draw_candidate
 from tasks.settings_check import check_settings
 from tests.support.contexts import make_context
+from tests.support.leak_tests import SharedLeakTests, run_shared_leak_tests
 from warehouse.columns import Column
 from warehouse.home import Home
 from warehouse.integrity.key_files import write_key
@@ -42,7 +43,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KEY = bytes(range(32))  # fixed, because estimates are compared with their standard errors
 LIMIT = Limit(1000.0, "DPO", "a bound for every record")
 SMALL = Policy(
-    required=("record_linkage",),
+    required=("record_linkage", "attribute_inference"),
     limits={
         "amplification.record": LIMIT,
         "record_linkage.rate": Limit(0.2, "DPO", "1 in 5"),
@@ -51,6 +52,7 @@ SMALL = Policy(
     },
     attacker=Attacker(),
     shadow_draws=1,
+    effort="quick",
 )
 COLOURS = ("red", "it's green", "bl\u00fce")
 N = 400
@@ -78,8 +80,10 @@ def check_candidate(context: ReleaseContext, summary: Summary) -> Path:
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Switch off the progress bar: these steps run without a Prefect server."""
+    """Switch off the progress bar, which needs a Prefect server, and reuse the leak tests."""
     monkeypatch.setattr("tasks.notify.prefect_artifacts.MIN_PROGRESS_INTERVAL", math.inf)
+    leak_tests = SharedLeakTests(run_shared_leak_tests())
+    monkeypatch.setattr("tasks.audit.self_test.FOUND_TESTS", leak_tests)
 
 
 @pytest.fixture
