@@ -42,7 +42,6 @@ NORMAL = {
     ("raising", "transform_inverse"),
     ("hanging", "record_linkage"),
     ("nan", "record_linkage"),
-    ("infinity", "known_pairs"),
     ("scoreless", "transform_inverse"),
 }
 MATRIX = [
@@ -101,7 +100,7 @@ def check_refused(release: Small, result: Result, name: str, why: str) -> None:
 def test_gate_broken_audit_refused(kind: str, name: str, sanitized: Small, tmp_path: Path) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
     if kind == "hanging":
-        release.content["audit"]["time_limit"] = "5 s"
+        release.content["audit"]["time_limit"] = "3 s"
         release.write()  # another policy, and so another run
     install_mutant(release, kind, name)
     result = release.run("", entry="prepared")
