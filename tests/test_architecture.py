@@ -343,7 +343,7 @@ def test_core_imported_with_numeric_packages_only():
 
 
 def test_list_loaded_planted_imports_are_found():
-    code = "import ppdm_core.sanitizers\nfrom warehouse import database"
+    code = "def open_later():\n    import duckdb\nimport ppdm_core.sanitizers\nopen_later()"
     assert list_loaded(code, {"numpy", "duckdb", "prefect"}) == ["duckdb", "numpy"]
 
 
