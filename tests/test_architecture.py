@@ -352,14 +352,12 @@ def test_attack_worker_ready_without_prefect_and_mlflow():
     assert list_loaded(code, {"prefect", "mlflow", "great_expectations"}) == []
 
 
-@pytest.fixture(scope="module")
-def command_arguments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Arguments with which each command works to its end."""
+def list_commands(folder: Path) -> list[list[str]]:
+    """Return commands whose arguments let them work to their end."""
     from tests.support.policies import QUICK
     from tests.support.small_release import Small, write_csv
     from tests.support.stewards import Steward, numbers
 
-    folder = tmp_path_factory.mktemp("commands")
     small = Small(folder, "small", {}).write()
     (folder / "quick.toml").write_text(QUICK)
     rows = [{name: row[name] for name in small.rows[0] if name != "notes"} for row in small.rows]
@@ -369,27 +367,27 @@ def command_arguments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
     (folder / "steward").mkdir()
     entry = steward.release()
     home = str(folder / "steward" / "home")
-    return {
-        "check": ["check", str(small.file)],
-        "status": ["status", "--home", home],
-        "show": ["show", str(entry["release_id"]), "--home", home],
-        "verify": ["verify", str(ROOT / "tests" / "fixtures" / "published")],
-        "audit": [
+    return [
+        ["check", str(small.file)],
+        ["status", "--home", home],
+        ["show", str(entry["release_id"]), "--home", home],
+        ["verify", str(ROOT / "tests" / "fixtures" / "published")],
+        [
             "audit",
             *("--original", str(folder / "original.csv")),
             *("--released", str(folder / "released.csv")),
             *("--policy", str(folder / "quick.toml")),
         ],
-    }
+    ]
 
 
-@pytest.mark.parametrize("command", ["check", "status", "show", "verify", "audit"])
-def test_command_run_to_its_end_without_prefect_and_mlflow(
-    command: str, command_arguments: dict[str, list[str]]
-):
-    code = (
-        "from ppdm.cli.app import main\n"
-        f"try:\n    main({command_arguments[command]!r})\n"
-        "except SystemExit as end:\n    assert end.code in (0, 3, 4), end.code"
-    )
+def test_commands_run_to_their_end_without_prefect_and_mlflow(tmp_path: Path):
+    code = f"""
+from ppdm.cli.app import main
+for arguments in {list_commands(tmp_path)!r}:
+    try:
+        main(arguments)
+    except SystemExit as end:
+        assert end.code in (0, 3, 4), (arguments, end.code)
+"""
     assert list_loaded(code, {"prefect", "mlflow"}) == []

@@ -127,7 +127,15 @@ def test_describe_machine_complete() -> None:
     json.dumps(facts)
 
 
-@pytest.mark.parametrize("name", [name for name in program.BENCHMARKS if name != "release"])
+QUICK = ("additive_noise", "dct_fuzzy", "memory")
+SMOKE = [
+    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+    for name in program.BENCHMARKS
+    if name != "release"
+]
+
+
+@pytest.mark.parametrize("name", SMOKE)
 def test_main_small_every_benchmark_runs(tmp_path: Path, name: str) -> None:
     if name in NEEDS and find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed: make .venv/bench")

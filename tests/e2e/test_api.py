@@ -33,10 +33,20 @@ assert report.verdict == "FAIL", report
 assert ppdm.verify("fixture", "fixture.pem").is_checked
 release = ppdm.load("fixture", "fixture.pem")
 release.make_miner("knn").fit(release.rows, release.labels)
+try:
+    ppdm.release("without_table.toml")
+except ppdm.BadInput as error:
+    assert "without_table.csv" in str(error), error
+else:
+    raise AssertionError("a release without a table")
+assert sys.path[0] == {folder!r}
+"""
+RELEASE = """
+import ppdm
+
 result = ppdm.release("patients.toml", show_progress=True)
 assert (result.stage, result.is_published) == ("published", True), result
 assert ppdm.load(result.folder).manifest["release_id"] == result.release_id
-assert sys.path[0] == {folder!r}
 """
 
 
@@ -85,25 +95,46 @@ def test_refused_release_is_a_result(patients: Small) -> None:
     assert rehearsed.release_id != result.release_id and not rehearsed.is_published
 
 
-def test_api_and_command_other_modules_in_folder_not_imported(patients: Small) -> None:
+@pytest.fixture
+def planted(patients: Small) -> Path:
+    """Plant modules with the names of ours; return the path that they create when imported."""
     folder = patients.folder
     mark = folder / "imported"
     for path in ("flows/__init__.py", "tasks.py", "warehouse/__init__.py"):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(PLANTED.format(mark=str(mark)))
+    return mark
+
+
+def test_api_and_command_other_modules_in_folder_not_imported(
+    patients: Small, planted: Path
+) -> None:
+    folder = patients.folder
     shutil.copytree(FIXTURES / "published", folder / "fixture")
     shutil.copy(FIXTURES / "published.pem", folder / "fixture.pem")
     (folder / "quick.toml").write_text(QUICK)
+    text = patients.file.read_text().replace("patients.csv", "without_table.csv")
+    (folder / "without_table.toml").write_text(text)
     (folder / "script.py").write_text(SCRIPT.format(folder=str(folder)))
     run(sys.executable, "script.py")
     command = str(Path(sys.executable).with_name("ppdm"))
-    run(command, "status")
+    run(command, "methods")
     run(command, "verify", "fixture", "--public-key", "fixture.pem")
     pair = ("--original", "patients.csv", "--released", "noisy.csv")
     run(command, "audit", *pair, "--policy", "quick.toml", code=3)
-    assert not mark.exists()
+    assert not planted.exists()
     run(sys.executable, "-c", "import tasks", code=1)
-    assert mark.exists()  # so that the check above can fail
+    assert planted.exists()  # so that the check above can fail
+
+
+@pytest.mark.slow
+def test_release_other_modules_in_folder_published(patients: Small, planted: Path) -> None:
+    (patients.folder / "script.py").write_text(RELEASE)
+    run(sys.executable, "script.py")
+    command = str(Path(sys.executable).with_name("ppdm"))
+    run(command, "check", "patients.toml")
+    run(command, "status")
+    assert not planted.exists()
 
 
 def run(*command: str, code: int = 0) -> None:

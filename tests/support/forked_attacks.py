@@ -66,6 +66,10 @@ def serve(environment: dict[str, str], incoming: Connection, outgoing: Connectio
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(ROOT)
+    if "PPDM_TESTS_MUTANT" in environment:
+        from tests.support.mutants import mutate
+
+        mutate()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(nowhere, number)

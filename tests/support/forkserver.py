@@ -199,7 +199,8 @@ def _child(
     sys.modules["tasks.audit.self_test"].FOUND_TESTS = SharedLeakTests(proofs)  # type: ignore[attr-defined]
     _wake_libraries()
     module, _, name = entry.partition(":")
-    if module == "tests.support.entries" and name not in REAL_ATTACKS and MUTANT not in environment:
+    is_real = name in REAL_ATTACKS or (MUTANT in environment and "PYTHONPATH" in environment)
+    if module == "tests.support.entries" and not is_real:
         sys.modules["tests.support.forked_attacks"].fork_attacks()
     code = _call(entry, args)
     sys.stdout.flush()

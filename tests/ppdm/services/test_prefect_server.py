@@ -100,6 +100,7 @@ def test_stop_orphaned_server_killed_command_stops_it(home: Path) -> None:
     assert not (home / "private" / "server.json").exists()
 
 
+@pytest.mark.slow
 def test_server_killed_command_exits_by_itself(home: Path) -> None:
     command = start_cli([str(home)], env=use_own_server(home), entry=f"{COMMANDS}:spawn_server")
     command.wait_for("spawned")

@@ -305,7 +305,9 @@ def make_random_case(
     return lines, columns, rng.sample(added, rng.randint(0, 2))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))]
+)
 def test_suite_random_tables_same_verdict(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     errors = [compare(tmp_path, *make_random_case(rng))[0] for _ in range(15)]
