@@ -50,8 +50,9 @@ def _start_server() -> ServerHandle:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole releases first: what takes longest must not be left to one process at the end."""
-    items.sort(key=lambda item: "e2e" not in item.path.parts)
+    """Start with tests that need no server, while one starts; then what takes longest."""
+    order = {"contract": 0, "e2e": 1}
+    items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], 2))
 
 
 @pytest.hookimpl(optionalhook=True)

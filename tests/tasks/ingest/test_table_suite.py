@@ -49,15 +49,18 @@ def change(name: str, **settings: Any) -> tuple[Column, ...]:
     )
 
 
+def load(db: duckdb.DuckDBPyConnection, path: Path, text: str) -> None:
+    path.write_text(text)
+    SOURCES["csv"].load(db, Source("csv", str(path)), "raw")
+
+
 def find_our_error(
     folder: Path, text: str, columns: tuple[Column, ...], added: Sequence[Expectation]
 ) -> BadInput | None:
     """Return the error of the profile checks, or None if the table passes."""
-    path = folder / "t.csv"
-    path.write_text(text)
     with duckdb.connect(":memory:") as db:
         try:
-            SOURCES["csv"].load(db, Source("csv", str(path)), "raw")
+            load(db, folder / "t.csv", text)
             check_columns(list(column_types(db, "raw")), columns, "t.csv")
             counts = profile(db, "raw", columns, "id", added)
             check_profile(counts, columns, record_id="id", file="t.csv")
@@ -67,15 +70,14 @@ def find_our_error(
     return None
 
 
-def run_suite(
-    text: str, columns: tuple[Column, ...], added: Sequence[Expectation]
-) -> dict[tuple[str, str | None], bool]:
-    """Return what Great Expectations finds in the table, by type and column."""
+def validate(
+    text: str, columns: tuple[Column, ...], entries: Sequence[dict[str, Any]]
+) -> Sequence[Any]:
+    """Return the results of Great Expectations for a suite that was written and read again."""
     preload()
     import great_expectations as gx
 
-    written = format_suite("t", list_table_expectations(columns, "id", added))
-    suite = gx.ExpectationSuite(**json.loads(written))
+    suite = gx.ExpectationSuite(**json.loads(format_suite("t", entries)))
     as_text = {column.name: str for column in columns if not is_numeric_feature(column)}
     frame = pd.read_csv(io.StringIO(text), dtype=as_text, keep_default_na=False, na_values=[""])
     batch = open_batches().get_batch(batch_parameters={"dataframe": frame})
@@ -83,8 +85,15 @@ def run_suite(
         warnings.simplefilter("ignore")  # of pandas, on cells that are no numbers
         results = batch.validate(suite).results
     assert len(results) == len(suite.expectations)
+    return results  # type: ignore[no-any-return]
+
+
+def run_suite(
+    text: str, columns: tuple[Column, ...], added: Sequence[Expectation]
+) -> dict[tuple[str, str | None], bool]:
+    """Return what Great Expectations finds in the table, by type and column."""
     found: dict[tuple[str, str | None], bool] = {}
-    for result in results:
+    for result in validate(text, columns, list_table_expectations(columns, "id", added)):
         key = (result.expectation_config.type, result.expectation_config.kwargs.get("column"))
         found[key] = found.get(key, True) and bool(result.success)
     return found
@@ -244,7 +253,10 @@ ADDED = {  # the values of x are 5, 6, 7 and 8.5; one of the four notes is empty
 }
 
 
-@pytest.mark.parametrize("case", ADDED)
+ONE_BY_ONE = ("mostly more", "more rows", "smallest", "largest", "same as a built-in one")
+
+
+@pytest.mark.parametrize("case", ONE_BY_ONE)
 def test_suite_added_expectation_same_verdict(tmp_path: Path, case: str) -> None:
     expectation, passes = ADDED[case]
     error, failed = compare(tmp_path, GOOD, added=[expectation])
@@ -252,6 +264,32 @@ def test_suite_added_expectation_same_verdict(tmp_path: Path, case: str) -> None
     if error is not None:
         assert failed == [(expectation.type, expectation.column)]
         assert expectation.type in error.message
+
+
+def test_added_expectations_all_at_once_same_verdicts(tmp_path: Path) -> None:
+    text = "\n".join([HEADER, *GOOD]) + "\n"
+    cases = [case for name, case in ADDED.items() if name not in ONE_BY_ONE]
+    added = [expectation for expectation, _ in cases]
+    entries = list_table_expectations(COLUMNS, "id", added)[-len(added) :]
+    found = {
+        make_key(each.expectation_config.type, each.expectation_config.kwargs): bool(each.success)
+        for each in validate(text, COLUMNS, entries)
+    }
+    theirs = [found[make_key(each["type"], each["kwargs"])] for each in entries]
+    with duckdb.connect(":memory:") as db:
+        load(db, tmp_path / "t.csv", text)
+        ours = judge_expectations(profile(db, "raw", COLUMNS, "id", added), added)
+    expected = [passes for _, passes in cases]
+    assert ours == theirs == expected and True in ours and False in ours
+    for expectation in (each for each, passes in cases if not passes):
+        with pytest.raises(BadInput, match=expectation.type):
+            check_expectations([expectation], [False], file="t.csv")
+
+
+def make_key(kind: str, arguments: dict[str, Any]) -> str:
+    """Return an expectation as text, with all numbers written alike."""
+    given = {name: value for name, value in arguments.items() if name != "batch_id"}
+    return json.dumps([kind, json.loads(json.dumps(given), parse_int=float)], sort_keys=True)
 
 
 def make_random_case(
