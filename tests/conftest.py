@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -30,6 +31,8 @@ SESSION_HOME = Path(os.environ[shared_files.HOME])
 for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME"):
     os.environ.pop(name, None)
 set_library_defaults(SESSION_HOME)
+# The libraries hold a million objects, and each collection visits all of them.
+gc.set_threshold(100_000, 20, 100)
 # As in an attack process. There is a process for each core already.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 

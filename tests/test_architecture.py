@@ -381,6 +381,7 @@ def list_commands(folder: Path) -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow
 def test_commands_run_to_their_end_without_prefect_and_mlflow(tmp_path: Path):
     code = f"""
 from ppdm.cli.app import main

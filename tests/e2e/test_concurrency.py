@@ -25,7 +25,8 @@ LOCK_TEXT = re.compile(r"\block|conflict|IO Error|database is locked|Traceback",
 WAITING = re.compile(r"Waiting for '\w+': .* \(pid \d+\) holds it\.")
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
 def test_release_two_processes_per_dataset_all_published(count: int, small: Maker) -> None:
     names = DATASETS[:count]
     releases = [small(name, small_rows(120, seed)).write() for seed, name in enumerate(names)]

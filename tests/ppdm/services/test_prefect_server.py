@@ -53,6 +53,7 @@ def home(tmp_path: Path, prefect_template: Path) -> Iterator[Path]:
         running.stop()
 
 
+@pytest.mark.slow
 def test_server_two_commands_shared_and_stopped_by_the_last(home: Path) -> None:
     entry = f"{COMMANDS}:use_server"
     first = start_cli([str(home), str(home / "first")], env=use_own_server(home), entry=entry)
