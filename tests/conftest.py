@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import sqlite3
@@ -18,7 +17,7 @@ import pytest
 
 from ppdm.services.prefect_server import ServerHandle
 from tasks.environment import set_library_defaults
-from tests.support import shared_files
+from tests.support import rare_collection, shared_files
 
 ROOT = Path(__file__).resolve().parents[1]
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
@@ -31,11 +30,10 @@ SESSION_HOME = Path(os.environ[shared_files.HOME])
 for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME"):
     os.environ.pop(name, None)
 set_library_defaults(SESSION_HOME)
-# The libraries hold a million objects, and each collection visits all of them.
-gc.set_threshold(100_000, 20, 100)
 # As in an attack process. There is a process for each core already.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
+assert rare_collection
 _server: ServerHandle | None = None
 
 

@@ -28,6 +28,7 @@ from tests.support.shared_files import make_once
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("ppdm", "flows", "tasks")
 HEAVY = (
+    "tests.support.rare_collection",
     "scipy.stats",
     "pandas",
     "pyarrow.parquet",
