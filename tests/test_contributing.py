@@ -147,6 +147,7 @@ def test_recipe_one_file_and_two_lines(key: str):
     assert recipe.command == f".venv/bin/python -m pytest tests/contract -k {key}"
 
 
+@pytest.mark.slow
 def test_recipes_followed_contract_tests_pass(tree: Path):
     for recipe in RECIPES.values():
         follow(recipe, tree)

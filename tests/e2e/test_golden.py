@@ -108,7 +108,12 @@ def read_words() -> set[str]:
     return {word for scores in stored for name in scores for word in name.split(".")}
 
 
-@pytest.mark.parametrize("method", SETTINGS)
+# The others are enough to notice that a step changed; these notice what is changed in a method.
+SLOW = ("random_projection", "dct_fuzzy", "nonmetric_mds", "kde_resample")
+METHODS = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SETTINGS]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_golden_release_same_bytes_verdict_and_scores(method: str, small: Maker) -> None:
     release = prepare(small(), method)
     result = release.run("all", entry="other_code")

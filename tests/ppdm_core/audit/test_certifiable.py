@@ -68,6 +68,7 @@ def test_compute_smallest_limits_absolute_limit_includes_baseline():
     assert baseline > 0 and found[0] - found[1] == pytest.approx(baseline)
 
 
+@pytest.mark.slow
 def test_compute_smallest_limits_membership_near_audit_of_noise():
     rng = np.random.default_rng(3)
     truth, plan, halves = make_truth(400), limit_rates(MEMBER), []

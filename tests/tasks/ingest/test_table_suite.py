@@ -351,7 +351,7 @@ def make_random_case(
 def test_suite_random_tables_same_verdict(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     errors = [compare(tmp_path, *make_random_case(rng))[0] for _ in range(10)]
-    assert 2 <= errors.count(None) <= 8  # both verdicts occur
+    assert 1 <= errors.count(None) <= 9  # both verdicts occur
 
 
 def test_suite_odd_names_same_verdict(tmp_path: Path) -> None:
