@@ -40,9 +40,9 @@ class Judgement:
     seconds: float
 
 
-def judge_example(example: str, key: int) -> Judgement:
-    """Release an example up to its verdict, in the same folder for every call of a process."""
-    start = time.monotonic()
+def judge_example(work: tuple[str, int]) -> Judgement:
+    """Release an example under a key up to its verdict, in one folder for all calls of a process."""
+    (example, key), start = work, time.monotonic()
     folder = Path(tempfile.gettempdir()) / f"ppdm-examples-{os.getpid()}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
@@ -111,8 +111,11 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     chosen = [name for name in EXAMPLES if not given.names or any(w in name for w in given.names)]
     work = [(name, key) for name in chosen for key in range(given.keys)]
+    found = []
     with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
-        found = pool.starmap(judge_example, work, chunksize=1)
+        for each in pool.imap_unordered(judge_example, work):
+            found.append(each)
+            print(*asdict(each).values(), file=sys.stderr)
     print(format_outcomes(found))
     if given.json:
         given.json.write_text(json.dumps([asdict(each) for each in found], indent=1))
