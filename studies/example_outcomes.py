@@ -41,7 +41,7 @@ class Judgement:
 
 
 def judge_example(work: tuple[str, int]) -> Judgement:
-    """Release an example under a key up to its verdict, in one folder for all calls of a process."""
+    """Release an example under a key up to its verdict; all calls of a process use one folder."""
     (example, key), start = work, time.monotonic()
     folder = Path(tempfile.gettempdir()) / f"ppdm-examples-{os.getpid()}"
     shutil.rmtree(folder, ignore_errors=True)
