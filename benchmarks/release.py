@@ -94,9 +94,10 @@ def run_release(file: ReleaseFile) -> None:
 def read_artifacts_since(moment: datetime, dataset: str) -> list[dict[str, Any]]:
     """Return the artifacts of a release, for the empty release to create again."""
     from prefect.client.orchestration import get_client
+    from prefect.client.schemas.sorting import ArtifactSort
 
     with get_client(sync_client=True) as client:
-        found = client.read_artifacts(limit=200)
+        found = client.read_artifacts(sort=ArtifactSort.CREATED_DESC, limit=200)
     key = dataset.replace("_", "-")
     return [
         {"type": each.type, "key": f"empty-{each.key}", "data": each.data}

@@ -39,8 +39,12 @@ def _check_value_set(value: Any) -> Any:
 class QuantileRangesSpec(Section):
     """Quantiles, and for each the range that it must be in."""
 
-    quantiles: list[Annotated[float, Field(ge=0, le=1)]] = Field(min_length=1)
-    value_ranges: list[Annotated[list[float], Field(min_length=2, max_length=2)]]
+    quantiles: list[Annotated[float, Field(ge=0, le=1)]] = Field(
+        min_length=1, description="Quantiles, from 0 (smallest value) to 1 (largest)."
+    )
+    value_ranges: list[Annotated[list[float], Field(min_length=2, max_length=2)]] = Field(
+        description="For each quantile the lowest and the highest value allowed."
+    )
 
 
 class ExpectationSpec(Section):

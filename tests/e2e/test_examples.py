@@ -71,7 +71,7 @@ NUCLEI = ("bare_nuclei", "bland_chromatin", "normal_nucleoli")
 CASES = (
     Case("wdbc_pca_laplace", "wdbc", ("component_1", "diagnosis")),
     Case("wdbc_pca_laplace", "breast_cancer_wisconsin", ("component_1", "label")),
-    Case("additive_noise", "wdbc", ("mean_concave_points", "worst_concave_points", "diagnosis")),
+    Case("additive_noise", "wdbc", ("worst_perimeter", "worst_concave_points", "diagnosis")),
     # Two columns with ten values each: even a copy hardly reveals who is in it.
     Case(
         "additive_noise",

@@ -66,7 +66,8 @@ def test_audit_bounded_release_record_not_linked_nor_recovered(shared_data: Path
     sanitizer = make_sanitizer("pca_laplace", {"components": 2, "gamma": {"record": 1000}})
     audits = ("transform_inverse", "shrinkage", "known_pairs", "record_linkage")
     found = audit_release(sanitizer, rows, *audits)
-    assert found["record_linkage.rate"].value < 0.05
+    linked = found["record_linkage.rate"]
+    assert linked.baseline is not None and linked.value - linked.baseline < 0.05
     for attack in audits[:-1]:
         breach = found[f"{attack}.breach_rate"]
         assert breach.value <= breach.baseline + 0.1, attack

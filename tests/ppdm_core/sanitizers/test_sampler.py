@@ -67,7 +67,7 @@ def test_grid_noise_many_draws_pass_chi_square(distribution):
     noise = GridNoise(distribution, np.ones(20), np.full(20, ratio), np.zeros((20, 2)))
     G = np.rint(draw_noise(noise, 0.0, 3, rows) / ratio).astype(int)
     edges = np.unique(np.rint(np.geomspace(1, 6 / ratio, 200)))  # |G| in [edge, next edge)
-    above = np.concatenate([distribution.at_least(edges, ratio), [0.0]])
+    above = np.concatenate([distribution.grid_tail_probability(edges, ratio), [0.0]])
     halves = -np.diff(above) / 2
     expected = G.size * np.concatenate([halves[::-1], [1 - above[0]], halves])
     place = np.searchsorted(edges, np.abs(G), side="right") * np.sign(G)
