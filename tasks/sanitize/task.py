@@ -26,6 +26,7 @@ from tasks.progress import log_progress
 from tasks.redaction import redact_errors
 from tasks.sanitize.records import export_records, split_records
 from tasks.sanitize.release_writer import make_unscaler, stream_released_rows
+from tasks.sanitize.row_order import digest_content
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
 from warehouse.database import Run, Store
@@ -110,7 +111,8 @@ class SanitizeStep:
         with self.store.advance(self.run, Stage.SANITIZED) as change:
             fit_digest = store_fit(change.db, self.run, identity, fitted)
             draws_digest = self.store_ledger_draws(change.db, X, candidate, fitted)
-            data_digest = self.store_candidate(change.db, candidate, scaling)
+            content = digest_content(change.db, self.run, X, noise)
+            data_digest = self.store_candidate(change.db, candidate, scaling, content)
             facts = SanitizedFacts(
                 data_digest=data_digest,
                 table_digest=digest_candidate(change.db, self.run),
@@ -178,14 +180,16 @@ class SanitizeStep:
         draws = list_draws(X, candidate, self.sanitizer, self.inputs.noise, fitted, without_ids)
         return store_draws(db, self.run, draws)
 
-    def store_candidate(self, db: Transaction, candidate: Released, scaling: Scaling) -> str:
+    def store_candidate(
+        self, db: Transaction, candidate: Released, scaling: Scaling, content: bytes
+    ) -> str:
         """Store the candidate as a table and as the file to publish; return the file's digest.
 
         Both are in original units if the method keeps the columns.
         """
         public, label = candidate.public, self.context.label
         undo = make_unscaler(scaling, public) if self.sanitizer.keeps_columns else None
-        rows = stream_released_rows(candidate, self.inputs.noise, label, undo)
+        rows = stream_released_rows(candidate, self.inputs.noise, label, undo, content)
         create_table(db, candidate_table(self.run), rows)
         columns = public.names + ((label.name,) if label else ())
         path = self.store.home.candidate(self.run.release_id)
