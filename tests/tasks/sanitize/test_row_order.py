@@ -40,7 +40,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "additive_noise": {"b": 0.5},
     "pca_laplace": {"components": 2, "b": 0.5, "basis": "private"},
     "random_rotation": {},
-    "kde_resample": {"rows": 90},  # several rows of a record
+    "kde_resample": {"rows": 40},  # several rows of a record
     "randomized_response": {"gamma": {"attribute": 3}},  # several draws of a record, equal rows
 }
 N, CHANGED = 200, 40
