@@ -191,8 +191,8 @@ class Sanitizer(ABC):
         if schema.drops_rows:
             promises.append(
                 "Rows are dropped because of their values (an empty cell, or a category that is "
-                "not listed): the bound compares values that are not dropped, and whether a record "
-                "is in the release is not covered."
+                "not listed): a bound compares only values that are not dropped, and whether a "
+                "record is in the release is not covered."
             )
         return promises
 

@@ -45,9 +45,9 @@ class PcaLaplace(Sanitizer):
     ``noise_shape``: "isotropic" (one scale, b times the widest column) or "per_component" (the
     paper: b times the range of each score; scores are clipped to ranges that do not come from
     released records).
-    ``basis``: what the components are fitted on: "sample" (records set aside, in no release, as
-    long as there are records that no earlier release contains), "file" (made elsewhere) or
-    "private" (the released records themselves, a weaker guarantee).
+    ``basis``: what the components are fitted on: "sample" (records set aside, which no release
+    draws, as long as there are such records), "file" (made elsewhere) or "private" (the released
+    records themselves, a weaker guarantee).
     ``basis_share``: share of the records that "sample" sets aside.
     ``basis_file``: the file for basis = "file"; a path relative to the release file.
     ``score_ranges``: pairs [low, high] for "per_component", one per component; by default those of
@@ -63,9 +63,9 @@ class PcaLaplace(Sanitizer):
     **Guarantee**: with a public basis (file) or one fitted on records that are never released
     (sample): bounded amplification for component, attribute and record, of one release. With a
     private basis the bound holds only given that basis; it does not cover what the basis reveals.
-    The same holds if earlier releases contain records that had to be set aside, which are then
-    charged in the ledger, for bounds, z-scores or medians for empty cells from released records,
-    and for rows that are dropped because of their values.
+    The same holds if earlier releases drew records that had to be set aside (they are charged for
+    it in the ledger), for bounds, z-scores or medians for empty cells from released records, and
+    for rows that are dropped because of their values.
     **References**: Mukherjee, Banerjee, Chen, Gangopadhyay, "A privacy preserving technique for
     distance-based classification with worst case privacy guarantees" (2008), sections 4 and 5,
     eq. 12 and 13.
@@ -287,7 +287,7 @@ class PcaLaplace(Sanitizer):
             assumptions.append(f"Does not cover the set-aside records that {learned} fitted on.")
         if is_drawn:
             weaker.append(
-                "Earlier releases contain records that the basis was fitted on; what it reveals of "
+                "Earlier releases drew records that the basis was fitted on; what it reveals of "
                 "them is not covered, and is charged to them as a draw without a bound."
             )
         return Guarantee(

@@ -201,11 +201,11 @@ def test_draw_candidate_changed_records_not_linked_by_order(context: ReleaseCont
     new, (new_record, _) = draw(context, X)
     links = link_by_neighbours(old, new)
     right = sum(old_record[a] == new_record[b] for a, b in links.items())
-    assert right <= 4, f"{right} of {CHANGED} changed records are linked by their neighbours"
+    assert right <= 8, f"{right} of {CHANGED} changed records are linked by their neighbours"
     # All other records are at independent places, too: one deviation is 1 / sqrt(N).
     places = np.argsort(old_record), np.argsort(new_record)
-    assert abs(np.corrcoef(*places)[0, 1]) < 4 / np.sqrt(N)
-    assert abs(np.corrcoef(places[0][changed], places[1][changed])[0, 1]) < 4 / np.sqrt(CHANGED)
+    assert abs(np.corrcoef(*places)[0, 1]) < 5 / np.sqrt(N)
+    assert abs(np.corrcoef(places[0][changed], places[1][changed])[0, 1]) < 5 / np.sqrt(CHANGED)
 
 
 def test_draw_candidate_same_records_in_another_order_same_file(context: ReleaseContext) -> None:
@@ -221,4 +221,4 @@ def test_draw_candidate_without_ids_every_release_shuffled_anew(context: Release
     _, (first, _) = draw(context, X)
     _, (second, _) = draw(replace(context, file_digest="g"), X)
     places = np.argsort(first), np.argsort(second)
-    assert abs(np.corrcoef(*places)[0, 1]) < 4 / np.sqrt(N)
+    assert abs(np.corrcoef(*places)[0, 1]) < 5 / np.sqrt(N)

@@ -31,7 +31,7 @@ from warehouse.stage_facts import SanitizedFacts, read_facts
 SAMPLE = {"components": 1, "b": 0.5, "basis": "sample", "basis_share": 0.3}
 PCA = {"method": "pca_laplace", "parameters": SAMPLE}
 ADDITIVE = {"method": "additive_noise", "parameters": NOISE}
-IN_EARLIER_RELEASES = "Earlier releases contain records that the basis was fitted on"
+DRAWN_BEFORE = "Earlier releases drew records that the basis was fitted on"
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def publish(steward: Steward, entry: dict[str, Any]) -> None:
 
 def is_weaker(facts: SanitizedFacts) -> bool:
     """Return whether kind and assumptions state the weaker promise; both or none must."""
-    is_stated = any(IN_EARLIER_RELEASES in line for line in facts.guarantee.assumptions)
+    is_stated = any(DRAWN_BEFORE in line for line in facts.guarantee.assumptions)
     assert is_stated == (facts.guarantee.kind == "bounded_given_basis")
     return is_stated
 
