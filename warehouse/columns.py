@@ -23,6 +23,21 @@ class Column:
     outside: Literal["clamp", "reject", "drop_row"] = "clamp"  # drop_row: categorical only
     missing: Literal["reject", "drop_row", "median", "keep"] = "reject"  # keep: categorical only
 
+    @property
+    def is_from_data(self) -> bool:
+        """Whether a bound is taken from the private data."""
+        return "from_data" in (self.low, self.high)
+
+    @property
+    def is_imputed(self) -> bool:
+        """Whether empty cells are filled with a value of other records."""
+        return self.missing == "median"
+
+    @property
+    def drops_rows(self) -> bool:
+        """Whether rows are dropped because of their value in this column."""
+        return self.missing == "drop_row" or (self.outside == "drop_row" and bool(self.categories))
+
 
 @dataclass(frozen=True)
 class Source:

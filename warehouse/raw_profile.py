@@ -158,7 +158,7 @@ def _number_figures(column: Column, x: str, empty: str) -> dict[str, str]:
         bad[OUTSIDE] = f"isfinite({x}) and ({' or '.join(bounds)})"
     figures = _counted(column, bad)
     figures[entry(VALUES, column)] = count_where(f"kept and {x} is not null")
-    if "from_data" in (column.low, column.high):
+    if column.is_from_data:
         low, high = (
             f"{function}(if(kept and isfinite({x}), {x}, null))"
             if bound == "from_data"

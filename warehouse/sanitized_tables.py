@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-ORDER = f"{RESERVED}order"  # keyed: rows are published in this order
+ORDER = f"{RESERVED}order"  # random ranks that follow from the content, in which rows are published
 INCOMING = f"{RESERVED}incoming"
 
 
@@ -69,16 +69,16 @@ def read_candidate(
 
 def read_candidate_order(db: duckdb.DuckDBPyConnection, run: Run) -> Ints:
     """Return the source row of each row of the candidate, in the order of publication."""
-    query = f"select {ROW} from {candidate_table(run)} order by {ORDER}, {ROW}"
+    query = f"select {ROW} from {candidate_table(run)} order by {ORDER}, {KEY}"
     return np.asarray(db.execute(query).fetchnumpy()[ROW])
 
 
 def write_candidate(
     db: duckdb.DuckDBPyConnection, run: Run, columns: tuple[str, ...], path: Path, sink: str
 ) -> str:
-    """Write the candidate to a private file in its keyed order; return the digest of the file."""
+    """Write the candidate to a private file in its random order; return the digest of the file."""
     names = ", ".join(map(quote_name, columns))
-    query = f"select {names} from {candidate_table(run)} order by {ORDER}, {ROW}"
+    query = f"select {names} from {candidate_table(run)} order by {ORDER}, {KEY}"
     with translate_disk_errors(path), create_private(path) as file:
         digesting = DigestingFile(file)
         SINKS[sink](db, query, digesting)

@@ -64,8 +64,9 @@ class SanitizedFacts(Facts):
     counts: Mapping[str, int]  # for example clipped scores
     scaling: Scaling
     released: int  # rows
-    set_aside: int  # records that are in no release, because the fit used them
-    set_aside_share: float
+    set_aside: int  # records that are not in this release, because a fit used them
+    set_aside_fits: tuple[str, ...]  # digests of the fits that records are set aside for
+    drawn_set_aside: int  # records set aside that earlier releases drew, which is charged
     fit: str | None  # identity of what was learned from records; None: nothing was
     fitted: str  # digest of what was learned
     draws: str  # digest of what is drawn of which record

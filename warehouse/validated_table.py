@@ -174,7 +174,7 @@ def list_survey_figures(columns: Sequence[Column]) -> dict[str, str]:
         figures[_survey_key("least", column)] = f"min(if(kept, {x}, null))"
         figures[_survey_key("most", column)] = f"max(if(kept, {x}, null))"
         figures[_survey_key("median", column)] = (
-            f"quantile_cont(if(kept, {x}, null), 0.5)" if column.missing == "median" else "null"
+            f"quantile_cont(if(kept, {x}, null), 0.5)" if column.is_imputed else "null"
         )
         figures[_survey_key("clamped", column)] = count_where(
             f"kept and ({x} < {low} or {x} > {high})"
@@ -204,9 +204,14 @@ def _build_survey(
     high = round_outward(most) if column.high == "from_data" else column.high
     if low is None or high is None:
         raise Defect(f"Column '{column.name}' has no bounds.", column=column.name)
-    from_data = "from_data" in (column.low, column.high)
     # Adding 0.0 turns a negative zero into zero.
-    bounds = Numeric(column.name, float(low) + 0.0, float(high) + 0.0, from_data)
+    bounds = Numeric(
+        column.name,
+        float(low) + 0.0,
+        float(high) + 0.0,
+        from_data=column.is_from_data,
+        imputed=column.is_imputed,
+    )
     return NumericSurvey(bounds, median, clamped, imputed)
 
 
@@ -295,4 +300,13 @@ def _build_schema(columns: tuple[Column, ...], found: dict[str, NumericSurvey]) 
         numeric=tuple(found[name].bounds for name in features if name in found),
         categorical=tuple(categorical[name] for name in features if name in categorical),
         label=None if label is None else categorical[label],
+        drops_rows=any(column.drops_rows for column in columns),
+    )
+
+
+def build_declared_schema(columns: tuple[Column, ...]) -> Schema:
+    """Return the schema as far as it is declared; bounds that the data will give are 0 and 1."""
+    numeric = filter(_is_numeric, columns)
+    return _build_schema(
+        columns, {each.name: _build_survey(each, 0.0, 1.0, 0.0, 0, 0) for each in numeric}
     )

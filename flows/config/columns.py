@@ -47,12 +47,12 @@ class ColumnSpec(Section):
     outside: Literal["clamp", "reject", "drop_row"] | None = Field(
         default=None,
         description="What happens to values outside the bounds (clamp, reject) or to categories "
-        "that are not listed (reject, drop_row).",
+        "that are not listed (reject, drop_row; dropped rows are a weaker promise).",
     )
     missing: Literal["reject", "drop_row", "median", "keep"] | None = Field(
         default=None,
         description="What happens to empty cells; those of a categorical feature may be kept as a "
-        "separate category.",
+        "separate category. Medians and dropped rows are a weaker promise.",
     )
 
     @property
@@ -67,7 +67,8 @@ class DefaultsSpec(Section):
         default="clamp", description="What happens to values outside the bounds."
     )
     missing: Literal["reject", "drop_row", "median"] = Field(
-        default="reject", description="What happens to empty cells."
+        default="reject",
+        description="What happens to empty cells. Medians and dropped rows are a weaker promise.",
     )
 
 

@@ -120,7 +120,11 @@ def format_gammas(summary: Summary) -> str:
     return (
         f"  gamma: {short}"
         + (f"   * {NO_USEFUL_BOUND}" if useless else "")
-        + ("\n  weaker promise: a basis or bounds come from the private data" if is_weaker else "")
+        + (
+            "\n  weaker promise: it depends on private data, as the card states"
+            if is_weaker
+            else ""
+        )
     )
 
 

@@ -36,7 +36,10 @@ def list_decisions(draft: Draft) -> Iterator[str]:
         "knowledge."
     )
     if draft.has_empty_cells:
-        yield 'Empty cells: missing = "median" fills them, "drop_row" drops their rows.'
+        yield (
+            'Empty cells: missing = "median" fills them, "drop_row" drops their rows; both are a '
+            "weaker promise. Fill them in the source, with a value that you decide, to avoid it."
+        )
     if draft.select("exclude"):
         yield "Excluded columns: is something lost that could be derived as a number?"
     yield "The limits: they are suggestions; put your own, with who set them and why."
@@ -50,9 +53,9 @@ def describe_label(label: Drafted | None) -> str:
     name, column = format_name(label.name), label.column
     text = f"'{name}' is the label: it is released unchanged. May it be, and is it the label?"
     if column.outside == "drop_row":
-        text += " Rows of its rare classes are dropped: list or merge these."
+        text += " Rows of its rare classes are dropped, a weaker promise: list or merge these."
     if column.missing == "drop_row":
-        text += " Rows without a class are dropped."
+        text += " Rows without a class are dropped, a weaker promise."
     return text
 
 

@@ -54,7 +54,7 @@ def judge_product(balance: LedgerBalance, policy: Policy) -> Finding:
     line = math.log(limit.value) if limit.value > 0 else -math.inf  # NaN keeps nothing
     why = f"{summary} Limit: {format_limit(limit.value)} ({limit.set_by}: {limit.reason})."
     if limit.waive:
-        why += f" Rows by {' and '.join(limit.waive)} are not counted here."
+        why += f" Draws without a bound by {' and '.join(limit.waive)} are not counted here."
     if policy.collusion_waiver:
         why += f" Each audience is counted separately: {policy.collusion_waiver}."
     outcome = "FAIL" if balance.unbounded else judge_outcome(balance.after, limit, line)
@@ -127,7 +127,7 @@ def describe_unbounded(balance: LedgerBalance) -> str:
     """Return a sentence on draws without a bound, and the remedy."""
     names = " and ".join(balance.unbounded)
     return (
-        f" Rows by {names} were drawn without a worst-case bound, so that no limit on the product "
+        f" Draws by {names} have no worst-case bound, so that no limit on the product "
         f"of gammas can hold. Name {names} in 'waive' of {RECORD}, and limit {DRAWS} instead."
     )
 
@@ -136,8 +136,8 @@ def judge_draws(balance: LedgerBalance, limit: Limit) -> Finding:
     """Judge the number of draws by methods without a bound."""
     observed, allowed = f"{balance.draws_after:,}", f"at most {limit.value:,.0f}"
     why = (
-        f"Of one record up to {format_count(balance.draws_spent, 'row')} without a worst-case "
-        f"bound were drawn so far, with this release up to {observed}. Limit: {limit.value:,.0f} "
+        f"One record has up to {format_count(balance.draws_spent, 'draw')} without a worst-case "
+        f"bound so far, with this release up to {observed}. Limit: {limit.value:,.0f} "
         f"({limit.set_by}: {limit.reason})."
     )
     if not balance.draws_after <= limit.value:

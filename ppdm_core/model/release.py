@@ -20,7 +20,7 @@ class Guarantee:
     ln_attribute: float
     ln_record: float
     assumptions: tuple[str, ...] = ()
-    without_bound: tuple[str, ...] = ()  # the methods of a pipeline that have no bound
+    without_bound: tuple[str, ...] = ()  # methods, as parts of a pipeline, with unbounded draws
 
 
 @dataclass(frozen=True)

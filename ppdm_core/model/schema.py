@@ -17,6 +17,7 @@ class Numeric:
     low: float
     high: float
     from_data: bool = False  # bounds taken from the private data: a weaker guarantee
+    imputed: bool = False  # an empty cell holds the median of the others: a weaker guarantee
 
     @property
     def width(self) -> float:
@@ -44,6 +45,7 @@ class Schema:
     numeric: tuple[Numeric, ...]
     categorical: tuple[Categorical, ...] = ()
     label: Categorical | None = None
+    drops_rows: bool = False  # rows are dropped because of their values: a weaker guarantee
 
     @property
     def names(self) -> tuple[str, ...]:

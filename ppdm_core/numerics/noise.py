@@ -121,9 +121,9 @@ class Noise:
         records = np.concatenate([key, consumed], axis=1)
         return self._digests(records, self.subkey("ledger"), frame_parts(fingerprint))
 
-    def ranks(self, key: Keys, name: str) -> NDArray[np.uint64]:  # (n,)
+    def ranks(self, key: Keys, *name: bytes | str) -> NDArray[np.uint64]:  # (n,)
         """Return a keyed 64-bit number per record that does not depend on its values."""
-        cipher = Cipher(algorithms.AES(self.subkey("rank", name)), modes.ECB()).encryptor()
+        cipher = Cipher(algorithms.AES(self.subkey("rank", *name)), modes.ECB()).encryptor()
         raw = cipher.update(np.ascontiguousarray(key).tobytes())
         return np.frombuffer(raw, dtype="<u8").reshape(-1, 2)[:, 0]
 

@@ -21,6 +21,7 @@ from ppdm_core.numerics.scaling import (
     normalise_covariance,
 )
 
+DRAWN = "drawn"  # key of a fit: whether an earlier release drew records that were set aside for it
 LOADING_STEP = 2.0**-20
 RANK_TOLERANCE = 1e-10
 

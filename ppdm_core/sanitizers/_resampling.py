@@ -144,7 +144,7 @@ class Sources:
     def copy_drawn(self, block: Block, until: Floats) -> Block:
         """Return the drawn records, each draw with its own key.
 
-        They are in the order of the table: before publication they must be ordered by the ranks of
+        They are in the order of the table: before publication they must be shuffled by ranks of
         these keys.
         """
         ends = until[block.label + 1]

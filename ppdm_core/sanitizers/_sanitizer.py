@@ -172,12 +172,28 @@ class Sanitizer(ABC):
         return (Part(self.fingerprint(schema, fitted), consumed, ln_record),)
 
     def list_weaker_promises(self, schema: Schema) -> list[str]:
-        """Return what the public parameters reveal of the private data."""
+        """Return what the bound does not cover, because it depends on private data.
+
+        It follows from the settings alone: whether a cell was really filled, or a row dropped, is
+        private itself.
+        """
         promises = []
-        if any(column.from_data for column in schema.numeric):
+        columns = schema.numeric if "numeric" in self.accepts else ()
+        if any(column.from_data for column in columns):
             promises.append("Bounds of columns come from the private data, in two digits.")
-        if self.scale == "zscore":
+        if any(column.imputed for column in columns):
+            promises.append(
+                "Empty cells hold the median of their column: a row with such a cell depends on "
+                "other records, and what it reveals of them is not covered."
+            )
+        if columns and self.scale == "zscore" and not self.set_aside:
             promises.append("Means and deviations of columns come from records, in two digits.")
+        if schema.drops_rows:
+            promises.append(
+                "Rows are dropped because of their values (an empty cell, or a category that is "
+                "not listed): a bound compares only values that are not dropped, and whether a "
+                "record is in the release is not covered."
+            )
         return promises
 
 

@@ -47,10 +47,11 @@ class AdditiveNoise(Sanitizer):
     on the other columns is too small to hide whose row it is.
     **Guarantee**: for laplace, logistic and student_t, bounded amplification of one release: that
     of one column for a component and an attribute, and the sum of logarithms over the columns for a
-    record. All bounds are reached or approached. With bounds or z-scores from private records the
-    guarantee holds only given those. For normal and uniform there is none: the conditions of
-    theorem 4 fail, because tails are too light, or because some values cannot come from every
-    record.
+    record. All bounds are reached or approached. With bounds, z-scores or medians for empty cells
+    from private records the guarantee holds only given those; if rows are dropped because of their
+    values, it holds only among values that are kept. For normal and uniform there is none: the
+    conditions of theorem 4 fail, because tails are too light, or because some values cannot come
+    from every record.
     **References**: Mukherjee, Banerjee, Chen, Gangopadhyay, "A privacy preserving technique for
     distance-based classification with worst case privacy guarantees" (2008), theorem 4 and the
     comparison without principal components.

@@ -25,7 +25,7 @@ from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.grid_noise import grid_ranges
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.noise_distributions import BOUNDED_DISTRIBUTIONS, find_distribution
-from ppdm_core.sanitizers._basis import compute_box_ranges, fit_basis
+from ppdm_core.sanitizers._basis import DRAWN, compute_box_ranges, fit_basis
 from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
 
@@ -45,8 +45,9 @@ class PcaLaplace(Sanitizer):
     ``noise_shape``: "isotropic" (one scale, b times the widest column) or "per_component" (the
     paper: b times the range of each score; scores are clipped to ranges that do not come from
     released records).
-    ``basis``: what the components are fitted on: "sample" (records set aside, in no release),
-    "file" (made elsewhere) or "private" (the released records themselves, a weaker guarantee).
+    ``basis``: what the components are fitted on: "sample" (records set aside, which no release
+    draws, as long as there are such records), "file" (made elsewhere) or "private" (the released
+    records themselves, a weaker guarantee).
     ``basis_share``: share of the records that "sample" sets aside.
     ``basis_file``: the file for basis = "file"; a path relative to the release file.
     ``score_ranges``: pairs [low, high] for "per_component", one per component; by default those of
@@ -62,6 +63,9 @@ class PcaLaplace(Sanitizer):
     **Guarantee**: with a public basis (file) or one fitted on records that are never released
     (sample): bounded amplification for component, attribute and record, of one release. With a
     private basis the bound holds only given that basis; it does not cover what the basis reveals.
+    The same holds if earlier releases drew records that had to be set aside (they are charged for
+    it in the ledger), for bounds, z-scores or medians for empty cells from released records, and
+    for rows that are dropped because of their values.
     **References**: Mukherjee, Banerjee, Chen, Gangopadhyay, "A privacy preserving technique for
     distance-based classification with worst case privacy guarantees" (2008), sections 4 and 5,
     eq. 12 and 13.
@@ -264,25 +268,33 @@ class PcaLaplace(Sanitizer):
         )
         return replace(schema, numeric=numeric)
 
-    def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
-        component, attribute, record = self._mechanism(schema, fitted).compute_ln_gammas()
-        private = self.basis == "private"
-        assumptions = ["One release, with noise that no outsider can predict."]
-        if private:
-            assumptions.append(
+    def list_weaker_promises(self, schema: Schema) -> list[str]:
+        promises = super().list_weaker_promises(schema)
+        if self.basis == "private":
+            promises.append(
                 "The basis is fitted on the released records; what it reveals is not covered."
             )
             if self.noise_shape == "per_component" and self.score_ranges is None:
-                assumptions.append("Valid only for two records within the realised score ranges.")
-        elif self.basis == "sample":
-            assumptions.append("Does not cover the set-aside records that the basis was fitted on.")
-        assumptions += self.list_weaker_promises(schema)
-        private |= any(column.from_data for column in schema.numeric)
-        private |= self.scale == "zscore" and self.basis != "sample"
+                promises.append("Valid only for two records within the realised score ranges.")
+        return promises
+
+    def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
+        component, attribute, record = self._mechanism(schema, fitted).compute_ln_gammas()
+        assumptions = ["One release, with noise that no outsider can predict."]
+        weaker, is_drawn = self.list_weaker_promises(schema), bool(fitted.get(DRAWN))
+        if self.basis == "sample":
+            learned = "basis and z-scores were" if self.scale == "zscore" else "the basis was"
+            assumptions.append(f"Does not cover the set-aside records that {learned} fitted on.")
+        if is_drawn:
+            weaker.append(
+                "Earlier releases drew records that the basis was fitted on; what it reveals of "
+                "them is not covered, and is charged to them as a draw without a bound."
+            )
         return Guarantee(
-            "bounded_given_basis" if private else "bounded",
+            "bounded_given_basis" if weaker else "bounded",
             component,
             attribute,
             record,
-            tuple(assumptions),
+            assumptions=(*assumptions, *weaker),
+            without_bound=(self.name,) if is_drawn else (),
         )

@@ -154,11 +154,18 @@ class Pipeline(Sanitizer):
     def _check_schema(self, schema: Schema) -> None:
         self.check_kinds(len(schema.numeric), len(schema.categorical))
 
+    def list_weaker_promises(self, schema: Schema) -> list[str]:
+        parts = (self.numeric_part, self.categorical_part)
+        promises = [each for part in parts for each in part.list_weaker_promises(schema)]
+        return list(dict.fromkeys(promises))
+
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
         parts = (self.numeric_part, self.categorical_part)
         one, two = promises = [part.guarantee(schema, fitted) for part in parts]
         without_bound = [
-            p.name for p, g in zip(parts, promises, strict=True) if g.kind == "empirical"
+            name
+            for part, promise in zip(parts, promises, strict=True)
+            for name in ((part.name,) if promise.kind == "empirical" else promise.without_bound)
         ]
         return Guarantee(
             max(one.kind, two.kind, key=GUARANTEE_KINDS.index),

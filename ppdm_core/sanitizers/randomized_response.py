@@ -51,7 +51,8 @@ class RandomizedResponse(Sanitizer):
     **Guarantee**: bounded amplification of one release: gamma of the column for a component and
     an attribute (the largest is reported), the product over the columns for a record. All bounds
     are reached and never exceeded: the probabilities are multiples of 2^-128, rounded toward more
-    noise.
+    noise. If rows are dropped because of their values, the bound holds only among values that are
+    kept.
     **References**: Warner, "Randomized response" (1965); Evfimievski, Gehrke, Srikant, "Limiting
     privacy breaches in privacy preserving data mining" (2003), for gamma; Kairouz,
     Bonawitz, Ramage, "Discrete distribution estimation under local privacy" (2016), for k
@@ -161,14 +162,16 @@ class RandomizedResponse(Sanitizer):
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
         figures = [math.log(response.gamma) for response in self.make_responses(schema)]
+        weaker = self.list_weaker_promises(schema)
         return Guarantee(
-            "bounded",
+            "bounded_given_basis" if weaker else "bounded",
             ln_component=max(figures),
             ln_attribute=max(figures),
             ln_record=math.fsum(figures),
             assumptions=(
                 "One release of each cell, with responses that no outsider can predict.",
                 "The categories are declared, not taken from the records.",
+                *weaker,
             ),
         )
 

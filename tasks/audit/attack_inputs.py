@@ -15,12 +15,12 @@ from ppdm_core.sanitizers import make_sanitizer
 from tasks.audit.earlier_releases import read_earlier_releases
 from tasks.audit.release_job import ReleaseJob
 from tasks.context import ReleaseContext
-from tasks.sanitize.records import export_records, select_released
+from tasks.sanitize.records import export_records, select_named
 from warehouse.database import Run
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
-from warehouse.stored_fits import Fit, find_fit
+from warehouse.stored_fits import Fit, find_fit, join_set_aside
 from warehouse.transaction import Transaction
 
 
@@ -42,7 +42,8 @@ def read_inputs(db: Transaction, context: ReleaseContext, run: Run, work: Path) 
     validated = read_facts(db, run.release_id, ValidatedFacts)
     noise = dataset_noise(db, context.dataset)
     rows = export_records(db, run, validated.schema, work)
-    records = select_released(rows, noise, sanitized.set_aside_share)
+    fits = [find_fit(db, context.dataset, digest) for digest in sanitized.set_aside_fits]
+    records = select_named(rows, noise, join_set_aside(fits), others=True)
     places = np.concatenate([block.record for block in records.blocks()])
     return AuditInputs(
         sanitized=sanitized,

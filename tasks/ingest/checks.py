@@ -27,8 +27,8 @@ CELLS = {  # check: one such cell, several, and the remedy
     MISSING: (
         "is empty",
         "are empty",
-        'Fill them, or declare missing = "drop_row" (or "median" for a numeric feature, "keep" for '
-        "a categorical one).",
+        'Fill them, or declare missing = "drop_row" (or "median" for a numeric feature), a weaker '
+        'promise, or "keep" for a categorical feature.',
     ),
     NOT_A_NUMBER: (
         "is not a number",
@@ -129,7 +129,7 @@ def _value_checks(profile: Mapping[str, float | int], column: Column, file: str)
         low=1,
         high=math.inf,
     )
-    if "from_data" in (column.low, column.high):
+    if column.is_from_data:
         yield Check(
             entry(CONSTANT, column),
             f"{of_file} is constant, so that the data give no bounds.",

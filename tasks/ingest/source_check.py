@@ -15,6 +15,7 @@ from warehouse.raw_profile import ROWS, ROWS_LEFT, check_columns, profile
 from warehouse.runs import read_last_raw
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types
+from warehouse.validated_table import build_declared_schema
 
 TABLE, EARLIER_TABLE = "main.source", "earlier_source"
 MIN_CHANGED_SHARE = 0.95  # of the records that were there before
@@ -44,7 +45,16 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
         "method": context.method,
         "smallest_limits": compute_smallest_limits(context.policy, int(counts[ROWS_LEFT])),
         "restless_columns": changed,
+        "weaker_promises": list_weaker_promises(context),
     }
+
+
+def list_weaker_promises(context: ReleaseContext) -> list[str]:
+    """Return what the bound of the method will not cover, in sentences for the card."""
+    from ppdm_core.sanitizers import make_sanitizer
+
+    sanitizer = make_sanitizer(context.method, context.parameters)
+    return sanitizer.list_weaker_promises(build_declared_schema(context.columns))
 
 
 def find_frequently_changed_columns(db: Any, context: ReleaseContext) -> dict[str, float]:

@@ -44,7 +44,7 @@ def apply_published_bounds(
 
 def mark_bounds_from_data(schema: Schema, columns: tuple[Column, ...]) -> Schema:
     """Mark the columns whose bounds are, or once were, from the data."""
-    names = {column.name for column in columns if FROM_DATA in (column.low, column.high)}
+    names = {column.name for column in columns if column.is_from_data}
     return replace(
         schema,
         numeric=tuple(replace(column, from_data=column.name in names) for column in schema.numeric),

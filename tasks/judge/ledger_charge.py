@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdm_core.gates.ledger import ROUNDING_MARGIN
-from ppdm_core.model.arrays import Floats, Keys
+from ppdm_core.model.arrays import Floats, Keys, Names
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD
 from ppdm_core.model.release import Released
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from warehouse.transaction import Transaction
 
-Names = NDArray[np.uint64]  # (n,)
+DrawLines = tuple[Names, Names, Names, Floats]  # records, both halves of the draws, ln gamma
+Lines = Iterator[DrawLines]
 
 
 def list_draws(
@@ -43,8 +44,9 @@ def list_draws(
     noise: Noise,
     fitted: Fitted,
     run: Run | None,
+    more: Iterable[DrawLines] = (),
 ) -> pa.RecordBatchReader:
-    """Return one line for each draw of each record.
+    """Return one line for each draw of each record, and ``more`` lines.
 
     ``run`` is given where records have no ids: then the run redraws all records.
     """
@@ -64,12 +66,15 @@ def list_draws(
         ]
     )
     arrays = (
-        pa.RecordBatch.from_arrays(list(map(pa.array, line)), schema=schema) for line in batches
+        pa.RecordBatch.from_arrays(list(map(pa.array, line)), schema=schema)
+        for line in chain(batches, more)
     )
     return pa.RecordBatchReader.from_batches(schema, arrays)
 
 
-Lines = Iterator[tuple[Names, Names, Names, Floats]]
+def name_records(key: Keys, noise: Noise) -> Names:
+    """Return the names of records in the ledger, which reveal nothing without the key."""
+    return noise.ranks(key, "ledger")
 
 
 def list_record_draws(
@@ -78,7 +83,7 @@ def list_record_draws(
     """Yield the draws of every record, and of further rows of a record."""
     places, accounts = [], []
     for block in X.blocks():
-        account = noise.ranks(block.key, "ledger")
+        account = name_records(block.key, noise)
         places.append(block.record)
         accounts.append(account)
         for part in parts:
@@ -100,6 +105,22 @@ def list_copy_draws(candidate: Released, noise: Noise, places: Any, accounts: Na
         consumed = encode_codes(block.label[is_copy, None])
         names = noise.name_draws(block.key[is_copy], consumed, b"copy")
         yield (account, *split_names(names), np.full(len(account), math.inf))
+
+
+def list_basis_draws(records: Rows, noise: Noise, fit: str) -> Lines:
+    """Yield a draw of each record that was drawn before and that a public basis is fitted on.
+
+    What the basis reveals of such a record has no bound. ``fit`` is the digest of the fit: a later
+    release with the same basis reveals no more.
+    """
+    for block in records.blocks():
+        nothing = np.zeros((block.n, 0), dtype=np.uint8)
+        names = noise.name_draws(block.key, nothing, b"basis" + fit.encode())
+        yield (
+            name_records(block.key, noise),
+            *split_names(names),
+            np.full(block.n, math.inf),
+        )
 
 
 def list_table_draws(parts: tuple[Part, ...], copies: int, noise: Noise, run: Run) -> Lines:
@@ -160,8 +181,8 @@ def compute_balance(
     """Return what earlier releases spent and this one asks for; None if draws are incomplete."""
     if digest_draws(db, run) != facts.draws:
         raise integrity_error(f"The stored draws of {run.release_id} were changed.")
-    scope, released = build_scope(context, facts), validated.n - facts.set_aside
-    return ledger_balance.compute_balance(db, run, scope, released)
+    charged = validated.n - facts.set_aside + facts.drawn_set_aside
+    return ledger_balance.compute_balance(db, run, build_scope(context, facts), charged)
 
 
 def charge_ledger(

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
-from ppdm_core.model.errors import BadInput
-from ppdm_core.model.rows import Block, select_rows
+import numpy as np
+
+from ppdm_core.model.arrays import Floats, Names
+from ppdm_core.model.rows import Block, Rows, select_rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise
+from tasks.judge.ledger_charge import name_records
 from warehouse.database import Run
+from warehouse.ledger.drawn_records import DrawnRecords, find_names
 from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.sanitized_tables import read_validated_blocks
 from warehouse.transaction import Transaction
-
-
-@dataclass(frozen=True)
-class SplitRecords:
-    """The records that are released, and those that only the fit uses."""
-
-    released: PartRows
-    aside: PartRows | None  # None: the fit uses the released ones
 
 
 def export_records(db: Transaction, run: Run, schema: Schema, work: Path) -> PartRows:
@@ -28,32 +24,37 @@ def export_records(db: Transaction, run: Run, schema: Schema, work: Path) -> Par
     return write_parts(read_validated_blocks(db, run, schema), schema, work / "validated")
 
 
-def select_released(rows: PartRows, noise: Noise, share: float) -> PartRows:
-    """Return the records that are not set aside, where ``share`` of them is."""
-    return select_by_rank(rows, noise, share, 2.0) if share else rows
-
-
-def split_records(rows: PartRows, noise: Noise, share: float, reserved: float) -> SplitRecords:
-    """Split off the records that the fit uses: the same ones in every release.
-
-    Records that an earlier release set aside (``reserved``) are in no release of any method.
-    """
-    released = select_released(rows, noise, max(share, reserved))
-    aside = select_by_rank(rows, noise, 0.0, share) if share else None
-    if released.n < 2 or (aside is not None and aside.n < 2):
-        fitting = aside.n if aside is not None else 0
-        raise BadInput(
-            f"Setting records aside leaves {fitting} to fit on and {released.n} to release.",
-            remedy="Release more records, or change 'basis_share'.",
-        )
-    return SplitRecords(released, aside)
-
-
-def select_by_rank(rows: PartRows, noise: Noise, low: float, high: float) -> PartRows:
-    """Return the records whose keyed rank, as a share of all ranks, is in [low, high)."""
+def select_named(rows: PartRows, noise: Noise, names: Names, *, others: bool = False) -> PartRows:
+    """Return the records with these names, which are sorted, or all others."""
+    if not len(names) and others:
+        return rows
 
     def select(block: Block) -> Block:
-        rank = noise.ranks(block.key, "set aside") / 2.0**64
-        return select_rows(block, (low <= rank) & (rank < high))
+        return select_rows(block, find_names(name_records(block.key, noise), names) != others)
 
     return rows.map(select, rows.schema)
+
+
+def choose_set_aside(rows: Rows, noise: Noise, share: float, drawn: DrawnRecords) -> Names:
+    """Return the names of the records that only the fit uses, sorted.
+
+    They are a random share of all records, by keyed ranks. Records that no release drew come
+    first. If there are fewer of them than wanted, they are enough as long as they are more than the
+    columns; otherwise records that were drawn are added.
+    """
+    found = list(list_ranks(rows, noise))
+    names = np.concatenate([each for each, _ in found])
+    ranks = np.concatenate([each for _, each in found])
+    is_drawn = drawn.find(names)
+    wanted = int(np.count_nonzero(ranks < share))
+    free = int(np.count_nonzero(~is_drawn))
+    if free > min(wanted - 1, len(rows.schema.numeric)):
+        wanted = min(wanted, free)
+    return np.sort(names[np.lexsort((ranks, is_drawn))[:wanted]])
+
+
+def list_ranks(rows: Rows, noise: Noise) -> Iterator[tuple[Names, Floats]]:
+    """Yield the names of the records and their ranks, as shares of all ranks."""
+    for block in rows.blocks():
+        ranks = noise.ranks(block.key, "set aside") / 2.0**64
+        yield name_records(block.key, noise), ranks

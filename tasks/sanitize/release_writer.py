@@ -12,6 +12,7 @@ from ppdm_core.model.release import PublicParameters, Released
 from ppdm_core.model.rows import Block
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import Scaling
+from tasks.sanitize.row_order import rank_rows
 from warehouse.columns import Column
 from warehouse.parquet_parts import encode_keys
 from warehouse.sanitized_tables import ORDER
@@ -26,8 +27,11 @@ def stream_released_rows(
     noise: Noise,
     label: Column | None,
     undo_scaling: Callable[[Floats], Floats] | None,
+    content: bytes,
 ) -> pa.RecordBatchReader:
-    """Return released rows as Arrow, with source row, key, keyed order, and the label as text.
+    """Return released rows as Arrow, with source row, key, rank, and the label as text.
+
+    ``content`` is the digest of the release's content, which the ranks follow from.
 
     Of the categorical columns only those that the method releases are written.
     """
@@ -48,7 +52,7 @@ def stream_released_rows(
         arrays += [decode(block.C[:, place[each.name]], each.categories) for each in categorical]
         if label:
             arrays.append(decode(block.label, label.categories))
-        arrays += [pa.array(noise.ranks(block.key, "row order")), pa.array(block.record)]
+        arrays += [pa.array(rank_rows(block.key, noise, content)), pa.array(block.record)]
         arrays.append(encode_keys(block.key))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

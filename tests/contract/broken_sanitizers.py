@@ -267,6 +267,18 @@ class PromisesOnNothing(Sound):
         return replace(super().guarantee(schema, fitted), assumptions=())
 
 
+class PromisesUnconditionally(Sound):
+    """It says that rows are dropped, and still calls its bound unconditional."""
+
+    def guarantee(self, schema, fitted):
+        return replace(super().guarantee(schema, fitted), kind="bounded")
+
+
+class HidesItsConditions(Sound):
+    def guarantee(self, schema, fitted):
+        return replace(super().guarantee(schema, fitted), assumptions=("One release.",))
+
+
 class ChargesByItsFirstColumn(Sound):
     def parts(self, schema, fitted):
         (part,) = super().parts(schema, fitted)

@@ -6,7 +6,7 @@ import inspect
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.release import Released
 from ppdm_core.model.rows import COLUMNS, ArrayRows, Block, Rows, RowsView
+from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.linear_map import has_map, project
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
@@ -260,6 +261,29 @@ def check_guarantee(sanitizer: Sanitizer) -> None:
     assert all(np.isfinite(figures)) == bounded, "a bound is finite, its absence is not"
     assert max(figures) == promise.ln_record, "a part cannot tell more than the whole record"
     assert promise.assumptions, "every guarantee has assumptions"
+
+
+def check_weaker_promises_named(sanitizer: Sanitizer) -> None:
+    """Bounds or medians from the data, and rows dropped by value, make a bound conditional."""
+    rows = adapt_columns(make_table(), sanitizer)
+    fitted = fit_sanitizer(sanitizer, rows)
+    plain = scale_rows(rows, fitted).schema
+
+    def mark(**flags: bool) -> Schema:
+        return replace(plain, numeric=tuple(replace(each, **flags) for each in plain.numeric))
+
+    marked = [replace(plain, drops_rows=True)]
+    marked += [mark(from_data=True), mark(imputed=True)] if plain.numeric else []
+    before = sanitizer.guarantee(plain, fitted)
+    for schema in marked:
+        promise = sanitizer.guarantee(schema, fitted)
+        assert promise.kind != "bounded", "a bound that depends on private data is unconditional"
+        assert set(promise.assumptions) > set(before.assumptions), "it does not say on what"
+        assert set(sanitizer.list_weaker_promises(schema)) <= set(promise.assumptions), (
+            "`ppdm check` names another promise than the card"
+        )
+        figures = ("ln_component", "ln_attribute", "ln_record")
+        assert all(getattr(promise, name) == getattr(before, name) for name in figures)
 
 
 def check_documented(cls: type[Sanitizer]) -> None:

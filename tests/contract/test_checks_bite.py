@@ -76,6 +76,8 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks.check_guarantee, sanitizers.PromisesInfinity, ()),
     (checks.check_guarantee, sanitizers.PromisesLessThanItsPart, ()),
     (checks.check_guarantee, sanitizers.PromisesOnNothing, ()),
+    (checks.check_weaker_promises_named, sanitizers.PromisesUnconditionally, ()),
+    (checks.check_weaker_promises_named, sanitizers.HidesItsConditions, ()),
     (checks.check_documented, sanitizers.Sound(), ()),
     (checks.check_documented, sanitizers.BrokenByUnknownAttack(), ()),
     (checks.check_documented, sanitizers.HidesAParameter(), ()),

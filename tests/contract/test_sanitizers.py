@@ -136,3 +136,8 @@ def test_sanitizer_charges_sum_to_guarantee(case: SanitizerCase):
 @each_case
 def test_sanitizer_guarantee_consistent(case: SanitizerCase):
     checks.check_guarantee(case.make())
+
+
+@each_case
+def test_sanitizer_weaker_promises_named(case: SanitizerCase):
+    checks.check_weaker_promises_named(case.make())

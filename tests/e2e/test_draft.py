@@ -11,7 +11,7 @@ import pytest
 from tests.support.forkserver import Result, run_cli
 from tests.support.small_release import write_csv
 
-WEAKER = "weaker promise: a basis or bounds come from the private data"
+WEAKER = "weaker promise: it depends on private data, as the card states"
 TABLES = (
     "iris.csv",
     "wine.csv",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.rows import ArrayRows
@@ -81,6 +82,27 @@ def test_rerelease_private_basis_not_refitted(small: Callable[..., Small]) -> No
     rows = [released_rows(twice, number) for number in ("0001", "0002")]
     assert sum((rows[0] - rows[1]).values()) == 0
     assert sum((rows[1] - rows[0]).values()) == 1
+
+
+@pytest.mark.slow
+def test_rerelease_basis_of_records_in_first_release_weaker_promise_published(
+    small: Callable[..., Small],
+) -> None:
+    """All records are in the first release, so that none can be set aside for a public basis."""
+    release = small("aside")
+    sample = release.content["sanitizer"]
+    release.content["sanitizer"] = {"method": "additive_noise", "b": 1.0}
+    assert release.write().run("", entry="prepared").stdout == "published\n"
+    release.content["sanitizer"] = sample
+    assert release.write().run("", entry="prepared").stdout == "published\n"
+    folder = release.published / "0002"
+    promise = json.loads((folder / "manifest.json").read_text())["guarantee"]
+    said = "Earlier releases drew records that the basis was fitted on"
+    assert promise["kind"] == "bounded_given_basis"
+    assert any(line.startswith(said) for line in promise["assumptions"])
+    card = (folder / "card.md").read_text()
+    assert said in card and "This is a weaker promise" in card and "in no release" not in card
+    assert "for the record that was redrawn most often: gamma unbounded" in card
 
 
 def test_fit_with_and_without_record_difference_reveals_it(history: History) -> None:

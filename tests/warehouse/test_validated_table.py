@@ -98,7 +98,11 @@ def test_write_validated_small_table_equals_expected() -> None:
     assert (result.n, result.dropped_rows) == (4, 1)
     assert result.clamped == {"x": 1, ODD: 0}
     assert result.imputed == {"x": 1, ODD: 0}
-    assert result.schema.numeric == (Numeric("x", 0, 10), Numeric(ODD, -4.0, 3.0, from_data=True))
+    assert result.schema.numeric == (
+        Numeric("x", 0, 10, imputed=True),
+        Numeric(ODD, -4.0, 3.0, from_data=True),
+    )
+    assert result.schema.drops_rows
     assert result.schema.categorical == (Categorical("c", ("b", "it's", "a")),)
     assert result.schema.label == Categorical("y", ("b", "it's", "a"))
 

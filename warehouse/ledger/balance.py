@@ -121,19 +121,19 @@ def compute_totals(
 
 
 def compute_balance(
-    db: duckdb.DuckDBPyConnection, run: Run, scope: LedgerScope, released: int
+    db: duckdb.DuckDBPyConnection, run: Run, scope: LedgerScope, expected: int
 ) -> LedgerBalance | None:
     """Return the balance before and after this run; None if its draws are missing or incomplete.
 
-    ``released`` is the number of records that the run can release.
+    ``expected`` is the number of records that the run draws.
     """
     records = count_drawn_records(db, run)
-    if records is None or (records and records != released):
+    if records is None or (records and records != expected):
         return None
     found = compute_totals(db, scope, draws_table(run))
 
     def count(records_found: int) -> int:
-        return records_found if records or not records_found else released
+        return records_found if records or not records_found else expected
 
     return LedgerBalance(
         spent=found.spent,

@@ -37,12 +37,14 @@ create table meta.event (
     mac varchar
 );
 
--- what was learned from records, reused by every later release
+-- what was learned from records, reused by every later release; set_aside: names in the ledger, of
+-- eight bytes each, of the records that were set aside for it
 create table meta.fitted (
     dataset varchar not null,
     identity varchar not null,
     release_id varchar not null,
-    state json not null
+    state json not null,
+    set_aside blob not null
 );
 
 -- one row for each kind of facts that a step stores: "validated", "sanitized", "audited", "ending";

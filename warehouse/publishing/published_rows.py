@@ -1,7 +1,7 @@
 """Released rows with the keys of their records, which later releases are compared with.
 
-Rows are published without keys and in a keyed order. Inside the warehouse the audit can collect the
-rows of one record, as a subscriber who knows the rows of some persons could.
+Rows are published without keys and in a random order. Inside the warehouse the audit can collect
+the rows of one record, as a subscriber who knows the rows of some persons could.
 """
 
 from __future__ import annotations

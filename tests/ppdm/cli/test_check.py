@@ -60,3 +60,15 @@ def test_check_expectation_not_met_nothing_written(small: Small) -> None:
     assert "min_value = 1000" in caught.value.message
     assert "120" not in caught.value.message  # the observed number
     assert not out.exists()
+
+
+def test_check_weaker_promises_named(small: Small) -> None:
+    plain = check_release_file(small.file)
+    assert "Weaker promise" not in plain.text and plain.payload["weaker_promises"] == []
+    small.content["defaults"] = {"missing": "median"}
+    small.content["columns"]["mood"] |= {"missing": "drop_row"}
+    small.write()
+    found = check_release_file(small.file)
+    assert "  Weaker promise: Empty cells hold the median of their column" in found.text
+    assert "  Weaker promise: Rows are dropped because of their values" in found.text
+    assert len(found.payload["weaker_promises"]) == 2

@@ -127,7 +127,7 @@ def test_ledger_gate_draws_judged_by_count(after: int, review: float | None, out
     account = LedgerBalance(0.0, 0.0, 0.0, 9, draws_spent=2, draws_after=after, draws_over=1)
     finding = judged(account, draws=make_limit(3, review=review))["ledger.draws"]
     assert finding.outcome == outcome
-    assert "up to 2 rows" in finding.why and f"up to {after}." in finding.why
+    assert "up to 2 draws" in finding.why and f"up to {after}." in finding.why
 
 
 def test_ledger_gate_collusion_waiver_reported() -> None:

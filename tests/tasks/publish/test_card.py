@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 import pytest
@@ -185,3 +185,13 @@ def test_find_card_published_text_is_read(context: ReleaseContext, tmp_path: Pat
     assert find_card(context, make_summary(folder=tmp_path)) == format_card(context, make_summary())
     (tmp_path / "card.md").write_text("# As published\n")
     assert find_card(context, make_summary(folder=tmp_path)) == "# As published\n"
+
+
+@pytest.mark.parametrize("kind", ["bounded", "bounded_given_basis", "empirical"])
+def test_format_card_conditional_bound_called_weaker_promise(
+    context: ReleaseContext, kind: Literal["bounded", "bounded_given_basis", "empirical"]
+) -> None:
+    guarantee = Guarantee(kind, 0.5, 1.0, 2.5, ("One release.", "Cells hold medians."))
+    card = format_card(context, make_summary(sanitized=make_sanitized_facts(guarantee=guarantee)))
+    assert ("This is a weaker promise" in card) == (kind == "bounded_given_basis")
+    assert "- Cells hold medians.\n" in card
