@@ -1,9 +1,9 @@
 """Who made a release, what reviewers decided about it, and which approvals count now.
 
-Authors and reviewers are the operating-system users that run the process, which proves no more than
-the machine does. Where the kernel does not say who that is, the author is unknown: it may be anybody,
-so nobody can approve. Rows of authors and decisions are sealed; a decision is about one verdict, for
-exactly its data, policy and code.
+Authors and reviewers are the operating-system users that run the process, which proves no more
+than the machine does. Where the kernel does not say who that is, the author is unknown: it may be
+anybody, so nobody can approve. Rows of authors and decisions are sealed; a decision is about one
+verdict, for exactly its data, policy and code.
 """
 
 from __future__ import annotations
