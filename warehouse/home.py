@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ppdm_core.model.errors import MachineTrouble
+from ppdm_core.model.errors import BadInput, MachineTrouble
 
 DISK_ERRORS = {
     errno.ENOSPC: "the disk is full",
@@ -89,7 +89,13 @@ class Home:
             return None
 
     def create(self) -> None:
-        """Make all folders."""
+        """Make all folders; refuse a link in place of `private`, which anybody may have made."""
+        if self.private.is_symlink():
+            raise BadInput(
+                f"The folder 'private' of the home {self.root} is a link.",
+                file=str(self.private),
+                remedy="Move the folder itself into the home, or name the home that contains it.",
+            )
         folders = (
             self.keys,
             self.locks,

@@ -156,12 +156,14 @@ def check_keys(store: Store) -> Iterator[Remark]:
 
 
 def check_history_chain(store: Store) -> Remark:
-    """Return whether the history is complete and unchanged."""
+    """Return whether the history is complete and unchanged, and the published folders with it."""
     from warehouse.integrity.history import check_history
+    from warehouse.integrity.published_folders import check_published
 
     try:
         with store.transaction("doctor") as db:
             found = check_history(db)
+            check_published(db)
     except (BadInput, Refused) as problem:
         return Remark("history", problem.message, problem.remedy)
     last = found.events[-1]["number"] if found.events else 0

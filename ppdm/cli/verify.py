@@ -9,7 +9,12 @@ from ppdm.cli.result import CommandResult
 
 def verify_release(path: Path, public_key: Path | None) -> CommandResult:
     """Check a released version against its manifest, and the signature if a key is given."""
-    from ppdm.release_folder import read_public_key, verify_folder
+    from ppdm.release_folder import (
+        find_folder,
+        find_newer_version,
+        read_public_key,
+        verify_folder,
+    )
 
     key = None if public_key is None else read_public_key(public_key)
     found = verify_folder(path, key)
@@ -21,12 +26,16 @@ def verify_release(path: Path, public_key: Path | None) -> CommandResult:
         missing = explain_unchecked_signature(found.signer)
         signature = "not checked" if found.signer else "none"
         text = f"{name}: every byte is as its manifest says ({count}).\nNOT checked: {missing}"
+    newer = find_newer_version(find_folder(path), found, key)
+    if newer is not None:
+        text += f"\nA newer version lies beside it: {newer}."
     payload = {
         "release_id": name,
         "digest": found.manifest["digest"],
         "signature": signature,
         "signer": found.signer,
         "not_checked": missing,
+        "newer": newer,
     }
     return CommandResult(text, payload)
 
