@@ -101,8 +101,10 @@ class LoadedRelease:
     def queries(self, records: ArrayLike) -> Floats:
         """Return your own records, in original units, in the space of ``rows``.
 
-        ``records`` is an array with columns as in ``published.numeric``, or a data frame or dict
-        that has them by name. Raises ``NotApplicable`` if the release publishes no map.
+        ``records`` is a data frame or dict that has the columns ``published.numeric`` by name, or
+        an array of exactly these, in this order. Values beyond the bounds are moved to them, as
+        in the release. Raises ``BadInput`` for other columns and for NaN, and ``NotApplicable``
+        if the release publishes no map.
         """
         return self.published.queries(records)
 
