@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from ppdm_core.model.errors import BadInput, MachineTrouble
 
+DATASET_NAME = r"^[a-z][a-z0-9_]{0,39}$"  # names of folders, files and tables follow from it
 DISK_ERRORS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
