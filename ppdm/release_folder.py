@@ -9,8 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm_core.model.errors import BadInput
-from ppdm_core.model.manifest import NAME, Verified, check_release, parse_public_key
+from ppdm_core.model.errors import BadInput, Refused
+from ppdm_core.model.manifest import (
+    NAME,
+    Verified,
+    check_release,
+    check_signature,
+    parse_manifest,
+    parse_public_key,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from ppdm_core.published import Published
 
 DATA_NAME = "data.parquet"
+LATEST = "latest"  # name of the link to the newest version
 
 
 def verify(folder: str | Path, public_key: str | Path | None = None) -> Verified:
@@ -31,7 +39,8 @@ def verify(folder: str | Path, public_key: str | Path | None = None) -> Verified
     way than the folder. Without it, the files only belong together: any person could have made
     them, and ``is_checked`` of the result is False.
 
-    Raises ``Refused`` if a byte differs, a file is missing or added, or the key is another one.
+    Raises ``Refused`` if a byte differs, a file is missing or added, the key is another one, the
+    folder is named as another version, or a newer version lies beside ``latest``.
 
     >>> found = ppdm.verify("published/small/0001", "steward.pem")
     >>> found.is_checked, found.manifest["rows"]
@@ -57,7 +66,7 @@ def load(folder: str | Path, public_key: str | Path | None = None) -> LoadedRele
     from ppdm_core.published import Published
 
     found = verify(folder, public_key)
-    path = Path(folder).parent if Path(folder).name == NAME else Path(folder)
+    path = find_folder(Path(folder))
     if DATA_NAME not in found.manifest["files"]:
         raise unreadable_error(path, f"There is no {DATA_NAME} in it.")
     try:
@@ -92,8 +101,10 @@ class LoadedRelease:
     def queries(self, records: ArrayLike) -> Floats:
         """Return your own records, in original units, in the space of ``rows``.
 
-        ``records`` is an array with columns as in ``published.numeric``, or a data frame or dict
-        that has them by name. Raises ``NotApplicable`` if the release publishes no map.
+        ``records`` is a data frame or dict that has the columns ``published.numeric`` by name, or
+        an array of exactly these, in this order. Values beyond the bounds are moved to them, as
+        in the release. Raises ``BadInput`` for other columns and for NaN, and ``NotApplicable``
+        if the release publishes no map.
         """
         return self.published.queries(records)
 
@@ -107,8 +118,73 @@ class LoadedRelease:
 
 
 def verify_folder(path: Path, key: Ed25519PublicKey | None = None) -> Verified:
-    """Return the release in a folder, if every byte is as it was published."""
-    folder = path.parent if path.name == NAME else path
+    """Return the release in a folder, if every byte is as it was published.
+
+    Of a published folder the name is checked, too: a version under the number of another one, or
+    `latest` beside a newer version, is refused.
+    """
+    folder = find_folder(path)
+    found = verify_files(folder, key)
+    check_folder_name(folder, found)
+    newer = find_newer_version(folder, found, key)
+    if folder.name == LATEST and newer is not None:
+        raise Refused(
+            f"`{LATEST}` holds {found.manifest['release_id']}, and {newer}, which is newer, lies "
+            "beside it.",
+            file=str(folder),
+            remedy=f"Use {newer}, and tell the steward that `{LATEST}` does not point to it.",
+        )
+    return found
+
+
+def find_folder(path: Path) -> Path:
+    """Return the folder of a release, given the folder itself or its manifest."""
+    return path.parent if path.name == NAME else path
+
+
+def check_folder_name(folder: Path, found: Verified) -> None:
+    """Check that a folder is not named as another version of the same dataset."""
+    release_id, place = found.manifest["release_id"], folder.absolute()
+    dataset, number = split_release_id(release_id)
+    is_version = place.parent.name == dataset and place.name.isdecimal()
+    if is_version and int(place.name) != number:
+        raise Refused(
+            f"The folder {place.parent.name}/{place.name} holds another version: {release_id}.",
+            file=str(folder),
+            remedy="Do not use this copy; ask the steward for a new one.",
+        )
+
+
+def find_newer_version(
+    folder: Path, found: Verified, key: Ed25519PublicKey | None = None
+) -> str | None:
+    """Return the newest release of the same dataset beside a folder, None if none is newer.
+
+    A folder counts if its manifest is as it was written and, if a key is given, signed with it.
+    """
+    dataset, newest = split_release_id(found.manifest["release_id"])
+    name = None
+    for source in folder.absolute().parent.glob(f"*/{NAME}"):
+        try:
+            manifest = parse_manifest(source, source.read_bytes())
+            if key is not None:
+                check_signature(source, manifest, key)
+        except (Refused, OSError):
+            continue
+        other, number = split_release_id(manifest["release_id"])
+        if other == dataset and number > newest:
+            name, newest = manifest["release_id"], number
+    return name
+
+
+def split_release_id(release_id: str) -> tuple[str, int]:
+    """Return dataset and number of a release id: "wine-0003" is ("wine", 3)."""
+    dataset, _, number = release_id.rpartition("-")
+    return dataset, int(number) if number.isdecimal() else 0
+
+
+def verify_files(folder: Path, key: Ed25519PublicKey | None) -> Verified:
+    """Return the release in a folder, if every byte is as its manifest says."""
 
     def find_digest(name: str) -> str | None:
         if not (folder / name).is_file():

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.errors import BadInput, NotApplicable
+from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical
-from ppdm_core.numerics.linear_map import has_map, project
+from ppdm_core.named_columns import read_numeric_columns
+from ppdm_core.numerics.linear_map import find_score_ranges, has_map, project
 from ppdm_core.numerics.scaling import Scaling
-from ppdm_core.two_tables.tables import has_names
 
 ARRAY_FIELDS = ("centre", "loadings", "scales", "grid", "ranges")  # of PublicParameters
 
@@ -29,15 +29,18 @@ class Published:
 
     public: PublicParameters
     scaling: Scaling
+    bounds: Floats  # (2, d) of the scaled columns: the method moved values beyond them to them
     features: tuple[str, ...]  # original columns, numeric ones first
     label: str | None
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Published:
         """Return what ``manifest``, the content of ``manifest.json``, describes."""
+        scaling = Scaling.from_dict(manifest["scaling"])
         return cls(
             public=public_from_dict(manifest["public"]),
-            scaling=Scaling.from_dict(manifest["scaling"]),
+            scaling=scaling,
+            bounds=read_scaled_bounds(scaling, manifest["scaling"]),
             features=tuple(manifest["features"]),
             label=manifest["label"],
         )
@@ -50,9 +53,9 @@ class Published:
     def rows(self, Y: Any) -> Floats:
         """Return released values in the space of ``queries``.
 
-        ``Y`` is an array with columns as in ``public.columns``, or has them by name.
+        ``Y`` has the columns ``public.columns`` by name, or is an array of exactly these.
         """
-        values = read_columns(Y, self.public.columns)
+        values = read_numeric_columns(Y, self.public.columns, self._list_other_columns())
         if self.public.space != "original":
             return values
         scaled = (values - self.scaling.offset) / self.scaling.unit
@@ -61,44 +64,35 @@ class Published:
     def queries(self, X: Any) -> Floats:
         """Return original records, in original units, as queries.
 
-        ``X`` is an array with columns as in ``numeric``, or has them by name. With min-max scaling,
-        values outside the declared bounds are clamped to them, as in the release.
+        ``X`` has the columns ``numeric`` by name, in any order, or is an array of exactly these, in
+        this order. Values beyond the bounds of a column, and scores beyond the range of a
+        component, are moved to its end, as those of the released records were.
         """
-        scaled = (read_columns(X, self.numeric) - self.scaling.offset) / self.scaling.unit
-        if self.scaling.kind == "minmax":
-            scaled = np.clip(scaled, 0.0, 1.0)
-        if has_map(self.public):
-            return project(self.public, scaled)
-        if self.public.space != "original":
-            raise NotApplicable(
-                f"{self.public.method} publishes no map: ask the steward to map your records."
-            )
-        return scaled
+        values = read_numeric_columns(X, self.numeric, self._list_other_columns())
+        scaled = np.clip((values - self.scaling.offset) / self.scaling.unit, *self.bounds)
+        if not has_map(self.public):
+            if self.public.space != "original":
+                raise NotApplicable(
+                    f"{self.public.method} publishes no map: ask the steward to map your records."
+                )
+            return scaled
+        scores, ranges = project(self.public, scaled), find_score_ranges(self.public)
+        return scores if ranges is None else np.clip(scores, *ranges.T)
+
+    def _list_other_columns(self) -> tuple[str, ...]:
+        """Return the columns that a table of this release may also have."""
+        return (*self.features, *self.public.names, *filter(None, [self.label]))
 
 
-def read_columns(table: Any, names: tuple[str, ...]) -> Floats:
-    """Return the columns of a data frame or dict by name, or an array that has only these."""
-    if has_names(table):
-        missing = [name for name in names if name not in table]
-        if missing:
-            raise BadInput(
-                f"Column '{missing[0]}' is missing.", column=missing[0], remedy="Add the column."
-            )
-        columns = [np.asarray(table[name], dtype=np.float64) for name in names]
-        return np.column_stack(columns) if columns else np.empty((count_rows(table), 0))
-    values = np.asarray(table, dtype=np.float64)
-    if values.shape[-1:] != (len(names),):
-        raise BadInput(
-            f"A table of shape {values.shape} does not have the {len(names)} columns "
-            f"{names[0]} to {names[-1]}.",
-            remedy="Select them by name, in this order.",
-        )
-    return values
+def read_scaled_bounds(scaling: Scaling, data: Mapping[str, Any]) -> Floats:
+    """Return the scaled bounds of each column, (2, d), from the ``scaling`` table of a manifest.
 
-
-def count_rows(table: Any) -> int:
-    """Return the number of rows of a data frame or dict."""
-    return len(next(iter(table.values()), ())) if isinstance(table, Mapping) else len(table)
+    With min-max scaling they are 0 and 1, and the table does not repeat them.
+    """
+    if scaling.kind == "minmax":
+        return np.array([np.zeros_like(scaling.offset), np.ones_like(scaling.offset)])
+    bounds = np.array([data["low"], data["high"]], dtype=np.float64)
+    return (bounds - scaling.offset) / scaling.unit
 
 
 def public_from_dict(data: Mapping[str, Any]) -> PublicParameters:

@@ -7,11 +7,20 @@ from pathlib import Path
 from typing import Any
 
 
-def render_text(template: Path, filters: dict[str, Callable[..., str]], **values: Any) -> str:
-    """Return the text of a template; values are written as they are, an unknown name raises."""
+def render_text(
+    template: Path,
+    filters: dict[str, Callable[..., str]],
+    finalize: Callable[[Any], Any] | None = None,
+    **values: Any,
+) -> str:
+    """Return the text of a template; an unknown name raises.
+
+    Every value is written as ``finalize`` returns it, or as it is.
+    """
     import jinja2
 
     environment = jinja2.Environment(
+        finalize=finalize,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

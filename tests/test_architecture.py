@@ -25,7 +25,11 @@ ONLY_IN = {
     "mlflow": "tasks/notify/mlflow_log.py",
     "great_expectations": "tasks/ingest/expectations.py",
     "prefect.artifacts": "tasks/notify/prefect_artifacts.py",
+    "pickle": "tasks/audit/attack_worker.py",  # messages to a child process, never a file
 }
+# Whoever reads a file of these executes what is in it.
+EXECUTING = {"shelve", "marshal", "dill", "cloudpickle", "joblib"}
+PICKLED_FILES = ("pickle.load", "pickle.dump", "Pickler", "Unpickler", "read_pickle", "to_pickle")
 NOT_IN_CORE = {"pandas", "prefect", "mlflow", "great_expectations", "duckdb", "pyarrow", "typer"}
 BLIND = {"Exception", "BaseException"}
 MAY_CATCH_ALL = "ppdm_core/audit/runner.py"
@@ -113,6 +117,7 @@ def find_violations(root: Path) -> list[str]:
         check_task_files,
         check_sql,
         check_registered_names,
+        check_executing_formats,
     )
     return [line for module in read_modules(root) for check in checks for line in check(module)]
 
@@ -137,6 +142,17 @@ def check_places(module: Module) -> Iterator[str]:
         for package, place in ONLY_IN.items():
             if f"{name}.".startswith(f"{package}.") and module.path != place:
                 yield f"{module.path}: only {place} may import {package}"
+
+
+def check_executing_formats(module: Module) -> Iterator[str]:
+    for name in module.imports:
+        if name.split(".")[0] in EXECUTING:
+            yield f"{module.path}: imports {name}, whose files execute code"
+    for node in module.nodes:
+        if isinstance(node, ast.Call) and name_of(node.func).endswith(PICKLED_FILES):
+            yield f"{module.path}:{node.lineno}: reads or writes a pickled file"
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            yield f"{module.path}:{node.value.lineno}: reads or writes a pickled file"
 
 
 def check_blind_except(module: Module) -> Iterator[str]:
@@ -280,6 +296,16 @@ PLANTED = {
         ("x = f'select a from {x} where b'", "holds SQL"),
         ("x = 'insert into t values (1)'", "holds SQL"),
         ("x = ['additive_noise']", "names additive_noise"),
+    ],
+    "tasks/audit/attack_worker.py": [
+        ("x = pickle.load(open('work/job'))", "reads or writes a pickled file"),
+        ("pickle.dump(1, open('work/job', 'wb'))", "reads or writes a pickled file"),
+        ("x = np.load('work/x.npy', allow_pickle=True)", "reads or writes a pickled file"),
+    ],
+    "tasks/audit/attack_inputs.py": [
+        ("import pickle", "only tasks/audit/attack_worker.py may import pickle"),
+        ("from joblib import dump", "imports joblib.dump, whose files execute code"),
+        ("x.to_pickle('work/x')", "reads or writes a pickled file"),
     ],
     "flows/release.py": [
         ("from mlflow import MlflowClient", "may import mlflow"),

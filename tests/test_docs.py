@@ -114,6 +114,31 @@ def test_reference_every_registered_name_described(tmp_path: Path) -> None:
         assert find_broken_links(page) == []
 
 
+NAMED_TEST = re.compile(r"(?:`(test_\w+)` in )?`(tests/[\w/]+\.py)`")
+
+
+def find_missing_tests(text: str) -> list[str]:
+    """Return the tests that a page names and that do not exist."""
+    return [
+        f"{name} in {path}"
+        for name, path in NAMED_TEST.findall(text)
+        if not (ROOT / path).is_file() or f"def {name}" not in (ROOT / path).read_text()
+    ]
+
+
+def test_ways_round_the_gate_every_line_names_a_test_that_exists() -> None:
+    text = (ROOT / "docs" / "ways_round_the_gate.md").read_text()
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    tried = [line for line in lines if not line.startswith(("| what was tried", "| ---"))]
+    assert len(tried) > 30
+    assert [line for line in tried if not NAMED_TEST.search(line)] == []
+    assert find_missing_tests(text) == []
+    assert find_missing_tests("`test_x` in `tests/test_docs.py` `tests/no.py`") == [
+        "test_x in tests/test_docs.py",
+        " in tests/no.py",
+    ]
+
+
 @pytest.mark.slow
 def test_self_test_page_shown_command_prints_shown_lines() -> None:
     (block,) = FENCE.findall((ROOT / "docs" / "self_test.md").read_text())[:1]

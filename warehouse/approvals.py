@@ -1,28 +1,31 @@
 """Who made a release, what reviewers decided about it, and which approvals count now.
 
-Reviewers are the operating-system users that run the process, which proves no more than the machine
-does. Rows of authors and decisions are sealed; a decision is about one verdict, for exactly its
-data, policy and code.
+Authors and reviewers are the operating-system users that run the process, which proves no more
+than the machine does. Where the kernel does not say who that is, the author is unknown: it may be
+anybody, so nobody can approve. Rows of authors and decisions are sealed; a decision is about one
+verdict, for exactly its data, policy and code.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import pwd
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from ppdm_core.model.errors import Refused
 from ppdm_core.model.verdict import Review, Verdict
 from warehouse.integrity.seals import insert_sealed, monotonic_now, read_sealed_rows
+from warehouse.process_user import read_process_uid
 from warehouse.tables import AUTHORS, DECISIONS, PENDING_FILES
 
 if TYPE_CHECKING:
     from warehouse.transaction import Transaction
 
 Choice = Literal["approve", "reject"]
+UNKNOWN_UID = -1  # no user has it
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,20 @@ class Person:
     uid: int | None  # None: only a name, in the release file
     name: str
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it may be anybody."""
+        return self.uid == UNKNOWN_UID
+
     def is_same(self, other: Person) -> bool:
-        """Return whether both have the same user id or, in any case, the same name."""
+        """Return whether both may be one person: by user id, or by name in any letters."""
+        if self.is_unknown or other.is_unknown:
+            return True
         is_same_user = self.uid is not None and self.uid == other.uid
         return is_same_user or self.name.casefold() == other.name.casefold()
+
+
+UNKNOWN = Person(UNKNOWN_UID, "an unknown user")
 
 
 @dataclass(frozen=True)
@@ -63,12 +76,20 @@ class Standing:
 
 
 def current_user() -> Person:
-    """Return the operating-system user of this process."""
-    uid = os.getuid()
+    """Return the operating-system user of this process; raise Refused if it cannot be known."""
+    uid = read_process_uid()
     try:
         return Person(uid, pwd.getpwuid(uid).pw_name)
     except KeyError:  # a user without a name, as in some containers
         return Person(uid, f"uid-{uid}")
+
+
+def find_current_user() -> Person:
+    """Return the operating-system user of this process, ``UNKNOWN`` if it cannot be known."""
+    try:
+        return current_user()
+    except Refused:
+        return UNKNOWN
 
 
 def store_authors(db: Transaction, release_id: str, owner: str) -> list[str]:
@@ -85,7 +106,7 @@ def store_authors(db: Transaction, release_id: str, owner: str) -> list[str]:
                 "happened": monotonic_now(db),
             },
         )
-        for person in (Person(None, owner), current_user())
+        for person in (Person(None, owner), find_current_user())
         if person not in known
     ]
 
@@ -110,12 +131,12 @@ def build_decision(
     db: Transaction,
     release_id: str,
     verdict: Verdict,
+    person: Person,
     choice: Choice,
     note: str,
     shown: str | None,
 ) -> dict[str, Any]:
-    """Build the decision row for the current OS user."""
-    person = current_user()
+    """Build the row of a person's decision."""
     return {
         "release_id": release_id,
         "choice": choice,

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ppdm_core.model.errors import MachineTrouble
+from ppdm_core.model.errors import BadInput, MachineTrouble
 
+DATASET_NAME = r"^[a-z][a-z0-9_]{0,39}$"  # names of folders, files and tables follow from it
 DISK_ERRORS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -89,7 +90,13 @@ class Home:
             return None
 
     def create(self) -> None:
-        """Make all folders."""
+        """Make all folders; refuse a link in place of `private`, which anybody may have made."""
+        if self.private.is_symlink():
+            raise BadInput(
+                f"The folder 'private' of the home {self.root} is a link.",
+                file=str(self.private),
+                remedy="Move the folder itself into the home, or name the home that contains it.",
+            )
         folders = (
             self.keys,
             self.locks,

@@ -10,6 +10,7 @@ from warehouse.approvals import store_authors
 from warehouse.clock import now
 from warehouse.database import RUN_COLUMNS, Run, Store, fetch_first, get_run, list_runs, move_run
 from warehouse.integrity.events import append_event
+from warehouse.integrity.published_folders import check_known_folders
 from warehouse.integrity.seals import SEALED
 from warehouse.publishing.version_folders import hide_folder, remove_leftovers, version_folder
 from warehouse.stages import FINISHED, Stage
@@ -47,8 +48,10 @@ def begin_run(
     """Return the unfinished run of the same source, file and code, or a new one; and all earlier.
 
     The dataset's lock is held, so every other unfinished run of the dataset is dead, or awaits a
-    decision about a release that is not asked for any more: both are abandoned.
+    decision about a release that is not asked for any more: both are abandoned. A published folder
+    that the history lacks stays as it is, as evidence: then no run begins.
     """
+    check_known_folders(db)
     identity = (source_digest, file_digest, code_version)
     add_dataset(db, dataset, owner)
     earlier = list_runs(db, dataset)

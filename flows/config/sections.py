@@ -11,13 +11,14 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.verdict import Review
 from ppdm_core.settings.sections import Seconds, Section
+from warehouse.home import DATASET_NAME
 
 
 class DatasetSpec(Section):
     """The name, owner and audience of a release."""
 
     name: str = Field(
-        pattern=r"^[a-z][a-z0-9_]{0,39}$",
+        pattern=DATASET_NAME,
         description="Short name: lower-case letters, digits and '_', at most 40.",
     )
     owner: str = Field(min_length=1, description="The author of the release; may not approve it.")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm.cli.console import format_table, wrap_item, wrap_text
+from ppdm.cli.console import format_lines, format_table, wrap_item, wrap_text
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm.policies import load_policy
@@ -99,7 +99,7 @@ def build_result(
         "verdict": outcome,
         "findings": [asdict(finding) for finding in findings],
     }
-    text = "\n".join(format_result(files, case, report, outcome, findings))
+    text = format_lines(format_result(files, case, report, outcome, findings))
     return CommandResult(
         text, payload, exit_code=0 if error is None else error.exit_code, error=error
     )
@@ -140,7 +140,8 @@ def format_result(
     """Yield the lines: heading, table of scores, sentences, what was left out, verdict."""
     yield from format_heading(files, case)
     yield ""
-    yield format_table(map(format_cells, report.scores), TABLE_COLUMNS, right=range(2, 6))
+    table = format_table(map(format_cells, report.scores), TABLE_COLUMNS, right=range(2, 6))
+    yield from table.splitlines()
     yield ""
     below = {finding.check for finding in findings if finding.outcome != "PASS"}
     chosen = choose_scores(report.scores, findings)

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ppdm.cli.console import format_lines
 from ppdm.cli.home import check_new_file
 from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server
+from ppdm_core.model.shown_text import show_line
 
 if TYPE_CHECKING:
     from tasks.context import ReleaseContext
@@ -33,7 +35,7 @@ def check_release_file(path: Path, suite: Path | None = None) -> CommandResult:
     payload = {"file": str(path), **facts}
     if suite is not None:
         count = write_suite(suite, context)
-        text += f"\nThe suite of {count} expectations is in {suite}."
+        text += "\n" + show_line(f"The suite of {count} expectations is in {suite}.")
         payload["expectations"] = str(suite)
     return CommandResult(text, payload)
 
@@ -73,4 +75,4 @@ def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) 
             "release, and the noise averages out. Exclude it, or release a coarser one."
         )
     lines += [f"  Weaker promise: {sentence}" for sentence in facts["weaker_promises"]]
-    return "\n".join(lines)
+    return format_lines(lines)

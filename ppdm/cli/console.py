@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ppdm_core.model.shown_text import show_line
 from ppdm_core.model.verdict import Finding
 from ppdm_core.numerics.amplification import (
     NO_USEFUL_BOUND,
@@ -64,11 +65,16 @@ def format_table(
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(show_line(cell) if isinstance(cell, str) else cell for cell in row))
     console = Console(width=width, color_system=None, markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
         console.print(table)
     return "\n".join(f"{indent}{line}".rstrip() for line in capture.get().splitlines())
+
+
+def format_lines(lines: Iterable[str]) -> str:
+    """Return lines as one text; names and reasons in them cannot add another line."""
+    return "\n".join(map(show_line, lines))
 
 
 def wrap_text(text: str, first: str = "", rest: str | None = None) -> list[str]:
@@ -77,7 +83,7 @@ def wrap_text(text: str, first: str = "", rest: str | None = None) -> list[str]:
     By default the later lines are indented by as much as the first.
     """
     return textwrap.wrap(
-        text,
+        show_line(text),
         get_width(),
         initial_indent=first,
         subsequent_indent=" " * len(first) if rest is None else rest,
@@ -92,7 +98,7 @@ def format_outcome(summary: Summary) -> str:
     is_undecided_dry_run = summary.is_undecided and stage == Stage.DRY_RUN_PASSED
     ending = UNDECIDED_DRY_RUN if is_undecided_dry_run else stage.label
     lines = [f"{summary.run.release_id}  {summary.method}  {ending}"]
-    lines.append(format_gammas(summary))
+    lines += format_gammas(summary)
     if stage == Stage.REFUSED or summary.is_undecided:
         failures = summary.refusals
         lines += [line for finding in failures[:MAX_REASONS] for line in format_reason(finding)]
@@ -105,10 +111,10 @@ def format_outcome(summary: Summary) -> str:
         lines += format_review(summary)
     if summary.folder:
         lines.append(f"  Dataset, manifest, card: {shorten_path(summary.folder)}")
-    return "\n".join(lines)
+    return format_lines(lines)
 
 
-def format_gammas(summary: Summary) -> str:
+def format_gammas(summary: Summary) -> list[str]:
     """Return the line on amplification, and a second one if the promise is weaker."""
     ln_gammas = summary.ln_gammas()
     useless = {name for name, ln_gamma in ln_gammas.items() if is_useless_bound(ln_gamma)}
@@ -117,15 +123,10 @@ def format_gammas(summary: Summary) -> str:
         for name, ln_gamma in ln_gammas.items()
     )
     is_weaker = summary.guarantee is not None and summary.guarantee.kind == "bounded_given_basis"
-    return (
-        f"  gamma: {short}"
-        + (f"   * {NO_USEFUL_BOUND}" if useless else "")
-        + (
-            "\n  weaker promise: it depends on private data, as the card states"
-            if is_weaker
-            else ""
-        )
-    )
+    lines = [f"  gamma: {short}" + (f"   * {NO_USEFUL_BOUND}" if useless else "")]
+    if is_weaker:
+        lines.append("  weaker promise: it depends on private data, as the card states")
+    return lines
 
 
 def format_reason(finding: Finding) -> list[str]:

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdm.cli.console import format_home_option, format_table
+from ppdm.cli.console import format_home_option, format_lines, format_table
 from ppdm.cli.home import check_home
 from ppdm.cli.result import CommandResult
 from ppdm.services.local_servers import SERVER_NAMES
 from ppdm.services.prefect_server import stop_orphaned_server
 from ppdm.services.processes import read_record
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
+from ppdm_core.model.shown_text import show_line
 from tasks.environment import choose_home
 from warehouse.home import Home, is_shared
 from warehouse.locks import read_holder
@@ -47,7 +48,7 @@ def examine_home(home: Path | None) -> CommandResult:
         *check_warehouse(Home(root)),
     ]
     wrong = [remark for remark in remarks if remark.remedy]
-    lines = [f"Home {root}", format_remarks(remarks)]
+    lines = [show_line(f"Home {root}"), format_remarks(remarks)]
     trouble = None
     if wrong:
         count = "One thing needs" if len(wrong) == 1 else f"{len(wrong)} things need"
@@ -59,11 +60,13 @@ def examine_home(home: Path | None) -> CommandResult:
 
 def format_remarks(remarks: Sequence[Remark]) -> str:
     """Return one line for each remark, with its remedy below."""
+    from rich.text import Text
+
     return format_table(
         (
             "LOOK" if remark.remedy else "ok",
             remark.about,
-            "\n".join(filter(None, (remark.text, remark.remedy))),
+            Text(format_lines(filter(None, (remark.text, remark.remedy)))),
         )
         for remark in remarks
     )
@@ -156,12 +159,14 @@ def check_keys(store: Store) -> Iterator[Remark]:
 
 
 def check_history_chain(store: Store) -> Remark:
-    """Return whether the history is complete and unchanged."""
+    """Return whether the history is complete and unchanged, and the published folders with it."""
     from warehouse.integrity.history import check_history
+    from warehouse.integrity.published_folders import check_published
 
     try:
         with store.transaction("doctor") as db:
             found = check_history(db)
+            check_published(db)
     except (BadInput, Refused) as problem:
         return Remark("history", problem.message, problem.remedy)
     last = found.events[-1]["number"] if found.events else 0

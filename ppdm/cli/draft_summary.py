@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.config.draft.text import ROLES
-from ppdm.cli.console import shorten_path, wrap_text
+from ppdm.cli.console import format_lines, shorten_path, wrap_text
 
 if TYPE_CHECKING:
     from flows.config.draft.profile import Draft
@@ -68,7 +68,7 @@ def format_draft(out: Path, draft: Draft, decisions: Sequence[str]) -> str:
     for number, text in enumerate(decisions, start=1):
         lines += wrap_text(text, f"  {number}. ")
     lines.append(f"Then: ppdm check {shorten_path(out)}")
-    return "\n".join(lines)
+    return format_lines(lines)
 
 
 def format_names(drafted: Sequence[Drafted]) -> str:

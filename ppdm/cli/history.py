@@ -35,12 +35,12 @@ def list_events(home: Path | None) -> CommandResult:
 
 def verify_history(home: Path | None) -> CommandResult:
     """Check the chain of events and the published folders; the first fault found is raised."""
-    from warehouse.integrity.history import check_history, check_manifests
+    from warehouse.integrity.history import check_history
+    from warehouse.integrity.published_folders import check_published
 
-    store = open_home(home)
-    with store.transaction("history") as db:
+    with open_home(home).transaction("history") as db:
         found = check_history(db)
-        folders = check_manifests(store.home, db)
+        folders = check_published(db)
     events = len(found.events)
     text = (
         f"The history is complete: {events:,} events in a chain, {found.rows:,} sealed rows, "

@@ -42,7 +42,8 @@ class LiveLine(logging.Handler):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
+        step = TextColumn("{task.description}", markup=False)  # a name may hold brackets
+        columns = (BarColumn(bar_width=24), step, TimeElapsedColumn())
         self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
         self.line = self.progress.add_task("", total=None)
         self.progress.start()

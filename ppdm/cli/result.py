@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from ppdm_core.model.errors import PpdmError
+from ppdm_core.model.shown_text import show_line, show_lines
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def run_command(as_json: bool, command: Callable[[], CommandResult]) -> NoReturn
         print(json.dumps(build_json(result), ensure_ascii=False))
     elif result.text:
         is_error = result.error is not None and not result.payload
-        print(result.text, file=sys.stderr if is_error else sys.stdout)
+        print(show_lines(result.text), file=sys.stderr if is_error else sys.stdout)
     sys.stdout.flush()
     raise SystemExit(result.exit_code)
 
@@ -54,4 +55,4 @@ def format_error(error: PpdmError) -> str:
     message = str(error)
     column = f"column '{error.column}'" if error.column else None
     where = [part for part in (error.file, column) if part and part.lower() not in message.lower()]
-    return ": ".join(["ppdm", *where, message])
+    return show_line(": ".join(["ppdm", *where, message]))

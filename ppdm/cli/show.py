@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdm.cli.console import format_approvals, shorten_path, wrap_item, wrap_text
+from ppdm.cli.console import format_approvals, format_lines, shorten_path, wrap_item, wrap_text
 from ppdm.cli.home import open_home
 from ppdm.cli.result import CommandResult
 
@@ -45,7 +45,7 @@ def format_release(summary: Summary) -> str:
         lines += [f"  failed  {name}: {kind}" for name, kind in summary.report.failed.items()]
     if summary.folder:
         lines.append(f"  published in {shorten_path(summary.folder)}")
-    return "\n".join(lines)
+    return format_lines(lines)
 
 
 def count_changes(summary: Summary) -> dict[str, int]:

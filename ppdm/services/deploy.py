@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from flows.config.release_file import ReleaseFile
 from ppdm.services.prefect_server import is_reachable
 from ppdm_core.model.errors import MachineTrouble
+from ppdm_core.model.shown_text import escape_markdown
 from tasks.progress import SERVED_VARIABLE, log_progress
 from warehouse.home import Home
 from warehouse.locks import hold
@@ -40,7 +41,7 @@ def build_deployment(name: str, file: ReleaseFile) -> RunnerDeployment:
         name,
         schedule=Cron(schedule.cron, timezone=schedule.timezone) if schedule else None,
         parameters={"file": file.model_dump(mode="json", exclude_none=True)},
-        description=f"Releases {file.dataset.name} to {file.dataset.audience}.",
+        description=f"Releases {file.dataset.name} to {escape_markdown(file.dataset.audience)}.",
         tags=[f"dataset:{file.dataset.name}", f"method:{file.sanitizer.method}"],
         entrypoint_type=EntrypointType.MODULE_PATH,
         # Prefect's own check drops every property that is called "required", such as that of

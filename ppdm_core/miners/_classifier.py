@@ -30,7 +30,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from released rows ``X``, in components if a map is published, and their labels."""
         self._check_parameters()
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
+        check_finite_rows(rows)
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self._learn(rows, codes.astype(np.int64))
@@ -50,8 +51,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_queries(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
-        queries: Floats = validate_data(self, X, dtype=np.float64, reset=False)
-        return queries
+        return read_rows(self, X, reset=False)
 
     def _check_parameters(self) -> None:
         """Check the parameters, which scikit-learn requires at the start of a fit only."""
@@ -61,6 +61,23 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _compute_votes(self, X: Floats) -> Floats: ...
+
+
+def read_rows(owner: Any, X: ArrayLike, *, reset: bool) -> Floats:
+    """Return rows as finite numbers; ``reset``: they decide which columns later rows must have."""
+    rows: Floats = validate_data(owner, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
+    check_finite_rows(rows)
+    return rows
+
+
+def check_finite_rows(X: Floats) -> None:
+    """Raise ValueError, as scikit-learn asks for, if a cell is NaN or infinite."""
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"There are NaN or infinite cells in {len(bad):,} of {len(X):,} rows, first in row "
+            f"{bad[0] + 1}. Leave such rows out, or fill the cells."
+        )
 
 
 def check_parameter(is_right: bool, owner: object, name: str, wanted: str) -> None:

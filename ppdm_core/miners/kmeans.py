@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ppdm_core.miners._classifier import check_parameter
+from ppdm_core.miners._classifier import check_parameter, read_rows
 from ppdm_core.miners._clean_distribution import (
     CleanDistribution,
     draw_records,
@@ -126,7 +126,7 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Cluster released rows ``X``, in components if a map is published; ``y`` is not used."""
         self._check_parameters()
-        rows: Floats = validate_data(self, X, dtype=np.float64)
+        rows = read_rows(self, X, reset=True)
         if len(rows) < self.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
         rng = np.random.default_rng(self.random_state)
@@ -145,7 +145,7 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> Ints:
         """Return the nearest centre of each record or released row."""
         check_is_fitted(self)
-        rows: Floats = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = read_rows(self, X, reset=False)
         labels: Ints = self._plain.predict(rows - self._origin)
         return labels
 

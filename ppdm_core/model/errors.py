@@ -15,6 +15,7 @@ the release file declares.
 from __future__ import annotations
 
 from ppdm_core.model.reasons import Reason, Skip
+from ppdm_core.model.shown_text import show_line
 
 
 class PpdmError(Exception):
@@ -31,11 +32,12 @@ class PpdmError(Exception):
         column: str | None = None,
         remedy: str | None = None,
     ) -> None:
+        message = show_line(message)  # names of columns and files may hold anything
         super().__init__(message)
         self.message = message
         self.file = file
         self.column = column
-        self.remedy = remedy
+        self.remedy = None if remedy is None else show_line(remedy)
 
     def __str__(self) -> str:
         return self.message if self.remedy is None else f"{self.message} {self.remedy}"

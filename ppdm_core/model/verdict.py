@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ppdm_core.model.shown_text import show_line
+
 Outcome = Literal["PASS", "REVIEW", "FAIL"]  # REVIEW: the measurements leave the decision open
 
 
@@ -30,9 +32,12 @@ class Finding:
 
     check: str
     outcome: Outcome
-    why: str  # one sentence that a steward understands
+    why: str  # one sentence that a steward understands, on one line
     observed: str = ""
     limit: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "why", show_line(self.why))  # it quotes the release file
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class GridNoise:
         if self.distribution.is_bounded:
             return output_limits(self.ranges, self.b, self.g)
         low, high = grid_ranges(self.ranges, self.g).T
-        tail = np.ceil(self.distribution.max_scales * self.b / self.g)
+        tail = unbounded_tail(self.distribution, self.b, self.g)
         return np.stack([low - tail, high + tail], axis=1)
 
     @property
@@ -133,5 +133,30 @@ def grid_ranges(ranges: Floats, g: Floats) -> Floats:
 def output_limits(ranges: Floats, b: Floats, g: Floats) -> Floats:
     """Return the common range of outputs in grid steps: [U - 60 b, L + 60 b]."""
     low, high = grid_ranges(ranges, g).T
-    tail = np.floor(CLAMP_SCALES * b / g)
+    tail = bounded_tail(b, g)
     return np.stack([high - tail, low + tail], axis=1)
+
+
+def bounded_tail(b: Floats, g: Floats) -> Floats:
+    """Return how far an output can be from a score, in grid steps, for a bounded distribution."""
+    return np.asarray(np.floor(CLAMP_SCALES * b / g))
+
+
+def unbounded_tail(distribution: NoiseDistribution, b: Floats, g: Floats) -> Floats:
+    """Return how far an output can be from a score, in grid steps, for an unbounded one."""
+    return np.asarray(np.ceil(distribution.max_scales * b / g))
+
+
+def invert_limits(distribution: NoiseDistribution, limits: Floats, b: Floats, g: Floats) -> Floats:
+    """Return the ranges of the scores, widened to the grid, of a release with these ``limits``.
+
+    It is the inverse of ``GridNoise.limits``, both in units of the scores, (s, 2).
+    """
+    bottom, top = np.rint(limits / g[:, None]).T
+    if distribution.is_bounded:
+        tail = bounded_tail(b, g)
+        low, high = top - tail, bottom + tail
+    else:
+        tail = unbounded_tail(distribution, b, g)
+        low, high = bottom + tail, top - tail
+    return np.stack([low * g, high * g], axis=1)

@@ -13,6 +13,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.grid_noise import invert_limits
 from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, find_distribution
 
 
@@ -60,6 +61,20 @@ def compute_components(view: AttackerView) -> Floats:
         # Y = centre + Z pinv(L), and the pseudo-inverse of pinv(L) is L itself.
         return project(view.public, view.Y)
     return view.Y  # (n, s)
+
+
+def find_score_ranges(public: PublicParameters) -> Floats | None:
+    """Return the interval that scores were moved to before noise was added, (s, 2).
+
+    It follows from the published range of the noisy scores. None if the release publishes none.
+    """
+    if public.ranges is None or public.scales is None or public.grid is None:
+        return None
+    if public.law not in SAMPLED_DISTRIBUTIONS:
+        return None
+    nu = public.facts.get("nu")
+    distribution = find_distribution(public.law, None if nu is None else float(nu))
+    return invert_limits(distribution, public.ranges, public.scales, public.grid)
 
 
 def noise_variance(public: PublicParameters) -> Floats:

@@ -66,7 +66,8 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
         ended = drop_old_tables(db, context.dataset, context.keep_raw)
     checkpoint("run begun")
     end_dead_runs(earlier)
-    repair_latest(store.home, context.dataset, latest)
+    if repair_latest(store.home, context.dataset, latest):
+        log_progress("`latest` did not point to the newest version, and does again")
     remove_files(store.home, context.dataset, ended)
     return run.release_id
 

@@ -6,6 +6,8 @@ checks as any release. The note stays in the warehouse.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.verdict import Verdict
 from tasks.code_version import compute_code_version
@@ -13,7 +15,7 @@ from tasks.context import ReleaseContext
 from tasks.dataset_lock import hold_dataset
 from tasks.redaction import redact_errors
 from warehouse import approvals
-from warehouse.approvals import Choice
+from warehouse.approvals import Choice, Person
 from warehouse.audit_results import find_verdict
 from warehouse.database import Run, Store, get_run
 from warehouse.integrity.events import append_event
@@ -89,23 +91,36 @@ def approve(store: Store, run: Run, note: str, shown: str | None) -> None:
     person = approvals.current_user()
     with store.transaction(run.release_id) as db:
         verdict = check_review(find_verdict(db, run.release_id), run)
-        if approvals.is_author(person, approvals.read_authors(db, run.release_id)):
-            raise Refused(
-                f"{person.name} made {run.release_id}, and an author cannot approve a release.",
-                remedy="Ask another person who may use this home, under their own user name.",
-            )
-        row = approvals.build_decision(db, run.release_id, verdict, "approve", note, shown)
+        check_not_author(person, approvals.read_authors(db, run.release_id), run)
+        row = approvals.build_decision(db, run.release_id, verdict, person, "approve", note, shown)
         sealed = [insert_sealed(db, DECISIONS, row)]
         detail = {"choice": "approve", "by": person.name, SEALED: sealed}
         append_event(db, run.dataset, run.release_id, "decision", detail)
 
 
+def check_not_author(person: Person, authors: Sequence[Person], run: Run) -> None:
+    """Check that a person is known not to be an author of a release."""
+    if any(author.is_unknown for author in authors):
+        raise Refused(
+            f"Nobody can approve {run.release_id}: a user namespace hid who made it.",
+            remedy="Reword the reason of a limit in the release file, and release it outside the "
+            "container or namespace: that is a new release, with a known author.",
+        )
+    if approvals.is_author(person, authors):
+        raise Refused(
+            f"{person.name} made {run.release_id}, and an author cannot approve a release.",
+            remedy="Ask another person who may use this home, under their own user name.",
+        )
+
+
 def reject(store: Store, run: Run, note: str, shown: str | None) -> None:
     """Store the rejection of the current user, who may be an author, and end the release."""
-    person = approvals.current_user()
+    person = approvals.find_current_user()
     with store.advance(run, Stage.REFUSED, rejected_by=person.name) as change:
         verdict = check_review(find_verdict(change.db, run.release_id), run)
-        row = approvals.build_decision(change.db, run.release_id, verdict, "reject", note, shown)
+        row = approvals.build_decision(
+            change.db, run.release_id, verdict, person, "reject", note, shown
+        )
         change.insert_sealed(DECISIONS, row)
         store_facts(change.db, run, EndingFacts(rejected_by=person.name))
 

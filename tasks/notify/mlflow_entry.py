@@ -28,6 +28,7 @@ from ppdm_core.metrics import METRICS
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import Score
+from ppdm_core.model.shown_text import escape_markdown, show_line
 from ppdm_core.model.verdict import Verdict
 from ppdm_core.numerics.amplification import MAX_USEFUL_GAMMA, format_gamma
 from warehouse.stages import Stage
@@ -90,7 +91,7 @@ class ReleaseEntry:
     def params(self) -> dict[str, str]:
         limits = {f.check: f.limit for f in self.verdict.findings if f.limit}
         infinite = [score for score in self.scores if not math.isfinite(score.value)]
-        return {
+        params = {
             "method": self.method,
             **{f"method/{name}": str(value) for name, value in self.parameters.items()},
             **self._gammas(),
@@ -98,6 +99,7 @@ class ReleaseEntry:
             **{f"attacker/{name}": str(v) for name, v in asdict(self.policy.attacker).items()},
             **{f"{score.kind}/{score.name}": "not a finite number" for score in infinite},
         }
+        return {name: show_line(text) for name, text in params.items()}
 
     def _gammas(self) -> dict[str, str]:
         """Return figures alone, because plots cut longer texts, and whether they are useful."""
@@ -129,11 +131,12 @@ class ReleaseEntry:
         return tags
 
     def _note(self) -> str:
-        """Return one paragraph: the outcome, the guarantee, and the sentences of judged scores."""
+        """Return one paragraph of Markdown: outcome, guarantee, and sentences of judged scores."""
         gammas = [f"{unit} {format_gamma(ln)}" for unit, ln in self._ln_gammas.items()]
         sentences = [score.sentence for score in self.scores if score.name in self._judged]
         new = [sentence for sentence in sentences if sentence not in self.outcome_sentence]
-        return " ".join([self.outcome_sentence, f"Gamma: {', '.join(gammas)}.", *new])
+        parts = [self.outcome_sentence, f"Gamma: {', '.join(gammas)}.", *new]
+        return escape_markdown(" ".join(parts))
 
     @property
     def _judged(self) -> set[str]:

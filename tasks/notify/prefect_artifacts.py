@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput, PpdmError
+from ppdm_core.model.shown_text import Markdown, escape_markdown
 from tasks.context import ReleaseContext
 from tasks.release_summary import Summary
 from warehouse.stages import Stage
@@ -17,17 +18,18 @@ if TYPE_CHECKING:
 MIN_PROGRESS_INTERVAL = 1.0  # seconds
 FAILED = "failed"  # not a stage: the machine or this program failed
 FAILED_EVENT = "ppdm.release.failed"
+UNCHANGED = "Nothing was published; `latest` stays as it was."
 
 
 def list_findings(summary: Summary) -> list[dict[str, str]]:
-    """Return the findings of a verdict as rows of a table."""
+    """Return the findings of a verdict as rows of a table, whose cells are shown as Markdown."""
     return [
         {
-            "check": finding.check,
+            "check": escape_markdown(finding.check),
             "outcome": finding.outcome,
-            "observed": finding.observed,
-            "limit": finding.limit,
-            "why": finding.why,
+            "observed": escape_markdown(finding.observed),
+            "limit": escape_markdown(finding.limit),
+            "why": escape_markdown(finding.why),
         }
         for finding in (summary.verdict.findings if summary.verdict else ())
     ]
@@ -59,9 +61,9 @@ def show_release(context: ReleaseContext, summary: Summary, card: str, page: str
 
 def show_rejection(dataset: str, method: str, error: BadInput) -> None:
     """Show that bad input ended a run."""
-    why = f"{error} Nothing was published; `latest` stays as it was."
-    row = {"check": "input", "outcome": "FAIL", "observed": "", "limit": "", "why": str(error)}
-    show_verdict(dataset, [row], why)
+    why, shown = f"{error} {UNCHANGED}", escape_markdown(str(error))
+    row = {"check": "input", "outcome": "FAIL", "observed": "", "limit": "", "why": shown}
+    show_verdict(dataset, [row], Markdown(f"{shown} {UNCHANGED}"))
     name_run(dataset, method, Stage.REJECTED, dataset)
     assert Stage.REJECTED.event is not None
     emit(Stage.REJECTED.event, dataset, method, Stage.REJECTED, dataset, why)
@@ -84,7 +86,9 @@ def show_verdict(dataset: str, rows: list[dict[str, str]], outcome: str) -> None
     from prefect.artifacts import create_table_artifact
 
     create_table_artifact(
-        key=artifact_key(dataset, "verdict"), table=rows, description=f"{outcome} Every check:"
+        key=artifact_key(dataset, "verdict"),
+        table=rows,
+        description=f"{escape_markdown(outcome)} Every check:",
     )
 
 

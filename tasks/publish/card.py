@@ -15,6 +15,7 @@ from ppdm_core.audit.disclosure_rounding import round_report
 from ppdm_core.metrics import METRICS, Metric
 from ppdm_core.metrics.deterioration import Deterioration
 from ppdm_core.model.score import AuditReport, Score
+from ppdm_core.model.shown_text import Markdown, escape_markdown, format_code
 from tasks.context import ReleaseContext
 from tasks.release_summary import Summary
 from tasks.text_template import render_text
@@ -40,7 +41,8 @@ class CardView:
     def columns(self) -> str:
         """The first and the last released column."""
         names = self.summary.judged.sanitized.public.names
-        return f"`{names[0]}` to `{names[-1]}`" if len(names) > 1 else f"`{names[0]}`"
+        shown = dict.fromkeys((format_code(names[0]), format_code(names[-1])))
+        return Markdown(" to ".join(shown))
 
     @property
     def judged_names(self) -> set[str]:
@@ -57,14 +59,14 @@ class CardView:
             if "." not in name:
                 yield score, METRICS[name], scores.get(f"{name}.{Deterioration.name}")
 
-    def list_notes(self, kind: Kind) -> Iterator[tuple[str, list[str]]]:
+    def list_notes(self, kind: Kind) -> Iterator[tuple[str, Markdown]]:
         """Yield the details that attacks and metrics report of their own work."""
         for score in self.list_scores(kind):
             notes = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in score.notes.items()]
             if score.candidate in METRICS:
-                notes.append(f"that of `{score.candidate}`")
+                notes.append(Markdown(f"that of {format_code(score.candidate)}"))
             if notes:
-                yield score.name, notes
+                yield score.name, Markdown(", ".join(map(escape_markdown, notes)))
 
     def select(self, kind: Kind, audits: Mapping[str, T]) -> Iterator[tuple[str, T]]:
         """Yield the audits that measure privacy, or those that measure utility."""
@@ -74,10 +76,14 @@ class CardView:
 
 
 def format_card(context: ReleaseContext, summary: Summary) -> str:
-    """Return the card as Markdown; it holds the same facts as the manifest, in words."""
+    """Return the card as Markdown; it holds the same facts as the manifest, in words.
+
+    Whatever the template inserts is escaped, except what is Markdown already.
+    """
     return render_text(
         TEMPLATE,
-        {"figure": format_figure},
+        {"figure": format_figure, "code": format_code, "markdown": Markdown},
+        finalize=escape_value,
         card=CardView(context, summary),
         context=context,
         summary=summary,
@@ -85,6 +91,11 @@ def format_card(context: ReleaseContext, summary: Summary) -> str:
         verdict=summary.judged.verdict,
         ledger=summary.ledger,
     )
+
+
+def escape_value(value: object) -> Markdown:
+    """Return what the card writes for a value of the template."""
+    return value if isinstance(value, Markdown) else escape_markdown(str(value))
 
 
 def find_card(context: ReleaseContext, summary: Summary) -> str:

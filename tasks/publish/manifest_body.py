@@ -14,9 +14,11 @@ from ppdm_core.audit.disclosure_rounding import format_bound, round_report
 from ppdm_core.gates.amplification import PREFIX
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.rows import BLOCK
+from ppdm_core.model.schema import Schema
 from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding
 from ppdm_core.numerics.noise import SCHEME, Noise
+from ppdm_core.numerics.scaling import Scaling
 from tasks.context import ReleaseContext
 from tasks.release_summary import Summary
 from warehouse.json_codec import to_json
@@ -46,7 +48,7 @@ def build_manifest(context: ReleaseContext, summary: Summary, noise: Noise) -> d
         "parameters": context.parameters,
         "public": to_json(facts.public),
         "features": [*facts.schema.names, *(column.name for column in facts.schema.categorical)],
-        "scaling": to_json(facts.scaling),
+        "scaling": describe_scaling(facts.scaling, judged.validated.schema),
         "guarantee": format_guarantee(facts.guarantee),
         "noise": {"scheme": SCHEME.decode(), "block": BLOCK},
         "verdict": {
@@ -69,6 +71,18 @@ def select_public_parts(summary: Summary) -> dict[str, Any]:
         "approvals": summary.approvals,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def describe_scaling(scaling: Scaling, schema: Schema) -> dict[str, Any]:
+    """Return the scaling of the numeric columns, with their bounds in original units.
+
+    Recipients move their own values to these bounds, as the method does. With min-max scaling,
+    offset and unit are the bounds already.
+    """
+    found: dict[str, Any] = to_json(scaling)
+    if scaling.kind == "minmax":
+        return found
+    return {**found, "low": schema.lows.tolist(), "high": schema.highs.tolist()}
 
 
 def format_guarantee(guarantee: Guarantee) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.forkserver import Result, run_cli
+from tests.support.namespaces import DISGUISE, run_python, skip_without_namespaces
 from tests.support.small_release import Small
 from warehouse.database import Store
 from warehouse.home import Home
@@ -79,6 +80,18 @@ def check_published_approvals(release: Small) -> None:
     assert not any(b"I looked" in text for text in texts)  # the note is not for outsiders
     shown = release.ask("show", ID).stdout
     assert f"approve by {other} (Dr. Other)" in shown and "I looked, too." in shown
+
+
+@pytest.mark.slow
+def test_decide_author_in_user_namespace_refused(waiting: Small, tmp_path: Path) -> None:
+    skip_without_namespaces()
+    release = waiting.copied_to(tmp_path / "copy")
+    command = ["decide", ID, "--approve", "--note", "It is mine.", "--json"]
+    code = f"import ppdm.cli.app\nppdm.cli.app.main({command!r})"
+    env = {"PPDM_HOME": str(release.home)}
+    found = json.loads(run_python(DISGUISE, code, env, exit_code=3))
+    assert "a user namespace hides the real user" in found["error"]["message"]
+    assert query_warehouse(release, "select * from audit.decision") == []
 
 
 def test_decide_rejection_refused(waiting: Small, tmp_path: Path, prefect_api: str) -> None:

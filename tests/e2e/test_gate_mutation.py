@@ -13,7 +13,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import tomlkit
 
+from ppdm.cli.release_files import read_release_file
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused, Undecided
 from ppdm_core.model.score import AuditReport
 from tests.support import mutants
@@ -150,6 +152,23 @@ def test_gate_printing_attack_published(sanitized: Small, tmp_path: Path) -> Non
     assert release.versions() == ["0001"]
 
 
+def test_release_file_edited_in_the_middle_first_settings_hold(
+    sanitized: Small, tmp_path: Path
+) -> None:
+    release = sanitized.copied_to(tmp_path / "copy")
+    first = read_release_file(release.file)[1]
+    release.content["limits"]["record_linkage.rate"]["value"] = 0.9
+    edited = tmp_path / "edited.toml"
+    edited.write_text(tomlkit.dumps(release.content))
+    result = release.run("attack asked", str(edited), "", entry="edited")
+    assert (result.exit_code, result.stdout) == (0, "published\n")
+    assert release.file.read_text() == edited.read_text()
+    manifest = json.loads((release.published / "latest" / "manifest.json").read_text())
+    assert manifest["verdict"]["policy_digest"] == first.policy.digest
+    limits = {each["check"]: each["limit"] for each in manifest["verdict"]["findings"]}
+    assert limits["record_linkage.rate"].startswith("at most 0.4 ")
+
+
 def test_release_broken_audit_short_report(sanitized: Small, tmp_path: Path) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
     install_mutant(release, "raising", "known_pairs")
@@ -204,7 +223,6 @@ VERDICTS = {
 
 def prepare_publication(release: Small) -> Any:
     """Return the store, and the request to publish as the pipeline makes it."""
-    from ppdm.cli.release_files import read_release_file
     from tasks.publish.task import build_request
     from tasks.release_summary import summarize_run
 
@@ -240,6 +258,43 @@ def test_publish_edited_file_refused(what: str, approved: Small, tmp_path: Path)
     with pytest.raises(Refused, match="cannot be published"):
         publish_release(store, request)
     check_not_published(release)
+
+
+@pytest.mark.parametrize("what", ["candidate", "dataset"])
+def test_publish_link_in_home_refused(what: str, approved: Small, tmp_path: Path) -> None:
+    release = approved.copied_to(tmp_path / "copy")
+    store, request = prepare_publication(release)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    if what == "candidate":  # of the right bytes, which whoever owns the file can change later
+        candidate = release.private / "candidates" / "small-0001.parquet"
+        candidate.rename(outside / "data.parquet")
+        candidate.symlink_to(outside / "data.parquet")
+    else:
+        release.published.symlink_to(outside)
+    before = sorted(outside.iterdir())
+    with pytest.raises(Refused, match=r"cannot be published: .* link"):
+        publish_release(store, request)
+    assert sorted(outside.iterdir()) == before
+    with Store(Home(release.home)).transaction("tests") as db:
+        assert db.execute("select * from published.version").fetchall() == []
+
+
+@pytest.mark.parametrize("name", ["0001", ".0001.tmp", ".0001.old.tmp", "latest", ".latest.tmp"])
+def test_publish_link_in_place_of_version_replaced(
+    name: str, approved: Small, tmp_path: Path
+) -> None:
+    release = approved.copied_to(tmp_path / "copy")
+    store, request = prepare_publication(release)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    release.published.mkdir(parents=True)
+    (release.published / name).symlink_to(outside)
+    folder = publish_release(store, request)
+    assert not folder.is_symlink() and release.versions() == ["0001"]
+    assert os.readlink(release.published / "latest") == "0001"
+    assert [path.name for path in outside.iterdir()] == ["kept"]
 
 
 def test_publish_forged_digest_refused(approved: Small, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ppdm_core.numerics.noise import Noise
 from tests.support.entries import KEY
 from tests.support.history import ADDED, TOKEN, History
 from tests.support.kills import Chain
+from tests.support.pickled_files import find_pickles
 from tests.support.small_release import FEATURES
 from warehouse.database import Store
 from warehouse.home import Home
@@ -121,3 +122,8 @@ def test_defect_reports_all_files_nothing_private(history: History) -> None:
     assert reports
     for report in reports:
         assert find_private(report.read_bytes(), history) == []
+
+
+def test_homes_after_all_releases_no_pickled_file(history: History, chain: Chain) -> None:
+    for release in (history.release, chain.release):
+        assert find_pickles(release.home) == []

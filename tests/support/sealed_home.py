@@ -7,17 +7,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.ledger import LedgerBalance
+from ppdm_core.model.manifest import NAME
 from tests.support.contexts import start_run
 from warehouse.database import Run, Store
 from warehouse.home import Home
 from warehouse.integrity.history import check_history
 from warehouse.ledger.entries import LedgerScope, insert_entry, next_entry_number
+from warehouse.publishing.manifest import file_digest
+from warehouse.publishing.publish import describe_files, point_latest, write_manifest
+from warehouse.publishing.version_folders import version_folder
 from warehouse.stages import Stage
 
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -113,3 +118,31 @@ def columns(db: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
         [table],
     )
     return dict(rows.fetchall())
+
+
+def publish(store: Store, dataset: str = "wine", *, is_recorded: bool = True) -> Path:
+    """Publish the next version of a dataset as the pipeline does; data and card are two words.
+
+    Without a record it is as if the process had been killed before the commit.
+    """
+    run = begin(store, dataset)
+    for stage in (*STEPS, "approved"):
+        with store.advance(run, Stage(stage)):
+            pass
+    folder = version_folder(store.home, run)
+    folder.mkdir(parents=True)
+    (folder / "card.md").write_text("A card.")
+    with suppress(RollBack), store.advance(run, Stage.PUBLISHED) as change:
+        request: Any = SimpleNamespace(run=run, manifest={"release_id": run.release_id, "rows": 1})
+        write_manifest(change.db, request, folder, describe_files(folder))
+        if not is_recorded:
+            raise RollBack
+        digests = ("d", file_digest(folder / NAME))
+        change.db.execute(
+            "insert into published.version values (?, ?, ?, ?, ?, ?)",
+            [dataset, run.number, run.release_id, *digests, TIME],
+        )
+        change.detail.update(data=digests[0], manifest=digests[1])
+    if is_recorded:
+        point_latest(store.home, dataset, folder.name)
+    return folder

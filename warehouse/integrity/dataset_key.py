@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from ppdm_core.model.manifest import public_pem
 from ppdm_core.numerics.noise import Noise
 from warehouse.checkpoints import checkpoint
 from warehouse.database import Store, fetch_first
-from warehouse.home import Home, translate_disk_errors
+from warehouse.home import DATASET_NAME, Home, translate_disk_errors
 from warehouse.integrity.events import append_event
 from warehouse.integrity.home_key import OWNER, find_home_fingerprint, home_key, home_key_path
 from warehouse.integrity.key_files import (
@@ -76,7 +77,11 @@ def find_home_key(store: Store) -> KeyFile:
 
 
 def dataset_key_path(home: Home, dataset: str) -> Path:
-    """Return the path of a dataset's key file."""
+    """Return the path of a dataset's key file; raise BadInput if it has no name of a dataset."""
+    if not re.fullmatch(DATASET_NAME, dataset):
+        raise BadInput(
+            f"'{dataset}' is not the name of a dataset.", remedy="See the names: ppdm status"
+        )
     return home.keys / f"{dataset}.key"
 
 

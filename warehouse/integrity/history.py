@@ -3,7 +3,7 @@
 It finds an edited, deleted, inserted, moved or repeated event or sealed row; a stage or a published
 version that no event records; and a tail that was cut off, as long as the head file or a younger
 published folder still exists. It cannot find that the complete `private` folder was replaced by an
-earlier copy when nothing was published since.
+earlier copy when no folder exists that was published since.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ppdm_core.model.manifest import NAME
 from warehouse.home import Home
 from warehouse.integrity.events import read_head
 from warehouse.integrity.home_key import HomeKey, home_key
+from warehouse.integrity.published_folders import check_known_folders
 from warehouse.integrity.seals import (
     SEALED,
     describe_row,
@@ -30,7 +29,6 @@ from warehouse.integrity.seals import (
     read_rows,
 )
 from warehouse.ledger.entries import check_ledger
-from warehouse.publishing.manifest import file_digest
 from warehouse.stages import ALLOWED, Stage
 from warehouse.tables import EVENTS, RUNS, VERSIONS
 from warehouse.transaction import Transaction
@@ -60,7 +58,7 @@ def check_history(db: Transaction) -> History:
     check_head(db.home, key, history)
     for check in CHECKS:
         check(db, events)
-    check_published_folders(db.home, db)
+    check_known_folders(db)
     return history
 
 
@@ -168,32 +166,3 @@ def check_head(home: Home, key: HomeKey, history: History) -> None:
         raise integrity_error(
             f"The history once had an event {head.number} that does not exist any more."
         )
-
-
-def check_published_folders(home: Home, db: Transaction) -> None:
-    """Check that a run made every published folder; else an earlier copy of the history is used."""
-    runs = {name for (name,) in db.execute(f"select release_id from {RUNS}").fetchall()}
-    for release_id in list_published_manifests(home):
-        if release_id not in runs:
-            raise integrity_error(f"{release_id} is published, and the history does not know it.")
-
-
-def check_manifests(home: Home, db: Transaction) -> int:
-    """Check that published folders hold the manifests they were published with; count them.
-
-    A folder that is gone is no evidence: the steward may have withdrawn it.
-    """
-    rows = db.execute(f"select release_id, manifest_digest from {VERSIONS}").fetchall()
-    digests, manifests = dict(rows), list_published_manifests(home)
-    for release_id in digests.keys() & manifests.keys():
-        if file_digest(manifests[release_id]) != digests[release_id]:
-            raise integrity_error(
-                f"The published manifest of {release_id} is not the one that was signed."
-            )
-    return len(digests.keys() & manifests.keys())
-
-
-def list_published_manifests(home: Home) -> dict[str, Path]:
-    """Return the manifest of every published folder, by release id."""
-    paths = sorted(home.published.glob(f"*/[0-9]*/{NAME}"))
-    return {f"{path.parent.parent.name}-{path.parent.name}": path for path in paths}

@@ -32,7 +32,12 @@ from warehouse.integrity.seals import monotonic_now, read_sealed_rows
 from warehouse.publishing.leak_scan import ExpectedContent, check_bytes
 from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.published_rows import store_published_rows
-from warehouse.publishing.version_folders import hide_folder, remove_leftovers, version_folder
+from warehouse.publishing.version_folders import (
+    LATEST,
+    hide_folder,
+    remove_leftovers,
+    version_folder,
+)
 from warehouse.runs import CONTINUED
 from warehouse.sanitized_tables import digest_candidate
 from warehouse.stages import Stage
@@ -157,6 +162,8 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
     """
     run, home = request.run, store.home
     final = version_folder(home, run)
+    if final.parent.is_symlink():
+        raise build_refusal(run, f"the folder published/{run.dataset} is a link.")
     with translate_disk_errors(home.published):
         final.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(home, run.dataset)
@@ -185,8 +192,8 @@ def move_candidate(home: Home, request: PublishRequest, draft: Path) -> None:
     not possible (another file system, or a file of another user) it is copied.
     """
     candidate, data = home.candidate(request.run.release_id), draft / DATA
-    if not candidate.is_file():
-        raise build_refusal(request.run, "its data file is gone.")
+    if candidate.is_symlink() or not candidate.is_file():
+        raise build_refusal(request.run, "its data file is gone, or a link.")
     try:
         os.link(candidate, data)
         data.chmod((draft / CARD).stat().st_mode)
@@ -272,17 +279,18 @@ def replace_folder(draft: Path, final: Path) -> None:
     sync(final.parent)
 
 
-def point_latest(home: Home, dataset: str, version: str) -> None:
-    """Make the link `latest` of a dataset point to a version."""
-    link = home.published / dataset / "latest"
+def point_latest(home: Home, dataset: str, version: str) -> bool:
+    """Make the link `latest` of a dataset point to a version; return whether it did not before."""
+    link = home.published / dataset / LATEST
     if link.is_symlink() and os.readlink(link) == version:
-        return
+        return False
     draft = link.with_name(".latest.tmp")
     draft.unlink(missing_ok=True)
     draft.symlink_to(version)
     checkpoint("before latest")
     draft.rename(link)
     checkpoint("after latest")
+    return True
 
 
 def find_latest_version(db: duckdb.DuckDBPyConnection, dataset: str) -> PublishedVersion | None:
@@ -296,8 +304,12 @@ def find_latest_version(db: duckdb.DuckDBPyConnection, dataset: str) -> Publishe
     return PublishedVersion(*row) if row else None
 
 
-def repair_latest(home: Home, dataset: str, version: PublishedVersion | None) -> None:
-    """Make `latest` name the newest recorded version, also after a crash before the link moved."""
+def repair_latest(home: Home, dataset: str, version: PublishedVersion | None) -> bool:
+    """Make `latest` name the newest recorded version; return whether it named another.
+
+    It does after a crash before the link moved, or if somebody moved it.
+    """
     if version and (home.published / dataset / f"{version.number:04d}").is_dir():
         with translate_disk_errors(home.published):
-            point_latest(home, dataset, f"{version.number:04d}")
+            return point_latest(home, dataset, f"{version.number:04d}")
+    return False

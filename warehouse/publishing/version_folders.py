@@ -12,6 +12,8 @@ from warehouse.home import Home
 if TYPE_CHECKING:
     from warehouse.database import Run
 
+LATEST = "latest"  # name of the link to the newest version of a dataset
+
 
 def hide_folder(folder: Path) -> None:
     """Rename a folder at once, so that a crash leaves no part of it visible.

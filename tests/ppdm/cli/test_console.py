@@ -12,9 +12,13 @@ import termios
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
-from ppdm.cli.console import WIDTH, format_table, wrap_item, wrap_text
+from ppdm.cli.console import WIDTH, format_lines, format_table, wrap_item, wrap_text
 from ppdm.cli.ledger import format_entries
+from ppdm.cli.result import CommandResult, format_error, run_command
+from ppdm_core.model.errors import BadInput
+from tests.support.hostile_text import HOSTILE, is_safe_line
 from tests.support.ledger_rows import make_entries
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -66,7 +70,7 @@ def test_format_table_long_cells_one_complete_line_each(monkeypatch: pytest.Monk
 
 
 def test_format_table_cell_of_two_lines_second_is_indented() -> None:
-    assert format_table([("ok", "fine"), ("LOOK", "bad\nremedy")]).splitlines() == [
+    assert format_table([("ok", "fine"), ("LOOK", Text("bad\nremedy"))]).splitlines() == [
         "ok    fine",
         "LOOK  bad",
         "      remedy",
@@ -116,3 +120,29 @@ def test_show_progress_file_one_line_each_step() -> None:
         "attacking",
         "attacking",
     ]
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_console_hostile_name_adds_no_line_and_moves_no_cursor(what: str) -> None:
+    name = HOSTILE[what]
+    assert len(format_table([("a", name), ("b", "c")]).splitlines()) == 2
+    assert len(format_lines([f"  1 values of '{name}' filled", "end"]).splitlines()) == 2
+    lines = [*wrap_item(f"FAIL: {name}"), *format_table([(name, name)]).splitlines()]
+    lines.append(format_error(BadInput(f"No '{name}'.", file=name, column=name, remedy=name)))
+    assert all(map(is_safe_line, lines))
+    assert all(line.startswith("    ") for line in wrap_item(f"FAIL: {name}")[1:])
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_run_command_hostile_text_printed_safely(
+    what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        run_command(False, lambda: CommandResult(f"first\n{HOSTILE[what]}"))
+    assert all(map(is_safe_line, capsys.readouterr().out.split("\n")))
+
+
+def test_show_progress_terminal_markup_in_a_step_is_text() -> None:
+    code = PROGRESS.replace("reading the source", r"reading [red]x[/red] \x1b]0;y\x07")
+    written = run_on_terminal(code, 120)
+    assert r"[red]x[/red] \x1b]0;y\x07" in written and "\x1b]0" not in written

@@ -51,6 +51,13 @@ def test_build_deployment_scheduled_file_holds_all_settings(file: Path) -> None:
     assert type(load(file)).model_validate(deployment.parameters["file"]) == load(file)
 
 
+def test_build_deployment_markup_in_audience_described_as_text(file: Path) -> None:
+    file.write_text(file.read_text().replace('"partners"', '"# PASS <b>x</b> [y](z)"'))
+    assert build_deployment("weekly", load(file)).description == (
+        r"Releases weekly to \# PASS &lt;b&gt;x&lt;/b&gt; \[y\](z)."
+    )
+
+
 def test_build_deployment_without_schedule_has_none(file: Path) -> None:
     text = file.read_text()
     file.write_text(text[: text.index("[schedule]")])

@@ -111,3 +111,22 @@ def test_from_public_noise_without_variance_not_applicable() -> None:
 def test_fit_bad_parameter_named_in_error(model: Any, named: str) -> None:
     with pytest.raises(ValueError, match=f"The '{named}' parameter of {type(model).__name__} must"):
         model.fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 1, 1])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", [*CLASSIFIERS, "kmeans"])
+def test_predict_missing_value_one_sentence_with_row(name: str, bad: float) -> None:
+    rng = np.random.default_rng(2)
+    X, label = rng.normal(size=(60, 2)), np.array(["no", "yes"] * 30)
+    model = MINERS[name]().fit(X, label)
+    queries = rng.normal(size=(5, 2))
+    queries[2, 1] = bad
+    sentence = "There are NaN or infinite cells in 1 of 5 rows, first in row 3. Leave such rows"
+    with pytest.raises(ValueError, match=sentence):
+        model.predict(queries)
+    if hasattr(model, "report"):
+        with pytest.raises(ValueError, match=sentence):
+            model.report(queries)
+    X[7, 0] = bad
+    with pytest.raises(ValueError, match="NaN or infinite cells in 1 of 60 rows, first in row 8"):
+        MINERS[name]().fit(X, label)

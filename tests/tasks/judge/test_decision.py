@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,12 +14,14 @@ from typing import Any
 import pytest
 
 import tasks.judge.decision
+import warehouse.approvals
+import warehouse.process_user
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError, Refused, Undecided
 from ppdm_core.model.verdict import Review
 from tasks.release_summary import read_summary
 from tests.support.contexts import open_run
 from tests.support.waiting_runs import ANN, BOB, CAT, OWNER, Office, staffed
-from warehouse.approvals import Person, current_user
+from warehouse.approvals import Person, current_user, is_author, read_authors
 from warehouse.audit_results import find_verdict
 from warehouse.publishing.publish import check_approved
 from warehouse.stages import Stage
@@ -46,8 +49,56 @@ def test_current_user_name_from_system() -> None:
 
 
 def test_current_user_without_name_uses_uid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "getuid", lambda: 3_999_999)
+    monkeypatch.setattr(warehouse.approvals, "read_process_uid", lambda: 3_999_999)
     assert current_user() == Person(3_999_999, "uid-3999999")
+
+
+def test_current_user_faked_libc_id_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: 3_999_999)
+    monkeypatch.setattr(os, "geteuid", lambda: 3_999_999)
+    assert current_user().uid == real
+
+
+@contextmanager
+def hidden_user() -> Iterator[None]:
+    """Act as a process in a user namespace, where nobody knows who it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(warehouse.approvals, "current_user", current_user)
+        patch.setattr(warehouse.process_user, "read_kernel_file", lambda path: "12345 0 1\n")
+        yield
+
+
+def test_approve_by_hidden_user_refused(office: Office) -> None:
+    with hidden_user(), pytest.raises(Refused, match="a user namespace hides the real user"):
+        office.decide(BOB)
+    assert office.standing().counted == ()
+    with hidden_user():
+        office.decide(BOB, "reject")  # that is always possible
+    assert office.stage() == "refused"
+
+
+def test_approve_release_of_hidden_author_refused(tmp_path: Path) -> None:
+    with staffed(Office(tmp_path)) as office:
+        with hidden_user():
+            office.waiting()
+        with pytest.raises(Refused, match="Nobody can approve t-0001: a user namespace hid"):
+            office.decide(BOB)
+        assert office.standing().missing == 1
+        with office.store.transaction() as db:  # a decision that was recorded counts no more
+            authors = read_authors(db, "t-0001")
+        assert all(is_author(person, authors) for person in (ANN, BOB, CAT))
+
+
+def test_approve_release_continued_by_hidden_user_refused(tmp_path: Path) -> None:
+    with staffed(Office(tmp_path)) as office:
+        run = office.begin()
+        with hidden_user():
+            office.begin()
+        office.walk(run, "raw", "validated", "sanitized", "audited")
+        office.judge(run, "REVIEW")
+        with pytest.raises(Refused, match="Nobody can approve t-0001"):
+            office.decide(BOB)
 
 
 def test_record_decision_two_approvals_both_count(office: Office) -> None:

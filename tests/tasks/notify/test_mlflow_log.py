@@ -18,10 +18,12 @@ from ppdm_core.metrics import METRICS
 from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import Score
+from ppdm_core.model.shown_text import show_line
 from ppdm_core.model.verdict import Finding, Verdict
-from tasks.notify.mlflow_entry import SCORE_PARTS, ReleaseEntry
+from tasks.notify.mlflow_entry import NOTE, SCORE_PARTS, ReleaseEntry
 from tasks.notify.mlflow_log import LoggedRun, find_page, log_to_mlflow, run_page
 from tests.support.forkserver import ROOT, Result, run_cli, start_cli
+from tests.support.hostile_text import HOSTILE, is_safe_line, list_structure, read_text
 from warehouse.home import Home
 from warehouse.locks import hold, read_holder
 
@@ -235,6 +237,22 @@ def test_metrics_judged_scores_first_details_last() -> None:
     main = [name for name in names if not name.startswith("zoom/")]
     assert names[: len(main)] == main
     assert max(main) < "zoom/"  # also where MLflow sorts
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_tags_and_params_hostile_text_shown_as_text(what: str) -> None:
+    text = HOSTILE[what]
+    finding = replace(FINDINGS[2], limit=text)
+    entry = replace(
+        ENTRY,
+        outcome_sentence=f"wdbc-0001 was refused. {text}",
+        parameters={"refit_waiver": text},
+        verdict=replace(ENTRY.verdict, findings=(finding,)),
+        scores=(replace(BREACH, sentence=text),),
+    )
+    assert all(map(is_safe_line, (*entry.tags().values(), *entry.params().values())))
+    assert list_structure(entry.tags()[NOTE]) == list_structure("x")
+    assert " ".join(show_line(text).split()) in read_text(entry.tags()[NOTE])
 
 
 def test_params_small_gamma_useful_bound() -> None:

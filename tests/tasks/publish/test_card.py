@@ -17,6 +17,7 @@ from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.release import Guarantee, PublicParameters, Response
 from ppdm_core.model.schema import Categorical
 from ppdm_core.model.score import AuditReport, Score
+from ppdm_core.model.shown_text import show_line
 from ppdm_core.model.verdict import Finding, Verdict
 from tasks.context import ReleaseContext
 from tasks.publish import card
@@ -24,6 +25,7 @@ from tasks.publish.card import find_card, format_card
 from tasks.release_summary import Summary
 from tests.support.contexts import make_context
 from tests.support.facts import make_sanitized_facts, make_validated_facts
+from tests.support.hostile_text import HOSTILE, is_safe_line, list_structure, read_text
 from warehouse.approvals import Decision, Person
 from warehouse.columns import Column
 from warehouse.database import Run
@@ -145,6 +147,45 @@ def test_format_card_text_equals_stored_one(context: ReleaseContext, case: str) 
     text = format_card(*make_cases(context)[case])
     assert text == expected.read_text()
     assert "secret" not in text  # notes of reviewers and reasons of findings
+
+
+def make_hostile(context: ReleaseContext, text: str) -> tuple[ReleaseContext, Summary]:
+    """Return the case "review" with a text wherever one of somebody else can be."""
+    labelled, summary = make_cases(context)["review"]
+    response = Response(Categorical(text, ("r", "g")), 3.0)
+    sanitized = replace(
+        summary.judged.sanitized,
+        public=PublicParameters("additive_noise", "original", (text,), responses=(response,)),
+        guarantee=Guarantee("bounded", 0.5, 1.0, 2.5, (text, "Once & only.")),
+    )
+    first, *others = DETAILED.scores
+    report = replace(
+        DETAILED,
+        scores=(replace(first, group=text, sentence=text), *others),
+        skipped={**DETAILED.skipped, "known_pairs": Skip(Reason.TOO_FEW_RECORDS, text)},
+        failed={"shrinkage": text},
+    )
+    decisions = tuple(replace(one, shown=text) for one in summary.counted)
+    hostile = replace(
+        labelled,
+        owner=text,
+        audience=text,
+        columns=(*context.columns, replace(LABEL, name=text)),
+    )
+    return hostile, replace(summary, sanitized=sanitized, report=report, counted=decisions)
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_format_card_hostile_text_adds_no_structure(context: ReleaseContext, what: str) -> None:
+    text = format_card(*make_hostile(context, HOSTILE[what]))
+    control = format_card(*make_hostile(context, "plain"))
+    assert list_structure(text) == list_structure(control)
+    assert all(map(is_safe_line, text.split("\n")))
+    assert text.count("\n") == control.count("\n")
+    assert "secret" not in text
+    if what != "indented":  # Markdown shows only one of several spaces
+        shown = " ".join(show_line(HOSTILE[what]).split())
+        assert read_text(text).count(shown) >= 7
 
 
 def test_format_card_scores_privacy_and_utility_separate(context: ReleaseContext) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from warehouse.integrity.dataset_key import (
 )
 from warehouse.integrity.events import append_event
 from warehouse.integrity.home_key import home_key_path
+from warehouse.integrity.key_files import compute_fingerprint
 from warehouse.runs import add_dataset
 
 
@@ -129,3 +131,18 @@ def test_export_public_key_holds_no_secret(store: Store) -> None:
     secret = home_key_path(store.home).read_text().strip()
     assert b"PUBLIC KEY" in pem and secret.encode() not in pem
     assert export_public_key(store) == pem
+
+
+@pytest.mark.parametrize("name", ["../../x", "home-seal", "/tmp/x", "x\n", "X", "a b", "x" * 41])
+def test_key_commands_path_as_dataset_bad_input(store: Store, tmp_path: Path, name: str) -> None:
+    """A name could lead out of the folder of keys, or to the key of the home."""
+    key = bytes(32)
+    backup = tmp_path / "backup.json"
+    content = {"dataset": name, "key": key.hex(), "fingerprint": compute_fingerprint(key)}
+    backup.write_text(json.dumps(content))
+    before = sorted(tmp_path.rglob("*.key"))
+    with pytest.raises(BadInput, match="is not the name of a dataset"):
+        restore_key(store, backup)
+    with pytest.raises(BadInput, match="is not the name of a dataset"):
+        find_dataset_key(store, name)
+    assert sorted(tmp_path.rglob("*.key")) == before
