@@ -62,8 +62,9 @@ class NonmetricMds(Sanitizer):
     less) or a share of them.
     ``landmarks``: number of distinct records that are laid out together, or all records if there
     are fewer. Time and memory grow with its square.
-    ``ties``: "secondary" (pairs with equal distances stay equal) or "primary" (they may differ;
-    slower).
+    ``ties``: "secondary" (pairs with equal distances stay equal; above 20,000 different distances,
+    steps merge close ones while that raises the stress by at most 5 %) or "primary" (pairs with
+    equal distances may differ; slower).
     ``start``: "classical" (principal components) or "random", which needs many more steps.
     ``tolerance``: the fit ends when three steps lower the stress by less than this share.
     ``iterations``: the largest number of steps.
