@@ -17,7 +17,8 @@ import numpy as np
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.sanitizers._basis import fix_signs
 
-MAX_LEVELS = 20_000  # more levels of dissimilarity than this are merged by rank
+MAX_LEVELS = 20_000  # more levels of dissimilarity than this are merged where that is harmless
+MAX_MERGING_RATIO = 1.05  # of the stresses with merged and with exact levels; harmless below
 MAX_KNOTS = 200  # knots of the stored monotone map
 TIE_SHARE = 2.0**-30  # smaller differences, as a share of the largest dissimilarity, are ties
 MEMORY_STEPS = 10  # steps that the curvature is estimated from
@@ -57,11 +58,27 @@ def rank_dissimilarities(delta: Floats, ties: str) -> DissimilarityOrder:
     """Return the order of dissimilarities, with ties as requested."""
     rounded = np.rint(delta / (TIE_SHARE * delta.max()))
     _, level, counts = np.unique(rounded, return_inverse=True, return_counts=True)
-    if ties == "secondary" and len(counts) > MAX_LEVELS:
-        below = np.cumsum(counts) - counts
-        _, merged = np.unique(below * MAX_LEVELS // len(delta), return_inverse=True)
-        level, counts = merged[level], np.bincount(merged, counts).astype(np.int64)
     return DissimilarityOrder(level, counts, ties)
+
+
+def merge_levels(order: DissimilarityOrder, delta: Floats) -> DissimilarityOrder:
+    """Return an order with at most MAX_LEVELS levels, each of neighbours in the given order.
+
+    Neighbours are merged if both their ranks and their dissimilarities are close: ranks alone would
+    merge the few shortest pairs, dissimilarities alone most pairs of a table with a far record.
+    """
+    if len(order.counts) <= MAX_LEVELS:
+        return order
+    rank = np.cumsum(order.counts) - order.counts
+    value = np.empty(len(order.counts))
+    value[order.level] = delta
+    steps = MAX_LEVELS // 2
+    by_rank = rank * steps // len(delta)
+    by_value = np.floor(value * ((steps - 1) / value[-1]))
+    is_first = (np.diff(by_rank, prepend=0) > 0) | (np.diff(by_value, prepend=by_value[0]) > 0)
+    merged = np.cumsum(is_first)
+    counts = np.bincount(merged, order.counts).astype(np.int64)
+    return DissimilarityOrder(merged[order.level], counts, order.ties)
 
 
 def compute_classical_start(X: Floats, p: int) -> Floats:
@@ -75,6 +92,38 @@ def draw_random_start(delta: Floats, n: int, p: int, rng: np.random.Generator) -
     """Draw independent normal coordinates with distances of the size of the dissimilarities."""
     scale = np.sqrt(np.mean(delta**2) / (2 * p))
     return np.asarray(scale * rng.standard_normal((n, p)))
+
+
+def lay_out(
+    Y: Floats, delta: Floats, order: DissimilarityOrder, tolerance: float, iterations: int
+) -> tuple[Floats, float]:
+    """Minimise the squared stress from a start; return coordinates and their stress.
+
+    A fit to merged levels takes much less time than one to many levels. It is not better than the
+    exact fit, and as the exact fit is a projection on a convex cone, the squared difference of the
+    two fits is at most that of their errors. So steps use merged levels while these hardly change
+    the stress. Near an exact layout they would change it: the stress is then that of merging.
+    """
+    from scipy.spatial.distance import pdist
+
+    merged = merge_levels(order, delta) if order.ties == "secondary" else order
+    if merged is not order:
+        d = pdist(Y)
+        if compute_stress(d, merged) <= MAX_MERGING_RATIO * compute_stress(d, order):
+            Y, path = descend(Y, merged, tolerance, iterations)
+            stress = compute_stress(pdist(Y), order)
+            if path[-1] <= MAX_MERGING_RATIO * stress:
+                return Y, stress
+            iterations -= len(path) - 1
+    Y, path = descend(Y, order, tolerance, iterations)
+    return Y, float(path[-1])
+
+
+def compute_stress(d: Floats, order: DissimilarityOrder) -> float:
+    """Return stress-1, or 1 if all points coincide."""
+    error = d - order.fit(d)
+    T = float(d @ d)
+    return math.sqrt(float(error @ error) / T) if T else 1.0
 
 
 def compute_stress_and_gradient(Y: Floats, order: DissimilarityOrder) -> tuple[float, Floats]:
@@ -105,14 +154,17 @@ def descend(
     """Minimise the squared stress; return coordinates, and the stress after every step.
 
     The quasi-Newton descent ends when three steps lower the stress by less than ``tolerance`` of
-    itself, or of 0.025 if it is lower: further gains would not move any point noticeably. No
-    accepted step raises the stress.
+    itself, or of 0.025 if it is lower: further gains would not move any point noticeably. It also
+    ends at a stress that is only rounding, so that an exact layout is not moved. No accepted step
+    raises the stress.
     """
     value, G = compute_stress_and_gradient(Y, order)
     stress = [math.sqrt(value)]
     majorisation = float(np.sum((Y - Y.mean(axis=0)) ** 2)) / 2  # its step, in gradients
     memory: deque[Pair] = deque(maxlen=MEMORY_STEPS)
     for _ in range(iterations):
+        if stress[-1] < TIE_SHARE:
+            break
         found = search_line(Y, value, G, -apply_inverse_hessian(G, memory, majorisation), order)
         if found is None:
             break
@@ -182,10 +234,10 @@ def fit_monotone_map(delta: Floats, fit: Floats, farthest: float) -> Floats:
     extrapolated with the slope of its outer tenth, down to 0 and up to ``farthest``, the largest
     distance of two records.
     """
-    place = np.lexsort((fit, delta))
     starts = np.unique(np.arange(MAX_KNOTS) * len(delta) // MAX_KNOTS)
     counts = np.diff(np.append(starts, len(delta)))
-    x, y = (np.add.reduceat(values[place], starts) / counts for values in (delta, fit))
+    # The fit does not decrease with delta, so each can be sorted without the other.
+    x, y = (np.add.reduceat(np.sort(values), starts) / counts for values in (delta, fit))
     tenth = max(1, len(x) // 10)
 
     def slope(a: int, b: int) -> float:

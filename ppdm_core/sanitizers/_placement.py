@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ppdm_core.numerics.distances import compute_distances
 SLICE_ROWS = 1024  # always this many: BLAS rounds differently for other row counts
 DESCENT_STEPS = 20
 MIN_DISTANCE = 1e-12  # lower limit of a distance in a denominator
+EPSILON = 2.0**-52  # rounding error of a singular value, as a share of the largest
 MAX_STEP_FACTOR = 100.0  # longest step, in majorisation steps
 
 
@@ -39,6 +41,23 @@ class Placement:
             Y[others] = self._descend(pad_rows(wanted))[: len(others)]
         return Y
 
+    @cached_property
+    def _squares_to_points(self) -> Floats:
+        """Return the (l, p) map from squared distances to the point that fits them best.
+
+        With singular values s of the coordinates, errors of sigma in the squared distances move the
+        point by sigma / 2s in a direction along which landmarks are s / sqrt(l) from their mean.
+        Directions in which the first is larger are left out. Sigma is estimated from landmarks.
+        """
+        from scipy.spatial.distance import pdist
+
+        L = self.Y - self.Y.mean(axis=0)
+        error = np.interp(pdist(self.X), *self.knots.T) ** 2 - pdist(L) ** 2
+        sigma = np.sqrt(np.mean(error**2))
+        U, s, V = np.linalg.svd(L, full_matrices=False)
+        is_kept = s**2 > max(sigma * np.sqrt(len(L)) / 2, (max(L.shape) * EPSILON * s[0]) ** 2)
+        return np.asarray(U[:, is_kept] / s[is_kept] @ V[is_kept] / 2)
+
     def _descend(self, wanted: Floats) -> Floats:  # (n, l) distance from each landmark
         """Return the best points of a descent that starts at least squares on squared distances.
 
@@ -48,8 +67,7 @@ class Placement:
         """
         centre = self.Y.mean(axis=0)
         L = self.Y - centre
-        back = np.linalg.pinv(L).T / 2  # (l, p)
-        Y = (np.einsum("ij,ij->i", L, L) - wanted**2) @ back
+        Y = (np.einsum("ij,ij->i", L, L) - wanted**2) @ self._squares_to_points
         best, least = Y, np.full(len(Y), np.inf)
         moved = turned = np.zeros_like(Y)
         before = np.zeros_like(Y)

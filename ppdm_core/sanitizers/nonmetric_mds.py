@@ -29,9 +29,9 @@ from ppdm_core.numerics.rounding import round_outward
 from ppdm_core.numerics.scaling import check_finite
 from ppdm_core.sanitizers._nonmetric import (
     compute_classical_start,
-    descend,
     draw_random_start,
     fit_monotone_map,
+    lay_out,
     least_squares_scale,
     median_gap,
     rank_dissimilarities,
@@ -62,8 +62,9 @@ class NonmetricMds(Sanitizer):
     less) or a share of them.
     ``landmarks``: number of distinct records that are laid out together, or all records if there
     are fewer. Time and memory grow with its square.
-    ``ties``: "secondary" (pairs with equal distances stay equal, and above 20,000 different
-    distances neighbours in rank count as equal) or "primary" (they may differ; exact, and slower).
+    ``ties``: "secondary" (pairs with equal distances stay equal; above 20,000 different distances,
+    steps merge close ones while that raises the stress by at most 5 %) or "primary" (pairs with
+    equal distances may differ; slower).
     ``start``: "classical" (principal components) or "random", which needs many more steps.
     ``tolerance``: the fit ends when three steps lower the stress by less than this share.
     ``iterations``: the largest number of steps.
@@ -138,7 +139,7 @@ class NonmetricMds(Sanitizer):
         else:
             seed = int.from_bytes(hashlib.sha256(keys.tobytes()).digest(), "little")
             Y = draw_random_start(delta, len(X), p, np.random.default_rng(seed))
-        Y, stress = descend(Y, order, self.tolerance, self.iterations)
+        Y, stress = lay_out(Y, delta, order, self.tolerance, self.iterations)
         scale = least_squares_scale(delta, pdist(Y))
         Y = np.rint((Y - Y.mean(axis=0)) * (scale / STEP)) * STEP + 0.0
         d = pdist(Y)
@@ -150,7 +151,7 @@ class NonmetricMds(Sanitizer):
             "landmarks": X.tolist(),
             "coordinates": Y.tolist(),
             "knots": fit_monotone_map(delta, order.fit(d), farthest).tolist(),
-            "stress": round_outward(float(stress[-1])),
+            "stress": round_outward(stress),
             "distance_distortion_mean": round_outward(float(change.mean())),
             "distance_distortion_variance": round_outward(float(change.var())),
         }

@@ -71,6 +71,12 @@ def make_rows(X: np.ndarray, columns: Schema | None = None) -> ArrayRows:
     return ArrayRows(columns or make_schema(X.shape[1]), np.asarray(X, dtype=np.float64))
 
 
+def make_bounded_rows(X: np.ndarray) -> ArrayRows:
+    """Return a table of numbers whose bounds are those of the values."""
+    bounds = zip(X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True)
+    return ArrayRows(Schema(tuple(Numeric(f"x{j}", *b) for j, b in enumerate(bounds))), X)
+
+
 def insert_record(rows: ArrayRows, position: int) -> ArrayRows:
     """Return the same table with one more record at a position."""
     one = make_table(1, len(rows.schema.numeric), seed=99).whole

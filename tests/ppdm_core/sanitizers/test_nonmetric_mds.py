@@ -25,7 +25,14 @@ from ppdm_core.sanitizers._nonmetric import (
 )
 from ppdm_core.sanitizers._placement import Placement
 from ppdm_core.sanitizers.nonmetric_mds import STEP, NonmetricMds
-from tests.support.tables import fit_sanitizer, insert_record, make_table, read_cells, run_sanitizer
+from tests.support.tables import (
+    fit_sanitizer,
+    insert_record,
+    make_bounded_rows,
+    make_table,
+    read_cells,
+    run_sanitizer,
+)
 
 both_ties = pytest.mark.parametrize("ties", ["primary", "secondary"])
 TIED = np.array([1.0, 1.0, 2.0, 2.0, 2.0, 3.0])
@@ -62,14 +69,6 @@ def test_order_fit_primary_ties_follow_distances():
     np.testing.assert_allclose(
         rank_dissimilarities(TIED, "primary").fit(d), ranked[[1, 0, 3, 2, 4, 5]]
     )
-
-
-def test_rank_dissimilarities_many_levels_merge_by_rank(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ppdm_core.sanitizers._nonmetric.MAX_LEVELS", 10)
-    delta = np.random.default_rng(1).permutation(1000) + 1.0
-    order = rank_dissimilarities(delta, "secondary")
-    assert order.counts.tolist() == [100] * 10
-    assert np.array_equal(order.level, (delta - 1) // 100)
 
 
 @both_ties
@@ -223,11 +222,12 @@ def make_far_groups(X: np.ndarray) -> None:
 @pytest.mark.parametrize("far", [make_outliers, make_far_groups])
 def test_fit_coincident_layout_raises(far: Callable[[np.ndarray], None]):
     X = np.random.default_rng(8).standard_normal((80, 6))
-    NonmetricMds(dimensions=2, scale="none").fit(make_rows(X))
+    NonmetricMds(dimensions=2, scale="none").fit(make_bounded_rows(X))
     far(X)
     with pytest.raises(BadInput, match="most records coincide"):
-        NonmetricMds(dimensions=2, scale="none").fit(make_rows(X))
-    NonmetricMds(dimensions=2, scale="none", iterations=2).fit(make_rows(X))  # stopped before
+        NonmetricMds(dimensions=2, scale="none").fit(make_bounded_rows(X))
+    stopped_before = NonmetricMds(dimensions=2, scale="none", iterations=2)
+    stopped_before.fit(make_bounded_rows(X))
 
 
 def load(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -237,11 +237,6 @@ def load(path: Path) -> tuple[np.ndarray, np.ndarray]:
     lines = [line for line in lines if "" not in line]
     X = np.array([line[:-1] for line in lines], dtype=np.float64)
     return X[:, np.ptp(X, axis=0) > 0], np.array([line[-1] for line in lines])
-
-
-def make_rows(X: np.ndarray) -> ArrayRows:
-    bounds = zip(X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True)
-    return ArrayRows(Schema(tuple(Numeric(f"x{j}", *b) for j, b in enumerate(bounds))), X)
 
 
 @pytest.mark.slow
@@ -263,7 +258,7 @@ def test_knn_on_released_rows_keeps_accuracy(shared_data: Path, name: str):
     X, label = load(shared_data / name)
     n, d = X.shape
     sanitizer = NonmetricMds(dimensions=d - 1, landmarks=4000, scale="zscore")
-    Y = read_cells(run_sanitizer(sanitizer, make_rows(X)).rows)
+    Y = read_cells(run_sanitizer(sanitizer, make_bounded_rows(X)).rows)
     Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     gaps = []
     for train, test in StratifiedShuffleSplit(20, test_size=0.1, random_state=1).split(X, label):
@@ -278,7 +273,7 @@ def test_knn_on_released_rows_keeps_accuracy(shared_data: Path, name: str):
 @pytest.mark.slow
 def test_fit_thousand_digits_reaches_known_stress(shared_data: Path):
     X, _ = load(shared_data / "optdigits_train.csv")
-    fitted = NonmetricMds(dimensions=10, scale="none").fit(make_rows(X[:1000]))
+    fitted = NonmetricMds(dimensions=10, scale="none").fit(make_bounded_rows(X[:1000]))
     Y = np.array(fitted["coordinates"])
     order = rank_dissimilarities(pdist(np.array(fitted["landmarks"])), "secondary")
     assert np.sqrt(compute_stress_and_gradient(Y, order)[0]) <= 0.038
