@@ -52,7 +52,7 @@ def write_suite(out: Path, context: ReleaseContext) -> int:
 
 
 def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) -> str:
-    """Return what `ppdm check` found: counts, limits that are too small, unstable columns."""
+    """Return what `ppdm check` found: counts, and what is wrong with limits, columns, label."""
     lines = [
         f"{path.name} and {context.source.name} are fine: {facts['rows']:,} records, "
         f"{facts['checks']} checks, method {context.method}."
@@ -72,4 +72,5 @@ def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) 
             "if it changes every time, every record gets new noise and is charged in every "
             "release, and the noise averages out. Exclude it, or release a coarser one."
         )
+    lines += [f"  {warning}" for warning in facts["label_warnings"]]
     return "\n".join(lines)
