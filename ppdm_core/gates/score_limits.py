@@ -51,8 +51,8 @@ def judge(score: Score, limit: Limit) -> Finding:
         why = f"{score.sentence} Limit: {allowed} ({limit.set_by}: {limit.reason})."
     elif is_weak(score, limit):
         why = (
-            f"{score.sentence} The limit ({allowed}; {limit.set_by}: {limit.reason}) is weak: "
-            f"above {format_ceiling(score)} a reviewer decides."
+            f"{score.sentence} The limit ({allowed}; {limit.set_by}: {limit.reason}) is weak: a "
+            f"reviewer decides where a limit allows more than {format_ceiling(score)}."
         )
     elif is_unbreakable(score, limit):
         why = (

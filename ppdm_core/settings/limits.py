@@ -89,7 +89,7 @@ def check_value(name: str, limit: Limit) -> None:
 
     metric = METRICS.get(name.split(".")[-1])
     smallest = -math.inf
-    if name.startswith(AMPLIFICATION):
+    if name.startswith((AMPLIFICATION, LEDGER)):
         smallest = 1.0
     elif metric is not None and metric.kind == "privacy":
         smallest = 0.0
