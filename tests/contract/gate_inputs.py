@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from ppdm_core.audit.self_test.matrix import LEAK_SCAN, find_leaks, list_relied_on
-from ppdm_core.gates import GateInput
+from ppdm_core.gates import GATES, GateInput
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.model.self_test import NOISE, LeakTest, PolicyCheck, ReleaseTest, SelfTestResult
+from ppdm_core.model.verdict import Finding
 
 NAN, INF = math.nan, math.inf
 BREACH, LINK, UTILITY = "known_pairs.breach_rate", "record_linkage.rate", "knn_accuracy"
@@ -96,6 +97,18 @@ def make_untested_input() -> GateInput:
         ),
         balance=ACCOUNT,
     )
+
+
+def judge_score(one: Score, line: Limit) -> Finding:
+    """Return the finding of the gate for this score and this limit alone."""
+    gate_input = make_good_input()
+    gate_input = replace(
+        gate_input,
+        report=replace(gate_input.report, scores=(one,)),
+        policy=replace(gate_input.policy, limits={one.name: line}),
+    )
+    (finding,) = GATES["score_limits"].check(gate_input)
+    return finding
 
 
 def change_score(name: str, **changed: Any) -> GateInput:
