@@ -21,7 +21,7 @@ from benchmarks.tiny_table import write_release, write_table
 if TYPE_CHECKING:
     from flows.config.release_file import ReleaseFile
 
-ROWS = 150
+ROWS = 480  # fewer do not certify the limits
 
 
 @contextmanager

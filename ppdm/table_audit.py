@@ -74,10 +74,13 @@ def audit(
     1.0
     """
     from ppdm.policies import load_policy
+    from ppdm_core.settings.policy_text import check_policy
     from ppdm_core.two_tables.judge import judge_tables
     from ppdm_core.two_tables.runner import audit_tables
 
-    if not isinstance(policy, Policy):
+    if isinstance(policy, Policy):
+        check_policy(policy)
+    else:
         policy = load_policy(None if policy is None else Path(policy))
     found = audit_tables(
         read_if_path(original, label),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD, Policy
+from ppdm_core.model.policy import AMPLIFICATION, LABEL, LEDGER_DRAWS, LEDGER_RECORD, Policy
 from ppdm_core.settings.limits import check_limit
 from tasks.context import ReleaseContext
 
@@ -27,7 +27,7 @@ def check_settings(context: ReleaseContext) -> None:
     kinds = [column.type for column in context.columns if column.role == "feature"]
     sanitizer.check_kinds(kinds.count("numeric"), kinds.count("categorical"))
     if "categorical" in kinds and not any(
-        name.startswith("amplification.") for name in context.policy.limits
+        name.startswith(AMPLIFICATION) for name in context.policy.limits
     ):
         raise BadInput(
             "No limit judges the categorical features well enough: attacks measure averages, "
@@ -63,7 +63,10 @@ def needs_label(limit: str) -> bool:
     """Return whether the score of a limit exists only with a label column."""
     from ppdm_core.metrics import METRICS
 
-    metric = METRICS.get(limit.split(".")[0])
+    first = limit.split(".")[0]
+    if first == LABEL:
+        return True
+    metric = METRICS.get(first)
     return metric is not None and metric.goal == "release" and metric.needs_label
 
 

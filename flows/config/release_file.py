@@ -29,7 +29,7 @@ from flows.config.sections import (
 )
 from flows.config.source_section import SourceSpec
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import Attacker, Policy
+from ppdm_core.model.policy import LABEL, Attacker, Policy
 from ppdm_core.model.verdict import Review
 from ppdm_core.settings.errors import RELEASE_FILE, check_known, find_first_problem
 from ppdm_core.settings.limits import AMPLIFICATION_LIMITS, LEDGER_LIMITS, check_limit_name
@@ -218,7 +218,8 @@ def check_names(
         place, _, metric = name.rpartition(".")
         check_known("metric", metric, metrics)
         attack = place.partition(".")[0]  # the rest is a scenario of the attack
-        if not attack or attack in metrics:  # the release itself is always measured
+        # The release itself and its label are always measured.
+        if not attack or attack in metrics or place == LABEL:
             continue
         check_known("attack", attack, attacks)
         if attack not in file.audit.required:

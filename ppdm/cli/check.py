@@ -54,7 +54,7 @@ def write_suite(out: Path, context: ReleaseContext) -> int:
 
 
 def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) -> str:
-    """Return what `ppdm check` found: counts, limits, unstable columns, weaker promises."""
+    """Return what `ppdm check` found: counts, limits, columns, weaker promises, the label."""
     lines = [
         f"{path.name} and {context.source.name} are fine: {facts['rows']:,} records, "
         f"{facts['checks']} checks, method {context.method}."
@@ -75,4 +75,5 @@ def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) 
             "release, and the noise averages out. Exclude it, or release a coarser one."
         )
     lines += [f"  Weaker promise: {sentence}" for sentence in facts["weaker_promises"]]
+    lines += [f"  {warning}" for warning in facts["label_warnings"]]
     return format_lines(lines)

@@ -15,7 +15,8 @@ import numpy as np
 
 from ppdm_core.attacks import ATTACKS, Attack, ExplainsError
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw, freeze
-from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
+from ppdm_core.audit.evaluators import EVALUATORS, GOALS_WITH_OUTSIDERS
+from ppdm_core.audit.label_risk import has_small_class
 from ppdm_core.audit.runner import choose_audits
 from ppdm_core.audit.simulation import (
     AttackTrial,
@@ -57,6 +58,14 @@ class AttackRuns:
         text = "/".join(map(str, name)).encode()
         digest = hashlib.blake2b(text, key=self.seed[:64], digest_size=16).digest()
         return np.random.default_rng(int.from_bytes(digest, "little"))
+
+    @cached_property
+    def is_label_column(self) -> bool:
+        """Whether the label counts as a released column: then no baseline includes what it gives.
+
+        A small class is as good as a value of its own.
+        """
+        return has_small_class(self.truth, self.draws[0])
 
     @cached_property
     def trials(self) -> list[AttackTrial]:
@@ -104,6 +113,8 @@ class AttackRuns:
         self, attack: Attack, number: int, trial: AttackTrial, on_halves: bool
     ) -> TrialOutcome:
         view = trial.build_view(self.policy.attacker.epsilon, self.policy.effort)
+        if self.is_label_column and EVALUATORS[attack.goal].hides_control_labels:
+            view = trial.hide_control_labels(view)
         if attack.needs & {"earlier_releases", "arrival_batches"}:
             view = trial.add_earlier_releases(view)
         if "reconstructions" in attack.needs or attack.goal == "link":

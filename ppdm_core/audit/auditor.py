@@ -9,6 +9,7 @@ from ppdm_core.audit.attack_runs import AttackRuns
 from ppdm_core.audit.certifiable import widen_level
 from ppdm_core.audit.draws import OriginalTable
 from ppdm_core.audit.evaluators import EVALUATORS
+from ppdm_core.audit.label_risk import score_label
 from ppdm_core.audit.runner import AuditResult, attempt
 from ppdm_core.audit.scores import Figures, make_score
 from ppdm_core.audit.utility import compare, measure_release
@@ -16,6 +17,7 @@ from ppdm_core.metrics import METRICS, AttackMetric, Metric, ReleaseComparison
 from ppdm_core.model.arrays import Ints
 from ppdm_core.model.attacker import Goal
 from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.policy import LABEL
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.score import Score
 from ppdm_core.numerics.intervals import find_isolated_tenth
@@ -35,7 +37,9 @@ class Auditor(AttackRuns):
         return attempt(lambda: self.run(name))
 
     def run(self, name: str) -> tuple[Score, ...]:
-        """Return all scores of one attack or utility metric."""
+        """Return all scores of one attack, of the label, or of a utility metric."""
+        if name == LABEL:
+            return (score_label(self.truth, self.draws[0]),)
         audited = ATTACKS.get(name) or METRICS[name]
         if not self.truth.schema.numeric and "categorical" not in audited.reads:
             raise NotApplicable(
@@ -94,7 +98,9 @@ class Auditor(AttackRuns):
         """Return the score of one metric of an attack."""
         truth, outcomes = self.find_truth(attack.goal), self.run_trials(attack)
         epsilon = self.policy.attacker.epsilon
-        evaluator = EVALUATORS[attack.goal](metric, truth, outcomes, epsilon, scenario)
+        evaluator = EVALUATORS[attack.goal](
+            metric, truth, outcomes, epsilon, scenario, self.is_label_column
+        )
         figures = evaluator.make_figures(attack.name, self.isolated, self.truth.groups)
         story = self.describe_attacker(attack) + SCENARIO_STORIES.get(scenario, "")
         return self._make_score(metric, name_score(attack, metric, scenario), figures, story)

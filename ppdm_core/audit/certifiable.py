@@ -10,7 +10,7 @@ from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.audit.simulation import MAX_HALF_TARGETS, MAX_SCORED_RECORDS, MAX_TARGETS
 from ppdm_core.metrics import METRICS
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
-from ppdm_core.model.policy import Policy
+from ppdm_core.model.policy import AMPLIFICATION, LABEL, LEDGER, Policy
 from ppdm_core.numerics.intervals import wilson
 
 
@@ -45,7 +45,8 @@ def bound_blind_attack(
 
 def widen_level(policy: Policy) -> float:
     """Return the level of one interval, widened for the number of scores that a limit judges."""
-    gated = sum(1 for key in policy.limits if not key.startswith(("amplification.", "ledger.")))
+    exact = (AMPLIFICATION, LEDGER, f"{LABEL}.")  # these figures have no interval
+    gated = sum(1 for key in policy.limits if not key.startswith(exact))
     return 1.0 - (1.0 - policy.level) / max(1, gated)
 
 

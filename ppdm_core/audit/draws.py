@@ -67,6 +67,7 @@ class ReleaseDraw:
     source: Ints | None = None  # (m,) record that each row was made from; None: row i of record i
     C: Codes | None = None  # (m, c) released codes, in the order of public.responses
     members: Ints | None = None  # records that were put in; None: all
+    label: Codes | None = None  # (m,) released labels; None: those of the records, unperturbed
     leaked_map: PublicParameters | None = (
         None  # the same as ``public`` for an attacker who has the key
     )
@@ -74,6 +75,10 @@ class ReleaseDraw:
     @property
     def records(self) -> Ints:
         return np.arange(len(self.Y)) if self.source is None else self.source
+
+    def find_labels(self, truth: OriginalTable) -> Codes:
+        """Return the released label of each row, (m,)."""
+        return truth.label[self.records] if self.label is None else self.label
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ class Evaluator(ABC, Generic[M]):
     """
 
     has_control = False  # the baseline is measured on persons outside the release
+    hides_control_labels = False  # the baseline without the label: that of these persons is hidden
 
     def __init__(
         self,
@@ -37,9 +38,11 @@ class Evaluator(ABC, Generic[M]):
         outcomes: list[TrialOutcome],
         epsilon: float,
         scenario: str = "",
+        is_label_column: bool = False,
     ) -> None:
+        """Take what was found; ``is_label_column``: the baseline does without the label."""
         self.metric, self.truth, self.outcomes = metric, truth, outcomes
-        self.epsilon, self.scenario = epsilon, scenario
+        self.epsilon, self.scenario, self.is_label_column = epsilon, scenario, is_label_column
 
     @abstractmethod
     def units(self, outcome: TrialOutcome) -> Ints:

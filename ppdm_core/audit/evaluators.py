@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from ppdm_core.audit.evaluator import Evaluator, M, count_effective
+from ppdm_core.audit.label_risk import compute_label_chances, select_first_rows
 from ppdm_core.audit.scores import IntervalAtLevel
 from ppdm_core.audit.simulation import TrialOutcome
 from ppdm_core.metrics import (
@@ -94,11 +95,12 @@ class LinkEvaluator(Evaluator[LinkMetric]):
     def baseline(self, name: str) -> float:
         """Measure a row picked at random, among those with the person's label if it is known."""
         outcome = self.outcomes[0]
-        rows = self.truth.label[np.unique(outcome.draw.records)]
-        if self.scenario == "partial":
+        records, rows = select_first_rows(self.truth, outcome.draw)
+        if self.scenario == "partial" or self.is_label_column:
             return self.metric.baseline(len(rows))
-        wanted = self.truth.label[outcome.participants.targets[self.select(outcome)]]
-        return float(np.mean([self.metric.baseline(int(np.sum(rows == code))) for code in wanted]))
+        targets = outcome.participants.targets[self.select(outcome)]
+        own = rows[np.searchsorted(records, targets)]
+        return float(np.mean(compute_label_chances(self.truth.label[targets], rows, own)))
 
 
 class MembershipEvaluator(Evaluator[MemberMetric]):
@@ -137,6 +139,7 @@ class ControlledEvaluator(Evaluator[M]):
     """Members count; the same measure on persons outside the release is the baseline."""
 
     has_control = True
+    hides_control_labels = True
 
     def units(self, outcome: TrialOutcome) -> Ints:
         return np.where(outcome.participants.is_member, outcome.participants.targets, -1)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.policy import Policy
+from ppdm_core.model.policy import LABEL, Policy
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.score import AuditReport, Score, is_sound
 
@@ -80,10 +80,10 @@ def choose_audits(policy: Policy) -> tuple[str, ...]:
 
 def is_quick(name: str) -> bool:
     """Return whether a quick audit measures this without being asked."""
-    return name in METRICS and METRICS[name].in_quick_audit
+    return name == LABEL or (name in METRICS and METRICS[name].in_quick_audit)
 
 
 def list_audits() -> tuple[str, ...]:
     """Return all audits: attacks first, because linkage builds on reconstructions."""
     of_release = tuple(name for name, metric in METRICS.items() if metric.goal == "release")
-    return (*ATTACKS, *of_release)
+    return (*ATTACKS, LABEL, *of_release)

@@ -32,6 +32,7 @@ from ppdm_core.model.release import PublicParameters
 
 MAX_TARGETS = 2_000  # persons looked for; the released table they are looked for in is never cut
 MAX_SCORED_RECORDS = 20_000  # records whose reconstruction is compared with the original
+HIDDEN_LABEL = -2  # code that no row has
 MAX_HALF_TARGETS = 500  # targets inside a half, and as many outside; other persons in each half
 
 
@@ -132,7 +133,7 @@ class AttackTrial:
             known = KnownRows(freeze(X[roles.known]), freeze(position[roles.known]))
         return AttackerView(
             Y=freeze(draw.Y[self.shuffle]),
-            label=freeze(truth.label[source]),
+            label=freeze(draw.find_labels(truth)[self.shuffle]),
             public=freeze_public(draw.public),
             schema=truth.schema,
             epsilon=epsilon,
@@ -147,6 +148,13 @@ class AttackTrial:
             reference=truth.select(roles.reference) if len(roles.reference) else None,
             leaked_map=None if draw.leaked_map is None else freeze_public(draw.leaked_map),
         )
+
+    def hide_control_labels(self, view: AttackerView) -> AttackerView:
+        """Return the view without the labels of the targets that are not in the release."""
+        targets, is_member = view.targets, self.participants.is_member
+        assert targets is not None
+        label = freeze(np.where(is_member, targets.label, HIDDEN_LABEL))
+        return replace(view, targets=replace(targets, label=label))
 
     def add_earlier_releases(self, view: AttackerView) -> AttackerView:
         """Return the view of a subscriber who stored all releases and matches rows by record."""

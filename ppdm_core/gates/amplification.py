@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 
 from ppdm_core.gates._gate import Gate, GateInput
+from ppdm_core.model.policy import AMPLIFICATION as PREFIX
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.verdict import Finding
 from ppdm_core.numerics.amplification import format_gamma
 
-PREFIX = "amplification."
 FIGURES = {"component": "ln_component", "attribute": "ln_attribute", "record": "ln_record"}
 
 

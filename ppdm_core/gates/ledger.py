@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.model.ledger import LedgerBalance
+from ppdm_core.model.policy import LEDGER, Limit, Policy
 from ppdm_core.model.policy import LEDGER_DRAWS as DRAWS
 from ppdm_core.model.policy import LEDGER_RECORD as RECORD
-from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.verdict import Finding, Outcome
 from ppdm_core.numerics.amplification import format_gamma, format_gamma_value
 
-LEDGER = "ledger."
 ROUNDING_MARGIN = 1e-9  # of ln gamma: more than a sum can lose
 
 

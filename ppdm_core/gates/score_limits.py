@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 
 from ppdm_core.gates._gate import Gate, GateInput
-from ppdm_core.gates.amplification import PREFIX
-from ppdm_core.gates.ledger import LEDGER
 from ppdm_core.metrics import METRICS, Metric
-from ppdm_core.model.policy import Limit
+from ppdm_core.model.policy import AMPLIFICATION, LEDGER, Limit
 from ppdm_core.model.score import Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome
+
+ROUNDING_MARGIN = 1e-9  # of the difference of a limit and a baseline
 
 
 class ScoreLimits(Gate):
@@ -19,7 +19,8 @@ class ScoreLimits(Gate):
 
     PASS when even the unfavourable end keeps the limit, FAIL when even the favourable one breaks
     it, else REVIEW, because too few records were measured; also REVIEW in the band that the limit
-    leaves to reviewers. Limits are on the excess over the baseline (for privacy scores
+    leaves to reviewers, and if a limit on a privacy score allows more over the baseline than the
+    ceiling of its metric. Limits are on the excess over the baseline (for privacy scores
     where more is better: on the shortfall below it) unless ``absolute``.
     """
 
@@ -31,7 +32,7 @@ class ScoreLimits(Gate):
             if not is_sound(score):
                 yield Finding(score.name, "FAIL", f"{score.name} could not be measured.")
         for key, limit in gate_input.policy.limits.items():
-            if key.startswith((PREFIX, LEDGER)):
+            if key.startswith((AMPLIFICATION, LEDGER)):
                 continue
             if all(score.name != key for score in scores):
                 yield Finding(key, "FAIL", f"{key} has a limit but was not measured.")
@@ -48,6 +49,11 @@ def judge(score: Score, limit: Limit) -> Finding:
         why = score.sentence
     elif outcome == "FAIL":
         why = f"{score.sentence} Limit: {allowed} ({limit.set_by}: {limit.reason})."
+    elif is_weak(score, limit):
+        why = (
+            f"{score.sentence} The limit ({allowed}; {limit.set_by}: {limit.reason}) is weak: a "
+            f"reviewer decides where a limit allows more than {format_ceiling(score)}."
+        )
     elif is_unbreakable(score, limit):
         why = (
             f"{score.sentence} The limit ({allowed}) cannot be broken here, because the baseline "
@@ -74,7 +80,8 @@ def judge_outcome(score: Score, limit: Limit) -> Outcome:
         return "FAIL"
     lines = [line for line in (limit.value, limit.review) if line is not None]
     is_kept = all(keeps_surely(score, limit, line) for line in lines)
-    return "PASS" if is_kept and not is_unbreakable(score, limit) else "REVIEW"
+    is_meaningful = not (is_weak(score, limit) or is_unbreakable(score, limit))
+    return "PASS" if is_kept and is_meaningful else "REVIEW"
 
 
 def keeps_surely(score: Score, limit: Limit, line: float) -> bool:
@@ -100,13 +107,42 @@ def orient_limit(score: Score | Metric, limit: Limit, value: float) -> float:
     return value if score.better == "down" or is_shortfall else -value
 
 
+def is_weak(score: Score, limit: Limit) -> bool:
+    """Return whether a privacy score passes far above the baseline, so that a reviewer decides.
+
+    What counts is the line up to which a score passes: the start of a review band, if there is one.
+    """
+    if score.kind != "privacy":
+        return False
+    line = limit.value if limit.review is None else limit.review
+    if limit.absolute:
+        line = line - score.baseline if score.better == "down" else score.baseline - line
+    return not line <= compute_ceiling(score) + ROUNDING_MARGIN  # NaN is weak
+
+
+def compute_ceiling(score: Score) -> float:
+    """Return the largest excess over the baseline, or shortfall, that needs no reviewer."""
+    ceiling = find_metric(score).ceiling
+    return ceiling if score.better == "down" else ceiling * score.baseline
+
+
+def find_metric(score: Score) -> Metric:
+    """Return the metric of a score."""
+    return METRICS[score.name.split(".")[-1]]
+
+
 def is_unbreakable(score: Score, limit: Limit) -> bool:
     """Return whether the baseline is so near the worst value that nothing can break the limit."""
-    worst = METRICS[score.name.split(".")[-1]].bounds[1 if score.better == "down" else 0]
+    worst = find_metric(score).bounds[1 if score.better == "down" else 0]
     if limit.absolute or score.kind != "privacy" or not math.isfinite(worst):
         return False
-    room = abs(worst - score.baseline)
-    return limit.value >= room and limit.value < abs(worst)
+    return limit.value >= abs(worst - score.baseline)
+
+
+def format_ceiling(score: Score) -> str:
+    """Return the ceiling of a limit in words."""
+    side = "above" if score.better == "down" else "below"
+    return f"{compute_ceiling(score):.3g} {side} the baseline ({score.baseline:.3g})"
 
 
 def format_limit(judged: Score | Metric, limit: Limit) -> str:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from ppdm_core.audit.self_test.broken_releases import (
+    CLEAR_COLUMNS,
+    IDENTITY,
+    NEARLY_IDENTICAL,
+    SLIGHT_NOISE,
+)
 from ppdm_core.audit.self_test.matrix import (
     MAX_ALARMS,
     REPETITIONS,
@@ -19,10 +25,11 @@ from ppdm_core.model.verdict import Finding
 ATTACKS_WORK, POLICY_COVERS = "self_test.attacks", "self_test.policy"
 POLICY_CHECK = "policy_check"  # its key among what failed
 DESCRIPTIONS = {
-    "identity": "the records as they are (in the columns that this method releases)",
-    "slight noise": "the records with noise of a thousandth of the range",
+    IDENTITY: "the records as they are (in the columns that this method releases)",
+    SLIGHT_NOISE: "the records with noise of a thousandth of the range",
+    NEARLY_IDENTICAL: "the records with noise of at most a hundredth of the range",
     "rotation": "the records rotated",
-    "clear columns": "some columns as they are",
+    CLEAR_COLUMNS: "some columns as they are",
     "verbatim rows": "a few records as they are among noise",
 }
 

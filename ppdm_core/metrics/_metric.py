@@ -31,7 +31,12 @@ class SentenceValues:
 
 
 class _Metric(Protocol):
-    """What a metric declares, with the values of most metrics of an attack."""
+    """What a metric declares, with the values of most metrics of an attack.
+
+    ``ceiling`` is an excess over the baseline: with 0.2, one person in five may be affected who is
+    not without the release. For errors, where more is better, it is a share of the baseline: if
+    one record in five is known exactly, the mean error is a fifth smaller.
+    """
 
     name: ClassVar[str]
     describe: ClassVar[str]  # in a few words
@@ -42,6 +47,7 @@ class _Metric(Protocol):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     is_rate: ClassVar[bool] = False  # a mean of 0 or 1 per record
     gateable: ClassVar[bool] = True  # False: for screening only, no limit may use it
+    ceiling: ClassVar[float] = 0.2  # privacy: the largest limit that needs no reviewer, see below
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # runs if one is released
     in_quick_audit: ClassVar[bool] = False
     in_summary: ClassVar[bool] = False  # shown on the console at a glance
@@ -139,6 +145,7 @@ class InferMetric(_Metric, Protocol):
     """
 
     goal: ClassVar[Literal["infer"]] = "infer"
+    ceiling: ClassVar[float] = 0.3
 
     def measure(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> float: ...
 
@@ -151,6 +158,7 @@ class SingleOutMetric(_Metric, Protocol):
     """
 
     goal: ClassVar[Literal["single_out"]] = "single_out"
+    ceiling: ClassVar[float] = 0.3
 
     def measure(self, statements: Floats, table: Floats) -> float: ...
     def baseline(self, statements: Floats, members: Floats, others: Floats) -> float: ...

@@ -23,6 +23,7 @@ class Auc(MemberMetric):
         "random guess, in {baseline}."
     )
     is_headline = True
+    ceiling = 0.1  # if a share q of the members is recognised, and no other, the value is (1 + q)/2
 
     def measure(self, score: Floats, is_member: Bools) -> float:
         check_scores(self.name, score, is_member)

@@ -11,7 +11,9 @@ from typing import Literal
 from ppdm_core.model.verdict import Review
 
 Effort = Literal["quick", "standard", "thorough"]
-LEDGER_RECORD, LEDGER_DRAWS = "ledger.record", "ledger.draws"  # limits on all releases together
+LABEL = "label"  # the audit of what the label alone gives
+AMPLIFICATION, LEDGER = "amplification.", "ledger."  # how the names of these limits begin
+LEDGER_RECORD, LEDGER_DRAWS = f"{LEDGER}record", f"{LEDGER}draws"  # on all releases together
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,13 @@ class Policy:
         """
         settings = [asdict(self.attacker), self.shadow_draws, self.splits, self.effort]
         return json.dumps(settings, sort_keys=True)
+
+    @property
+    def unlimited(self) -> tuple[str, ...]:
+        """What no limit judges: the amplification of one release, the ledger of all."""
+        kinds = (AMPLIFICATION, LEDGER)
+        missing = (kind for kind in kinds if not any(key.startswith(kind) for key in self.limits))
+        return tuple(kind.removesuffix(".") for kind in missing)
 
     @property
     def digest(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import Attacker, Effort, Policy
+from ppdm_core.model.policy import LABEL, Attacker, Effort, Policy
 from ppdm_core.settings.errors import check_known, find_first_problem
 from ppdm_core.settings.limits import (
     AMPLIFICATION_LIMITS,
@@ -99,7 +99,7 @@ def check_policy(policy: Policy) -> None:
     for name, limit in policy.limits.items():
         place, _, metric = name.rpartition(".")
         check_known("metric", metric, METRICS)
-        if place and place not in METRICS:
+        if place and place != LABEL and place not in METRICS:
             check_known("attack", place.partition(".")[0], ATTACKS)
         check_limit(name, limit)
     check_provable(policy)

@@ -44,7 +44,6 @@ class TableComparison:
 
     truth: OriginalTable
     draw: ReleaseDraw  # the release; without alignment the source of every row is unknown
-    label: Codes  # (m,) of the released rows
     aligned: bool = True
     all_persons: OriginalTable | None = None  # the original records, then those of the control
     known: Ints | None = None  # records that were given; None: as many as the policy says
@@ -82,11 +81,11 @@ def compare_tables(
     category, codes = encode_labels(tables, label)
     schema = Schema(describe_columns(frame, X), label=category)
     truth = OriginalTable(X, codes[0], schema)
-    draw = ReleaseDraw(Y, public, source=None if aligned else np.full(len(Y), UNKNOWN_RECORD))
+    source = None if aligned else np.full(len(Y), UNKNOWN_RECORD)
+    draw = ReleaseDraw(Y, public, source, label=codes[1])
     comparison = TableComparison(
         truth,
         draw,
-        codes[1],
         aligned,
         left_out=frame.left_out,
         unread=tuple(name for name in frame.left_out if is_varied(released, name)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ppdm_core.gates.label import judge_coverage, judge_identity
 from ppdm_core.gates.required_audits import (
     GOAL_NAMES,
     explain_absence,
@@ -18,7 +19,7 @@ from ppdm_core.model.score import AuditReport, Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome, worst
 
 # Not a gap in the audit: other attacks run on the rest.
-COMPLEMENTARY = frozenset({Reason.COLUMNS_RELEASED, Reason.NO_COMMON_COLUMN})
+COMPLEMENTARY = frozenset({Reason.COLUMNS_RELEASED, Reason.NO_COMMON_COLUMN, Reason.NO_LABEL})
 
 
 def judge_tables(report: AuditReport, policy: Policy) -> tuple[Outcome, tuple[Finding, ...]]:
@@ -37,6 +38,7 @@ def judge_tables(report: AuditReport, policy: Policy) -> tuple[Outcome, tuple[Fi
         found.extend(judge_limit(report, key, limit, reported))
     if found:
         found.extend(judge_kinds(report, policy))
+    found.extend(judge_identity(report))
     found.extend(judge_unread(report, name) for name in report.unread)
     found.extend(Finding("columns", "REVIEW", why) for why in report.doubts)
     findings = tuple(found)
@@ -46,8 +48,8 @@ def judge_tables(report: AuditReport, policy: Policy) -> tuple[Outcome, tuple[Fi
 def judge_kinds(report: AuditReport, policy: Policy) -> list[Finding]:
     """Check that a measured attack of each kind of risk has a limit.
 
-    The kinds are the content of a record or its row and, where there are persons outside the
-    release, membership.
+    The kinds are the content of a record or its row, the label and, where there are persons
+    outside the release, membership.
     """
     reasons = {skip.reason for skip in report.not_run.values()}
     # Without alignment nothing can be reconstructed or linked. Values can still be inferred, and
@@ -58,13 +60,13 @@ def judge_kinds(report: AuditReport, policy: Policy) -> list[Finding]:
     if Reason.NO_CONTROL not in reasons:
         kinds.append(("member",))
     judged = list_judged_attacks(report, policy)
-    findings = []
+    findings = [judge_coverage(report, policy)]
     for goals in kinds:
         word = " or ".join(GOAL_NAMES[goal] for goal in goals)
-        finding = judge_goals(word, goals, judged, report)
-        is_pass = finding.outcome == "PASS"
-        findings.append(finding if is_pass else replace(finding, outcome="REVIEW"))
-    return findings
+        findings.append(judge_goals(word, goals, judged, report))
+    return [
+        each if each.outcome == "PASS" else replace(each, outcome="REVIEW") for each in findings
+    ]
 
 
 def judge_unread(report: AuditReport, name: str) -> Finding:

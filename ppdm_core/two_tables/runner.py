@@ -30,7 +30,7 @@ from ppdm_core.metrics import METRICS
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, Goal
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import Attacker, Effort, Policy
+from ppdm_core.model.policy import LABEL, Attacker, Effort, Policy
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.score import AuditReport
 from ppdm_core.two_tables.comparison import TableComparison, compare_tables, is_in
@@ -109,7 +109,7 @@ def choose_table_audits(
     chosen, not_run = choose_audits(policy), {}
     for name in list_audits():
         goal = ATTACKS[name].goal if name in ATTACKS else None
-        needs_alignment = name in ATTACKS or METRICS[name].needs_alignment
+        needs_alignment = name in ATTACKS or (name != LABEL and METRICS[name].needs_alignment)
         if goal in GOALS_WITH_OUTSIDERS and comparison.all_persons is None:
             not_run[name] = Skip(Reason.NO_CONTROL)
         elif not comparison.aligned and goal not in GOALS_WITH_OUTSIDERS and needs_alignment:
@@ -157,7 +157,7 @@ def find_sampled(comparison: TableComparison) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class TableTrial(AttackTrial):
-    """A trial with the labels of the released table and the given sample."""
+    """A trial with the given sample."""
 
     comparison: TableComparison | None = None
 
@@ -165,7 +165,7 @@ class TableTrial(AttackTrial):
         view, comparison = super().build_view(epsilon, effort), self.comparison
         assert comparison is not None
         sample = view.sample if comparison.sample is None else freeze(comparison.sample)
-        return replace(view, label=freeze(comparison.label[self.shuffle]), sample=sample)
+        return replace(view, sample=sample)
 
 
 class TableAuditor(Auditor):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ppdm_core.model.policy import Policy
 from tasks.context import ReleaseContext
 from tasks.ingest import expectations
 from tasks.progress import log_progress
 from warehouse.changed_columns import count_changes
 from warehouse.database import open_scratch_database
 from warehouse.home import Home
+from warehouse.label_summary import LabelSummary, summarize_label
 from warehouse.raw_profile import ROWS, ROWS_LEFT, check_columns, profile
 from warehouse.runs import read_last_raw
 from warehouse.sources import SOURCES
@@ -33,6 +36,7 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
         check_columns(list(column_types(db, TABLE)), context.columns, name)
         counts = profile(db, TABLE, context.columns, context.record_id, context.expectations)
         changed = find_frequently_changed_columns(db, context)
+        label = summarize_label(db, TABLE, context.columns)
     log_progress("validating")
     summary = expectations.check_profile(
         counts, context.columns, record_id=context.record_id, file=name
@@ -46,6 +50,8 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
         "smallest_limits": compute_smallest_limits(context.policy, int(counts[ROWS_LEFT])),
         "restless_columns": changed,
         "weaker_promises": list_weaker_promises(context),
+        "label": None if label is None else asdict(label),
+        "label_warnings": [] if label is None else list_label_warnings(label, context.policy),
     }
 
 
@@ -55,6 +61,42 @@ def list_weaker_promises(context: ReleaseContext) -> list[str]:
 
     sanitizer = make_sanitizer(context.method, context.parameters)
     return sanitizer.list_weaker_promises(build_declared_schema(context.columns))
+
+
+def list_label_warnings(label: LabelSummary, policy: Policy) -> list[str]:
+    """Return sentences on a label that tells much by itself, or that nothing judges."""
+    from ppdm_core.audit.label_risk import LABEL_RATE, MIN_CLASS_RECORDS
+    from ppdm_core.gates.label import MAX_RATE
+
+    name, rate, limit = f"The label '{label.name}'", label.rate, policy.limits.get(LABEL_RATE)
+    found = []
+    if label.classes == label.records:
+        found.append(
+            f"{name} has a class for every record, as an identifier has: no release can have it."
+        )
+    elif rate >= MAX_RATE:
+        found.append(
+            f"{name} alone finds the rows of {rate:.0%} of the persons: no release can have it."
+        )
+    elif limit is not None and rate - (0 if limit.absolute else 1 / label.records) > limit.value:
+        found.append(
+            f"{name} alone finds the rows of {rate:.2%} of the persons, which breaks the limit on "
+            f"{LABEL_RATE} in every release."
+        )
+    if limit is None:
+        found.append(f"No limit is on {LABEL_RATE}: no release with a label passes without one.")
+    if label.smallest < MIN_CLASS_RECORDS:
+        found.append(
+            f"{name} has classes of fewer than {MIN_CLASS_RECORDS} records (the smallest has "
+            f"{label.smallest}). It is judged as a released column: what it gives counts against "
+            "the limits on attacks. Merge small classes, or drop their rows."
+        )
+    for column in label.told:
+        found.append(
+            f"{name} tells column '{column}', which is not released: within a class it hardly "
+            "varies. Whoever gets the release gets this column, too."
+        )
+    return found
 
 
 def find_frequently_changed_columns(db: Any, context: ReleaseContext) -> dict[str, float]:

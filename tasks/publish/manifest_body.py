@@ -11,7 +11,7 @@ from typing import Any
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit.disclosure_rounding import format_bound, round_report
-from ppdm_core.gates.amplification import PREFIX
+from ppdm_core.model.policy import AMPLIFICATION
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.rows import BLOCK
 from ppdm_core.model.schema import Schema
@@ -54,6 +54,7 @@ def build_manifest(context: ReleaseContext, summary: Summary, noise: Noise) -> d
         "verdict": {
             "outcome": verdict.outcome,
             "policy_digest": verdict.policy_digest,
+            "without_limit": list(context.policy.unlimited),
             "findings": format_findings(context, report, verdict.findings),
         },
         "code_version": run.code_version,
@@ -102,7 +103,9 @@ def format_findings(
     """
     scores = round_report(report, context.policy.attacker.epsilon).scores
     words = {score.name: format_bound(score) for score in scores}
-    words |= {each.check: each.observed for each in findings if each.check.startswith(PREFIX)}
+    words |= {
+        each.check: each.observed for each in findings if each.check.startswith(AMPLIFICATION)
+    }
     return [
         {
             "check": each.check,

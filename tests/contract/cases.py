@@ -159,6 +159,13 @@ GATES: dict[str, tuple[str, ...]] = {
         "no reconstruction attack",
         "no membership attack",
     ),
+    "label": (
+        "empty report",
+        "label not measured",
+        "label skipped for another reason",
+        "label without a limit",
+        "label identifies persons",
+    ),
     "amplification": (
         "no bound",
         "gamma is NaN",
@@ -182,6 +189,8 @@ GATES: dict[str, tuple[str, ...]] = {
         "over the limit",
         "utility below the limit",
         "too few records to tell",
+        "label over its limit",
+        "limit far above the baseline",
         "measured twice, once over the limit",
     ),
     "self_test": (

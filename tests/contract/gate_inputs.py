@@ -7,17 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from ppdm_core.audit.self_test.matrix import LEAK_SCAN, find_leaks, list_relied_on
-from ppdm_core.gates import GateInput
+from ppdm_core.gates import GATES, GateInput
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.model.self_test import NOISE, LeakTest, PolicyCheck, ReleaseTest, SelfTestResult
+from ppdm_core.model.verdict import Finding
 
 NAN, INF = math.nan, math.inf
 BREACH, LINK, UTILITY = "known_pairs.breach_rate", "record_linkage.rate", "knn_accuracy"
-MEMBER = "membership.true_positive_rate"
+MEMBER, LABEL = "membership.true_positive_rate", "label.rate"
 OTHER = "shrinkage.relative_error"  # measured, without a limit
 
 
@@ -76,6 +77,7 @@ def make_untested_input() -> GateInput:
                 make_score(MEMBER, 0.02),
                 make_score(UTILITY, 0.9),
                 make_score(OTHER, 0.5),
+                make_score(LABEL, 0.004, 0.0, baseline=0.002),
             )
         ),
         guarantee=Guarantee("bounded", 1.0, 2.0, 3.0, ("One release.",)),
@@ -87,6 +89,7 @@ def make_untested_input() -> GateInput:
                 BREACH: make_limit(0.1),
                 LINK: make_limit(0.1),
                 MEMBER: make_limit(0.1),
+                LABEL: make_limit(0.05),
                 UTILITY: make_limit(0.8, absolute=True),
                 "ledger.record": make_limit(math.exp(10.0)),
                 "ledger.draws": make_limit(3),
@@ -94,6 +97,18 @@ def make_untested_input() -> GateInput:
         ),
         balance=ACCOUNT,
     )
+
+
+def judge_score(one: Score, line: Limit) -> Finding:
+    """Return the finding of the gate for this score and this limit alone."""
+    gate_input = make_good_input()
+    gate_input = replace(
+        gate_input,
+        report=replace(gate_input.report, scores=(one,)),
+        policy=replace(gate_input.policy, limits={one.name: line}),
+    )
+    (finding,) = GATES["score_limits"].check(gate_input)
+    return finding
 
 
 def change_score(name: str, **changed: Any) -> GateInput:
@@ -117,6 +132,12 @@ def add_limit(name: str, value: float) -> GateInput:
 def set_all_limits(value: float) -> GateInput:
     gate_input = make_good_input()
     limits = {name: replace(old, value=value) for name, old in gate_input.policy.limits.items()}
+    return replace(gate_input, policy=replace(gate_input.policy, limits=limits))
+
+
+def drop_limit(name: str) -> GateInput:
+    gate_input = make_good_input()
+    limits = {key: limit for key, limit in gate_input.policy.limits.items() if key != name}
     return replace(gate_input, policy=replace(gate_input.policy, limits=limits))
 
 
@@ -194,9 +215,20 @@ BROKEN_INPUTS: dict[str, GateInput] = {
         skipped={"known_pairs": Skip(Reason.MISSING_KNOWLEDGE, "It has no pairs.")}
     ),
     "required audit missing": change_report(scores=make_good_input().report.scores[1:]),
-    "no linkage attack": keep_scores(BREACH, MEMBER, UTILITY, OTHER),
-    "no reconstruction attack": keep_scores(LINK, MEMBER, UTILITY),
-    "no membership attack": keep_scores(BREACH, LINK, UTILITY),
+    "no linkage attack": keep_scores(BREACH, MEMBER, UTILITY, OTHER, LABEL),
+    "no reconstruction attack": keep_scores(LINK, MEMBER, UTILITY, LABEL),
+    "no membership attack": keep_scores(BREACH, LINK, UTILITY, LABEL),
+    "label not measured": keep_scores(BREACH, LINK, MEMBER, UTILITY, OTHER),
+    "label skipped for another reason": change_report(
+        scores=make_good_input().report.scores[:-1],
+        skipped={"label": Skip(Reason.NOT_MEASURABLE)},
+    ),
+    "label without a limit": drop_limit(LABEL),
+    "label over its limit": change_score(LABEL, value=0.06, low=0.06, high=0.06),
+    "label identifies persons": replace(
+        change_score(LABEL, value=0.5, low=0.5, high=0.5), policy=add_limit(LABEL, 0.6).policy
+    ),
+    "limit far above the baseline": add_self_test(add_limit(LINK, 0.21)),
     "no bound": change_guarantee("empirical", INF),
     "gamma is NaN": change_guarantee("bounded", NAN),
     "gamma too large": change_guarantee("bounded", math.log(30.0) + 1e-6),
@@ -228,4 +260,5 @@ BROKEN_INPUTS: dict[str, GateInput] = {
         scores=(make_score(LINK, 0.3), *make_good_input().report.scores)
     ),
 }
-REVIEWED_INPUTS = {"too few records to tell"}  # of those, what a reviewer decides; all others fail
+# Of those, what a reviewer decides; all others fail.
+REVIEWED_INPUTS = {"too few records to tell", "limit far above the baseline"}

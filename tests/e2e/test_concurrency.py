@@ -29,7 +29,7 @@ WAITING = re.compile(r"Waiting for '\w+': .* \(pid \d+\) holds it\.")
 @pytest.mark.parametrize("count", [2, 4])
 def test_release_two_processes_per_dataset_all_published(count: int, small: Maker) -> None:
     names = DATASETS[:count]
-    releases = [small(name, small_rows(120, seed)).write() for seed, name in enumerate(names)]
+    releases = [small(name, small_rows(seed=seed)).write() for seed, name in enumerate(names)]
     commands = [release.start("release", "--json") for release in releases * 2]
     looks: list[Result] = []
     while any(command.is_running for command in commands):

@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.kills import orphans
 from tests.support.scheduled_home import ROOT, Schedule, chromium, wait_until
-from tests.support.small_release import Small, small_rows, write_csv
+from tests.support.small_release import ROWS, Small, small_rows, write_csv
 
 pytestmark = pytest.mark.slow
 AUTOMATION = ROOT / "examples" / "automation.yaml"
@@ -53,7 +53,7 @@ def schedule(release: Small) -> Iterator[Schedule]:
 def ticks(schedule: Schedule, release: Small) -> list[dict[str, Any]]:
     """Published, published with other data, refused because the data are spoiled."""
     first = schedule.wait_for(is_named("weekly-0001"))
-    release.rows = small_rows(140)
+    release.rows = small_rows(ROWS + 20)
     write_csv(release.table, release.rows)
     second = schedule.wait_for(
         lambda run: run["name"].endswith("published") and run["id"] != first["id"]
@@ -141,7 +141,7 @@ def test_automation_rejected_run_pauses_schedule(
 
 
 def test_deployment_run_with_form_parameters_releases(schedule: Schedule, release: Small) -> None:
-    write_csv(release.table, small_rows(150))
+    write_csv(release.table, small_rows(ROWS + 30))
     deployment = schedule.deployment()
     parameters = {**deployment["parameters"], "dry_run": True}
     path = f"deployments/{deployment['id']}/create_flow_run"
@@ -244,7 +244,7 @@ def browser_page(height: int) -> Iterator[Any]:
 def test_prefect_form_submitted_publishes(
     schedule: Schedule, release: Small, pictures: Path
 ) -> None:
-    write_csv(release.table, small_rows(160))
+    write_csv(release.table, small_rows(ROWS + 40))
     before = {run["id"] for run in schedule.releases()}
     deployment = schedule.deployment()["id"]
     with browser_page(6000) as page:  # all of the form at once

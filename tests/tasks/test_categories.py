@@ -47,8 +47,9 @@ SMALL = Policy(
     limits={
         "amplification.record": LIMIT,
         "record_linkage.rate": Limit(0.2, "DPO", "1 in 5"),
-        "shrinkage.breach_rate": Limit(0.5, "DPO", "half"),
-        "membership.true_positive_rate": Limit(0.5, "DPO", "half"),
+        "shrinkage.breach_rate": Limit(0.2, "DPO", "1 in 5"),
+        "membership.true_positive_rate": Limit(0.2, "DPO", "1 in 5"),
+        "label.rate": Limit(0.05, "DPO", "1 in 20"),
     },
     attacker=Attacker(),
     shadow_draws=1,

@@ -14,7 +14,9 @@ from ppdm_core.numerics.linear_map import has_map, invert, project
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 SLIGHT_NOISE_SHARE = 0.001  # of a released column's range: one such column identifies records
-IDENTITY = "identity"
+NEAR_NOISE_SHARE = 0.01  # of a released column's range, or less:
+NEAR_ERROR, NEAR_RECORDS = 0.05, 0.9  # this share of the records is this near, in their lengths
+IDENTITY, SLIGHT_NOISE, NEARLY_IDENTICAL = "identity", "slight noise", "nearly identical"
 CLEAR_COLUMNS = "clear columns"  # as many original columns as are released, as they are
 COPY_NOISE_SHARE = 0.01  # what a copy announces to attacks that ask for the noise
 
@@ -28,6 +30,7 @@ class BrokenRelease:
     Y: Floats  # (n, s)
     C: Codes  # (n, c) released codes
     public: PublicParameters
+    label: Codes | None = None  # (n,) released labels; None: those of the records
 
 
 def make_broken_releases(
@@ -49,9 +52,36 @@ def make_broken_releases(
     if s:
         scale = SLIGHT_NOISE_SHARE * np.ptp(clear, axis=0)
         noisy = clear + rng.laplace(0.0, scale, clear.shape)
-        yield "slight noise", BrokenRelease(noisy, C, public)
+        yield SLIGHT_NOISE, BrokenRelease(noisy, C, public)
     if s == d > 1 and not has_map(public) and public.space != "original":
         yield "rotation", BrokenRelease(X @ random_orthogonal(d, rng), C, public)
+    if s and is_complete(public, d, s):
+        yield NEARLY_IDENTICAL, BrokenRelease(add_near_noise(X, clear, public, rng), C, public)
+
+
+def is_complete(public: PublicParameters, d: int, s: int) -> bool:
+    """Return whether a release without noise determines every original column."""
+    if not has_map(public):
+        return d == s
+    assert public.loadings is not None
+    return int(np.linalg.matrix_rank(public.loadings)) == d
+
+
+def add_near_noise(X: Floats, clear: Floats, public: PublicParameters, rng: Rng) -> Floats:
+    """Return rows from which nearly all records are read with a small error.
+
+    Whatever the table and the number of its columns, an attacker who takes the rows as they are
+    (through the map, if it is public) is at most NEAR_ERROR of a record's length off, for
+    NEAR_RECORDS of the records: the noise is made smaller until that holds.
+    """
+    noise = rng.laplace(0.0, NEAR_NOISE_SHARE * np.ptp(clear, axis=0), clear.shape)
+    in_components = has_map(public) and public.space != "original"
+    read = invert(public, clear + noise) - invert(public, clear) if in_components else noise
+    error = np.linalg.norm(read, axis=1)
+    allowed = NEAR_ERROR * np.linalg.norm(X, axis=1)
+    factor = np.divide(allowed, error, out=np.ones(len(X)), where=error > 0)
+    smallest = np.quantile(factor, 1 - NEAR_RECORDS, method="lower")
+    return np.asarray(clear + min(1.0, smallest) * noise)
 
 
 def make_copy(truth: OriginalTable, public: PublicParameters) -> BrokenRelease:
@@ -70,14 +100,20 @@ def make_copy(truth: OriginalTable, public: PublicParameters) -> BrokenRelease:
     return BrokenRelease(truth.X.copy(), select_true_codes(truth, public), columns)
 
 
-def make_noise(truth: OriginalTable, draw: ReleaseDraw, rng: Rng) -> BrokenRelease:
-    """Return noise with the means and spreads of the release, independent of every record."""
+def make_noise(
+    truth: OriginalTable, draw: ReleaseDraw, rng: Rng, *, is_label_column: bool = False
+) -> BrokenRelease:
+    """Return noise with the means and spreads of the release, independent of every record.
+
+    ``is_label_column``: the label counts as a released column, so that it is exchanged, too.
+    """
     n, Y = len(truth.X), draw.Y
     noise = Y.mean(axis=0) + Y.std(axis=0) * rng.standard_normal((n, Y.shape[1]))
     columns = [response.column for response in draw.public.responses]
     C = [rng.integers(-column.missing, len(column.categories), n) for column in columns]
     codes = np.array(C, dtype=np.int32).reshape(len(columns), n).T
-    return BrokenRelease(noise, codes, draw.public)
+    label = rng.permutation(truth.label) if is_label_column else None
+    return BrokenRelease(noise, codes, draw.public, label)
 
 
 def select_true_codes(truth: OriginalTable, public: PublicParameters) -> Codes:
@@ -93,5 +129,6 @@ def draw_broken_release(
     """Return a draw of all records or of the members; rows without a record are resampled."""
     records = np.arange(len(release.Y)) if members is None else members
     source = records if is_aligned else rng.choice(records, len(records))
-    draw = ReleaseDraw(release.Y[source], release.public, source, release.C[source], members)
+    label = None if release.label is None else release.label[source]
+    draw = ReleaseDraw(release.Y[source], release.public, source, release.C[source], members, label)
     return replace(draw, source=None) if is_aligned and members is None else draw

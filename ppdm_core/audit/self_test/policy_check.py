@@ -46,7 +46,9 @@ def check_policy(auditor: Auditor) -> PolicyCheck:
     weak = [name for name in names if name not in able]
     copy = make_copy(trial.truth, draw.public)
     able += trial.find_refusing("copy", copy, weak) if weak else []
-    noise = make_noise(trial.truth, draw, auditor.rng("noise"))
+    noise = make_noise(
+        trial.truth, draw, auditor.rng("noise"), is_label_column=auditor.is_label_column
+    )
     return PolicyCheck(
         records=len(trial.truth.X),
         bad=tuple(broken),
@@ -98,7 +100,9 @@ class PolicyTrial:
             for half in members
         ]
         earlier = None if self.auditor.earlier is None else make_first_release(draw)
-        return LimitsAuditor(self.truth, [draw], self.policy, rng.bytes(32), halves, earlier)
+        found = LimitsAuditor(self.truth, [draw], self.policy, rng.bytes(32), halves, earlier)
+        found.is_label_column = self.auditor.is_label_column  # the sample has smaller classes
+        return found
 
 
 class LimitsAuditor(Auditor):

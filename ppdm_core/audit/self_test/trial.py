@@ -68,6 +68,7 @@ class LeakAuditor(Auditor):
         draw = ReleaseDraw(planted.Y, planted.public, planted.source, members=planted.members)
         super().__init__(truth, [draw], policy, seed)
         self.planted = planted
+        self.is_label_column = False  # labels of planted leaks are no secret
 
     @cached_property
     def trials(self) -> list[AttackTrial]:

@@ -222,6 +222,7 @@ def test_load_example_is_valid(name: str) -> None:
     assert {name: limit.value for name, limit in file.limits.items()} == {
         "amplification.record": 1100,
         "record_linkage.rate": 0.05,
+        "label.rate": 0.05,
         "known_pairs.breach_rate": 0.10,
         "membership.true_positive_rate": 0.15,
         "best_accuracy": 0.75,

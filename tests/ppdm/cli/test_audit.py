@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import ppdm
 from ppdm.cli.app import main
 from ppdm.cli.audit import audit_release
 from ppdm.cli.table_audit import read_table
@@ -20,7 +22,7 @@ from ppdm_core import judge_tables
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import Policy
+from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.two_tables.comparison import compare_tables
 from ppdm_core.two_tables.runner import choose_table_audits
@@ -231,7 +233,87 @@ def test_audit_bad_input_message_holds_no_cell(folder: Path, name: str) -> None:
     assert error.value.file or name in ("known", "too many", "sample")
 
 
+def write_labelled(folder: Path, n: int, size: int) -> tuple[Path, Path]:
+    """Write a table whose label has classes of this size, and a release of noise with the label."""
+    label = [f"c{i // size}" for i in range(n)]
+    columns = ["a", "b", "c"]
+    original = people(n)[columns].assign(label=label)
+    noise = pd.DataFrame(RNG.random((n, 3)) * [5.0, 200.0, 5000.0], columns=columns)
+    paths = folder / "labelled.csv", folder / "noise.csv"
+    for path, table in zip(paths, (original, noise.assign(label=label)), strict=True):
+        table.to_csv(path, index=False)
+    return paths
+
+
+def write_label_policy(folder: Path, value: float) -> Path:
+    """Write a policy that limits linkage and the label."""
+    limit = f'{{ value = {value}, set_by = "DPO", reason = "a test" }}'
+    path = folder / "label.toml"
+    path.write_text(f'{QUICK}"label.rate" = {limit}\n')
+    return path
+
+
+def list_outcomes(report: ppdm.Report) -> dict[str, str]:
+    return {each.check: each.outcome for each in report.findings}
+
+
+def test_audit_label_without_limit_review(folder: Path) -> None:
+    report = ppdm.audit(*write_labelled(folder, 240, 120), label="label", policy="quick.toml")
+    assert report.verdict == "REVIEW"
+    (finding,) = [each for each in report.findings if each.outcome == "REVIEW"]
+    assert finding.check == "covered.label"
+    assert "No limit is on label.rate" in finding.why
+
+
+def test_audit_label_large_classes_pass(folder: Path) -> None:
+    paths, policy = write_labelled(folder, 240, 120), write_label_policy(folder, 0.05)
+    report = ppdm.audit(*paths, label="label", policy=policy)
+    assert report.verdict == "PASS"
+    score = report.find_score("label.rate")
+    assert score is not None
+    assert "That finds 0.8 % of them; picking rows at random finds 0.4 %." in score.sentence
+
+
+def test_audit_label_secret_in_small_classes_refused(folder: Path) -> None:
+    """Classes of three: the label finds a third of the persons, and so does linkage by it."""
+    paths, policy = write_labelled(folder, 240, 3), write_label_policy(folder, 0.05)
+    result = audit_release(*paths, policy=policy, label="label")
+    assert result.exit_code == 3
+    found = {each["check"]: each for each in result.payload["findings"]}
+    assert found["label.rate"]["outcome"] == found["record_linkage.rate"]["outcome"] == "FAIL"
+    assert "A class has fewer than 50 records" in found["label.rate"]["why"]
+    assert "label    " in result.text  # its line in the table of scores
+
+
+def test_audit_label_identifier_fails_under_any_limit(folder: Path) -> None:
+    paths, policy = write_labelled(folder, 240, 1), write_label_policy(folder, 1.0)
+    report = ppdm.audit(*paths, label="label", policy=policy)
+    assert report.verdict == "FAIL"
+    assert list_outcomes(report)["label.identity"] == "FAIL"
+    unaligned = ppdm.audit(*paths, label="label", policy=policy, aligned=False)
+    assert list_outcomes(unaligned)["label.identity"] == "FAIL"
+
+
+def test_audit_limit_above_ceiling_review(folder: Path) -> None:
+    (folder / "wide.toml").write_text(QUICK.replace("value = 0.2", "value = 0.9"))
+    tables = [pd.read_csv(path).drop(columns="label") for path in write_labelled(folder, 240, 120)]
+    reports = [ppdm.audit(*tables, policy=name) for name in ("quick.toml", "wide.toml")]
+    assert [each.verdict for each in reports] == ["PASS", "REVIEW"]
+    (finding,) = [each for each in reports[1].findings if each.outcome == "REVIEW"]
+    assert finding.check == "record_linkage.rate"
+    assert "at most 0.9 above the baseline; DPO: a test) is weak" in finding.why
+    assert "more than 0.2 above the baseline" in finding.why
+
+
+def test_audit_policy_in_python_with_bad_limit_bad_input(folder: Path) -> None:
+    policy = Policy((), {"record_linkage.rate": Limit(math.inf, "a", "b")})
+    with pytest.raises(BadInput, match="'value' key of limit"):
+        ppdm.audit("A.csv", "B.parquet", policy=policy)
+
+
 POLICIES = {
+    QUICK.replace("= 0.2", "= -0.2"): "must be a number of at least 0. Got -0.2.",
+    QUICK.replace("= 0.2", "= nan"): "must be a finite number",
     '[audit]\nrequried = []\n[limits]\nx = {value = 1, set_by = "a", reason = "b"}': "'required'",
     "[attackers]\nknown_records = 3\n" + QUICK[QUICK.index("[audit]") :]: "'attacker'",
     QUICK.replace('["record_linkage"]', '["record_linkages"]'): "'record_linkage'",

@@ -101,7 +101,8 @@ def test_auditor_tiny_halves_sound_score_or_not_applicable():
 
 def test_decide_quick_audit_without_reconstruction_fails():
     good = gate_inputs.make_good_input()
-    keep = ("record_linkage.rate", "attribute_inference.inference_rate", gate_inputs.MEMBER)
+    inference = "attribute_inference.inference_rate"
+    keep = ("record_linkage.rate", inference, gate_inputs.MEMBER, gate_inputs.LABEL)
     scores = tuple(gate_inputs.make_score(name, 0.02) for name in keep)
     judged = Policy(required=("record_linkage",), limits=dict.fromkeys(keep, LIMIT))
     quick = replace(good, report=replace(good.report, scores=scores), policy=judged)
@@ -113,7 +114,8 @@ def test_decide_quick_audit_without_reconstruction_fails():
 
 def test_decide_limit_on_scenario_only_fails_linkage():
     good = gate_inputs.make_good_input()
-    names = ("record_linkage.partial.rate", "transform_inverse.breach_rate", gate_inputs.MEMBER)
+    others = ("transform_inverse.breach_rate", gate_inputs.MEMBER, gate_inputs.LABEL)
+    names = ("record_linkage.partial.rate", *others)
     scores = (
         gate_inputs.make_score("record_linkage.rate", 1.0),
         *(gate_inputs.make_score(name, 0.02) for name in names),
@@ -136,7 +138,7 @@ def test_judge_tables_unread_column_review_identifier_fails():
     noise = {f"x{j}": rng.random(200) for j in range(3)}
     mail = np.array([f"p{i}@example.org" for i in range(200)])
     town = np.array(["here", "there"] * 100)
-    easy = replace(require("record_linkage"), limits={"record_linkage.rate": Limit(0.9, "a", "b")})
+    easy = replace(require("record_linkage"), limits={"record_linkage.rate": Limit(0.2, "a", "b")})
     for column, outcome in ((mail, "FAIL"), (town, "REVIEW")):
         report = audit_tables({**numbers, "m": column}, {**noise, "m": column}, policy=easy)
         found, findings = judge_tables(report, easy)

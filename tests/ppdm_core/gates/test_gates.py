@@ -17,6 +17,7 @@ from tests.contract.gate_inputs import (
     add_self_test,
     change_policy_check,
     change_report,
+    judge_score,
     make_good_input,
     make_limit,
     make_score,
@@ -25,18 +26,6 @@ from tests.contract.gate_inputs import (
 FINE = Finding("a", "PASS", "Fine.")
 BAD = Finding("b", "FAIL", "Bad.")
 OPEN = Finding("c", "REVIEW", "Who knows.")
-
-
-def judged(one, line) -> Finding:
-    """Return the finding of the gate for this score alone."""
-    gate_input = make_good_input()
-    gate_input = replace(
-        gate_input,
-        report=replace(gate_input.report, scores=(one,)),
-        policy=replace(gate_input.policy, limits={one.name: line}),
-    )
-    (finding,) = GATES["score_limits"].check(gate_input)
-    return finding
 
 
 @pytest.mark.parametrize(
@@ -60,12 +49,12 @@ def judged(one, line) -> Finding:
 )
 def test_score_limits_excess_or_absolute(name, value, baseline, line, absolute, outcome):
     one = make_score(name, value, baseline=baseline)
-    assert judged(one, make_limit(line, absolute=absolute)).outcome == outcome
+    assert judge_score(one, make_limit(line, absolute=absolute)).outcome == outcome
 
 
 def test_score_limits_limit_inside_interval_review():
-    unsure = judged(make_score(LINK, 0.05, 0.02), make_limit(0.05))
-    broken = judged(make_score(LINK, 0.50, 0.02), make_limit(0.05))
+    unsure = judge_score(make_score(LINK, 0.05, 0.02), make_limit(0.05))
+    broken = judge_score(make_score(LINK, 0.50, 0.02), make_limit(0.05))
     assert (unsure.outcome, broken.outcome) == ("REVIEW", "FAIL")
     assert "500 records are too few to tell" in unsure.why
     assert "too few" not in broken.why
@@ -87,7 +76,7 @@ def test_score_limits_limit_inside_interval_review():
     ],
 )
 def test_score_limits_review_band(name, value, line, band, outcome):
-    finding = judged(make_score(name, value), make_limit(line, absolute=True, review=band))
+    finding = judge_score(make_score(name, value), make_limit(line, absolute=True, review=band))
     assert finding.outcome == outcome
     if value in (0.07, 0.80):
         assert "on a reviewer decides" in finding.why and "too few" not in finding.why
@@ -167,6 +156,7 @@ def test_decide_verdict_digests_and_round_trip():
     assert {finding.check for finding in refused.failures} >= {
         "required.known_pairs",
         "covered.linkage",
+        "covered.label",
         BREACH,
     }
 
@@ -308,11 +298,12 @@ def test_amplification_waiver_of_one_of_two_methods_fails():
 
 def test_score_limits_unbreakable_limit_review():
     certain = replace(make_score(BREACH, 1.0), low=0.99, high=1.0, baseline=1.0)
-    finding = judged(certain, make_limit(0.1))
+    finding = judge_score(certain, make_limit(0.1))
     assert finding.outcome == "REVIEW"
     assert "cannot be broken" in finding.why
-    # A limit at the worst possible value is no limit.
-    assert judged(certain, make_limit(1.0)).outcome == "PASS"
+    assert (
+        "cannot be broken" not in judge_score(certain, make_limit(1.0)).why
+    )  # it is weak first of all
 
 
 @pytest.mark.parametrize(("value", "outcome"), [(0.50, "PASS"), (0.46, "PASS"), (0.30, "FAIL")])
@@ -320,4 +311,12 @@ def test_score_limits_privacy_shortfall_below_baseline(value, outcome):
     one = replace(
         make_score(BREACH, value, baseline=0.51), name="shrinkage.interval_privacy", better="up"
     )
-    assert judged(one, make_limit(0.1)).outcome == outcome
+    assert judge_score(one, make_limit(0.1)).outcome == outcome
+
+
+def test_policy_unlimited_names_what_no_limit_judges():
+    policy = make_good_input().policy
+    assert policy.unlimited == ()
+    assert replace(policy, limits={}).unlimited == ("amplification", "ledger")
+    draws = {"ledger.draws": make_limit(3)}
+    assert replace(policy, limits=draws).unlimited == ("amplification",)

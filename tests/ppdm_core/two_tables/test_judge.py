@@ -30,6 +30,12 @@ def make_score(value: float, low: float, high: float, name: str = LINK) -> Score
     return Score(name, "privacy", "down", value, low, high, 100, 0.01, value, sentence="Found.")
 
 
+def make_report(scores: tuple[Score, ...], **given: Any) -> AuditReport:
+    """Return the report of a release without a label."""
+    skipped = {"label": Skip(Reason.NO_LABEL), **given.pop("skipped", {})}
+    return AuditReport(scores, skipped=skipped, **given)
+
+
 def make_kept_scores(*names: str) -> tuple[Score, ...]:
     return tuple(make_score(0.02, 0.01, 0.05, name) for name in names)
 
@@ -47,14 +53,14 @@ def list_reviews(report: AuditReport, policy: Policy) -> list[str]:
 
 
 JUDGED: list[tuple[AuditReport, Outcome]] = [
-    (AuditReport((make_score(0.02, 0.01, 0.05),)), "PASS"),
-    (AuditReport((make_score(0.02, 0.01, 0.07),)), "REVIEW"),
-    (AuditReport((make_score(0.20, 0.07, 0.30),)), "FAIL"),
-    (AuditReport((), not_run=UNALIGNED), "REVIEW"),
-    (AuditReport((), failed={"record_linkage": "TimeLimit"}), "FAIL"),
-    (AuditReport((), skipped={"record_linkage": Skip(Reason.NOT_MEASURABLE)}), "REVIEW"),
-    (AuditReport((make_score(0.02, 0.01, 0.05),), failed={"membership": "ValueError"}), "FAIL"),
-    (AuditReport((make_score(0.02, 0.01, float("nan")),)), "FAIL"),
+    (make_report((make_score(0.02, 0.01, 0.05),)), "PASS"),
+    (make_report((make_score(0.02, 0.01, 0.07),)), "REVIEW"),
+    (make_report((make_score(0.20, 0.07, 0.30),)), "FAIL"),
+    (make_report((), not_run=UNALIGNED), "REVIEW"),
+    (make_report((), failed={"record_linkage": "TimeLimit"}), "FAIL"),
+    (make_report((), skipped={"record_linkage": Skip(Reason.NOT_MEASURABLE)}), "REVIEW"),
+    (make_report((make_score(0.02, 0.01, 0.05),), failed={"membership": "ValueError"}), "FAIL"),
+    (make_report((make_score(0.02, 0.01, float("nan")),)), "FAIL"),
 ]
 
 
@@ -68,15 +74,15 @@ def test_judge_tables_score_or_absence_gives_outcome(report: AuditReport, outcom
 
 def test_judge_tables_limit_not_measured_review_with_reason():
     skipped = {"known_pairs": Skip(Reason.MISSING_KNOWLEDGE, "It knows no record.")}
-    report = AuditReport(make_kept_scores(LINK), skipped=skipped, not_run=ALONE)
+    report = make_report(make_kept_scores(LINK), skipped=skipped, not_run=ALONE)
     assert judge_tables(report, limit_to(LINK))[0] == "PASS"
     outcome, findings = judge_tables(report, limit_to(LINK, BREACH))
     assert outcome == "REVIEW"
     (open_one,) = [finding for finding in findings if finding.outcome != "PASS"]
     assert open_one.check == BREACH
     assert open_one.why == f"{BREACH} has a limit but was not measured. It knows no record."
-    not_run = replace(
-        report, skipped={}, not_run={**ALONE, "known_pairs": Skip(Reason.NOT_REQUESTED)}
+    not_run = make_report(
+        report.scores, not_run={**ALONE, "known_pairs": Skip(Reason.NOT_REQUESTED)}
     )
     assert list_reviews(not_run, limit_to(LINK, BREACH)) == [BREACH]
 
@@ -84,7 +90,7 @@ def test_judge_tables_limit_not_measured_review_with_reason():
 @pytest.mark.parametrize("why", sorted(COMPLEMENTARY, key=str))
 def test_judge_tables_complementary_attack_skipped_no_gap(why: Reason):
     policy = limit_to(LINK, "known_sample_pca.breach_rate")
-    report = AuditReport(
+    report = make_report(
         make_kept_scores(LINK), skipped={"known_sample_pca": Skip(why)}, not_run=ALONE
     )
     assert judge_tables(report, policy)[0] == "PASS"
@@ -117,7 +123,7 @@ def test_judge_tables_complementary_attack_skipped_no_gap(why: Reason):
 def test_judge_tables_kind_of_risk_without_limit_review(
     not_run: dict[str, Skip], names: tuple[str, ...], missing: tuple[str, ...]
 ):
-    report, policy = AuditReport(make_kept_scores(*names), not_run=not_run), limit_to(*names)
+    report, policy = make_report(make_kept_scores(*names), not_run=not_run), limit_to(*names)
     if not missing:
         assert judge_tables(report, policy)[0] == "PASS"
     else:
@@ -125,12 +131,12 @@ def test_judge_tables_kind_of_risk_without_limit_review(
 
 
 def test_judge_tables_doubts_review():
-    report = AuditReport(make_kept_scores(LINK), not_run=ALONE, doubts=("Who knows.",))
+    report = make_report(make_kept_scores(LINK), not_run=ALONE, doubts=("Who knows.",))
     assert list_reviews(report, limit_to(LINK)) == ["columns"]
 
 
 def test_judge_tables_empty_policy_fails():
-    assert judge_tables(AuditReport(()), limit_to())[0] == "FAIL"
+    assert judge_tables(make_report(()), limit_to())[0] == "FAIL"
 
 
 def audit(released: Any, limits: tuple[str, ...], **given: Any) -> tuple[AuditReport, Policy]:

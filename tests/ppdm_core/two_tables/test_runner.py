@@ -259,7 +259,7 @@ def test_compare_tables_class_as_number_or_text_same_code():
     comparison = compare_tables(as_table("a", original), as_table("b", released), label="kind")
     assert comparison.truth.schema.label is not None
     assert comparison.truth.schema.label.categories == ("1", "2")
-    assert comparison.label.tolist() == comparison.truth.label.tolist() == [0, 1] * (N // 2)
+    assert comparison.draw.label.tolist() == comparison.truth.label.tolist() == [0, 1] * (N // 2)
 
 
 def set_cell(cell: Any) -> pd.DataFrame:

@@ -117,6 +117,7 @@ def test_leak_tests_same_code_reused_other_code_repeated(
     assert {each.name: each.refused_by for each in first.policy_check.bad} == {
         "identity": (NAME,),
         "slight noise": (NAME,),
+        "nearly identical": (NAME,),
         "verbatim rows": ("leak_scan",),
     }
     assert [attack for _, attack in read_stored_tests(context)] == ["leak_scan", NAME]

@@ -1,14 +1,17 @@
-"""What `ppdm check` reports about changes since the last run."""
+"""What `ppdm check` reports about changes since the last run, and about the label."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ppdm.cli.check import format_check
+from ppdm_core.model.policy import Limit, Policy
 from tasks.ingest.source_check import MIN_COMMON_RECORDS, check_source
-from tests.support.stewards import Steward, numbers
+from tests.support.stewards import COLUMNS, Steward, numbers
+from warehouse.columns import Column
 
 
 @pytest.fixture
@@ -61,3 +64,53 @@ def test_format_check_restless_column_named_with_remedy(steward: Steward) -> Non
     context = steward.build_context()
     text = format_check(Path("release.toml"), context, check_source(context))
     assert "'x' changed in 100 % of the records" in text and "Exclude it" in text
+
+
+def check_label(folder: Path, labels: list[str], **limits: Any) -> str:
+    """Return the text of `ppdm check` for a table with these labels and an excluded salary."""
+    rows = {
+        f"p{i}": (x, y, label, 100 * sum(map(ord, label)) + i % 2)
+        for i, (label, (x, y)) in enumerate(zip(labels, numbers(len(labels)).values(), strict=True))
+    }
+    categories = tuple(sorted(set(labels)))
+    columns = (
+        *COLUMNS,
+        Column("group", "label", "categorical", categories=categories),
+        Column("salary", "exclude"),
+    )
+    steward = Steward(folder, rows, columns)
+    given = {name.replace("_", "."): limit for name, limit in limits.items()}
+    steward.policy = Policy((), given, shadow_draws=1, splits=0)
+    context = steward.build_context()
+    return format_check(Path("release.toml"), context, check_source(context))
+
+
+LABEL_LIMIT = Limit(0.05, "DPO", "1 in 20")
+
+
+def test_check_label_large_classes_only_told_column_named(tmp_path: Path) -> None:
+    text = check_label(tmp_path, ["a", "b"] * 60, label_rate=LABEL_LIMIT)
+    assert text.count("label 'group'") == 1
+    assert "tells column 'salary', which is not released" in text
+
+
+def test_check_label_small_class_warned(tmp_path: Path) -> None:
+    text = check_label(tmp_path, ["a"] * 60 + ["b"] * 49, label_rate=LABEL_LIMIT)
+    assert "classes of fewer than 50 records (the smallest has 49)" in text
+    assert "counts against the limits on attacks" in text
+
+
+def test_check_label_limit_broken_or_missing_said(tmp_path: Path) -> None:
+    labels = [f"c{i // 10}" for i in range(120)]
+    text = check_label(tmp_path, labels, label_rate=LABEL_LIMIT)
+    assert "alone finds the rows of 10.00% of the persons, which breaks the limit" in text
+    text = check_label(tmp_path, labels)
+    assert "No limit is on label.rate: no release with a label passes without one." in text
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(1, "as an identifier has"), (2, "finds the rows of 50%")]
+)
+def test_check_label_that_identifies_said(tmp_path: Path, size: int, words: str) -> None:
+    text = check_label(tmp_path, [f"c{i // size}" for i in range(80)], label_rate=LABEL_LIMIT)
+    assert words in text and "no release can have it" in text

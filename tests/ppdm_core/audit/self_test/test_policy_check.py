@@ -17,11 +17,14 @@ from ppdm_core.gates.self_test import SelfTest
 from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.model.release import PublicParameters, Response
 from ppdm_core.model.schema import Categorical, Schema
-from ppdm_core.model.self_test import NOISE, PolicyCheck
+from ppdm_core.model.self_test import NOISE, PolicyCheck, ReleaseTest
+from ppdm_core.numerics.linear_map import invert
 from tests.contract.gate_inputs import change_policy_check
 from tests.support.audit_cases import D, make_policy, make_truth
+from tests.support.views import make_columns
 
 N = 120
+BAD = {"identity", "slight noise", "nearly identical"}  # of all columns with a public map
 LINK, BREACH = "record_linkage.rate", "known_pairs.breach_rate"
 COLUMNS = tuple(f"x{j}" for j in range(D))
 NOISY = PublicParameters(
@@ -66,9 +69,9 @@ def list_refused(check: PolicyCheck) -> dict[str, tuple[str, ...]]:
 
 def test_check_policy_strict_refuses_broken_releases_but_not_noise():
     check = run_check(STRICT)
-    assert set(list_refused(check)) == {"identity", "slight noise"}
+    assert set(list_refused(check)) == BAD
     assert list_refused(check)["identity"] == ("known_pairs", "record_linkage")
-    assert list_refused(check)["slight noise"]
+    assert all(list_refused(check).values())
     assert check.noise.name == NOISE
     assert check.noise.refused_by == ()
     assert check.powerless == {}
@@ -79,12 +82,13 @@ def test_check_policy_loose_limits_refuse_nothing():
     """Each limit is the largest value of its rate, so that no release breaks it."""
     loose = limit_to(link=1.0, breach=1.0)
     check = run_check(loose)
-    assert list_refused(check) == {"identity": (), "slight noise": ()}
+    assert list_refused(check) == dict.fromkeys(BAD, ())
     assert set(check.powerless) == {"known_pairs", "record_linkage"}
     finding = list(SelfTest().check(change_policy_check(bad=check.bad)))[-1]
     assert finding.outcome == "FAIL"
     assert "the records as they are" in finding.why
     assert "a thousandth of the range" in finding.why
+    assert "a hundredth of the range" in finding.why
     assert "not audited" in finding.why
 
 
@@ -95,7 +99,7 @@ def test_check_policy_limit_within_interval_refuses_nothing():
 
 def test_check_policy_without_limits_refuses_nothing():
     without = replace(STRICT, limits={})
-    assert list_refused(run_check(without)) == {"identity": (), "slight noise": ()}
+    assert list_refused(run_check(without)) == dict.fromkeys(BAD, ())
 
 
 def test_check_policy_impossible_limit_refuses_noise():
@@ -119,7 +123,7 @@ def test_limit_effort_known_records_at_most_a_quarter():
 
 
 def test_check_policy_secret_map_tries_rotation():
-    assert set(list_refused(run_check(STRICT, SECRET))) == {"identity", "slight noise", "rotation"}
+    assert set(list_refused(run_check(STRICT, SECRET))) == BAD | {"rotation"}
     assert list_refused(run_check(STRICT, SECRET))["rotation"] == ("known_pairs",)
     nobody_known = limit_to(known=0, link=0.2, breach=0.2)
     blind = run_check(nobody_known, SECRET)
@@ -151,10 +155,7 @@ def test_check_policy_resampled_rows_only_linkage_refuses():
     """known_pairs needs one row for each record, so that only linkage can refuse."""
     source = np.random.default_rng(5).integers(0, N, N)
     check = run_check(STRICT, source=source)
-    assert list_refused(check) == {
-        "identity": ("record_linkage",),
-        "slight noise": ("record_linkage",),
-    }
+    assert list_refused(check) == dict.fromkeys(BAD, ("record_linkage",))
     assert "released row of its own" in check.powerless["known_pairs"]
 
 
@@ -193,3 +194,71 @@ def test_required_audits_powerless_attack_review():
 def test_check_policy_repeated_same_result(known: int):
     one, two = (run_check(replace(STRICT, attacker=Attacker(known))) for _ in range(2))
     assert one == two
+
+
+def read_shares(X: np.ndarray, public: PublicParameters) -> float:
+    """Return the share of records that an attacker reads from a nearly identical release."""
+    truth = OriginalTable(X, np.zeros(len(X), dtype=np.int32), Schema(()))
+    draw = ReleaseDraw(np.zeros((len(X), len(public.columns))), public)
+    bad = dict(make_broken_releases(truth, draw, np.random.default_rng(7)))
+    Y = bad["nearly identical"].Y
+    assert not np.array_equal(Y, bad["identity"].Y)
+    X_hat = invert(public, Y) if public.space == "components" else Y
+    error = np.linalg.norm(X_hat - X, axis=1)
+    return float(np.mean(error <= 0.05 * np.linalg.norm(X, axis=1)))
+
+
+@pytest.mark.parametrize("d", [1, 2, 8, 60])
+@pytest.mark.parametrize("kind", ["uniform", "heavy tails", "far from zero", "components"])
+def test_make_broken_releases_nearly_identical_records_are_read(kind: str, d: int):
+    rng = np.random.default_rng(d)
+    X = rng.random((200, d))
+    if kind == "heavy tails":
+        X = rng.lognormal(0.0, 2.0, (200, d))
+    elif kind == "far from zero":
+        X += 100.0
+    public = replace(
+        NOISY, columns=tuple(f"x{j}" for j in range(d)), centre=np.zeros(d), loadings=np.eye(d)
+    )
+    if kind == "components":
+        L = rng.normal(size=(d, d)) + 2.0 * np.eye(d)
+        public = replace(public, space="components", loadings=L)
+    assert read_shares(X, public) >= 0.9
+
+
+def test_make_broken_releases_fewer_components_not_nearly_identical():
+    L = np.linalg.qr(np.random.default_rng(1).normal(size=(D, 2)))[0]
+    public = replace(NOISY, space="components", columns=COLUMNS[:2], loadings=L)
+    draw = ReleaseDraw(np.zeros((N, 2)), public)
+    bad = dict(make_broken_releases(make_table(), draw, np.random.default_rng(0)))
+    assert set(bad) == {"identity", "slight noise"}
+
+
+def test_check_policy_nearly_identical_table_needs_a_limit_that_refuses_it():
+    """One column: linkage finds most of a copy, and few in noise of a hundredth of the range."""
+    n = 500
+    truth = replace(make_table(n), X=make_table(n).X[:, :1], schema=make_columns(1))
+    public = replace(NOISY, columns=COLUMNS[:1], centre=np.full(1, 0.5), loadings=np.eye(1))
+    draw = ReleaseDraw(np.random.default_rng(4).random((n, 1)), replace(public, scales=np.ones(1)))
+    blind = replace(limit_to(link=0.3, breach=0.2), attacker=Attacker(20, 0.0, 1e-4))
+    found = list_refused(check_policy(Auditor(truth, [draw], blind, b"seed")))
+    assert found["identity"] and found["slight noise"]
+    assert found["nearly identical"] == ()
+    unrefused = change_policy_check(bad=(ReleaseTest("nearly identical", ()),))
+    finding = list(SelfTest().check(unrefused))[-1]
+    assert finding.outcome == "FAIL"
+    assert "noise of at most a hundredth of the range" in finding.why
+    seeing = replace(blind, attacker=Attacker(20, 0.0, 0.1))
+    assert list_refused(check_policy(Auditor(truth, [draw], seeing, b"seed")))["nearly identical"]
+
+
+@pytest.mark.parametrize("size", [3, 60])
+def test_check_policy_label_is_no_reason_to_refuse_noise(size: int):
+    """Classes of three give a third of the persons: the label is exchanged with the numbers."""
+    label = Categorical("label", tuple(f"c{i}" for i in range(N)))
+    truth = replace(make_table(), label=(np.arange(N) // size).astype(np.int32))
+    truth = replace(truth, schema=replace(truth.schema, label=label))
+    draw = ReleaseDraw(np.random.default_rng(4).laplace(0.0, 0.3, (N, D)), NOISY)
+    check = check_policy(Auditor(truth, [draw], limit_to(link=0.05, breach=0.2), b"seed"))
+    assert check.noise.refused_by == ()
+    assert all(each.refused_by for each in check.bad)
