@@ -72,4 +72,10 @@ def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) 
             "if it changes every time, every record gets new noise and is charged in every "
             "release, and the noise averages out. Exclude it, or release a coarser one."
         )
+    if facts["repeated_rows"]:
+        lines.append(
+            f"  {facts['repeated_rows']:,} rows repeat an earlier row: they are equal in all "
+            "features and the label. If they are the same persons under other ids, remove the "
+            "copies: limits and ledger count each row as another person."
+        )
     return "\n".join(lines)

@@ -10,3 +10,4 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 Keys = NDArray[np.uint8]
+Names = NDArray[np.uint64]  # of records or draws in the ledger

@@ -11,7 +11,7 @@ from tasks.progress import log_progress
 from warehouse.changed_columns import count_changes
 from warehouse.database import open_scratch_database
 from warehouse.home import Home
-from warehouse.raw_profile import ROWS, ROWS_LEFT, check_columns, profile
+from warehouse.raw_profile import REPEATED, ROWS, ROWS_LEFT, check_columns, profile
 from warehouse.runs import read_last_raw
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types
@@ -44,6 +44,7 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
         "method": context.method,
         "smallest_limits": compute_smallest_limits(context.policy, int(counts[ROWS_LEFT])),
         "restless_columns": changed,
+        "repeated_rows": int(counts[REPEATED]),
     }
 
 

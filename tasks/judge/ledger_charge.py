@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdm_core.gates.ledger import ROUNDING_MARGIN
-from ppdm_core.model.arrays import Floats, Keys
+from ppdm_core.model.arrays import Floats, Keys, Names
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD
 from ppdm_core.model.release import Released
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warehouse.transaction import Transaction
-
-Names = NDArray[np.uint64]  # (n,)
 
 
 def list_draws(
@@ -72,13 +69,18 @@ def list_draws(
 Lines = Iterator[tuple[Names, Names, Names, Floats]]
 
 
+def name_records(key: Keys, noise: Noise) -> Names:
+    """Return the names of records in the ledger, which reveal nothing without the key."""
+    return noise.ranks(key, "ledger")
+
+
 def list_record_draws(
     X: Rows, candidate: Released, sanitizer: Sanitizer, noise: Noise, parts: tuple[Part, ...]
 ) -> Lines:
     """Yield the draws of every record, and of further rows of a record."""
     places, accounts = [], []
     for block in X.blocks():
-        account = noise.ranks(block.key, "ledger")
+        account = name_records(block.key, noise)
         places.append(block.record)
         accounts.append(account)
         for part in parts:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from ppdm_core.audit.disclosure_rounding import round_report
+from ppdm_core.audit.disclosure_rounding import round_report, round_up
 from ppdm_core.metrics import METRICS, Metric
 from ppdm_core.metrics.deterioration import Deterioration
 from ppdm_core.model.score import AuditReport, Score
@@ -41,6 +41,12 @@ class CardView:
         """The first and the last released column."""
         names = self.summary.judged.sanitized.public.names
         return f"`{names[0]}` to `{names[-1]}`" if len(names) > 1 else f"`{names[0]}`"
+
+    @property
+    def repeated_share(self) -> float:
+        """The share of the records that repeat an earlier one, in bands."""
+        validated = self.summary.judged.validated
+        return round_up(validated.repeated_rows / validated.n)
 
     @property
     def judged_names(self) -> set[str]:

@@ -31,6 +31,7 @@ from warehouse.integrity.seals import (
 )
 from warehouse.ledger.entries import check_ledger
 from warehouse.publishing.manifest import file_digest
+from warehouse.same_data.sketches import check_sketches
 from warehouse.stages import ALLOWED, Stage
 from warehouse.tables import EVENTS, RUNS, VERSIONS
 from warehouse.transaction import Transaction
@@ -152,6 +153,7 @@ CHECKS: tuple[Callable[[Transaction, list[Row]], None], ...] = (
     check_runs,
     check_versions,
     check_ledger,
+    check_sketches,
 )
 
 
