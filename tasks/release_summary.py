@@ -145,6 +145,7 @@ class Summary:
             "findings": [
                 asdict(finding) for finding in (self.verdict.findings if self.verdict else ())
             ],
+            "repeated_rows": self.validated.repeated_rows if self.validated else None,
             "published": str(self.folder) if self.folder else None,
         }
 

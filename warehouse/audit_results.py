@@ -4,53 +4,60 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Verdict
-from warehouse.integrity.seals import monotonic_now
+from warehouse.integrity.seals import integrity_error, monotonic_now
+from warehouse.same_data.renumbered import IdCounts
 from warehouse.stages import Stage
-from warehouse.tables import DECISIONS, EVENTS, RUNS, SCORES, VERDICTS
+from warehouse.tables import DECISIONS, EVENTS, RUNS, SCORES, SKETCHES, VERDICTS
 
 if TYPE_CHECKING:
     import duckdb
 
     from warehouse.database import Change, Run
 
-# The same data: the same digest of the records, or the same source file.
-EARLIER_REFUSALS = f"""
-    with audited as (
-        select release_id, max(json_extract_string(detail, '$.data')) as data
-        from {EVENTS}
-        where dataset = $dataset
-        group by release_id
-        having bool_or(kind = $audited)
-    )
+# Of every data group of the release: the audits since the last one that was passed or approved. A
+# review that ended without a new version decided nothing.
+OPEN_REFUSALS = f"""
+with members as (
+    select release_id, unnest(data_groups::integer[]) as data_group from {SKETCHES}
+),
+audits as (
+    select release_id, max(number) as audited from {EVENTS} where kind = $audited group by all
+),
+earlier as (
     select
-        release_id,
-        d.release_id is not null and file_digest = $file and r.code_version = $code as is_rejected
-    from {RUNS} r
-    join audited a using (release_id)
+        release_id, data_group, audited,
+        stage = $published or coalesce(v.outcome, '') = 'PASS' and stage <> $refused as is_passed
+    from members m
+    join {RUNS} using (release_id)
+    join audits using (release_id)
     left join {VERDICTS} v using (release_id)
-    left join (from {DECISIONS} where choice = 'reject') d using (release_id)
-    where release_id <> $release and (a.data = $data or source_digest = $source) and (
-        d.release_id is not null
-        or (file_digest <> $file or r.code_version <> $code) and (
-            stage = $refused
-            or coalesce(v.outcome, '') <> 'PASS' and not list_contains($released, stage)
-        )
-    )
-    order by number
+    where release_id <> $release
+    and data_group in (select data_group from members where release_id = $release)
+    and (stage <> $no_change or v.outcome = 'PASS')
+),
+passed as (
+    select data_group, max(audited) as last from earlier where is_passed group by data_group
+)
+select release_id
+from earlier left join passed using (data_group)
+where audited > coalesce(last, 0)
+group by release_id, audited
+order by audited
 """
-
-
-@dataclass(frozen=True)
-class EarlierRefusal:
-    """An earlier audit of the same data that did not pass."""
-
-    release_id: str
-    is_rejected: bool  # a person rejected the same release file, made by the same code
+# Of the same source or records: what a person rejected when the same file and code made it.
+REJECTIONS = f"""
+select distinct release_id, r.number
+from {RUNS} r join {EVENTS} e using (release_id) join {DECISIONS} d using (release_id)
+where release_id <> $release and d.choice = 'reject'
+and r.dataset = $dataset and file_digest = $file and r.code_version = $code
+and (source_digest = $source or json_extract_string(e.detail, '$.data') = $data)
+order by r.number
+"""
 
 
 def store_scores(db: duckdb.DuckDBPyConnection, release_id: str, scores: Iterable[Score]) -> None:
@@ -88,24 +95,41 @@ def find_verdict(db: duckdb.DuckDBPyConnection, release_id: str) -> Verdict | No
     return Verdict.from_dict({**data, "findings": json.loads(data["findings"])})
 
 
-def find_earlier_refusals(
-    db: duckdb.DuckDBPyConnection, run: Run, data: str
-) -> list[EarlierRefusal]:
-    """Return the releases that earlier audits refused for the same data.
+def find_open_refusals(db: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
+    """Return the releases of the same data that were audited since its last pass or approval.
 
-    ``data`` is the digest of the records. Audits with the same release file and the same code
-    count only if a person rejected the release.
+    An audit without a verdict counts: its scores could be read.
     """
     values = {
-        "dataset": run.dataset,
         "release": run.release_id,
-        "data": data,
-        "source": run.source_digest,
-        "file": run.file_digest,
-        "code": run.code_version,
         "audited": Stage.AUDITED,
         "refused": Stage.REFUSED,
-        "released": [Stage.PUBLISHED, Stage.NO_CHANGE],
+        "published": Stage.PUBLISHED,
+        "no_change": Stage.NO_CHANGE,
     }
-    rows = db.execute(EARLIER_REFUSALS, values).fetchall()
-    return [EarlierRefusal(*row) for row in rows]
+    return [name for (name,) in db.execute(OPEN_REFUSALS, values).fetchall()]
+
+
+def find_rejections(db: duckdb.DuckDBPyConnection, run: Run, data: str) -> list[str]:
+    """Return the releases of the same file, code and records that a person rejected.
+
+    ``data`` is the digest of the records.
+    """
+    values = {
+        "release": run.release_id,
+        "dataset": run.dataset,
+        "file": run.file_digest,
+        "code": run.code_version,
+        "source": run.source_digest,
+        "data": data,
+    }
+    return [name for name, _ in db.execute(REJECTIONS, values).fetchall()]
+
+
+def find_id_counts(db: duckdb.DuckDBPyConnection, release_id: str) -> IdCounts:
+    """Return how many records of a release have unknown ids, and how many of them known values."""
+    query = f"select unknown_ids, renumbered from {SKETCHES} where release_id = ?"
+    rows = db.execute(query, [release_id]).fetchall()
+    if len(rows) != 1:
+        raise integrity_error(f"The records that {release_id} is recognised by are missing.")
+    return IdCounts(*rows[0])

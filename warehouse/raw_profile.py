@@ -25,6 +25,7 @@ from warehouse.sql import (
 
 ROWS = "rows"
 ROWS_LEFT = "rows left"  # after rows with missing or unlisted cells were dropped
+REPEATED = "repeated rows"  # of these, equal to an earlier one in all features and the label
 MISSING = "missing"
 NOT_A_NUMBER = "not a number"
 NOT_FINITE = "not finite"
@@ -93,6 +94,7 @@ def profile(
     types = column_types(db, raw_table)
     cells = [f"{ROW} + 1 as r", f"({build_row_filter(columns)}) as kept"]
     figures = {ROWS: "count(*)", ROWS_LEFT: count_where("kept"), **(more or {})}
+    compared = []
     for position, column in enumerate(columns):
         x, empty = f"x{position}", f"e{position}"
         if column.name == record_id:
@@ -106,6 +108,11 @@ def profile(
             continue
         cells += [f"{cell} as {x}", f"{quote_name(column.name)} is null as {empty}"]
         figures |= found
+        if column.name != record_id:
+            compared.append(x)
+    figures[REPEATED] = (
+        f"{count_where('kept')} - count(distinct if(kept, hash({', '.join(compared)}), null))"
+    )
     by_name = {column.name: column for column in columns}
     for position, expectation in enumerate(expectations):
         if expectation.column is not None:

@@ -45,6 +45,7 @@ class ValidatedFacts(Facts):
     clamped: Mapping[str, int] = field(default_factory=dict)  # column -> cells moved to its bounds
     imputed: Mapping[str, int] = field(default_factory=dict)  # column -> missing cells filled
     dropped_rows: int = 0
+    repeated_rows: int = 0  # equal to an earlier one in all features and the label
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@
     raw         one table for each run: the source as it was read
     validated   one table for each run: checked numbers and codes
     sanitized   two tables for each run: the candidate, and what it draws of which record
-    audit       scores, verdicts, decisions
+    audit       scores, verdicts, decisions, digests of the records of earlier tables
     ledger      what was drawn of which record
     published   versions, and the released rows by record key
 
@@ -33,6 +33,9 @@ VERDICTS = "audit.verdict"
 DECISIONS = "audit.decision"
 PENDING_FILES = "audit.waiting"  # release files of what awaits a decision
 SELF_TESTS = "audit.self_test"
+SKETCHES = "audit.sketch"
+STORED_RECORDS = "audit.record"
+STORED_VALUES = "audit.record_value"
 VERSIONS = "published.version"
 LEDGER_ENTRIES = "ledger.entry"
 LEDGER_CHARGES = "ledger.charge"

@@ -76,4 +76,10 @@ def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) 
         )
     lines += [f"  Weaker promise: {sentence}" for sentence in facts["weaker_promises"]]
     lines += [f"  {warning}" for warning in facts["label_warnings"]]
+    if facts["repeated_rows"]:
+        lines.append(
+            f"  {facts['repeated_rows']:,} rows repeat an earlier row: they are equal in all "
+            "features and the label. If they are the same persons under other ids, remove the "
+            "copies: limits and ledger count each row as another person."
+        )
     return format_lines(lines)

@@ -99,6 +99,7 @@ def format_outcome(summary: Summary) -> str:
     ending = UNDECIDED_DRY_RUN if is_undecided_dry_run else stage.label
     lines = [f"{summary.run.release_id}  {summary.method}  {ending}"]
     lines += format_gammas(summary)
+    lines += format_repeated_rows(summary)
     if stage == Stage.REFUSED or summary.is_undecided:
         failures = summary.refusals
         lines += [line for finding in failures[:MAX_REASONS] for line in format_reason(finding)]
@@ -127,6 +128,15 @@ def format_gammas(summary: Summary) -> list[str]:
     if is_weaker:
         lines.append("  weaker promise: it depends on private data, as the card states")
     return lines
+
+
+def format_repeated_rows(summary: Summary) -> list[str]:
+    """Return how many rows of the table repeat an earlier one, if there are any."""
+    found = summary.validated
+    if found is None or not found.repeated_rows:
+        return []
+    rows = f"{found.repeated_rows:,} of {found.n:,} rows"
+    return wrap_item(f"{rows} repeat an earlier one in all features and the label.")
 
 
 def format_reason(finding: Finding) -> list[str]:

@@ -55,6 +55,9 @@ def count_changes(summary: Summary) -> dict[str, int]:
         clamped, imputed = summary.validated.clamped, summary.validated.imputed
         dropped = summary.validated.dropped_rows
         found["rows dropped for missing values or unlisted categories"] = dropped
+        found["rows that repeat an earlier one in all features and the label"] = (
+            summary.validated.repeated_rows
+        )
         found |= {f"values of '{column}' moved to its bounds": n for column, n in clamped.items()}
         found |= {f"missing values of '{column}' filled": n for column, n in imputed.items()}
     if summary.sanitized:

@@ -14,7 +14,7 @@ from warehouse.changed_columns import count_changes
 from warehouse.database import open_scratch_database
 from warehouse.home import Home
 from warehouse.label_summary import LabelSummary, summarize_label
-from warehouse.raw_profile import ROWS, ROWS_LEFT, check_columns, profile
+from warehouse.raw_profile import REPEATED, ROWS, ROWS_LEFT, check_columns, profile
 from warehouse.runs import read_last_raw
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types
@@ -52,6 +52,7 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
         "weaker_promises": list_weaker_promises(context),
         "label": None if label is None else asdict(label),
         "label_warnings": [] if label is None else list_label_warnings(label, context.policy),
+        "repeated_rows": int(counts[REPEATED]),
     }
 
 

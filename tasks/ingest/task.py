@@ -18,6 +18,7 @@ from tasks.ingest import expectations
 from tasks.ingest.dead_runs import end_dead_runs
 from tasks.ingest.source_copy import copy_source, open_copy
 from tasks.ingest.stored_bounds import apply_published_bounds, mark_bounds_from_data
+from tasks.judge.ledger_charge import name_records
 from tasks.progress import log_progress
 from tasks.redaction import redact_errors
 from warehouse.checkpoints import checkpoint
@@ -25,7 +26,7 @@ from warehouse.columns import Column
 from warehouse.database import Run
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.publishing.publish import find_latest_version, repair_latest
-from warehouse.raw_profile import check_columns, profile
+from warehouse.raw_profile import REPEATED, check_columns, profile
 from warehouse.runs import (
     begin_run,
     drop_old_tables,
@@ -33,6 +34,8 @@ from warehouse.runs import (
     reject_run,
     remove_files,
 )
+from warehouse.same_data.renumbered import AccountNames
+from warehouse.same_data.sketches import store_sketch
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types, count_rows
 from warehouse.stage_facts import ValidatedFacts, store_facts
@@ -170,8 +173,18 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             clamped=validated.clamped,
             imputed=validated.imputed,
             dropped_rows=validated.dropped_rows,
+            repeated_rows=int(survey.profile[REPEATED]),
         )
         store_facts(change.db, run, facts)
+        store_sketch(
+            change,
+            run,
+            context.columns,
+            context.record_id,
+            n=validated.n,
+            data=facts.data,
+            names=AccountNames(make_keys, lambda keys: name_records(keys, noise)),
+        )
         change.detail.update(rows=validated.n, dropped=validated.dropped_rows)
         change.detail.update(data=facts.data, record_id=context.record_id)
 

@@ -10,12 +10,13 @@ from prefect.cache_policies import NO_CACHE
 from ppdm_core.gates import GateInput, decide
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.score import AuditReport
-from ppdm_core.model.verdict import Finding, Outcome, Verdict, worst
+from ppdm_core.model.verdict import Outcome, Verdict, worst
 from tasks.context import ReleaseContext
+from tasks.judge.earlier_tables import judge_earlier_refusals, judge_record_ids
 from tasks.judge.ledger_charge import build_scope, charge_ledger, compute_balance
 from tasks.progress import log_progress
 from tasks.redaction import redact_errors
-from warehouse.audit_results import find_earlier_refusals, store_verdict
+from warehouse.audit_results import store_verdict
 from warehouse.database import Run
 from warehouse.integrity.history import check_history
 from warehouse.stage_facts import AuditedFacts, SanitizedFacts, ValidatedFacts, read_facts
@@ -23,7 +24,6 @@ from warehouse.stages import Stage, is_past
 from warehouse.tables import PENDING_FILES
 from warehouse.transaction import Transaction
 
-EARLIER_REFUSALS = "earlier_refusals"  # name of a check
 STAGES: dict[Outcome, Stage] = {
     "PASS": Stage.APPROVED,
     "REVIEW": Stage.AWAITING_REVIEW,
@@ -83,7 +83,7 @@ def reach_verdict(
     facts: StoredFacts,
     balance: LedgerBalance | None,
 ) -> Verdict:
-    """Return the verdict of all gates, and of earlier audits of the same data."""
+    """Return the verdict of all gates, and of what earlier tables of the home say."""
     sanitized = facts.sanitized
     gate_input = GateInput(
         report=facts.report,
@@ -94,27 +94,9 @@ def reach_verdict(
         balance=balance,
     )
     verdict = decide(gate_input, data_digest=sanitized.data_digest, code_version=run.code_version)
-    findings = verdict.findings + judge_earlier_refusals(db, run, facts.validated.data)
+    findings = (
+        *verdict.findings,
+        *judge_earlier_refusals(db, run, facts.validated.data),
+        *judge_record_ids(db, run),
+    )
     return replace(verdict, findings=findings, outcome=worst(findings))
-
-
-def judge_earlier_refusals(db: Transaction, run: Run, data: str) -> tuple[Finding, ...]:
-    """Return a finding if the data with this digest did not pass before.
-
-    Settings must not be tuned until they pass: once the same data were audited with other settings
-    or code and did not pass, a reviewer decides, whichever method it was. A release that a person
-    rejected stays rejected.
-    """
-    refusals = find_earlier_refusals(db, run, data)
-    rejected = [refusal.release_id for refusal in refusals if refusal.is_rejected]
-    if rejected:
-        names = ", ".join(rejected)
-        why = f"A person rejected the same release of the same data ({names})."
-        return (Finding(EARLIER_REFUSALS, "FAIL", why, observed=f"{len(rejected)} rejected"),)
-    if not refusals:
-        return ()
-    names = ", ".join(refusal.release_id for refusal in refusals)
-    why = f"The same data did not pass before with other settings or code ({names})."
-    why = f"{why} A reviewer decides."
-    observed = f"{len(refusals)} did not pass"
-    return (Finding(EARLIER_REFUSALS, "REVIEW", why, observed=observed),)

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from ppdm_core.audit.disclosure_rounding import round_report
+from ppdm_core.audit.disclosure_rounding import round_report, round_up
 from ppdm_core.metrics import METRICS, Metric
 from ppdm_core.metrics.deterioration import Deterioration
 from ppdm_core.model.score import AuditReport, Score
@@ -43,6 +43,12 @@ class CardView:
         names = self.summary.judged.sanitized.public.names
         shown = dict.fromkeys((format_code(names[0]), format_code(names[-1])))
         return Markdown(" to ".join(shown))
+
+    @property
+    def repeated_share(self) -> float:
+        """The share of the records that repeat an earlier one, in bands."""
+        validated = self.summary.judged.validated
+        return round_up(validated.repeated_rows / validated.n)
 
     @property
     def judged_names(self) -> set[str]:

@@ -29,6 +29,7 @@ from warehouse.integrity.seals import (
     read_rows,
 )
 from warehouse.ledger.entries import check_ledger
+from warehouse.same_data.sketches import check_sketches
 from warehouse.stages import ALLOWED, Stage
 from warehouse.tables import EVENTS, RUNS, VERSIONS
 from warehouse.transaction import Transaction
@@ -150,6 +151,7 @@ CHECKS: tuple[Callable[[Transaction, list[Row]], None], ...] = (
     check_runs,
     check_versions,
     check_ledger,
+    check_sketches,
 )
 
 

@@ -117,6 +117,41 @@ create table audit.self_test (
     mac varchar
 );
 
+-- one row for each validated table: what it added to the records of its data group, and its ids
+create table audit.sketch (
+    number integer not null,
+    release_id varchar not null,
+    data_groups json not null,  -- numbers of the first sketches of the same data
+    records bigint not null,  -- that it added
+    record_values bigint not null,
+    digest varchar not null,  -- of both
+    unknown_ids bigint not null,  -- records whose ids no earlier release of the dataset had
+    renumbered bigint not null,  -- of these, records with values of earlier ones
+    mac varchar
+);
+
+-- the records of every validated table, or a sample of them, without a value: equal rows of a group
+-- have one name; account is the name in the ledger, 0 without an id
+create table audit.record (
+    sketch integer not null,
+    data_group integer not null,
+    name ubigint not null,
+    account ubigint not null,
+    copies bigint not null,  -- rows of that name in its table
+    rate double not null  -- share of the rows of its table that were drawn
+);
+
+-- keyed digests of the values of these records, and of their complete rows; of a sample only the
+-- rare ones. Equal columns of a group have one number, and complete rows have -1.
+create table audit.record_value (
+    sketch integer not null,
+    data_group integer not null,
+    name ubigint not null,
+    place integer not null,
+    digest ubigint not null,
+    is_rare boolean not null
+);
+
 -- one row for each verdict: figures are ln gamma of the most exposed record, as judged
 create table ledger.entry (
     number integer not null,

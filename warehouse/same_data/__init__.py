@@ -1,0 +1,1 @@
+"""Recognition of records that an earlier table of the home held, by keyed digests alone."""

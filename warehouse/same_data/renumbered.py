@@ -1,0 +1,126 @@
+"""Records that come again with their values, but with another id.
+
+The ledger knows a record by its id. A record counts as renumbered if no earlier release of the
+dataset knew its id, earlier records of the dataset have its values, and none of their ids is in
+the table any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ppdm_core.model.arrays import Bools, Keys, Names
+from warehouse.same_data.matching import INCOMING, MATCHES
+from warehouse.same_data.row_digests import RowDigests
+from warehouse.sql import KEY
+from warehouse.tables import (
+    LEDGER_CHARGES,
+    LEDGER_ENTRIES,
+    RUNS,
+    SKETCHES,
+    STORED_RECORDS,
+    validated_table,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from warehouse.database import Run
+
+BATCH_ROWS = 122_880
+
+CANDIDATES = f"""
+with earlier as (
+    select data_group, name as stored, account, rate
+    from {STORED_RECORDS} r
+    join {SKETCHES} s on s.number = r.sketch
+    join {RUNS} using (release_id)
+    where dataset = $dataset and account <> 0
+),
+known as (
+    select account from earlier
+    union
+    select record from {LEDGER_CHARGES} c join {LEDGER_ENTRIES} e on e.number = c.entry
+    where e.dataset = $dataset
+),
+unknown as (
+    select name, count(*) as copies
+    from {INCOMING} i left join known k using (account)
+    group by name
+    having count(k.account) = 0
+)
+select name, copies, coalesce(account, 0) as account, coalesce(rate, 1) as rate
+from unknown left join ({MATCHES} join earlier using (data_group, stored)) using (name)
+"""
+
+
+@dataclass(frozen=True)
+class AccountNames:
+    """How a dataset names its records: by keys from their ids, and in the ledger."""
+
+    make_keys: Callable[[list[bytes]], list[bytes]]
+    name_accounts: Callable[[Keys], Names]
+
+    def from_ids(self, ids: list[bytes]) -> Names:
+        """Return the name of each record in the ledger."""
+        keys = b"".join(self.make_keys(ids)) if ids else b""
+        return self.name_accounts(np.frombuffer(keys, dtype=np.uint8).reshape(-1, 16))
+
+
+@dataclass(frozen=True)
+class IdCounts:
+    """Records of a table with ids that no earlier release knew."""
+
+    unknown: int = 0
+    renumbered: int = 0  # of these, records whose values are known
+
+
+def count_renumbered(
+    db: duckdb.DuckDBPyConnection,
+    run: Run,
+    digests: RowDigests,
+    accounts: Names,
+    names: AccountNames,
+) -> IdCounts:
+    """Return how many records of a run's table have unknown ids, and how many known values."""
+    is_compared = digests.is_compared
+    incoming = {"name": digests.names[is_compared], "account": accounts[is_compared]}
+    db.register(INCOMING, pa.table(incoming))
+    found = db.execute(CANDIDATES, {"dataset": run.dataset}).fetchnumpy()
+    db.unregister(INCOMING)
+    row, place = np.unique(found["name"], return_index=True, return_inverse=True)[1:]
+    copies = found["copies"][row]  # (u,) of each unknown record
+    has_match = found["account"] != 0
+    known = np.unique(found["account"][has_match])
+    is_here = np.isin(found["account"], known[find_present(db, run, known, names)])
+    has_earlier, has_present, rate = (np.zeros(len(row)) for _ in range(3))
+    np.maximum.at(has_earlier, place, has_match)
+    np.maximum.at(has_present, place, is_here)
+    np.maximum.at(rate, place, found["rate"])
+    unknown = copies.sum() / digests.rate
+    renumbered = (copies / rate)[has_earlier > has_present].sum() / digests.rate
+    return IdCounts(round(unknown), round(min(renumbered, unknown)))  # both may be estimates
+
+
+def find_present(
+    db: duckdb.DuckDBPyConnection, run: Run, accounts: Names, names: AccountNames
+) -> Bools:
+    """Return which of the accounts belong to a record of the run's table."""
+    is_present = np.zeros(len(accounts), dtype=np.bool_)
+    if len(accounts):
+        for keys in read_keys(db, run):
+            is_present |= np.isin(accounts, names.name_accounts(keys))
+    return is_present
+
+
+def read_keys(db: duckdb.DuckDBPyConnection, run: Run) -> Iterator[Keys]:
+    """Yield the keys of the validated records in batches."""
+    query = f"select {KEY} from {validated_table(run)}"
+    for batch in db.sql(query).to_arrow_reader(BATCH_ROWS):
+        column = batch.column(0).cast(pa.binary(16))
+        yield np.frombuffer(column.buffers()[1], dtype=np.uint8).reshape(-1, 16)[: len(column)]
