@@ -164,7 +164,7 @@ def find_newer_version(
     """
     dataset, newest = split_release_id(found.manifest["release_id"])
     name = None
-    for source in folder.absolute().parent.glob(f"*/{NAME}"):
+    for source in folder.absolute().parent.glob(f"[!.]*/{NAME}"):  # no draft
         try:
             manifest = parse_manifest(source, source.read_bytes())
             if key is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.config.draft.text import ROLES
 from ppdm.cli.console import format_lines, shorten_path, wrap_text
+from ppdm_core.model.shown_text import show_line
 
 if TYPE_CHECKING:
     from flows.config.draft.profile import Draft
@@ -22,7 +22,7 @@ def list_decisions(draft: Draft) -> Iterator[str]:
     yield "Who owns the release and who receives it: owner, audience."
     if draft.record_id is not None:
         yield (
-            f"Is '{format_name(draft.record_id)}' the same for the same record in every delivery? "
+            f"Is '{show_line(draft.record_id)}' the same for the same record in every delivery? "
             'If not, remove record_id and use basis = "private".'
         )
     else:
@@ -50,7 +50,7 @@ def describe_label(label: Drafted | None) -> str:
     """Return the decision on the label."""
     if label is None:
         return "No label was found; without one, no metric measures how well classes are predicted."
-    name, column = format_name(label.name), label.column
+    name, column = show_line(label.name), label.column
     text = f"'{name}' is the label: it is released unchanged. May it be, and is it the label?"
     if column.outside == "drop_row":
         text += " Rows of its rare classes are dropped, a weaker promise: list or merge these."
@@ -73,11 +73,6 @@ def format_draft(out: Path, draft: Draft, decisions: Sequence[str]) -> str:
 
 def format_names(drafted: Sequence[Drafted]) -> str:
     """Return the first names, and how many there are more."""
-    names = [format_name(each.name) for each in drafted[:MAX_NAMES]]
+    names = [show_line(each.name) for each in drafted[:MAX_NAMES]]
     more = len(drafted) - MAX_NAMES
     return ", ".join([*names, f"and {more} more"] if more > 0 else names) or "none"
-
-
-def format_name(name: str) -> str:
-    """Return a name on one line, quoted if it has characters that cannot be printed."""
-    return name if name.isprintable() else json.dumps(name)

@@ -95,11 +95,15 @@ def test_verify_recipients_own_names_accepted(wine: Path, tmp_path: Path) -> Non
     assert verify_folder(copy).manifest["release_id"] == "wine-0001"
 
 
-@pytest.mark.parametrize("what", ["another key", "changed", "another dataset", "no manifest"])
+@pytest.mark.parametrize(
+    "what", ["another key", "changed", "another dataset", "no manifest", "a draft"]
+)
 def test_find_newer_version_forged_folder_not_counted(wine: Path, what: str) -> None:
     """Whoever can write there must not be able to make a good version look old."""
     folder = wine / "0003"
-    if what == "another key":
+    if what == "a draft":
+        write_version(wine / ".0003.tmp", "wine-0003")
+    elif what == "another key":
         write_version(folder, "wine-0003", OTHER)
     elif what == "another dataset":
         write_version(folder, "beer-0003")
