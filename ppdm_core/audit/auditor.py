@@ -78,8 +78,10 @@ class Auditor(AttackRuns):
         return attack.story
 
     def _run_attack(self, attack: Attack) -> tuple[Score, ...]:
-        outcome = self.run_trials(attack)[0]
-        scenarios = [each for each in ("", *outcome.scenarios) if outcome.estimates(each)]
+        outcomes = self.run_trials(attack)
+        scenarios = dict.fromkeys(
+            name for one in outcomes for name in ("", *one.scenarios) if one.estimates(name)
+        )
         found: list[Score] = []
         last: NotApplicable | None = None
         for scenario in scenarios:

@@ -11,7 +11,7 @@ from ppdm_core.audit.simulation import MAX_HALF_TARGETS, MAX_SCORED_RECORDS, MAX
 from ppdm_core.metrics import METRICS
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
 from ppdm_core.model.policy import AMPLIFICATION, LABEL, LEDGER, Policy
-from ppdm_core.numerics.intervals import wilson
+from ppdm_core.numerics.intervals import clopper_pearson
 
 
 def compute_smallest_limits(policy: Policy, n: int) -> dict[str, float]:
@@ -22,8 +22,8 @@ def compute_smallest_limits(policy: Policy, n: int) -> dict[str, float]:
         if attack not in ATTACKS or metric is None:
             continue
         persons = count_scored_persons(policy, n, ATTACKS[attack].goal)
-        if metric.is_rate:
-            found[name] = wilson(0.0, persons, widen_level(policy))[1] if persons else 1.0
+        if metric.interval_method == "mean" and metric.bounds == (0.0, 1.0):
+            found[name] = clopper_pearson(0.0, persons, widen_level(policy))[1] if persons else 1.0
         elif isinstance(metric, TruePositiveRate):
             high, baseline = (
                 bound_blind_attack(metric, policy, n, persons) if persons else (1.0, 0.0)

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ppdm_core.audit.evaluator import Evaluator, M, count_effective
+from ppdm_core.audit.controlled_evaluators import (
+    InferenceEvaluator,
+    PairEvaluator,
+    SinglingOutEvaluator,
+)
+from ppdm_core.audit.evaluator import Evaluator, count_effective
 from ppdm_core.audit.label_risk import compute_label_chances, select_first_rows
 from ppdm_core.audit.scores import IntervalAtLevel
 from ppdm_core.audit.simulation import TrialOutcome
 from ppdm_core.metrics import (
     AttackMetric,
-    InferMetric,
     LinkMetric,
     MemberMetric,
     NormMetric,
-    PairMetric,
     ReconstructMetric,
-    SingleOutMetric,
     SourceMetric,
 )
 from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.attacker import Goal
-from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.reasons import Reason
-
-MIN_OUTSIDERS_PER_MEMBER = 0.5
 
 
 class ReconstructionEvaluator(Evaluator[ReconstructMetric]):
@@ -36,9 +35,20 @@ class ReconstructionEvaluator(Evaluator[ReconstructMetric]):
     def units(self, outcome: TrialOutcome) -> Ints:
         return mark_others(outcome.draw.records, outcome.participants.unknown)
 
-    def measure(self, outcome: TrialOutcome, name: str, keep: Bools) -> float:
+    def select_inputs(self, outcome: TrialOutcome, name: str, keep: Bools) -> tuple[Any, ...]:
         X, X_hat = self.truth.X[outcome.draw.records[keep]], self.estimate(outcome, name)[keep]
-        return self.metric.measure(X, X_hat, self.truth.spread, self.epsilon)
+        return X, X_hat, self.truth.spread, self.epsilon
+
+    def interval(self, name: str) -> IntervalAtLevel | None:
+        if self.metric.interval_method != "own":
+            return super().interval(name)
+        tables = []
+        for one in self.list_outcomes(name):
+            units = self.units(one)
+            person, first = np.unique(units, return_index=True)  # one row of each: independent
+            keep = np.isin(np.arange(len(units)), first[person >= 0])
+            tables.append(self.select_inputs(one, name, keep)[:2])
+        return partial(self.metric.interval, tables, self.truth.spread)
 
     def baseline(self, name: str) -> float:
         X, ranges = self.truth.X[self.outcomes[0].participants.unknown], self.truth.spread
@@ -54,9 +64,9 @@ class NormEvaluator(Evaluator[NormMetric]):
 
     units = ReconstructionEvaluator.units
 
-    def measure(self, outcome: TrialOutcome, name: str, keep: Bools) -> float:
+    def select_inputs(self, outcome: TrialOutcome, name: str, keep: Bools) -> tuple[Any, ...]:
         length = np.linalg.norm(self.truth.X[outcome.draw.records[keep]], axis=1)
-        return self.metric.measure(length, self.estimate(outcome, name)[keep], self.epsilon)
+        return length, self.estimate(outcome, name)[keep], self.epsilon
 
     def baseline(self, name: str) -> float:
         length = np.linalg.norm(self.truth.X, axis=1)
@@ -74,9 +84,9 @@ class SourceEvaluator(Evaluator[SourceMetric]):
     def units(self, outcome: TrialOutcome) -> Ints:
         return mark_others(outcome.draw.records, outcome.participants.targets)
 
-    def measure(self, outcome: TrialOutcome, name: str, keep: Bools) -> float:
+    def select_inputs(self, outcome: TrialOutcome, name: str, keep: Bools) -> tuple[Any, ...]:
         guess, claims = self.estimate(outcome, name)[keep], outcome.claims[name][keep]
-        return self.metric.measure(guess, claims, self.units(outcome)[keep])
+        return guess, claims, self.units(outcome)[keep]
 
     def baseline(self, name: str) -> float:
         return self.metric.baseline(len(self.outcomes[0].participants.targets))
@@ -88,13 +98,12 @@ class LinkEvaluator(Evaluator[LinkMetric]):
     def units(self, outcome: TrialOutcome) -> Ints:
         return mark_others(outcome.participants.targets, outcome.draw.records)
 
-    def measure(self, outcome: TrialOutcome, name: str, keep: Bools) -> float:
-        targets = outcome.participants.targets
-        return self.metric.measure(self.estimate(outcome, name)[keep], targets[keep])
+    def select_inputs(self, outcome: TrialOutcome, name: str, keep: Bools) -> tuple[Any, ...]:
+        return self.estimate(outcome, name)[keep], outcome.participants.targets[keep]
 
     def baseline(self, name: str) -> float:
         """Measure a row picked at random, among those with the person's label if it is known."""
-        outcome = self.outcomes[0]
+        outcome = self.list_outcomes(name)[0]
         records, rows = select_first_rows(self.truth, outcome.draw)
         if self.scenario == "partial" or self.is_label_column:
             return self.metric.baseline(len(rows))
@@ -120,95 +129,18 @@ class MembershipEvaluator(Evaluator[MemberMetric]):
         in_group = np.isin(roles.targets, records) & roles.is_member
         return in_group | ~roles.is_member if in_group.any() else in_group
 
-    def measure(self, outcome: TrialOutcome, name: str, keep: Bools) -> float:
-        is_member = outcome.participants.is_member
-        return self.metric.measure(self.estimate(outcome, name)[keep], is_member[keep])
+    def select_inputs(self, outcome: TrialOutcome, name: str, keep: Bools) -> tuple[Any, ...]:
+        return self.estimate(outcome, name)[keep], outcome.participants.is_member[keep]
 
     def baseline(self, name: str) -> float:
-        roles = [one.participants for one in self.outcomes]
+        roles = [one.participants for one in self.list_outcomes(name)]
         return float(np.mean([self.metric.baseline(each.is_member) for each in roles]))
 
     def interval(self, name: str) -> IntervalAtLevel:
-        outcomes = [one for one in self.outcomes if self.select(one).any()]
+        outcomes = self.list_outcomes(name)
         trials = [(self.estimate(one, name), one.participants.is_member) for one in outcomes]
         counts = (count_targets(outcomes, inside=inside) for inside in (True, False))
         return partial(self.metric.interval, trials, *counts)
-
-
-class ControlledEvaluator(Evaluator[M]):
-    """Members count; the same measure on persons outside the release is the baseline."""
-
-    has_control = True
-    hides_control_labels = True
-
-    def units(self, outcome: TrialOutcome) -> Ints:
-        return np.where(outcome.participants.is_member, outcome.participants.targets, -1)
-
-    def baseline(self, name: str) -> float:
-        masks = [(one, ~one.participants.is_member) for one in self.outcomes]
-        return float(np.mean([self.measure(one, name, keep) for one, keep in masks]))
-
-    def control_n(self, name: str) -> int:
-        return count_targets(self.outcomes, inside=False)
-
-
-class InferenceEvaluator(ControlledEvaluator[InferMetric]):
-    """Estimates of one column of a target from its other columns."""
-
-    def measure(self, outcome: TrialOutcome, name: str, keep: Bools) -> float:
-        truth = self.truth.table[outcome.participants.targets[keep], :-1]
-        guess = self.estimate(outcome, name)[keep]
-        return self.metric.measure(guess, truth, self.truth.schema, self.epsilon)
-
-
-class PairEvaluator(ControlledEvaluator[PairMetric]):
-    """Lines of two files that are joined through the release."""
-
-    def measure(self, outcome: TrialOutcome, name: str, keep: Bools) -> float:
-        targets = outcome.participants.targets
-        return self.metric.measure(self.estimate(outcome, name)[keep], targets[keep])
-
-
-class SinglingOutEvaluator(Evaluator[SingleOutMetric]):
-    """Units are statements, which are tried on every record and belong to none beforehand."""
-
-    has_control = True
-
-    def units(self, outcome: TrialOutcome) -> Ints:
-        return np.zeros(0, dtype=np.int64)
-
-    def select(self, outcome: TrialOutcome, records: Ints | None = None) -> Bools:
-        """Return which records of the original table are in the draw."""
-        assert outcome.draw.members is not None
-        return np.isin(np.arange(len(self.truth.X)), outcome.draw.members)
-
-    def select_group(self, outcome: TrialOutcome, records: Ints) -> Bools:
-        return np.zeros(0, dtype=np.bool_)
-
-    def measure(self, outcome: TrialOutcome, name: str, keep: Bools) -> float:
-        return self.metric.measure(self.estimate(outcome, name), self.truth.table[keep])
-
-    def baseline(self, name: str) -> float:
-        if self.count_outsiders_per_member() < MIN_OUTSIDERS_PER_MEMBER:
-            raise NotApplicable(
-                "Singling out needs about as many persons outside the release as inside.",
-                reason=Reason.NO_CONTROL,
-            )
-        table = self.truth.table
-        asked = [(self.estimate(one, name), self.select(one)) for one in self.outcomes]
-        found = [self.metric.baseline(each, table[own], table[~own]) for each, own in asked]
-        return float(np.mean(found))
-
-    def count_outsiders_per_member(self) -> float:
-        """Return how many persons outside a draw there are for one inside, at least."""
-        return min(float(np.sum(~own) / np.sum(own)) for own in map(self.select, self.outcomes))
-
-    def n(self, name: str) -> int:
-        return min(len(self.estimate(one, name)) for one in self.outcomes)
-
-    def control_n(self, name: str) -> int:
-        """Return the statements, fewer where the errors of fewer persons outside are scaled up."""
-        return max(1, int(self.n(name) * min(1.0, self.count_outsiders_per_member())))
 
 
 EVALUATORS: dict[Goal, type[Evaluator[AttackMetric]]] = {

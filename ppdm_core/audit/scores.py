@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from ppdm_core.metrics import Metric, SentenceValues
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.score import Score
-from ppdm_core.numerics.intervals import jackknife, paired_interval, wilson
+from ppdm_core.numerics.intervals import jackknife
 
 IntervalAtLevel = Callable[[float], tuple[float, float]]  # low and high end at a level
 
@@ -20,12 +21,11 @@ class Figures:
     """What was measured, before it becomes a score."""
 
     values: list[float]  # one for each shadow draw
-    n: int  # records behind them
+    n: int  # different records behind them
     baseline: float
     value_on: Callable[[Ints], float]  # the same on a subset of the persons
     units: int  # how many persons such a subset is taken from
-    control_n: int | None = None  # persons behind the baseline, if it was measured
-    interval: IntervalAtLevel | None = None  # if the metric has one of its own
+    interval: IntervalAtLevel | None = None  # None: from the values on parts of the persons
     worst_decile: float | None = None
     worst_group: float | None = None
     group: str | None = None
@@ -33,8 +33,8 @@ class Figures:
     candidate: str | None = None
     expected: float | None = None
     victims: float | None = None
-    change: Floats | None = None  # per person, for a difference measured on the same persons
-    choices: int = 1  # number of figures that this one is the best of
+    choices: int = 1  # number of figures that this one was chosen from
+    chosen: Literal["highest", "lowest"] = "highest"
     notes: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -51,7 +51,7 @@ def make_score(
     """Return the score of some figures, with its interval at ``level``."""
     value = float(np.mean(figures.values))
     lowest, highest = metric.bounds
-    low, high = compute_interval(metric, value, figures, level, rng)
+    low, high = compute_interval(figures, level, rng)
     values = SentenceValues(value, figures.baseline, story, epsilon, figures.original)
     return Score(
         name=name,
@@ -83,28 +83,38 @@ def cap_by_baseline(metric: Metric, value: float, baseline: float) -> dict[str, 
 
 
 def compute_interval(
-    metric: Metric, value: float, figures: Figures, level: float, rng: np.random.Generator
+    figures: Figures, level: float, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the interval of a value at a level.
 
-    The draws share their persons, so a rate is as sure as its persons, not persons x draws. A
-    measured baseline makes the excess over it less sure (Newcombe's interval for the difference
-    of two rates, expressed for the value). The best of several figures is only as sure as all of
-    them together.
+    The highest of several figures tends to be too high by chance. Its lower end is therefore that
+    of a level at which the ends of all figures hold together. Its upper end needs no such level:
+    that of the figure with the highest true value is no higher. The lowest is treated likewise.
     """
-    level = 1.0 - (1.0 - level) / figures.choices
-    if figures.change is not None:
-        return paired_interval(figures.change, level)
-    if not metric.is_rate:
+
+    def find_ends(level: float) -> tuple[float, float]:
         if figures.interval is not None:
             return figures.interval(level)
         return jackknife(figures.value_on, figures.units, level, rng)
-    low, high = wilson(value, figures.n, level)
-    if figures.control_n is None:
-        return low, high
-    least, most = wilson(figures.baseline, figures.control_n, level)
-    above, below = figures.baseline - least, most - figures.baseline
-    return value - np.hypot(value - low, below), value + np.hypot(high - value, above)
+
+    low, high = find_ends(level)
+    if figures.choices > 1:
+        stricter = find_ends(1.0 - (1.0 - level) / figures.choices)
+        if figures.chosen == "highest":
+            return stricter[0], high
+        return low, stricter[1]
+    return low, high
+
+
+def average_persons(persons: Sequence[Ints], values: Sequence[Floats]) -> Floats:
+    """Return the mean value of each person over all draws, which share the persons.
+
+    Values of NaN are left out. The means of different persons are independent, so that an interval
+    over them is as sure as the persons, not as persons x draws.
+    """
+    person, value = np.concatenate(persons), np.concatenate(values)
+    _, which = np.unique(person[~np.isnan(value)], return_inverse=True)
+    return np.asarray(np.bincount(which, value[~np.isnan(value)]) / np.bincount(which))
 
 
 def pick_worst(means: Mapping[str, float], better: str) -> str:

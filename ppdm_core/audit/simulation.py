@@ -249,8 +249,8 @@ class TrialOutcome:
     notes: Mapping[str, float]
 
     def estimates(self, scenario: str) -> Mapping[str, NDArray[Any]]:
-        """Return the candidates of a scenario; "" is the attacker of the policy."""
-        return self.scenarios[scenario] if scenario else self.candidates
+        """Return the candidates of a scenario, if there are any; "" is the policy's attacker."""
+        return self.scenarios.get(scenario, {}) if scenario else self.candidates
 
 
 def is_one_to_one(draw: ReleaseDraw) -> bool:

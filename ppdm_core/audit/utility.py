@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
-from ppdm_core.audit.scores import Figures, average_notes
+from ppdm_core.audit.scores import Figures, average_notes, average_persons
 from ppdm_core.metrics import Metric, ReleaseComparison, ReleaseMetric
 from ppdm_core.metrics._accuracy import Accuracy
 from ppdm_core.metrics.best_accuracy import BestAccuracy
 from ppdm_core.metrics.deterioration import Deterioration
 from ppdm_core.model.arrays import Ints
 from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.mean_limits import mean_interval
 
 Measured = tuple[Metric, str, Figures, str]  # metric, name of the score, figures, story
 
@@ -62,12 +64,17 @@ def measure_plain(metric: ReleaseMetric, draws: Sequence[ReleaseComparison]) -> 
         keep[records] = True
         return float(np.mean([one.recompute(keep) for one in measured]))
 
+    interval = None
+    if metric.interval_method == "mean":
+        units, found = zip(*(one.each for one in measured if one.each is not None), strict=True)
+        interval = partial(mean_interval, average_persons(units, found), bounds=metric.bounds)
     return Figures(
         values=[one.value for one in measured],
         n=min(n, metric.max_records),
         baseline=metric.baseline(draws[0]),
         value_on=value_on,
         units=n,
+        interval=interval,
         original=metric.original(draws[0]),
         notes=average_notes([one.notes for one in measured]),
     )
@@ -99,6 +106,6 @@ def measure_change(metric: Accuracy, draws: Sequence[ReleaseComparison]) -> Meas
         baseline=float(np.mean(before)) - metric.baseline(draws[0]),
         value_on=lambda records: measure.measure(change[records]),
         units=len(change),
-        change=change,
+        interval=partial(mean_interval, change, bounds=measure.bounds),
     )
     return measure, f"{metric.name}.{measure.name}", figures, metric.subject

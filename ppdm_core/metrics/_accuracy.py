@@ -47,7 +47,7 @@ class Accuracy(ReleaseMetric):
         "{story} {value} of the records correctly{original}; always predicting the most common "
         "label, {baseline}."
     )
-    is_rate = True
+    interval_method = "mean"
     needs_label = True
     max_records = MAX_RECORDS
     max_training_rows: ClassVar[int | None] = None
@@ -68,7 +68,7 @@ class Accuracy(ReleaseMetric):
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         predictions = self.cross_validate(comparison)
         mean = measure_mean(predictions.records, predictions.correct.astype(np.float64))
-        return Measurement(mean.value, mean.recompute, predictions.notes)
+        return replace(mean, notes=predictions.notes)
 
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return the share of the most common label, which a constant prediction gets right."""

@@ -104,3 +104,4 @@ class Measurement:
     value: float
     recompute: Callable[[Bools], float]
     notes: Mapping[str, float] = field(default_factory=dict)  # further values, by name
+    each: tuple[Ints, Floats] | None = None  # if it is a mean: records, and the value of each

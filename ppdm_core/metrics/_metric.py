@@ -17,6 +17,12 @@ from ppdm_core.model.schema import Schema
 
 Kind = Literal["privacy", "utility"]
 Better = Literal["up", "down"]
+# How the interval of a score is made:
+# "mean": the value is the mean of one number for each person, within the bounds of the metric;
+# "own": by the metric itself;
+# "jackknife": from values without some of the records. It covers what other releases of the same
+# table would give, not what other tables would.
+IntervalMethod = Literal["mean", "own", "jackknife"]
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,8 @@ class _Metric(Protocol):
     kind: ClassVar[Kind] = "privacy"
     better: ClassVar[Better] = "down"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    is_rate: ClassVar[bool] = False  # a mean of 0 or 1 per record
-    gateable: ClassVar[bool] = True  # False: for screening only, no limit may use it
+    interval_method: ClassVar[IntervalMethod]
+    gateable: ClassVar[bool] = True  # False: for information only, no limit may use it
     ceiling: ClassVar[float] = 0.2  # privacy: the largest limit that needs no reviewer, see below
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # runs if one is released
     in_quick_audit: ClassVar[bool] = False
@@ -55,6 +61,10 @@ class _Metric(Protocol):
     is_headline: ClassVar[bool] = False  # its goal is judged by it in the self-test
     uses_claims: ClassVar[bool] = False  # reported with the attacker's own probabilities
     must_notice: ClassVar[Mapping[str, float]] = {}  # planted leak -> least share of trials
+
+    def bound_values(self, values: Floats) -> tuple[float, float]:
+        """Return what the value of one person can be, at least and at most."""
+        return self.bounds
 
     def sentence(self, values: SentenceValues) -> str:
         """Return one sentence that states the value for a steward."""
@@ -72,20 +82,37 @@ class ReconstructMetric(_Metric, Protocol):
     """Distance of an attacker's table from the original, on any subset of the records.
 
     ``ranges`` are the column ranges of the complete table. The baseline is the same measure on one
-    constant guess for all records.
+    constant guess for all records. ``each`` returns one number for each record, NaN to leave it
+    out. A metric that is no mean of them has a ``measure`` and an ``interval`` of its own, of which
+    the latter is that of the mean over several ``tables`` (records and estimates of each).
     """
 
     goal: ClassVar[Literal["reconstruct"]] = "reconstruct"
+    interval_method: ClassVar[IntervalMethod] = "mean"
 
-    def measure(self, X: Floats, X_hat: Floats, ranges: Floats, epsilon: float) -> float: ...
+    def each(self, X: Floats, X_hat: Floats, ranges: Floats, epsilon: float) -> Floats:
+        raise Defect(f"{self.name} is no mean over records.")
+
+    def measure(self, X: Floats, X_hat: Floats, ranges: Floats, epsilon: float) -> float:
+        """Return the mean over the records."""
+        return average(self.each(X, X_hat, ranges, epsilon))
+
+    def interval(
+        self, tables: Sequence[tuple[Floats, Floats]], ranges: Floats, level: float
+    ) -> tuple[float, float]:
+        raise Defect(f"{self.name} has no interval of its own.")
 
 
 class NormMetric(_Metric, Protocol):
     """Error of the estimated record lengths; the baseline is one length for all records."""
 
     goal: ClassVar[Literal["norms"]] = "norms"
+    interval_method: ClassVar[IntervalMethod] = "mean"
 
-    def measure(self, length: Floats, length_hat: Floats, epsilon: float) -> float: ...
+    def each(self, length: Floats, length_hat: Floats, epsilon: float) -> Floats: ...
+    def measure(self, length: Floats, length_hat: Floats, epsilon: float) -> float:
+        """Return the mean over the records."""
+        return average(self.each(length, length_hat, epsilon))
 
 
 class LinkMetric(_Metric, Protocol):
@@ -95,8 +122,13 @@ class LinkMetric(_Metric, Protocol):
     """
 
     goal: ClassVar[Literal["link"]] = "link"
+    interval_method: ClassVar[IntervalMethod] = "mean"
 
-    def measure(self, link: Ints, truth: Ints) -> float: ...
+    def each(self, link: Ints, truth: Ints) -> Floats: ...
+    def measure(self, link: Ints, truth: Ints) -> float:
+        """Return the mean over the targets."""
+        return average(self.each(link, truth))
+
     def baseline(self, n: int) -> float:
         """Return the value for rows picked at random out of ``n``."""
         return 1.0 / n
@@ -106,16 +138,25 @@ class PairMetric(_Metric, Protocol):
     """Share of persons whose two partial records were linked; the baseline is non-members."""
 
     goal: ClassVar[Literal["pair"]] = "pair"
+    interval_method: ClassVar[IntervalMethod] = "mean"
 
-    def measure(self, link: Ints, truth: Ints) -> float: ...
+    def each(self, link: Ints, truth: Ints) -> Floats: ...
+    def measure(self, link: Ints, truth: Ints) -> float:
+        """Return the mean over the persons."""
+        return average(self.each(link, truth))
 
 
 class SourceMetric(_Metric, Protocol):
     """Success in naming the record behind a row: guesses, best first, and probabilities."""
 
     goal: ClassVar[Literal["source"]] = "source"
+    interval_method: ClassVar[IntervalMethod] = "mean"
 
-    def measure(self, guess: Ints, probability: Floats, truth: Ints) -> float: ...
+    def each(self, guess: Ints, probability: Floats, truth: Ints) -> Floats: ...
+    def measure(self, guess: Ints, probability: Floats, truth: Ints) -> float:
+        """Return the mean over the rows."""
+        return min(self.bounds[1], average(self.each(guess, probability, truth)))
+
     def baseline(self, n: int) -> float:
         """Return the value without the release: each of ``n`` records is equally likely."""
         return 1.0 / n
@@ -129,6 +170,7 @@ class MemberMetric(_Metric, Protocol):
     """
 
     goal: ClassVar[Literal["member"]] = "member"
+    interval_method: ClassVar[IntervalMethod] = "own"
 
     def measure(self, score: Floats, is_member: Bools) -> float: ...
     def baseline(self, is_member: Bools) -> float: ...
@@ -141,33 +183,47 @@ class InferMetric(_Metric, Protocol):
     """Success in inferring columns of a person from the other columns.
 
     ``guess`` and ``truth`` hold numeric columns first, then codes. The baseline is the same
-    measure on persons who are not in the release.
+    measure on persons who are not in the release. ``each`` may return several numbers for each
+    person, in columns.
     """
 
     goal: ClassVar[Literal["infer"]] = "infer"
+    interval_method: ClassVar[IntervalMethod] = "mean"
     ceiling: ClassVar[float] = 0.3
 
-    def measure(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> float: ...
+    def each(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> Floats: ...
+    def measure(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> float:
+        """Return the mean over the persons."""
+        return average(self.each(guess, truth, schema, epsilon))
 
 
 class SingleOutMetric(_Metric, Protocol):
     """Share of statements that hold for exactly one person in a table.
 
-    The baseline is the share expected by chance among as many persons, estimated on persons
-    outside the release.
+    The baseline is the share expected by chance among as many persons: the mean of ``chances``,
+    which are estimated on persons outside the release.
     """
 
     goal: ClassVar[Literal["single_out"]] = "single_out"
+    interval_method: ClassVar[IntervalMethod] = "mean"
     ceiling: ClassVar[float] = 0.3
 
-    def measure(self, statements: Floats, table: Floats) -> float: ...
-    def baseline(self, statements: Floats, members: Floats, others: Floats) -> float: ...
+    def each(self, statements: Floats, table: Floats) -> Floats: ...
+    def chances(self, statements: Floats, members: Floats, others: Floats) -> Floats: ...
+    def measure(self, statements: Floats, table: Floats) -> float:
+        """Return the mean over the statements."""
+        return average(self.each(statements, table))
+
+    def baseline(self, statements: Floats, members: Floats, others: Floats) -> float:
+        """Return the share expected by chance."""
+        return min(self.bounds[1], average(self.chances(statements, members, others)))
 
 
 class ReleaseMetric(_Metric, Protocol):
     """Quality of a release, measured on one draw of it."""
 
     goal: ClassVar[Literal["release"]] = "release"
+    interval_method: ClassVar[IntervalMethod] = "jackknife"
     kind: ClassVar[Kind] = "utility"
     better: ClassVar[Better] = "up"
     max_records: ClassVar[int] = sys.maxsize  # more are sampled
@@ -190,6 +246,7 @@ class ChangeMetric(_Metric, Protocol):
     """Change of a miner's errors by the release: above 0, more records are wrong than before."""
 
     goal: ClassVar[Literal["change"]] = "change"
+    interval_method: ClassVar[IntervalMethod] = "mean"
     kind: ClassVar[Kind] = "utility"
 
     def measure(self, change: Floats) -> float: ...
@@ -206,6 +263,11 @@ AttackMetric = (
     | SingleOutMetric
 )
 Metric = AttackMetric | ReleaseMetric | ChangeMetric
+
+
+def average(values: Floats) -> float:
+    """Return the mean of the values that are not NaN."""
+    return float(np.mean(values[~np.isnan(values)]))
 
 
 def percent(share: float) -> str:

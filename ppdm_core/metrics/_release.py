@@ -17,7 +17,7 @@ def measure_mean(units: Ints, values: Floats) -> Measurement:
         mask = keep[units]
         return float(np.mean(values[mask])) if mask.any() else float("nan")
 
-    return Measurement(float(np.mean(values)), recompute)
+    return Measurement(float(np.mean(values)), recompute, each=(units, values))
 
 
 def sample_indices(n: int, limit: int, rng: np.random.Generator) -> Ints:

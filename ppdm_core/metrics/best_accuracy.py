@@ -16,7 +16,8 @@ class BestAccuracy(ReleaseMetric):
 
     The largest of the accuracies of all registered classifiers, as far as they apply, by their
     means over the draws. The classifier is chosen on the records that it is reported for, so the
-    interval is widened for the choice: with k classifiers it covers all k accuracies at once.
+    lower end of the interval is widened for the choice: with k classifiers, the lower ends of all k
+    accuracies hold at once.
     """
 
     name = "best_accuracy"
@@ -25,7 +26,7 @@ class BestAccuracy(ReleaseMetric):
         "The best classifier{story} classifies {value} of the records correctly{original}; always "
         "predicting the most common label, {baseline}."
     )
-    is_rate = True
+    interval_method = "mean"
     needs_label = True
     max_records = MAX_RECORDS
     in_summary = True

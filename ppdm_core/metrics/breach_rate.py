@@ -18,11 +18,11 @@ class BreachRate(ReconstructMetric):
         "{story} That recovers {value} of the records to within {epsilon}; guessing one value for "
         "all records recovers {baseline}."
     )
-    is_rate = True
     is_headline = True
     uses_claims = True
 
-    def measure(self, X: Floats, X_hat: Floats, ranges: Floats, epsilon: float) -> float:
+    def each(self, X: Floats, X_hat: Floats, ranges: Floats, epsilon: float) -> Floats:
         check_tables(self.name, X, X_hat)
         error = np.linalg.norm(X - X_hat, axis=1)
-        return float(np.mean(error <= epsilon * np.linalg.norm(X, axis=1)))
+        is_near = error <= epsilon * np.linalg.norm(X, axis=1)
+        return np.asarray(is_near, dtype=np.float64)

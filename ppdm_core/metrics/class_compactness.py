@@ -17,7 +17,7 @@ class ClassCompactness(ReleaseMetric):
     1. Rows that tie for the last places share them, and a row is not its own neighbour. If there
     are more than 2,000 rows, the neighbours of a random sample of 2,000 are searched among all
     rows; a class without any sampled row is left out. The interval comes from leaving out sampled
-    rows, not neighbours.
+    rows, not neighbours, so that it is too narrow for a limit.
 
     References: Alotaibi and others (2012), equations 11 and 12, with the number of classes in
     place of their r.
@@ -30,6 +30,7 @@ class ClassCompactness(ReleaseMetric):
         "{baseline}."
     )
     needs_label = True
+    gateable = False
     max_records = MAX_QUERY_ROWS
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:

@@ -35,7 +35,7 @@ class ClosestRecord(ReleaseMetric):
     kind = "privacy"
     better = "down"
     max_records = _MAX_ROWS
-    is_rate = True  # shares between 0 and 1, for which the interval is wide enough
+    interval_method = "mean"
     gateable = False
     needs_alignment = False
     must_notice: ClassVar[Mapping[str, float]] = {"verbatim rows": 0.85}
@@ -48,23 +48,26 @@ class ClosestRecord(ReleaseMetric):
                 f"{self.name} needs the original columns or a public map.",
                 reason=Reason.NO_COMMON_COLUMN,
             )
-        value = _closeness(P, comparison.rows, comparison.rng(self.name))
-        return Measurement(value, lambda keep: value)  # the interval of a rate uses counts only
+        rows, wins = _closeness(P, comparison.rows, comparison.rng(self.name))
+        value = float(np.mean(wins))
+        return Measurement(value, lambda keep: value, each=(rows, wins))
 
     def original(self, comparison: ReleaseComparison) -> float:
         """Return the value for one half of the originals against the other half."""
         rng = comparison.rng(self.name)
         order = rng.permutation(len(comparison.X))
         half = len(order) // 2
-        return _closeness(comparison.X[order[:half]], comparison.X[order[half:]], rng)
+        return float(
+            np.mean(_closeness(comparison.X[order[:half]], comparison.X[order[half:]], rng)[1])
+        )
 
     def baseline(self, comparison: ReleaseComparison) -> float:
         """Return the value for other persons of the same population."""
         return 0.5
 
 
-def _closeness(P: Floats, Y: Floats, rng: np.random.Generator) -> float:
-    """Return the probability that a row of Y is closer to P than two rows of P are."""
+def _closeness(P: Floats, Y: Floats, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """Return rows of Y, and the probability that each is closer to P than two rows of P are."""
     if len(P) < 2:
         raise NotApplicable(f"{ClosestRecord.name} needs two records or more.")
     rows, some = sample_indices(len(Y), _MAX_ROWS, rng), sample_indices(len(P), _MAX_ROWS, rng)
@@ -72,7 +75,7 @@ def _closeness(P: Floats, Y: Floats, rng: np.random.Generator) -> float:
     gap = _squared_gaps(Y[rows], P, None)
     farther = len(between) - np.searchsorted(between, gap, side="right")
     equal = len(between) - farther - np.searchsorted(between, gap, side="left")
-    return float(np.mean(farther + equal / 2.0) / len(between))
+    return rows, np.asarray((farther + equal / 2.0) / len(between))
 
 
 def _squared_gaps(A: Floats, P: Floats, own: Ints | None) -> Floats:

@@ -10,12 +10,11 @@ from ppdm_core.model.errors import Defect
 class Deterioration(ChangeMetric):
     """Error of a classifier trained on the release, minus that of one trained on the original.
 
-    Both are tested on the same records, so the interval comes from the paired standard error over
-    records; two pseudo-records, one for each side, keep it above 0 if no prediction differs. Below
-    0 the release is better. The baseline is a recipient who ignores the release and always
+    Both are tested on the same records, so the interval is that of the mean change of a record.
+    Below 0 the release is better. The baseline is a recipient who ignores the release and always
     predicts the most common label.
 
-    References: Tan, Ng (2007), phi; Bonett, Price (2012), the pseudo-records.
+    References: Tan, Ng (2007), phi.
     """
 
     name = "deterioration"

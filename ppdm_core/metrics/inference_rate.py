@@ -22,10 +22,9 @@ class InferenceRate(InferMetric):
         "{story} That infers {value} of the values; for persons who are not in the release, "
         "{baseline}."
     )
-    is_rate = True
     is_headline = True
 
-    def measure(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> float:
+    def each(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> Floats:
         check_tables(self.name, truth, guess)
         slack = np.concatenate([epsilon * schema.widths, np.zeros(len(schema.categorical))])
-        return float(np.mean(np.abs(guess - truth) <= slack))
+        return np.asarray(np.abs(guess - truth) <= slack, dtype=np.float64)

@@ -16,7 +16,7 @@ class NeighbourhoodPreservation(ReleaseMetric):
     place, and all records that were as near as the tenth before are equivalent. A record is not
     its own neighbour. If there are more than 2,000 records, the neighbours of a random sample of
     2,000 are searched among all records. The interval comes from leaving out sampled records, not
-    neighbours.
+    neighbours, so that it is too narrow for a limit.
 
     References: Alotaibi and others (2012), equation 10, whose value drops if records tie.
     """
@@ -29,6 +29,7 @@ class NeighbourhoodPreservation(ReleaseMetric):
     )
     max_records = MAX_QUERY_ROWS
     on_original = 1.0
+    gateable = False
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         check_one_row_each(self.name, comparison)

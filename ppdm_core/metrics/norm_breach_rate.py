@@ -18,9 +18,8 @@ class NormBreachRate(NormMetric):
         "{story} That gives the length of {value} of the records to within {epsilon}; guessing one "
         "length for all records gives {baseline}."
     )
-    is_rate = True
     is_headline = True
 
-    def measure(self, length: Floats, length_hat: Floats, epsilon: float) -> float:
+    def each(self, length: Floats, length_hat: Floats, epsilon: float) -> Floats:
         check_tables(self.name, length, length_hat)
-        return float(np.mean(np.abs(length - length_hat) <= epsilon * length))
+        return np.asarray(np.abs(length - length_hat) <= epsilon * length, dtype=np.float64)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from ppdm_core.metrics._metric import PairMetric, check_links
-from ppdm_core.model.arrays import Ints
+from ppdm_core.model.arrays import Floats, Ints
 
 
 class PairRate(PairMetric):
@@ -18,9 +18,8 @@ class PairRate(PairMetric):
         "{story} That links both records of {value} of them; for persons who are not in the "
         "release, {baseline}."
     )
-    is_rate = True
     is_headline = True
 
-    def measure(self, link: Ints, truth: Ints) -> float:
+    def each(self, link: Ints, truth: Ints) -> Floats:
         check_links(self.name, link, truth)
-        return float(np.mean(link == truth))
+        return np.asarray(link == truth, dtype=np.float64)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from ppdm_core.metrics._metric import LinkMetric, check_links
-from ppdm_core.model.arrays import Ints
+from ppdm_core.model.arrays import Floats, Ints
 
 
 class Rate(LinkMetric):
@@ -12,9 +12,8 @@ class Rate(LinkMetric):
     name = "rate"
     describe = "share of the searched persons whose row was found"
     template = "{story} That finds {value} of them; picking rows at random finds {baseline}."
-    is_rate = True
     is_headline = True
 
-    def measure(self, link: Ints, truth: Ints) -> float:
+    def each(self, link: Ints, truth: Ints) -> Floats:
         check_links(self.name, link, truth)
-        return float(np.mean(link == truth))
+        return np.asarray(link == truth, dtype=np.float64)

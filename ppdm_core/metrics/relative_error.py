@@ -22,11 +22,16 @@ class RelativeError(ReconstructMetric):
     better = "up"
     bounds = (0.0, float("inf"))
 
-    def measure(self, X: Floats, X_hat: Floats, ranges: Floats, epsilon: float) -> float:
+    def each(self, X: Floats, X_hat: Floats, ranges: Floats, epsilon: float) -> Floats:
         check_tables(self.name, X, X_hat)
         length = np.linalg.norm(X, axis=1)
         used = length > 0
         if not used.any():
             raise NotApplicable(f"{self.name} needs a record that is not zero.")
-        error = np.linalg.norm(X[used] - X_hat[used], axis=1)
-        return float(np.mean(error / length[used]))
+        found = np.full(len(X), np.nan)
+        found[used] = np.linalg.norm(X[used] - X_hat[used], axis=1) / length[used]
+        return found
+
+    def bound_values(self, values: Floats) -> tuple[float, float]:
+        """Return 0, and twice the largest error; that of guessing zero is 1."""
+        return 0.0, 2.0 * max(1.0, float(values.max()))

@@ -19,19 +19,18 @@ class SinglingRate(SingleOutMetric):
         "{story} {value} of such statements hold for exactly one person in the release; by chance, "
         "estimated on persons outside it, {baseline} would."
     )
-    is_rate = True
     is_headline = True
 
-    def measure(self, statements: Floats, table: Floats) -> float:
+    def each(self, statements: Floats, table: Floats) -> Floats:
         if statements.ndim != 3 or statements.shape[1:] != (table.shape[1], 2):
             raise Defect(f"{self.name} got statements of shape {statements.shape}.")
         if len(statements) == 0 or len(table) == 0 or bool(np.isnan(statements).any()):
             raise Defect(f"{self.name} got no statements, no persons, or intervals of NaN.")
         check_finite(self.name, table)
-        return float(np.mean(count_matches(statements, table) == 1))
+        return np.asarray(count_matches(statements, table) == 1, dtype=np.float64)
 
-    def baseline(self, statements: Floats, members: Floats, others: Floats) -> float:
-        """Return the share expected by chance among as many persons as there are members.
+    def chances(self, statements: Floats, members: Floats, others: Floats) -> Floats:
+        """Return how likely each statement holds by chance, among as many persons as members.
 
         If a release discloses nothing about its members, each person is equally likely to be the
         one for whom a statement holds. So if there are more others than members, the mean over all
@@ -41,9 +40,9 @@ class SinglingRate(SingleOutMetric):
         n, m = len(members), len(others)
         held = count_matches(statements, others)
         if m >= n:
-            return float(np.mean(_hit_probability(1, held, m, n)))
+            return _hit_probability(1, held, m, n)
         no_member = _hit_probability(0, count_matches(statements, members), n, n - m)
-        return min(1.0, float(np.mean((held == 1) * no_member)) * n / m)
+        return np.asarray((held == 1) * no_member * n / m)
 
 
 def _hit_probability(hits: int, held: Ints, persons: int, drawn: int) -> Floats:

@@ -20,7 +20,6 @@ class SourcePosterior(SourceMetric):
         "the release, {baseline}."
     )
 
-    def measure(self, guess: Ints, probability: Floats, truth: Ints) -> float:
+    def each(self, guess: Ints, probability: Floats, truth: Ints) -> Floats:
         check_guesses(self.name, guess, probability, truth)
-        given = np.where(guess == truth[:, None], probability, 0.0).sum(axis=1)
-        return min(1.0, float(np.mean(given)))
+        return np.asarray(np.where(guess == truth[:, None], probability, 0.0).sum(axis=1))

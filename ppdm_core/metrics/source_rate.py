@@ -16,12 +16,11 @@ class SourceRate(SourceMetric):
         "{story} That names the record behind {value} of the rows; picking records at random, "
         "{baseline}."
     )
-    is_rate = True
     is_headline = True
 
-    def measure(self, guess: Ints, probability: Floats, truth: Ints) -> float:
+    def each(self, guess: Ints, probability: Floats, truth: Ints) -> Floats:
         check_guesses(self.name, guess, probability, truth)
-        return float(np.mean(guess[:, 0] == truth))
+        return np.asarray(guess[:, 0] == truth, dtype=np.float64)
 
 
 def check_guesses(name: str, guess: Ints, probability: Floats, truth: Ints) -> None:

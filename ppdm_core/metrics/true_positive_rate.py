@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,11 +9,11 @@ import numpy as np
 from ppdm_core.metrics._membership import check_scores, count_ties
 from ppdm_core.metrics._metric import MemberMetric
 from ppdm_core.model.arrays import Bools, Floats
-from ppdm_core.numerics.intervals import joint_error_quantile, wilson
+from ppdm_core.numerics.intervals import clopper_pearson, joint_error_quantile
 
 _FALSE_ALARM_SHARE = 0.01
 _MIN_FALSE_ALARMS = 5  # non-members: a rate of fewer depends on chance
-_ERROR_SPLITS = 13  # directions of the two errors that are tried
+_ERROR_SPLITS = 48  # ways to divide the error between threshold and members
 
 
 class TruePositiveRate(MemberMetric):
@@ -42,9 +43,10 @@ class TruePositiveRate(MemberMetric):
         """Return an interval for the errors of the threshold and of the members above it.
 
         The threshold depends on few of the others. It lies between two of them, by the distribution
-        of ranks, and the share of members above it lies within Wilson's interval. An end is the
-        worst over all combinations of both errors that are equally unlikely, so that it holds for
-        every shape of the curve.
+        of ranks, and the share of members above it lies within the interval of Clopper and
+        Pearson. An end is the worst over all combinations of both errors that are equally unlikely,
+        so that it holds for every shape of the curve. Between two combinations that are tried, each
+        error is taken at its larger one.
         """
         from scipy.special import ndtr
 
@@ -55,15 +57,16 @@ class TruePositiveRate(MemberMetric):
             for _, is_member in trials
         ]
         low, high = 1.0, 0.0
-        for angle in np.linspace(0.0, np.pi / 2, _ERROR_SPLITS):
-            tail, within = ndtr(-z * np.cos(angle)), 2.0 * ndtr(z * np.sin(angle)) - 1.0
+        angles = np.linspace(0.0, np.pi / 2, _ERROR_SPLITS + 1)
+        for first, last in itertools.pairwise(angles):
+            tail, within = ndtr(-z * np.cos(first)), 2.0 * ndtr(z * np.sin(last)) - 1.0
             found = []
             for curve, threshold in zip(curves, ranges, strict=True):
                 few, many, chance = threshold.find_ends(tail)
                 found.append((chance, curve.find_rate(few), curve.find_rate(many)))
             chance, least, most = map(float, np.mean(found, axis=0))
-            low = min(low, chance * wilson(least, members, within)[0])
-            high = max(high, wilson(most, members, within)[1])
+            low = min(low, chance * clopper_pearson(least * members, members, within)[0])
+            high = max(high, clopper_pearson(most * members, members, within)[1])
         return low, high
 
     def baseline(self, is_member: Bools) -> float:

@@ -14,18 +14,34 @@ _REFERENCE_ROWS = 2_000
 _NEIGHBOUR = 5
 
 
-def wilson(successes_mean: float, n: int, level: float) -> tuple[float, float]:
-    """Return the Wilson score interval of a rate that was ``successes_mean`` in ``n`` trials."""
-    from scipy.special import ndtri
+def clopper_pearson(successes: float, n: float, level: float) -> tuple[float, float]:
+    """Return the interval of a rate with so many successes in ``n`` trials.
 
-    z2 = float(ndtri((1.0 + level) / 2.0)) ** 2
-    p = successes_mean
-    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    # At p = 0 and p = 1 one end is the rate itself; rounding must not exclude it.
-    low = 0.0 if p <= 0 else max(0.0, float(middle - half))
-    high = 1.0 if p >= 1 else min(1.0, float(middle + half))
+    Each end misses the true rate with a probability of at most (1 - level) / 2, for every rate and
+    n. Parts of a success, as in a mean over several draws, are interpolated.
+    """
+    from scipy.special import betaincinv
+
+    tail = (1.0 - level) / 2.0
+    low = float(betaincinv(successes, n - successes + 1.0, tail)) if successes > 0 else 0.0
+    high = float(betaincinv(successes + 1.0, n - successes, 1.0 - tail)) if successes < n else 1.0
     return low, high
+
+
+def find_quantile_ranks(n: int, share: float, tail: float) -> tuple[int, int]:
+    """Return the ranks, from 1, of the sorted values below and above a quantile.
+
+    The first is above the quantile, and the second below it, with a probability of at most
+    ``tail``. They are 0 and n + 1 if there is no such value.
+    """
+    from scipy.stats import binom
+
+    ranks = np.arange(
+        n + 2
+    )  # the value of rank r is above if fewer than r are at most the quantile
+    below = int(ranks[:-1][binom.cdf(ranks[:-1] - 1, n, share) <= tail][-1])
+    above = int(ranks[1:][binom.sf(ranks[1:] - 1, n, share) <= tail][0])
+    return below, above
 
 
 def joint_error_quantile(tail: float) -> float:
@@ -64,20 +80,6 @@ def jackknife(
     half = float(stdtrit(groups - 1, (1.0 + level) / 2.0) * spread)
     value = measure(np.arange(n))
     return value - half, value + half
-
-
-def paired_interval(change: Floats, level: float) -> tuple[float, float]:
-    """Return the interval of the mean of changes between -1 and 1, by their standard error.
-
-    One additional record on each side (Bonett and Price) gives the interval a width when no record
-    changed.
-    """
-    from scipy.special import stdtrit
-
-    each = np.append(change, [1.0, -1.0])
-    n = len(each)
-    half = float(stdtrit(n - 1, (1.0 + level) / 2.0) * each.std(ddof=1) / np.sqrt(n))
-    return float(each.mean()) - half, float(each.mean()) + half
 
 
 def find_isolated_tenth(X: Floats, rng: np.random.Generator) -> Ints:

@@ -71,7 +71,7 @@ def check_limit(name: str, limit: Limit) -> None:
         )
     if metric is not None and not metric.gateable:
         raise BadInput(
-            f"The limit on {name} cannot be judged: {metric.name} is for screening only.",
+            f"The limit on {name} cannot be judged: {metric.name} is for information only.",
             remedy="Remove the limit; the figure is logged all the same.",
         )
     is_loss = metric is not None and (metric.kind, metric.better) == ("utility", "down")

@@ -21,7 +21,7 @@ from ppdm_core.metrics import METRICS, AttackMetric, ReleaseComparison
 from ppdm_core.model.attacker import AttackerView, EarlierRows, Goal
 from ppdm_core.model.policy import Attacker, Effort, Policy
 from ppdm_core.model.score import Score
-from ppdm_core.numerics.intervals import wilson
+from ppdm_core.numerics.intervals import clopper_pearson
 
 ERROR_RATE = 0.01  # one-sided, over all candidates of an attack
 
@@ -98,10 +98,8 @@ class LeakAuditor(Auditor):
 
     def score(self, name: str) -> Score:
         """Return the headline score of an attack."""
-        attack = ATTACKS[name]
-        candidates = self.run_trials(attack)[0].candidates
-        self.level = 1.0 - 2.0 * ERROR_RATE / max(1, len(candidates))
-        return self.score_attack(attack, find_headline_metric(attack.goal))
+        self.level = 1.0 - 2.0 * ERROR_RATE
+        return self.score_attack(ATTACKS[name], find_headline_metric(ATTACKS[name].goal))
 
     def compare(self, name: str, quiet: PlantedLeak) -> Score:
         """Return a metric of the release, with that of the same release without the leak."""
@@ -114,7 +112,7 @@ class LeakAuditor(Auditor):
             for each in (self.planted, quiet)
         )
         n = len(self.planted.Y)
-        low, high = wilson(value, n, 1.0 - 2.0 * ERROR_RATE)
+        low, high = clopper_pearson(value * n, n, 1.0 - 2.0 * ERROR_RATE)
         return Score(name, metric.kind, metric.better, value, low, high, n, baseline, value)
 
 
