@@ -93,6 +93,8 @@ def compute_interval(
     them together.
     """
     level = 1.0 - (1.0 - level) / figures.choices
+    if metric.is_census:
+        return value, value
     if figures.change is not None:
         return paired_interval(figures.change, level)
     if not metric.is_rate:

@@ -36,6 +36,7 @@ def compare(
             draw.public,
             rng,
             source=draw.source,
+            cells=draw.cells,
             C=truth.codes[:, [words.index(each.column.name) for each in draw.public.responses]],
             released_codes=draw.C,
             steward_map=draw.leaked_map,

@@ -41,6 +41,7 @@ class _Metric(Protocol):
     better: ClassVar[Better] = "down"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     is_rate: ClassVar[bool] = False  # a mean of 0 or 1 per record
+    is_census: ClassVar[bool] = False  # a fact about this very release, without a sampling error
     gateable: ClassVar[bool] = True  # False: for screening only, no limit may use it
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # runs if one is released
     in_quick_audit: ClassVar[bool] = False
