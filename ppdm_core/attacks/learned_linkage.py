@@ -69,8 +69,6 @@ class LearnedLinkage(Attack):
     needs: ClassVar[frozenset[str]] = frozenset({"known", "targets"})
     runs_half_known: ClassVar[bool] = True
     must_notice: ClassVar[Mapping[str, float]] = {
-        "identity": 0.85,
-        "rotation": 0.85,
         "noise with a hole": 0.85,
         "rearranged values": 0.85,
         "curved map": 0.85,

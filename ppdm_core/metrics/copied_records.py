@@ -13,6 +13,7 @@ from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 
 _MAX_VALUE_SHARE = 0.02  # of the rows: a value that more of them hold identifies nobody
+_MAX_EQUAL_SHARE = 0.2  # of the rare values of a column: noise leaves no more of them as they are
 _EQUAL_ROWS_PROBABILITY = 1e-6  # of a false alarm
 _NEAR_ROWS_PROBABILITY = 1e-9  # smaller, because the law of the gaps is only fitted
 
@@ -65,7 +66,7 @@ def find_copies(X: Floats, Y: Floats) -> Bools:
 
     is_equal = (X == Y) & (count_holders(X, Y) - 1 <= _MAX_VALUE_SHARE * len(Y))
     count = is_equal.sum(axis=1)  # (m,)
-    tail = sum_tail_probabilities(is_equal.mean(axis=0))
+    tail = sum_tail_probabilities(np.minimum(is_equal.mean(axis=0), _MAX_EQUAL_SHARE))
     found = np.zeros(len(Y), dtype=np.bool_)
     for least in range(X.shape[1], 1, -1):
         rows = count >= least

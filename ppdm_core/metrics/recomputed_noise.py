@@ -11,7 +11,7 @@ from ppdm_core.metrics._release import check_comparison
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
-from ppdm_core.numerics.seeded_streams import STREAMS, draw_all_seeds
+from ppdm_core.numerics.seeded_streams import STREAMS, draw_all_seeds, draw_stream
 
 _VALUES = 128  # of the noise that are compared
 _MIN_VALUES = 40
@@ -86,7 +86,7 @@ def measure_agreement(residuals: Floats, name: str) -> float:
     screened = normalise(residuals[:, :few]) @ normalise(draw_all_seeds(name, few)).T
     best = np.abs(screened).max(axis=0)  # (seeds,)
     chosen = np.argsort(-best)[:_CONFIRMED_SEEDS].tolist()
-    streams = normalise(np.array([STREAMS[name](seed, length) for seed in chosen]))
+    streams = normalise(draw_stream(name, chosen, length))
     return min(1.0, float(np.max((residuals @ streams.T) ** 2)))
 
 
