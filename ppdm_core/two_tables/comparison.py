@@ -15,6 +15,7 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.two_tables.column_alignment import find_unique_values
+from ppdm_core.two_tables.encoding import encode_tables
 from ppdm_core.two_tables.frame import (
     Frame,
     can_be_compared,
@@ -103,6 +104,11 @@ def compare_tables(
     if the numbers are equal.
     """
     check_sizes(original, released, aligned)
+    original, released, *more = encode_tables(
+        [original, released, *filter(None, (control, known, sample))], label
+    )
+    rest = iter(more)
+    control, known, sample = (each and next(rest) for each in (control, known, sample))
     is_declared_aligned = original.n == released.n if aligned is None else aligned
     aligned = original.n == released.n
     frame, X, Y, public = scale_tables(original, released, label, aligned)
