@@ -47,6 +47,7 @@ from ppdm_core.metrics.radius_knn_accuracy import RadiusKnnAccuracy
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.recomputed_noise import RecomputedNoise
 from ppdm_core.metrics.relative_error import RelativeError
+from ppdm_core.metrics.repeated_noise import RepeatedNoise
 from ppdm_core.metrics.singling_rate import SinglingRate
 from ppdm_core.metrics.source_posterior import SourcePosterior
 from ppdm_core.metrics.source_rate import SourceRate
@@ -85,6 +86,7 @@ METRICS: dict[str, Metric] = {
     "copied_records": CopiedRecords(),
     "hidden_digits": HiddenDigits(),
     "recomputed_noise": RecomputedNoise(),
+    "repeated_noise": RepeatedNoise(),
     "closest_record": ClosestRecord(),
     "dapl_held_out": DaplHeldOut(),
     "dapl_plug_in": DaplPlugIn(),

@@ -9,11 +9,10 @@ from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
 from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._release import check_same_columns
 from ppdm_core.model.arrays import Bools, Floats, Ints
-from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.reasons import Reason
 
 _MAX_VALUE_SHARE = 0.02  # of the rows: a value that more of them hold identifies nobody
-_MAX_EQUAL_SHARE = 0.2  # of the rare values of a column: noise leaves no more of them as they are
+_MAX_CHANCE_FACTOR = 5.0  # noise keeps a value so many times oftener than it meets a random one
+_MIN_CHANCE = 1e-3  # of a kept value, in every column
 _EQUAL_ROWS_PROBABILITY = 1e-6  # of a false alarm
 _NEAR_ROWS_PROBABILITY = 1e-9  # smaller, because the law of the gaps is only fitted
 
@@ -21,8 +20,8 @@ _NEAR_ROWS_PROBABILITY = 1e-9  # smaller, because the law of the gaps is only fi
 class CopiedRecords(ReleaseMetric):
     """Share of the records whose row is a copy, or far nearer to it than the noise of the others.
 
-    Copies: rows in which several rare values equal those of their record, in more rows than if
-    equal values were spread over the table. Near copies: rows whose gaps to their record are among
+    Copies: rows that hold several values of one record, which no other record holds, more often
+    than chance makes equal values. Near copies: rows whose gaps to their record are among
     the smallest in all columns at once, against a gamma distribution fitted to the typical rows.
     Averages over the table do not show a few such records. Only rows that chance explains with a
     probability below one in a million count, so that the value of a correct release is 0.
@@ -38,51 +37,72 @@ class CopiedRecords(ReleaseMetric):
     better = "down"
     in_quick_audit = True
     is_census = True
+    needs_alignment = False
     on_original = 1.0
     must_notice: ClassVar[Mapping[str, float]] = {"verbatim rows": 0.85}
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         check_same_columns(self.name, comparison)
-        records = comparison.records
-        if bool((records < 0).any()):
-            raise NotApplicable(
-                f"{self.name} needs to know which record each row was made from.",
-                reason=Reason.NO_ALIGNMENT,
-            )
-        X, Y = comparison.X[records], comparison.Y
-        varying = (np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0)
-        X, Y = X[:, varying], Y[:, varying]
-        found = find_copies(X, Y) | find_near_copies(X, Y)
-        value = len(np.unique(records[found])) / len(comparison.X)
+        varying = (np.ptp(comparison.X, axis=0) > 0) & (np.ptp(comparison.Y, axis=0) > 0)
+        X, Y, records = comparison.X[:, varying], comparison.Y[:, varying], comparison.records
+        rows, copied = find_copies(X, Y)
+        exposed = [copied[rows]]
+        if not bool((records < 0).any()):
+            exposed.append(records[find_near_copies(X[records], Y)])
+        value = len(np.unique(np.concatenate(exposed))) / len(X)
         return Measurement(value, lambda keep: value)
 
     def baseline(self, comparison: ReleaseComparison) -> float:
         return 0.0
 
 
-def find_copies(X: Floats, Y: Floats) -> Bools:
-    """Return the rows that hold more values of their record than chance explains."""
+def find_copies(X: Floats, Y: Floats) -> tuple[Bools, Ints]:
+    """Return the rows that hold more values of one record than chance explains, and that record.
+
+    Only values that one record holds count, and that few rows hold.
+    """
     from scipy.special import pdtrc
 
-    is_equal = (X == Y) & (count_holders(X, Y) - 1 <= _MAX_VALUE_SHARE * len(Y))
-    count = is_equal.sum(axis=1)  # (m,)
-    tail = sum_tail_probabilities(np.minimum(is_equal.mean(axis=0), _MAX_EQUAL_SHARE))
+    holder = find_holders(X, Y)  # (m, d)
+    record, count = find_most_frequent(holder)
+    chance = _MAX_CHANCE_FACTOR * np.maximum(holder >= 0, 0).mean(axis=0) / len(X)
+    tail = sum_tail_probabilities(np.minimum(1.0, chance + _MIN_CHANCE))
     found = np.zeros(len(Y), dtype=np.bool_)
     for least in range(X.shape[1], 1, -1):
         rows = count >= least
         seen = int(rows.sum())
         if seen and pdtrc(seen - 1, len(Y) * tail[least]) < _EQUAL_ROWS_PROBABILITY:
             found |= rows
+    return found, record
+
+
+def find_holders(X: Floats, Y: Floats) -> Ints:
+    """Return for each released value the one record that holds it, -1 if none or several do."""
+    found = np.full(Y.shape, -1, dtype=np.int64)
+    for j in range(X.shape[1]):
+        order = np.argsort(X[:, j], kind="stable")
+        column = X[order, j]
+        first = np.searchsorted(column, Y[:, j], side="left")
+        last = np.searchsorted(column, Y[:, j], side="right")
+        held = last - first == 1
+        found[held, j] = order[first[held]]
+        repeated = np.bincount(found[held, j], minlength=len(X)) > _MAX_VALUE_SHARE * len(Y) + 1
+        found[held, j] = np.where(repeated[found[held, j]], -1, found[held, j])
     return found
 
 
-def count_holders(X: Floats, Y: Floats) -> Ints:
-    """Return in how many rows of Y each value of X stands, column by column."""
-    found = np.empty(X.shape, dtype=np.int64)
-    for j, column in enumerate(np.sort(Y, axis=0).T):
-        first = np.searchsorted(column, X[:, j], side="left")
-        found[:, j] = np.searchsorted(column, X[:, j], side="right") - first
-    return found
+def find_most_frequent(holder: Ints) -> tuple[Ints, Ints]:
+    """Return the record that most values of each row belong to, and how many do; (m,)."""
+    m, d = holder.shape
+    ordered = np.sort(holder, axis=1)
+    run = np.zeros(m, dtype=np.int64)
+    record, best = np.full(m, -1, dtype=np.int64), np.zeros(m, dtype=np.int64)
+    for j in range(d):
+        same = ordered[:, j] == ordered[:, j - 1] if j else np.zeros(m, dtype=np.bool_)
+        run = np.where(ordered[:, j] < 0, 0, np.where(same, run + 1, 1))
+        record = np.where(run > best, ordered[:, j], record)
+        best = np.maximum(best, run)
+    return record, best
 
 
 def sum_tail_probabilities(chances: Floats) -> Floats:

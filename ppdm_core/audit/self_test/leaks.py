@@ -244,6 +244,13 @@ def leak_curved_map(rng: Rng) -> PlantedLeak:
     return make_leak(X, Z**2 + 0.5 * Z, describe_secret_columns(4), label, known=60)
 
 
+def leak_few_sizes_of_noise(rng: Rng) -> PlantedLeak:
+    """Add wide noise that is a multiple of one fifth."""
+    X, label = make_persons(120, rng, 4)
+    Y = X + np.round(rng.laplace(0.0, 2.0, X.shape) * 5.0) / 5.0
+    return make_leak(X, Y, describe_noisy_columns(4, 2.0), label)
+
+
 def leak_hidden_digits(rng: Rng) -> PlantedLeak:
     """Release noise alone, with the records in the digits after the third decimal."""
     X, label = make_persons(200, rng, 4)
@@ -272,6 +279,7 @@ LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "noise with a hole": leak_noise_with_a_hole,
     "rearranged values": leak_rearranged_values,
     "curved map": leak_curved_map,
+    "few sizes of noise": leak_few_sizes_of_noise,
     "hidden digits": leak_hidden_digits,
     "guessable seed": leak_guessable_seed,
 }
