@@ -7,6 +7,7 @@ import numpy as np
 from ppdm_core.model.arrays import Floats
 
 _MIN_RELATIVE_SPREAD = 1e-12
+_MAX_PAIRED_COLUMNS = 10
 Features = dict[str, Floats]
 
 
@@ -27,6 +28,7 @@ def compute_features(A: Floats, raw: Floats, reference: Floats) -> Features:
                 [*list_invariants(raw), *list_invariants(Z), np.sort(np.abs(Z), axis=1)]
             )
         ),
+        "lengths of pairs": measure_pairs(Z),
     }
 
 
@@ -49,6 +51,17 @@ def rank_within(A: Floats, reference: Floats) -> Floats:
         below = np.searchsorted(column, A[:, j], side="left")
         found[:, j] = below + np.searchsorted(column, A[:, j], side="right")
     return found / (2.0 * len(reference)) - 0.5
+
+
+def measure_pairs(Z: Floats) -> Floats:
+    """Return the length of each pair of columns; of adjacent columns only, if there are many."""
+    d = Z.shape[1]
+    if d < 2:
+        return np.abs(Z)
+    left, right = np.triu_indices(d, 1)
+    if d > _MAX_PAIRED_COLUMNS:
+        left, right = np.arange(d), np.roll(np.arange(d), -1)
+    return np.hypot(Z[:, left], Z[:, right])
 
 
 def list_invariants(A: Floats) -> list[Floats]:

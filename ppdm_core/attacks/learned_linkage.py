@@ -31,6 +31,7 @@ _PREDICTED: dict[str, tuple[str, ...]] = {
     "ranks": ("columns", "ranks"),
     "sorted": ("columns", "invariants"),
     "invariants": ("invariants",),
+    "lengths of pairs": ("lengths of pairs",),
 }
 _REGRESSIONS: dict[str, Fit] = {
     "ridge": fit_ridge,
@@ -45,7 +46,8 @@ class LearnedLinkage(Attack):
     """An insider recognises the rows of some persons and learns from them how to find others.
 
     Records and rows are described by their columns, by ranks, by sorted values, and by figures
-    that do not change when the values of a row are rearranged (sums, lengths, extremes). Where
+    that do not change when the values of a row are rearranged (sums, lengths, extremes) or when
+    pairs of columns are rotated. Where
     both sides have the same features they are compared directly; otherwise the features of one
     side are predicted from those of the other, both ways, by linear maps and by kernel regression.
     Errors on the known pairs give the weight of every feature, or of every direction: what the

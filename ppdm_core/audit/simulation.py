@@ -160,12 +160,15 @@ class AttackTrial:
             mine = np.flatnonzero(half == number)
             known = np.concatenate([self.participants.known, targets[half != number]])
             X = freeze(self.truth.X[known])
-            yield mine, replace(
-                view,
-                known=KnownRows(X, freeze(position[known])),
-                records=X,
-                targets=self.truth.select(targets[mine]),
-                split_files=None,
+            yield (
+                mine,
+                replace(
+                    view,
+                    known=KnownRows(X, freeze(position[known])),
+                    records=X,
+                    targets=self.truth.select(targets[mine]),
+                    split_files=None,
+                ),
             )
 
     def add_earlier_releases(self, view: AttackerView) -> AttackerView:

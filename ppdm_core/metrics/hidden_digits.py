@@ -17,6 +17,8 @@ _MAX_ROWS = 4_000
 _MIN_ROWS = 50
 _MIN_NOISE_UNITS = 4.0  # noise of so many units leaves the rest modulo the unit uniform
 _MAX_DECIMALS = 13
+_DIGITS = 10
+_DIGIT_ROUNDING = 1e-4  # a digit just below the next one is the next one
 _MAX_REPEATED_SHARE = 0.05  # of the rows: a column with a more frequent value has no noise there
 _LEAST_SHARE, _LEAST_NORMAL = 0.02, 0.0251  # quantile of absolute normal numbers
 _MANTISSA_BITS = tuple(range(4, 45, 4)) + (23, 31, 33)
@@ -71,14 +73,20 @@ def _search(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
         raise NotApplicable(f"{name} needs {_MIN_ROWS} rows.", reason=Reason.TOO_FEW_RECORDS)
     X = comparison.X[comparison.records[rows]]
     bins = 8 if len(rows) >= 800 else 4
-    chance = (_MAX_DEVIATIONS * math.sqrt(2.0) + (bins - 1)) / len(rows)  # of chi2 / (n (b - 1))
-    digits = find_digits(X, comparison.cells[rows])
-    if not digits.shape[1]:
+    freedom = (_DIGITS - 1) * (bins - 1)
+    chance = (freedom + _MAX_DEVIATIONS * math.sqrt(2.0 * freedom)) / (len(rows) * (bins - 1))
+    parts = find_fine_parts(X, comparison.cells[rows])
+    if not parts.shape[1]:
         return 0.0, min(1.0, chance)
-    return compute_dependence(digits, X, bins), min(1.0, chance)
+    B = encode_bins(X, bins)
+    found = (
+        compute_dependence(encode_bins(parts, bins), B, (bins, bins)),
+        compute_dependence(encode_digits(parts), B, (_DIGITS, bins)),
+    )
+    return max(found), min(1.0, chance)
 
 
-def find_digits(X: Floats, cells: Floats) -> Floats:
+def find_fine_parts(X: Floats, cells: Floats) -> Floats:
     """Return the parts of released values that are finer than their noise; (n, f) in [0, 1)."""
     noise = measure_noise(X, cells)
     found = []
@@ -112,15 +120,21 @@ def measure_noise(X: Floats, cells: Floats) -> Floats:
     return np.where(noise > 1e-9 * np.abs(cells).max(axis=0), noise, 0.0)
 
 
-def compute_dependence(A: Floats, B: Floats, bins: int) -> float:
-    """Return the largest Cramer's V squared of a column of A with a column of B."""
-    n = len(A)
-    P, Q = (encode_bins(Z, bins) for Z in (A, B))
-    p, q = P.sum(axis=0) / n, Q.sum(axis=0) / n
-    expected = n * np.outer(p, q)
+def compute_dependence(P: Floats, Q: Floats, sizes: tuple[int, int]) -> float:
+    """Return the largest Cramer's V squared between two sets of indicators of equal sizes."""
+    n = len(P)
+    expected = n * np.outer(P.sum(axis=0) / n, Q.sum(axis=0) / n)
     terms = np.divide((P.T @ Q - expected) ** 2, expected, where=expected > 0, out=0.0 * expected)
-    table = terms.reshape(A.shape[1], bins, B.shape[1], bins).sum(axis=(1, 3))
-    return float(table.max() / (n * (bins - 1)))
+    a, b = sizes
+    table = terms.reshape(P.shape[1] // a, a, Q.shape[1] // b, b).sum(axis=(1, 3))
+    # Equal digits fill fewer cells than equal ranks; the smaller side bounds the statistic.
+    return float(table.max() / (n * (min(a, b) - 1)))
+
+
+def encode_digits(parts: Floats) -> Floats:
+    """Return one indicator column for each value of the first decimal digit of each column."""
+    digit = np.floor(parts * _DIGITS + _DIGIT_ROUNDING).astype(np.int64) % _DIGITS
+    return (digit[:, :, None] == np.arange(_DIGITS)).reshape(len(parts), -1).astype(np.float64)
 
 
 def encode_bins(Z: Floats, bins: int) -> Floats:

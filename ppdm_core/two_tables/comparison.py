@@ -29,7 +29,7 @@ from ppdm_core.two_tables.frame import (
     make_frame,
     scale_factor,
 )
-from ppdm_core.two_tables.row_order import find_revealed_columns, find_sorted_columns
+from ppdm_core.two_tables.row_order import find_revealed_orders, find_sorted_columns
 from ppdm_core.two_tables.tables import Table
 
 MIN_ROWS = 3
@@ -58,7 +58,7 @@ class TableComparison:
     matched: Mapping[str, str] = field(default_factory=dict)  # released -> original, by values
     control_overlap: int = 0  # rows of the control that are original records, left out
     sorted_columns: tuple[str, ...] = ()  # of the original, which has the order of the release
-    revealed_columns: tuple[str, ...] = ()  # original columns by which the release is sorted
+    revealed_orders: tuple[str, ...] = ()  # by what of the original the release is sorted
 
     @property
     def is_common(self) -> bool:
@@ -79,11 +79,11 @@ class TableComparison:
     @property
     def leaks(self) -> tuple[str, ...]:
         """What the release gives away for certain, besides its values."""
-        if not self.revealed_columns:
+        if not self.revealed_orders:
             return ()
         return (
-            f"The rows are in the order of the original column {quote_names(self.revealed_columns)}"
-            ", which places every person. Shuffle the rows before handing them out.",
+            f"The rows are sorted by {self.revealed_orders[0]} of the original, which places every "
+            "person. Shuffle the rows before handing them out.",
         )
 
 
@@ -133,7 +133,7 @@ def compare_tables(
         copied=tuple(name for name in frame.left_out if is_copied(original, released, name)),
         matched=frame.matched,
     )
-    comparison = add_row_order(comparison, original, released)
+    comparison = add_row_order(comparison, original, released, label)
     if control is not None:
         outside = frame.place(control)
         check_outside(X, outside, control)
@@ -156,14 +156,15 @@ def compare_tables(
 
 
 def add_row_order(
-    comparison: TableComparison, original: Table, released: Table
+    comparison: TableComparison, original: Table, released: Table, label: str | None
 ) -> TableComparison:
     """Return the comparison with what the order of the rows gives away."""
     if comparison.is_declared_aligned:
-        in_order = tuple(find_sorted_columns(original))
+        in_order = tuple(find_sorted_columns(original, label))
         if in_order:
             return replace(comparison, sorted_columns=in_order)
-    return replace(comparison, revealed_columns=tuple(find_revealed_columns(original, released)))
+    orders = tuple(find_revealed_orders(original, released, label))
+    return replace(comparison, revealed_orders=orders)
 
 
 def quote_names(names: tuple[str, ...]) -> str:

@@ -101,9 +101,7 @@ def make_category_encoder(name: str, categories: Cells) -> Encode:
         if len(categories) > MAX_INDICATORS:
             return {name: code.astype(np.float64)}
         # Numbered, because a name of a category is a value of the table.
-        return {
-            f"{name} #{i + 1}": (code == i).astype(np.float64) for i in range(len(categories))
-        }
+        return {f"{name} #{i + 1}": (code == i).astype(np.float64) for i in range(len(categories))}
 
     return encode
 
@@ -141,7 +139,9 @@ def parse_date(text: str) -> float:
             moment = read(text)
         except ValueError:
             continue
-        return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() / SECONDS_PER_DAY
+        return (
+            moment.replace(tzinfo=None) - datetime(1970, 1, 1)
+        ).total_seconds() / SECONDS_PER_DAY
     return math.nan
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -13,42 +13,76 @@ from ppdm_core.two_tables.tables import Table
 MIN_ROWS = 20
 MAX_DEVIATIONS = 6.8  # of a rank correlation by chance: one in 1e11
 MIN_CORRELATION = 0.1  # a weaker trend places nobody
+SHUFFLES = 32
+MAX_COMPONENTS = 5  # principal components that rows may be sorted by
 
 
-def find_sorted_columns(original: Table) -> list[str]:
+def find_sorted_columns(original: Table, label: str | None) -> list[str]:
     """Return the numeric columns that rise or fall along the rows of the original."""
-    columns = list_complete_columns(original)
+    columns = list_complete_columns(original, label)
     if original.n < MIN_ROWS or not columns:
         return []
     R = standardise_ranks(original.numbers(columns))
     position = standardise_ranks(np.arange(original.n, dtype=np.float64)[:, None])
     correlation = np.abs(R.T @ position).ravel() / original.n
-    least = max(MIN_CORRELATION, MAX_DEVIATIONS / math.sqrt(original.n - 1))
+    least = compute_least_correlation(original.n)
     return [name for name, each in zip(columns, correlation, strict=True) if each >= least]
 
 
-def find_revealed_columns(original: Table, released: Table) -> Iterator[str]:
-    """Yield the original columns by which the released rows were sorted.
+def find_revealed_orders(original: Table, released: Table, label: str | None) -> Iterator[str]:
+    """Yield by what of the original the released rows were sorted.
 
     If rows are sorted by a column, rising or falling, then row i belongs to the record with rank
     i, and released values depend on those of that record. A release that is sorted by one of its
     own columns follows any trend; then only differences between adjacent rows are compared.
     """
-    ours, theirs = list_complete_columns(original), list_complete_columns(released)
+    ours, theirs = (list_complete_columns(table, label) for table in (original, released))
     n, m = original.n, released.n
     if min(n, m) < MIN_ROWS or not ours or not theirs:
         return
     X, Y = original.numbers(ours), released.numbers(theirs)
     prepare = difference_ranks if has_sorted_column(Y) else standardise_ranks
     R, S = standardise_ranks(X), prepare(Y)
+    least = compute_least_correlation(m)
     place: Ints = np.minimum(np.arange(m) * n // m, n - 1)  # rank of the record of each row
-    least = max(MIN_CORRELATION, MAX_DEVIATIONS / math.sqrt(m - 1))
-    for name, x in zip(ours, X.T, strict=True):
+    pairs = [(ours.index(name), theirs.index(name)) for name in ours if name in theirs]
+    spread = measure_chance(R[place], S, prepare, pairs)
+    for name, x in list_order_keys(ours, X):
         order = np.argsort(x, kind="stable")
         for direction in (order, order[::-1]):
-            if np.abs(prepare(R[direction[place]]).T @ S).max() / len(S) >= least:
+            correlation = prepare(R[direction[place]]).T @ S / len(S)
+            own = average_pairs(correlation, pairs)
+            if np.abs(correlation).max() >= least or own > MAX_DEVIATIONS * spread:
                 yield name
                 break
+
+
+def average_pairs(correlation: Floats, pairs: list[tuple[int, int]]) -> float:
+    """Return the mean correlation of columns with the same name, 0 if there are none."""
+    return float(np.mean([correlation[i, j] for i, j in pairs])) if pairs else 0.0
+
+
+def measure_chance(
+    R: Floats, S: Floats, prepare: Callable[[Floats], Floats], pairs: list[tuple[int, int]]
+) -> float:
+    """Return the deviation of that mean when records are in random orders."""
+    rng = np.random.default_rng(len(R))
+    means = [
+        average_pairs(prepare(rng.permutation(R)).T @ S / len(S), pairs) for _ in range(SHUFFLES)
+    ]
+    return math.sqrt(float(np.sum(np.square(means))) / (SHUFFLES - 2)) if pairs else math.inf
+
+
+def list_order_keys(names: list[str], X: Floats) -> Iterator[tuple[str, Floats]]:
+    """Yield by what rows may be sorted: a column, or a figure of the complete record."""
+    yield from ((f"'{name}'", x) for name, x in zip(names, X.T, strict=True))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for A in (X, Z):
+        yield "the sum of a record", A.sum(axis=1)
+        yield "the length of a record", np.linalg.norm(A, axis=1)
+        components = np.linalg.svd(A - A.mean(axis=0), full_matrices=False)[2]
+        for direction in components[:MAX_COMPONENTS]:
+            yield "a component of the records", A @ direction
 
 
 def has_sorted_column(Y: Floats) -> bool:
@@ -62,12 +96,19 @@ def difference_ranks(A: Floats) -> Floats:
     return standardise_ranks(np.diff(standardise_ranks(A), axis=0))
 
 
-def list_complete_columns(table: Table) -> list[str]:
-    """Return the numeric columns without empty cells that vary."""
+def compute_least_correlation(n: int) -> float:
+    """Return the smallest rank correlation that chance does not explain and that places persons."""
+    return max(MIN_CORRELATION, MAX_DEVIATIONS / math.sqrt(n - 1))
+
+
+def list_complete_columns(table: Table, label: str | None) -> list[str]:
+    """Return the numeric columns without empty cells that vary, except the label."""
     return [
         name
         for name in table.numeric()
-        if np.isfinite(table.columns[name]).all() and np.ptp(table.columns[name]) > 0
+        if name != label
+        and np.isfinite(table.columns[name]).all()
+        and np.ptp(table.columns[name]) > 0
     ]
 
 

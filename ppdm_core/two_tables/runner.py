@@ -113,7 +113,9 @@ def choose_table_audits(
         needs_alignment = name in ATTACKS or METRICS[name].needs_alignment
         if goal in GOALS_WITH_OUTSIDERS and comparison.all_persons is None:
             not_run[name] = Skip(Reason.NO_CONTROL)
-        elif needs_alignment and goal not in GOALS_WITH_OUTSIDERS and not is_paired(name, comparison):
+        elif (
+            needs_alignment and goal not in GOALS_WITH_OUTSIDERS and not is_paired(name, comparison)
+        ):
             not_run[name] = Skip(Reason.NO_ALIGNMENT)
         elif name not in chosen:
             not_run[name] = Skip(Reason.NOT_REQUESTED)
