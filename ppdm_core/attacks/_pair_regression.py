@@ -33,7 +33,7 @@ def fit_least_squares(U: Floats, V: Floats) -> tuple[Predict, Floats]:
 def _fit_linear(U: Floats, V: Floats, penalties: Floats) -> tuple[Predict, Floats]:
     u0, v0, k = U.mean(axis=0), V.mean(axis=0), len(U)
     L, S, Rt = np.linalg.svd(U - u0, full_matrices=False)
-    keep = S > _MIN_SINGULAR_VALUE * S.max(initial=_TINY)
+    keep = _MIN_SINGULAR_VALUE * S.max(initial=_TINY) < S
     L, S, Rt = L[:, keep], S[keep], Rt[keep]
     T = L.T @ (V - v0)  # (r, q)
     best = np.full(V.shape[1], np.inf)

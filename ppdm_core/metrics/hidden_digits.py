@@ -21,7 +21,7 @@ _DIGITS = 10
 _DIGIT_ROUNDING = 1e-4  # a digit just below the next one is the next one
 _MAX_REPEATED_SHARE = 0.05  # of the rows: a column with a more frequent value has no noise there
 _LEAST_SHARE, _LEAST_NORMAL = 0.02, 0.0251  # quantile of absolute normal numbers
-_MANTISSA_BITS = tuple(range(4, 45, 4)) + (23, 31, 33)
+_MANTISSA_BITS = (*range(4, 45, 4), 23, 31, 33)
 _MAX_DEVIATIONS = 15.0  # of a chi-square statistic by chance; the normal law exceeds 7 once in 1e12
 
 

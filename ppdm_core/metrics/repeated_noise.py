@@ -84,7 +84,7 @@ def measure_repeats(R: Floats, X: Floats, Y: Floats) -> Floats:
 
 
 def measure_ties(X: Floats, Y: Floats) -> Floats:
-    """Return for each column the share of the rows whose original and released value both repeat."""
+    """Return for each column the share of rows whose original and released value both repeat."""
     return np.array([_share_of_repeats(x, y) for x, y in zip(X.T, Y.T, strict=True)])
 
 

@@ -82,7 +82,7 @@ def _scramble_r_seed(seed: int) -> NDArray[np.uint32]:
 
 @cache
 def _list_r_steps() -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return factor and sum after 52 to 675 steps: fifty steps are thrown away, one is a position."""
+    """Return factor and sum after 52 to 675 steps: R throws fifty away, and one is a position."""
     factor, total, found = 1, 0, []
     for step in range(50 + 625):
         factor, total = factor * 69069 % 2**32, (total * 69069 + 1) % 2**32

@@ -12,6 +12,7 @@ from ppdm_core.two_tables.tables import Table
 
 MIN_ROWS = 20
 MAX_DEVIATIONS = 6.8  # of a rank correlation by chance: one in 1e11
+MAX_MEAN_DEVIATIONS = 4.5  # of a mean over columns: one in 300,000 for each order that is tried
 MIN_CORRELATION = 0.1  # a weaker trend places nobody
 SHUFFLES = 32
 MAX_COMPONENTS = 5  # principal components that rows may be sorted by
@@ -52,7 +53,7 @@ def find_revealed_orders(original: Table, released: Table, label: str | None) ->
         for direction in (order, order[::-1]):
             correlation = prepare(R[direction[place]]).T @ S / len(S)
             own = average_pairs(correlation, pairs)
-            if np.abs(correlation).max() >= least or own > MAX_DEVIATIONS * spread:
+            if np.abs(correlation).max() >= least or own > MAX_MEAN_DEVIATIONS * spread:
                 yield name
                 break
 
