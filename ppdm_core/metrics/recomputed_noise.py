@@ -15,6 +15,7 @@ from ppdm_core.numerics.seeded_streams import STREAMS, draw_all_seeds, draw_stre
 
 _VALUES = 128  # of the noise that are compared
 _MIN_VALUES = 40
+_ROWS = 300  # whose number may be the seed of their noise
 _SCREENED_VALUES = 32
 _CONFIRMED_SEEDS = 20  # of each stream
 _MAX_DEVIATIONS = 6.8  # of a correlation by chance: one in 1e11, over less than 1e6 that are tried
@@ -26,7 +27,8 @@ class RecomputedNoise(ReleaseMetric):
     Noise that is drawn from a guessable seed can be drawn again and subtracted. The residual of
     the release, against the record itself, its ratio, or a linear map of the records, is compared
     in both orders (row by row, column by column) with the first numbers of the streams of
-    ``ppdm_core.numerics.seeded_streams``, for all seeds below 10,000. The value is the largest
+    ``ppdm_core.numerics.seeded_streams``, for all seeds below 10,000, and with a seed for each row
+    that is its number. The value is the largest
     squared correlation; the baseline is what chance exceeds almost never.
     """
 
@@ -43,27 +45,31 @@ class RecomputedNoise(ReleaseMetric):
     must_notice: ClassVar[Mapping[str, float]] = {"guessable seed": 0.85}
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
-        residuals = self._collect(comparison)
-        value = max(measure_agreement(residuals, name) for name in STREAMS)
+        residuals, tables = self._collect(comparison)
+        value = max(
+            max(measure_agreement(residuals, name), measure_row_agreement(tables, name))
+            for name in STREAMS
+        )
         return Measurement(value, lambda keep: value)
 
     def baseline(self, comparison: ReleaseComparison) -> float:
-        length = self._collect(comparison).shape[1]
+        length = self._collect(comparison)[0].shape[1]
         return float(min(1.0, _MAX_DEVIATIONS**2 / length))
 
-    def _collect(self, comparison: ReleaseComparison) -> Floats:
-        """Return the beginnings of the residuals, centred and of length 1; (r, v)."""
+    def _collect(self, comparison: ReleaseComparison) -> tuple[Floats, list[Floats]]:
+        """Return the beginnings of the residuals, centred and of length 1, (r, v), and their rows."""
 
-        def collect() -> Floats:
+        def collect() -> tuple[Floats, list[Floats]]:
             check_comparison(self.name, comparison)
             if comparison.cells is None or bool((comparison.records < 0).any()):
                 raise NotApplicable(
                     f"{self.name} needs a released file whose rows belong to records.",
                     reason=Reason.NO_ALIGNMENT,
                 )
+            tables = list(list_residuals(comparison))
             found = [
                 order
-                for residual in list_residuals(comparison)
+                for residual in tables
                 for order in (residual.ravel()[:_VALUES], residual.T.ravel()[:_VALUES])
             ]
             if not found or len(found[0]) < _MIN_VALUES:
@@ -71,7 +77,7 @@ class RecomputedNoise(ReleaseMetric):
                     f"{self.name} needs {_MIN_VALUES} noisy values.",
                     reason=Reason.TOO_FEW_RECORDS,
                 )
-            return normalise(np.array(found))
+            return normalise(np.array(found)), [each[:_ROWS] for each in tables]
 
         return comparison.get_or_compute(self.name, collect)
 
@@ -88,6 +94,18 @@ def measure_agreement(residuals: Floats, name: str) -> float:
     chosen = np.argsort(-best)[:_CONFIRMED_SEEDS].tolist()
     streams = normalise(draw_stream(name, chosen, length))
     return min(1.0, float(np.max((residuals @ streams.T) ** 2)))
+
+
+def measure_row_agreement(tables: list[Floats], name: str) -> float:
+    """Return the largest squared correlation if every row has its number as its own seed."""
+    best = 0.0
+    for R in tables:
+        width = min(R.shape[1], _SCREENED_VALUES)
+        for first in (0, 1):
+            stream = draw_all_seeds(name, width)[first : first + len(R)]
+            pair = normalise(np.stack([R[:, :width].ravel(), stream.ravel()]))
+            best = max(best, float(pair[0] @ pair[1]) ** 2)
+    return min(1.0, best)
 
 
 def normalise(R: Floats) -> Floats:
