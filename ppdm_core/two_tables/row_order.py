@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.two_tables.tables import Table
 
 MIN_ROWS = 20
@@ -35,15 +35,20 @@ def find_revealed_orders(original: Table, released: Table, label: str | None) ->
 
     If rows are sorted by a column, rising or falling, then row i belongs to the record with rank
     i, and released values depend on those of that record. A release that is sorted by one of its
-    own columns follows any trend; then only differences between adjacent rows are compared.
+    own columns follows any trend; then only differences between adjacent rows are compared, in
+    its other columns.
     """
     ours, theirs = (list_complete_columns(table, label) for table in (original, released))
     n, m = original.n, released.n
     if min(n, m) < MIN_ROWS or not ours or not theirs:
         return
     X, Y = original.numbers(ours), released.numbers(theirs)
-    prepare = difference_ranks if has_sorted_column(Y) else standardise_ranks
-    R, S = standardise_ranks(X), prepare(Y)
+    is_sorted = find_monotone_columns(Y)
+    prepare = difference_ranks if is_sorted.any() else standardise_ranks
+    if is_sorted.all():
+        return
+    theirs = [name for name, each in zip(theirs, is_sorted, strict=True) if not each]
+    R, S = standardise_ranks(X), prepare(Y[:, ~is_sorted])
     least = compute_least_correlation(m)
     place: Ints = np.minimum(np.arange(m) * n // m, n - 1)  # rank of the record of each row
     pairs = [(ours.index(name), theirs.index(name)) for name in ours if name in theirs]
@@ -86,10 +91,10 @@ def list_order_keys(names: list[str], X: Floats) -> Iterator[tuple[str, Floats]]
             yield "a component of the records", A @ direction
 
 
-def has_sorted_column(Y: Floats) -> bool:
-    """Return whether a column never falls or never rises along the rows."""
+def find_monotone_columns(Y: Floats) -> Bools:
+    """Return which columns never fall or never rise along the rows."""
     steps = np.diff(Y, axis=0)
-    return bool(((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)).any())
+    return np.asarray((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0))
 
 
 def difference_ranks(A: Floats) -> Floats:
