@@ -80,6 +80,6 @@ def fit_kernel(U: Floats, V: Floats) -> tuple[Predict, Floats]:
         gaps = cdist(Z, U, "sqeuclidean")
         for each in np.unique(width):
             found[:, width == each] = np.exp(-gaps / each) @ weights[:, width == each]
-        return found + v0
+        return np.asarray(found + v0)
 
     return predict, residuals

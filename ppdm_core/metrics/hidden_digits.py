@@ -134,7 +134,7 @@ def compute_dependence(P: Floats, Q: Floats, sizes: tuple[int, int]) -> float:
 def encode_digits(parts: Floats) -> Floats:
     """Return one indicator column for each value of the first decimal digit of each column."""
     digit = np.floor(parts * _DIGITS + _DIGIT_ROUNDING).astype(np.int64) % _DIGITS
-    return (digit[:, :, None] == np.arange(_DIGITS)).reshape(len(parts), -1).astype(np.float64)
+    return np.asarray(digit[:, :, None] == np.arange(_DIGITS), np.float64).reshape(len(parts), -1)
 
 
 def encode_bins(Z: Floats, bins: int) -> Floats:
@@ -144,4 +144,4 @@ def encode_bins(Z: Floats, bins: int) -> Floats:
     place: Ints = np.minimum(
         (rankdata(Z, method="average", axis=0) - 0.5) * bins / len(Z), bins - 1
     ).astype(np.int64)
-    return (place[:, :, None] == np.arange(bins)).reshape(len(Z), -1).astype(np.float64)
+    return np.asarray(place[:, :, None] == np.arange(bins), np.float64).reshape(len(Z), -1)

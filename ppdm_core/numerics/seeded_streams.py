@@ -68,8 +68,10 @@ def draw_python_uniform(seed: int, length: int) -> Floats:
 def draw_r_uniform(seed: int, length: int) -> Floats:
     """Return ``runif`` of R after ``set.seed``."""
     generator = _reuse_twister()
-    state = {"key": _scramble_r_seed(seed), "pos": 624}
-    generator.state = {"bit_generator": "MT19937", "state": state}
+    generator.state = {
+        "bit_generator": "MT19937",
+        "state": {"key": _scramble_r_seed(seed), "pos": 624},
+    }
     uniform = generator.random_raw(length) * _R_SCALE
     return np.clip(uniform, 0.5 * _R_SCALE, 1.0 - 0.5 * _R_SCALE)
 
