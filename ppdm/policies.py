@@ -8,6 +8,7 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
 
 DEFAULT_POLICY = Path(__file__).with_name("default_policy.toml")
+SYNTHETIC_POLICY = Path(__file__).with_name("synthetic_policy.toml")
 
 
 def load_policy(path: Path | None) -> Policy:

@@ -50,7 +50,7 @@ def audit(
     control: TableLike | None = None,
     known_records: TableLike | int | None = None,
     sample: TableLike | float | None = None,
-    aligned: bool = True,
+    aligned: bool | None = None,
     label: str | None = None,
     policy: str | Path | Policy | None = None,
 ) -> Report:
@@ -61,8 +61,9 @@ def audit(
     ``control``: records that are not in the release; without them the default policy gives REVIEW
     at best. ``known_records``: how many records the attacker knows, or a table of them.
     ``sample``: a sample of the population, as a number, a share below 1, or a table. ``aligned``:
-    row i of one table is row i of the other. ``label``: the column that holds the class.
-    ``policy``: a policy file; the default one is ``ppdm/default_policy.toml``.
+    row i of one table is row i of the other; None: it is, if both have equally many rows.
+    ``label``: the column that holds the class. ``policy``: a policy file; the default one is
+    ``ppdm/default_policy.toml``, or ``ppdm/synthetic_policy.toml`` if the numbers of rows differ.
 
     The attacks run in this process, so that the time limit of the policy does not stop one that
     takes too long. `ppdm audit` runs them in another process, which is killed at the limit.
@@ -73,18 +74,21 @@ def audit(
     >>> report.find_score("record_linkage.rate").value
     1.0
     """
-    from ppdm.policies import load_policy
+    from ppdm.policies import SYNTHETIC_POLICY, load_policy
     from ppdm_core.settings.policy_text import check_policy
     from ppdm_core.two_tables.judge import judge_tables
     from ppdm_core.two_tables.runner import audit_tables
+    from ppdm_core.two_tables.tables import as_table
 
+    tables = read_if_path(original, label), read_if_path(released, label)
     if isinstance(policy, Policy):
         check_policy(policy)
     else:
-        policy = load_policy(None if policy is None else Path(policy))
+        n, m = (as_table("table", each).n for each in tables)
+        default = None if n == m else SYNTHETIC_POLICY
+        policy = load_policy(default if policy is None else Path(policy))
     found = audit_tables(
-        read_if_path(original, label),
-        read_if_path(released, label),
+        *tables,
         control=read_if_path(control, label),
         known_records=read_if_path(known_records, label),
         sample=read_if_path(sample, label),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from ppdm.cli.console import format_lines, format_table, wrap_item, wrap_text
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
-from ppdm.policies import load_policy
 from ppdm_core.model.errors import BadInput, PpdmError, Refused, Undecided
 from ppdm_core.model.reasons import Skip
 from ppdm_core.model.score import AuditReport, Score
@@ -40,18 +39,17 @@ def audit_release(
     from ppdm.cli.table_audit import AuditedFiles, audit_files
     from ppdm_core.two_tables.judge import judge_tables
 
-    loaded_policy = load_policy(policy)
     files = AuditedFiles(
         original=str(original),
         released=str(released),
         control=None if control is None else str(control),
         known=parse_number_or_file("--known-records", known_records),
         sample=parse_number_or_file("--sample", sample),
-        aligned=not unaligned,
+        aligned=False if unaligned else None,
         label=label,
     )
     with show_progress():
-        case, report = audit_files(files, loaded_policy)
+        case, loaded_policy, report = audit_files(files, policy)
     outcome, findings = judge_tables(report, loaded_policy)
     return build_result(files, case, report, outcome, findings)
 
@@ -165,9 +163,11 @@ def format_heading(files: AuditedFiles, case: TableComparison) -> Iterator[str]:
     space = f"{d} columns in common" if case.is_common else f"{d} columns against {s} others"
     outside = 0 if case.all_persons is None else len(case.all_persons.X) - len(case.truth.X)
     control = f"{outside:,} records in the control" if outside else "no control"
-    alignment = "rows aligned" if case.aligned else "rows not aligned"
+    alignment = "rows aligned" if case.is_declared_aligned else "rows not aligned"
     names = f"{Path(files.released).name} against {Path(files.original).name}"
     yield f"{names}: {len(case.truth.X):,} records, {space}, {alignment}, {control}."
+    if not case.aligned:
+        yield "The numbers of rows differ: judged by the policy for synthetic data."
     if case.draw.public.preserves_distances:
         yield "The release preserves every distance between records, up to a change of scale."
     if case.matched:

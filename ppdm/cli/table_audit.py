@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ppdm.policies import SYNTHETIC_POLICY, load_policy
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport
@@ -40,7 +41,7 @@ class AuditedFiles:
     control: str | None = None
     known: str | float | None = None
     sample: str | float | None = None
-    aligned: bool = True
+    aligned: bool | None = None  # None: aligned if the numbers of rows are equal
     label: str | None = None
 
 
@@ -63,17 +64,26 @@ class TablesJob(AttackJob):
         return TableAuditor(self.comparison, self.policy, self.seed)
 
 
-def audit_files(files: AuditedFiles, policy: Policy) -> tuple[TableComparison, AuditReport]:
-    """Read the files and run every attack that they allow; return the comparison and the report."""
+def audit_files(
+    files: AuditedFiles, policy_file: Path | None
+) -> tuple[TableComparison, Policy, AuditReport]:
+    """Read the files and run every attack that they allow.
+
+    Return the comparison, the policy and the report. Without a policy file, the default one is
+    taken, or the one for synthetic data if the numbers of rows differ.
+    """
+    policy = load_policy(policy_file)
     log_progress("reading the files")
     comparison = read_comparison(files)
+    if policy_file is None and not comparison.aligned:
+        policy = load_policy(SYNTHETIC_POLICY)
     known = files.known if isinstance(files.known, float) else None
     sample = files.sample if isinstance(files.sample, float) else None
     policy = replace(policy, attacker=inform_attacker(policy.attacker, comparison, known, sample))
     names, not_run = choose_table_audits(comparison, policy)
     job = TablesJob(policy, SEED, comparison)
     report = run_attacks(job, names, lambda share: None)
-    return comparison, add_comparison(report, comparison, not_run)
+    return comparison, policy, add_comparison(report, comparison, not_run)
 
 
 def read_comparison(files: AuditedFiles) -> TableComparison:

@@ -12,6 +12,7 @@ from ppdm_core.attacks.known_pairs import KnownPairs
 from ppdm_core.attacks.known_records import KnownRecords
 from ppdm_core.attacks.known_sample_ica import KnownSampleIca
 from ppdm_core.attacks.known_sample_pca import KnownSamplePca
+from ppdm_core.attacks.learned_linkage import LearnedLinkage
 from ppdm_core.attacks.linkability import Linkability
 from ppdm_core.attacks.low_bits import LowBits
 from ppdm_core.attacks.membership import Membership
@@ -42,6 +43,7 @@ ATTACKS: dict[str, Attack] = {
     "kernel_support": KernelSupport(),
     "low_bits": LowBits(),
     "record_linkage": RecordLinkage(),
+    "learned_linkage": LearnedLinkage(),
     "release_differencing": ReleaseDifferencing(),
     "membership": Membership(),
     "attribute_inference": AttributeInference(),

@@ -27,6 +27,7 @@ class Attack(ABC):
     must_notice: ClassVar[Mapping[str, float]] = {}  # planted leak -> least share of the trials
     leak_variant: ClassVar[str] = ""  # variant of the planted leaks that suits the attack
     in_every_audit: ClassVar[bool] = False  # other attacks build on it, so it always runs
+    runs_half_known: ClassVar[bool] = False  # also tried by an attacker who knows half of all rows
     file_story: ClassVar[str] = ""  # the story where two files are compared, if it differs
 
     @abstractmethod

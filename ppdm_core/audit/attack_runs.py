@@ -24,8 +24,8 @@ from ppdm_core.audit.simulation import (
     choose_half_participants,
     choose_participants,
 )
-from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import Estimate
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.reasons import Reason
@@ -121,6 +121,9 @@ class AttackRuns:
             view = replace(view, reconstructions=found)
         purpose = (attack.name, number, *(["split"] if on_halves else []))
         estimate = attack.attack(view, self.rng(*purpose))
+        if attack.runs_half_known and view.known is not None and not on_halves:
+            half = self._run_half_known(attack, trial, view, purpose)
+            estimate = replace(estimate, scenarios={**estimate.scenarios, "half": half})
         if isinstance(attack, ExplainsError):
             X = self.truth.X[trial.draw.records[trial.shuffle]]
             estimate = replace(estimate, notes={**estimate.notes, **attack.explain(view, X)})
@@ -133,6 +136,19 @@ class AttackRuns:
                 )
             estimate = Estimate({name: estimate.candidates[name]})
         return trial.make_outcome(attack.goal, estimate)
+
+    def _run_half_known(
+        self, attack: Attack, trial: AttackTrial, view: AttackerView, purpose: Sequence[object]
+    ) -> dict[str, Ints]:
+        """Return the links of all targets, each found by an attacker who knows the other half."""
+        merged: dict[str, Ints] = {}
+        assert view.targets is not None
+        for number, (targets, half_view) in enumerate(trial.build_half_known_views(view)):
+            found = attack.attack(half_view, self.rng(*purpose, "half", number)).candidates
+            for name, links in found.items():
+                empty = np.full(view.targets.n, -1, dtype=np.int64)
+                merged.setdefault(name, empty)[targets] = links
+        return merged
 
     def _reconstructions(
         self, number: int, trial: AttackTrial, on_halves: bool

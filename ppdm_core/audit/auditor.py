@@ -25,6 +25,7 @@ from ppdm_core.numerics.intervals import find_isolated_tenth
 SCENARIO_STORIES = {
     "partial": " Here the attacker knows only half of the columns.",
     "leaked": " Here the key has leaked.",
+    "half": " Here the rows of half of the persons are recognised.",
     "left": " Here the attacker looks for persons who left, among as many rows as were removed.",
 }
 

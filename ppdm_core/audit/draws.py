@@ -36,6 +36,8 @@ class OriginalTable:
     schema: Schema
     C: Codes | None = None  # (n, c) codes of the categorical columns
     groups: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)  # name -> (n,) membership
+    offset: Floats | None = None  # (d,) original value = offset + unit * scaled value
+    unit: Floats | None = None  # (d,)
 
     @cached_property
     def codes(self) -> Codes:
@@ -68,6 +70,7 @@ class ReleaseDraw:
     C: Codes | None = None  # (m, c) released codes, in the order of public.responses
     members: Ints | None = None  # records that were put in; None: all
     label: Codes | None = None  # (m,) released labels; None: those of the records, unperturbed
+    cells: Floats | None = None  # (m, s) a released file as it is, before it was scaled
     leaked_map: PublicParameters | None = (
         None  # the same as ``public`` for an attacker who has the key
     )

@@ -6,7 +6,7 @@ private permutation, because assignment solvers and argmin favour the identity o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -139,6 +139,8 @@ class AttackTrial:
             epsilon=epsilon,
             C=None if draw.C is None else freeze(draw.C[self.shuffle]),
             effort=effort,
+            offset=None if truth.offset is None else freeze(truth.offset),
+            unit=None if truth.unit is None else freeze(truth.unit),
             known=known,
             records=freeze(X[roles.known]) if len(roles.known) else None,
             sample=freeze(X[roles.sample]) if len(roles.sample) > 1 else None,
@@ -155,6 +157,27 @@ class AttackTrial:
         assert targets is not None
         label = freeze(np.where(is_member, targets.label, HIDDEN_LABEL))
         return replace(view, targets=replace(targets, label=label))
+
+    def build_half_known_views(self, view: AttackerView) -> Iterator[tuple[Ints, AttackerView]]:
+        """Yield the positions of half of the targets, and a view in which the others are known."""
+        targets = self.participants.targets
+        position = np.full(len(self.truth.X), -1)
+        position[self.draw.records[self.shuffle]] = np.arange(len(self.shuffle))
+        half = np.arange(len(targets)) % 2  # targets are in random order
+        for number in (0, 1):
+            mine = np.flatnonzero(half == number)
+            known = np.concatenate([self.participants.known, targets[half != number]])
+            X = freeze(self.truth.X[known])
+            yield (
+                mine,
+                replace(
+                    view,
+                    known=KnownRows(X, freeze(position[known])),
+                    records=X,
+                    targets=self.truth.select(targets[mine]),
+                    split_files=None,
+                ),
+            )
 
     def add_earlier_releases(self, view: AttackerView) -> AttackerView:
         """Return the view of a subscriber who stored all releases and matches rows by record."""

@@ -38,6 +38,7 @@ def compare(
             draw.public,
             rng,
             source=draw.source,
+            cells=draw.cells,
             C=truth.codes[:, [words.index(each.column.name) for each in draw.public.responses]],
             released_codes=draw.C,
             steward_map=draw.leaked_map,
@@ -68,6 +69,9 @@ def measure_plain(metric: ReleaseMetric, draws: Sequence[ReleaseComparison]) -> 
     if metric.interval_method == "mean":
         units, found = zip(*(one.each for one in measured if one.each is not None), strict=True)
         interval = partial(mean_interval, average_persons(units, found), bounds=metric.bounds)
+    elif metric.interval_method == "none":  # a fact about these draws
+        value = float(np.mean([one.value for one in measured]))
+        interval = partial(repeat_value, value)
     return Figures(
         values=[one.value for one in measured],
         n=min(n, metric.max_records),
@@ -78,6 +82,11 @@ def measure_plain(metric: ReleaseMetric, draws: Sequence[ReleaseComparison]) -> 
         original=metric.original(draws[0]),
         notes=average_notes([one.notes for one in measured]),
     )
+
+
+def repeat_value(value: float, level: float) -> tuple[float, float]:
+    """Return the interval of a figure without a sampling error."""
+    return value, value
 
 
 def measure_best(metric: BestAccuracy, draws: Sequence[ReleaseComparison]) -> Measured:

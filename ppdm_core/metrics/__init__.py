@@ -26,6 +26,7 @@ from ppdm_core.metrics.class_compactness import ClassCompactness
 from ppdm_core.metrics.closest_record import ClosestRecord
 from ppdm_core.metrics.cluster_f_measure import ClusterFMeasure
 from ppdm_core.metrics.column_distance import ColumnDistance
+from ppdm_core.metrics.copied_records import CopiedRecords
 from ppdm_core.metrics.correlation_error import CorrelationError
 from ppdm_core.metrics.dapl_held_out import DaplHeldOut
 from ppdm_core.metrics.dapl_plug_in import DaplPlugIn
@@ -33,6 +34,7 @@ from ppdm_core.metrics.deterioration import Deterioration
 from ppdm_core.metrics.distance_correlation import DistanceCorrelation
 from ppdm_core.metrics.distance_loss import DistanceLoss
 from ppdm_core.metrics.frequency_error import FrequencyError
+from ppdm_core.metrics.hidden_digits import HiddenDigits
 from ppdm_core.metrics.inference_rate import InferenceRate
 from ppdm_core.metrics.interval_privacy import IntervalPrivacy
 from ppdm_core.metrics.knn_accuracy import KnnAccuracy
@@ -43,7 +45,9 @@ from ppdm_core.metrics.norm_breach_rate import NormBreachRate
 from ppdm_core.metrics.pair_rate import PairRate
 from ppdm_core.metrics.radius_knn_accuracy import RadiusKnnAccuracy
 from ppdm_core.metrics.rate import Rate
+from ppdm_core.metrics.recomputed_noise import RecomputedNoise
 from ppdm_core.metrics.relative_error import RelativeError
+from ppdm_core.metrics.repeated_noise import RepeatedNoise
 from ppdm_core.metrics.singling_rate import SinglingRate
 from ppdm_core.metrics.source_posterior import SourcePosterior
 from ppdm_core.metrics.source_rate import SourceRate
@@ -79,6 +83,10 @@ METRICS: dict[str, Metric] = {
     "column_distance": ColumnDistance(),
     "correlation_error": CorrelationError(),
     "frequency_error": FrequencyError(),
+    "copied_records": CopiedRecords(),
+    "hidden_digits": HiddenDigits(),
+    "recomputed_noise": RecomputedNoise(),
+    "repeated_noise": RepeatedNoise(),
     "closest_record": ClosestRecord(),
     "dapl_held_out": DaplHeldOut(),
     "dapl_plug_in": DaplPlugIn(),

@@ -36,6 +36,7 @@ class ReleaseComparison:
     public: PublicParameters
     rng: Callable[[str], np.random.Generator] = make_generator
     source: Ints | None = None  # (m,) record that each row was made from; None: row i of record i
+    cells: Floats | None = None  # (m, s) a released file as it is; None: no file was released
     C: Codes | None = None  # (n, c) original cells of the columns in public.responses
     released_codes: Codes | None = None  # (m, c) released ones
     steward_map: PublicParameters | None = None  # if the public map is secret

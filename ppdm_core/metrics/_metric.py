@@ -21,8 +21,9 @@ Better = Literal["up", "down"]
 # "mean": the value is the mean of one number for each person, within the bounds of the metric;
 # "own": by the metric itself;
 # "jackknife": from values without some of the records. It covers what other releases of the same
-# table would give, not what other tables would.
-IntervalMethod = Literal["mean", "own", "jackknife"]
+# table would give, not what other tables would;
+# "none": a fact about this very release, which has no sampling error.
+IntervalMethod = Literal["mean", "own", "jackknife", "none"]
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,8 @@ class AttackerView:
     epsilon: float  # relative error that counts as a breach
     C: Codes | None = None  # (m, c) released responses, codes in the order of public.responses
     effort: Effort = "standard"
+    offset: Floats | None = None  # (d,) original value = offset + unit * scaled value
+    unit: Floats | None = None  # (d,)
     known: KnownRows | None = None
     records: Floats | None = None  # (k, d) complete known records, without their row positions
     sample: Floats | None = None  # (p, d) records of the same population

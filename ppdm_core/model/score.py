@@ -46,6 +46,7 @@ class AuditReport:
     not_run: Mapping[str, Skip] = field(default_factory=dict)  # audits that were not tried
     unread: tuple[str, ...] = ()  # released columns that no attack reads
     copied: tuple[str, ...] = ()  # those of them that name persons
+    leaks: tuple[str, ...] = ()  # what is certainly given away, besides values
     doubts: tuple[str, ...] = ()  # why a PASS is not possible, whatever was measured
     self_test: SelfTestResult | None = None  # None: the audit did not test itself
 

@@ -15,6 +15,7 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.two_tables.column_alignment import find_unique_values
+from ppdm_core.two_tables.encoding import encode_tables
 from ppdm_core.two_tables.frame import (
     Frame,
     can_be_compared,
@@ -28,6 +29,7 @@ from ppdm_core.two_tables.frame import (
     make_frame,
     scale_factor,
 )
+from ppdm_core.two_tables.row_order import find_revealed_orders, find_sorted_columns
 from ppdm_core.two_tables.tables import Table
 
 MIN_ROWS = 3
@@ -44,7 +46,8 @@ class TableComparison:
 
     truth: OriginalTable
     draw: ReleaseDraw  # the release; without alignment the source of every row is unknown
-    aligned: bool = True
+    aligned: bool = True  # there are as many rows as records, so row i may belong to record i
+    is_declared_aligned: bool = True  # row i does belong to record i
     all_persons: OriginalTable | None = None  # the original records, then those of the control
     known: Ints | None = None  # records that were given; None: as many as the policy says
     sample: Floats | None = None  # (p, d) that was given; None: drawn from the original
@@ -53,6 +56,8 @@ class TableComparison:
     copied: tuple[str, ...] = ()  # those that identify persons, with the values of the original
     matched: Mapping[str, str] = field(default_factory=dict)  # released -> original, by values
     control_overlap: int = 0  # rows of the control that are original records, left out
+    sorted_columns: tuple[str, ...] = ()  # of the original, which has the order of the release
+    revealed_orders: tuple[str, ...] = ()  # by what of the original the release is sorted
 
     @property
     def is_common(self) -> bool:
@@ -61,7 +66,24 @@ class TableComparison:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Why a PASS is not possible, whatever is measured."""
-        return () if self.is_common or self.aligned else (NO_COMMON_GROUND,)
+        found = [] if self.is_common or self.is_declared_aligned else [NO_COMMON_GROUND]
+        if self.sorted_columns:
+            found.append(
+                f"The original is sorted by {quote_names(self.sorted_columns)}, and the release "
+                "has the same order, which places every person. Shuffle the rows before handing "
+                "them out."
+            )
+        return tuple(found)
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """What the release gives away for certain, besides its values."""
+        if not self.revealed_orders:
+            return ()
+        return (
+            f"The rows are sorted by {self.revealed_orders[0]} of the original, which places every "
+            "person. Shuffle the rows before handing them out.",
+        )
 
 
 def compare_tables(
@@ -71,33 +93,56 @@ def compare_tables(
     control: Table | None = None,
     known: Table | None = None,
     sample: Table | None = None,
-    aligned: bool = True,
+    aligned: bool | None = None,
     label: str | None = None,
 ) -> TableComparison:
-    """Return the two tables in common columns and scale, with control and known records."""
+    """Return the two tables in common columns and scale, with control and known records.
+
+    With as many rows as records, both readings are attacked: rows that belong to records in this
+    order, and rows in an order of their own. ``aligned`` says which one is right; None: the first,
+    if the numbers are equal.
+    """
     check_sizes(original, released, aligned)
+    original, released, *more = encode_tables(
+        [original, released, *filter(None, (control, known, sample))], label
+    )
+    rest = iter(more)
+    control, known, sample = (each and next(rest) for each in (control, known, sample))
+    is_declared_aligned = original.n == released.n if aligned is None else aligned
+    aligned = original.n == released.n
     frame, X, Y, public = scale_tables(original, released, label, aligned)
     tables = [original, released, *([control] if control else [])]
     category, codes = encode_labels(tables, label)
     schema = Schema(describe_columns(frame, X), label=category)
-    truth = OriginalTable(X, codes[0], schema)
-    source = None if aligned else np.full(len(Y), UNKNOWN_RECORD)
-    draw = ReleaseDraw(Y, public, source, label=codes[1])
+    truth = OriginalTable(X, codes[0], schema, offset=frame.offset, unit=frame.unit)
+    draw = ReleaseDraw(
+        Y,
+        public,
+        source=None if aligned else np.full(len(Y), UNKNOWN_RECORD),
+        label=codes[1],
+        cells=released.numbers(frame.released),
+    )
     comparison = TableComparison(
         truth,
         draw,
         aligned,
+        is_declared_aligned,
         left_out=frame.left_out,
         unread=tuple(name for name in frame.left_out if is_varied(released, name)),
         copied=tuple(name for name in frame.left_out if is_copied(original, released, name)),
         matched=frame.matched,
     )
+    comparison = add_row_order(comparison, original, released, label)
     if control is not None:
         outside = frame.place(control)
         check_outside(X, outside, control)
         others = ~is_in(outside, X)  # a record that is in the release would hide a breach
         persons = OriginalTable(
-            np.vstack([X, outside[others]]), np.concatenate([codes[0], codes[2][others]]), schema
+            np.vstack([X, outside[others]]),
+            np.concatenate([codes[0], codes[2][others]]),
+            schema,
+            offset=frame.offset,
+            unit=frame.unit,
         )
         members = np.arange(len(X))
         draw, overlap = replace(draw, members=members), int(np.sum(~others))
@@ -107,6 +152,24 @@ def compare_tables(
     if sample is not None:
         comparison = replace(comparison, sample=frame.place(sample))
     return comparison
+
+
+def add_row_order(
+    comparison: TableComparison, original: Table, released: Table, label: str | None
+) -> TableComparison:
+    """Return the comparison with what the order of the rows gives away."""
+    if comparison.is_declared_aligned:
+        in_order = tuple(find_sorted_columns(original, label))
+        if in_order:
+            return replace(comparison, sorted_columns=in_order)
+    orders = tuple(find_revealed_orders(original, released, label))
+    return replace(comparison, revealed_orders=orders)
+
+
+def quote_names(names: tuple[str, ...]) -> str:
+    """Return names in quotation marks, the first three of them."""
+    shown = ", ".join(f"'{name}'" for name in names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
 def scale_tables(
@@ -144,8 +207,8 @@ def is_copied(original: Table, released: Table, name: str) -> bool:
     return bool(np.mean(np.isin(theirs, find_unique_values(ours))) > 0.5)
 
 
-def check_sizes(original: Table, released: Table, aligned: bool) -> None:
-    """Check that both tables have enough rows, and equally many if they are aligned."""
+def check_sizes(original: Table, released: Table, aligned: bool | None) -> None:
+    """Check that both tables have enough rows, and equally many if they must be aligned."""
     for table in (original, released):
         if table.n < MIN_ROWS:
             raise BadInput(

@@ -40,7 +40,8 @@ def judge_tables(report: AuditReport, policy: Policy) -> tuple[Outcome, tuple[Fi
         found.extend(judge_kinds(report, policy))
     found.extend(judge_identity(report))
     found.extend(judge_unread(report, name) for name in report.unread)
-    found.extend(Finding("columns", "REVIEW", why) for why in report.doubts)
+    found.extend(Finding("row_order", "FAIL", why) for why in report.leaks)
+    found.extend(Finding("doubt", "REVIEW", why) for why in report.doubts)
     findings = tuple(found)
     return worst(findings), findings
 

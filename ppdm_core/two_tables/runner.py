@@ -55,7 +55,7 @@ def audit_tables(
     control: Any = None,
     known_records: Any = None,
     sample: Any = None,
-    aligned: bool = True,
+    aligned: bool | None = None,
     label: str | None = None,
     policy: Policy | None = None,
     seed: bytes = SEED,
@@ -99,6 +99,7 @@ def add_comparison(
         unread=comparison.unread,
         copied=comparison.copied,
         doubts=comparison.doubts,
+        leaks=comparison.leaks,
     )
 
 
@@ -112,11 +113,23 @@ def choose_table_audits(
         needs_alignment = name in ATTACKS or (name != LABEL and METRICS[name].needs_alignment)
         if goal in GOALS_WITH_OUTSIDERS and comparison.all_persons is None:
             not_run[name] = Skip(Reason.NO_CONTROL)
-        elif not comparison.aligned and goal not in GOALS_WITH_OUTSIDERS and needs_alignment:
+        elif (
+            needs_alignment and goal not in GOALS_WITH_OUTSIDERS and not is_paired(name, comparison)
+        ):
             not_run[name] = Skip(Reason.NO_ALIGNMENT)
         elif name not in chosen:
             not_run[name] = Skip(Reason.NOT_REQUESTED)
     return [name for name in list_audits() if name not in not_run], not_run
+
+
+def is_paired(name: str, comparison: TableComparison) -> bool:
+    """Return whether an audit may take row i for that of record i.
+
+    Attacks and privacy metrics try it whenever the numbers of rows are equal; utility is measured
+    only if it is so.
+    """
+    is_utility = name in METRICS and METRICS[name].kind == "utility"
+    return comparison.is_declared_aligned if is_utility else comparison.aligned
 
 
 def inform_attacker(

@@ -220,6 +220,51 @@ def leak_float_laplace(rng: Rng) -> PlantedLeak:
     return make_leak(X, X + rng.laplace(0.0, 4.0, X.shape), public)
 
 
+def leak_noise_with_a_hole(rng: Rng) -> PlantedLeak:
+    """Add wide noise to every column, but none to one weighted sum of the columns."""
+    X, label = make_persons(120, rng, 5)
+    direction = rng.standard_normal(5)
+    direction /= np.linalg.norm(direction)
+    noise = rng.laplace(0.0, 2.0, X.shape)
+    noise -= np.outer(noise @ direction, direction)
+    return make_leak(X, X + noise, describe_noisy_columns(5, 2.0), label, known=40)
+
+
+def leak_rearranged_values(rng: Rng) -> PlantedLeak:
+    """Release the values of every record in a random order of their own."""
+    X, label = make_persons(120, rng, 5)
+    Y = rng.permuted(X, axis=1)
+    return make_leak(X, Y, describe_noisy_columns(5, 0.5), label, known=40)
+
+
+def leak_curved_map(rng: Rng) -> PlantedLeak:
+    """Release a curved function of every record, without noise, under other names."""
+    X, label = make_persons(120, rng, 4)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0) @ random_orthogonal(4, rng)
+    return make_leak(X, Z**2 + 0.5 * Z, describe_secret_columns(4), label, known=60)
+
+
+def leak_few_sizes_of_noise(rng: Rng) -> PlantedLeak:
+    """Add wide noise that is a multiple of one fifth."""
+    X, label = make_persons(120, rng, 4)
+    Y = X + np.round(rng.laplace(0.0, 2.0, X.shape) * 5.0) / 5.0
+    return make_leak(X, Y, describe_noisy_columns(4, 2.0), label)
+
+
+def leak_hidden_digits(rng: Rng) -> PlantedLeak:
+    """Release noise alone, with the records in the digits after the third decimal."""
+    X, label = make_persons(200, rng, 4)
+    Y = np.round(rng.normal(0.5, 0.5, X.shape), 3) + np.roll(X, 1, axis=1) * 5e-4
+    return make_leak(X, Y, describe_noisy_columns(4, 0.5), label)
+
+
+def leak_guessable_seed(rng: Rng) -> PlantedLeak:
+    """Add wide noise that a common generator draws from a small seed."""
+    X, label = make_persons(120, rng, 4)
+    noise = np.random.default_rng(int(rng.integers(0, 1000))).laplace(0.0, 2.0, X.shape)
+    return make_leak(X, X + noise, describe_noisy_columns(4, 2.0), label)
+
+
 LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "identity": leak_identity,
     "slight noise": leak_slight_noise,
@@ -231,6 +276,12 @@ LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "twenty releases": leak_twenty_releases,
     "arrivals": leak_arrivals,
     "float Laplace": leak_float_laplace,
+    "noise with a hole": leak_noise_with_a_hole,
+    "rearranged values": leak_rearranged_values,
+    "curved map": leak_curved_map,
+    "few sizes of noise": leak_few_sizes_of_noise,
+    "hidden digits": leak_hidden_digits,
+    "guessable seed": leak_guessable_seed,
 }
 WITH_OUTSIDERS = "with outsiders"  # variant with half of the records outside the release
 # The same leak in a table that suits an attack, by the attack's ``leak_variant``.

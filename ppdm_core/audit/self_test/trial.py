@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from ppdm_core.audit.simulation import (
     choose_participants,
 )
 from ppdm_core.metrics import METRICS, AttackMetric, ReleaseComparison
+from ppdm_core.model.arrays import Ints
 from ppdm_core.model.attacker import AttackerView, EarlierRows, Goal
 from ppdm_core.model.policy import Attacker, Effort, Policy
 from ppdm_core.model.score import Score
@@ -50,8 +52,11 @@ class LeakTrial(AttackTrial):
     def build_view(self, epsilon: float, effort: Effort) -> AttackerView:
         assert self.planted is not None
         view = super().build_view(epsilon, effort)
-        # Scenarios with less knowledge are not measured here.
+        # Scenarios with less or more knowledge are not measured here.
         return replace(view, sample=self.planted.sample, partial_columns=None)
+
+    def build_half_known_views(self, view: AttackerView) -> Iterator[tuple[Ints, AttackerView]]:
+        return iter(())
 
 
 class LeakAuditor(Auditor):
@@ -107,7 +112,9 @@ class LeakAuditor(Auditor):
         assert metric.goal == "release"
         value, baseline = (
             metric.measure(
-                ReleaseComparison(each.X, each.label, each.Y, each.public, self.rng, each.source)
+                ReleaseComparison(
+                    each.X, each.label, each.Y, each.public, self.rng, each.source, cells=each.Y
+                )
             ).value
             for each in (self.planted, quiet)
         )

@@ -1,0 +1,85 @@
+"""Predict features from features, learned from known pairs of a record and its row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ppdm_core.model.arrays import Floats
+
+Predict = Callable[[Floats], Floats]
+Fit = Callable[[Floats, Floats], tuple[Predict, Floats]]  # the predictor, left-out residuals
+
+_PENALTIES = 10.0 ** np.arange(2.0, -9.0, -1.0)  # of the largest squared singular value
+_BANDWIDTHS = (0.2, 1.0, 5.0)  # of the median squared distance
+_KERNEL_PENALTIES = (1e-7, 1e-5, 1e-3, 1e-2, 1e-1, 1.0)
+_MAX_KERNEL_PAIRS = 600
+_MIN_SINGULAR_VALUE = 1e-10  # relative
+_MIN_SLACK = 1e-9  # of one minus the leverage
+_TINY = 1e-300
+
+
+def fit_ridge(U: Floats, V: Floats) -> tuple[Predict, Floats]:
+    """Fit linear maps; the penalty of each output is chosen by leave-one-out errors."""
+    return _fit_linear(U, V, _PENALTIES)
+
+
+def fit_least_squares(U: Floats, V: Floats) -> tuple[Predict, Floats]:
+    """Fit linear maps without a penalty, which is exact where a map is exact."""
+    return _fit_linear(U, V, np.zeros(1))
+
+
+def _fit_linear(U: Floats, V: Floats, penalties: Floats) -> tuple[Predict, Floats]:
+    u0, v0, k = U.mean(axis=0), V.mean(axis=0), len(U)
+    L, S, Rt = np.linalg.svd(U - u0, full_matrices=False)
+    keep = _MIN_SINGULAR_VALUE * S.max(initial=_TINY) < S
+    L, S, Rt = L[:, keep], S[keep], Rt[keep]
+    T = L.T @ (V - v0)  # (r, q)
+    best = np.full(V.shape[1], np.inf)
+    chosen, residuals = np.zeros(V.shape[1]), np.zeros(V.shape)
+    for penalty in penalties * S.max(initial=0.0) ** 2:
+        kept = S**2 / (S**2 + penalty)
+        slack = np.maximum(1.0 - 1.0 / k - L**2 @ kept, _MIN_SLACK)
+        left_out = (V - v0 - L @ (kept[:, None] * T)) / slack[:, None]
+        loss = np.mean(left_out**2, axis=0)
+        better = loss < best
+        best[better], chosen[better] = loss[better], penalty
+        residuals[:, better] = left_out[:, better]
+    B = Rt.T @ (S[:, None] / (S[:, None] ** 2 + chosen) * T)  # (p, q)
+    return lambda Q: v0 + (Q - u0) @ B, residuals
+
+
+def fit_kernel(U: Floats, V: Floats) -> tuple[Predict, Floats]:
+    """Fit smooth maps by ridge regression with a Gaussian kernel.
+
+    Bandwidth and penalty of each output are chosen by leave-one-out errors. At most the first 600
+    pairs are used; the residuals are theirs.
+    """
+    from scipy.spatial.distance import cdist
+
+    U, V = U[:_MAX_KERNEL_PAIRS], V[:_MAX_KERNEL_PAIRS]
+    v0, D = V.mean(axis=0), cdist(U, U, "sqeuclidean")
+    middle = float(np.median(D[np.triu_indices(len(U), 1)])) + _TINY
+    best = np.full(V.shape[1], np.inf)
+    width, weights, residuals = np.zeros(V.shape[1]), np.zeros(V.shape), np.zeros(V.shape)
+    for share in _BANDWIDTHS:
+        values, Q = np.linalg.eigh(np.exp(-D / (share * middle)))
+        values, T = np.maximum(values, 0.0), Q.T @ (V - v0)
+        for penalty in _KERNEL_PENALTIES:
+            inverse = 1.0 / (values + penalty)
+            alpha = Q @ (inverse[:, None] * T)  # (k, q)
+            left_out = alpha / (Q**2 @ inverse)[:, None]
+            loss = np.mean(left_out**2, axis=0)
+            better = loss < best
+            best[better], width[better] = loss[better], share * middle
+            weights[:, better], residuals[:, better] = alpha[:, better], left_out[:, better]
+
+    def predict(Z: Floats) -> Floats:
+        found = np.empty((len(Z), V.shape[1]))
+        gaps = cdist(Z, U, "sqeuclidean")
+        for each in np.unique(width):
+            found[:, width == each] = np.exp(-gaps / each) @ weights[:, width == each]
+        return np.asarray(found + v0)
+
+    return predict, residuals

@@ -1,0 +1,55 @@
+"""Weights under which prediction errors are independent and of size 1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppdm_core.model.arrays import Floats
+
+_MIN_VARIANCE_SHARE = 1e-10  # of a feature's variance: smaller errors count as this
+_SHRINKAGES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9)
+_FOLDS = 5
+
+
+def weigh_features(residuals: Floats, variance: Floats) -> Floats:
+    """Return the weight of each feature; (q, q), diagonal. A constant feature has none."""
+    return np.diag(_invert_errors(residuals, variance))
+
+
+def weigh_directions(residuals: Floats, variance: Floats) -> Floats:
+    """Return the map that makes errors independent; (q, q).
+
+    A direction in which the errors vanish gets a large weight: noise that spares a direction does
+    not hide it. The correlation of the errors is shrunk towards independence as much as explains
+    left-out errors best.
+    """
+    weight = _invert_errors(residuals, variance)
+    Z = residuals * weight
+    values, Q = np.linalg.eigh(Z.T @ Z / len(Z))
+    values = _shrink(values, _choose_shrinkage(Z))
+    return np.asarray(weight[:, None] * Q / np.sqrt(values))
+
+
+def _invert_errors(residuals: Floats, variance: Floats) -> Floats:
+    error = np.maximum(np.mean(residuals**2, axis=0), _MIN_VARIANCE_SHARE * variance)
+    return np.where(variance > 0, 1.0 / np.sqrt(np.where(error > 0, error, 1.0)), 0.0)
+
+
+def _shrink(values: Floats, share: float) -> Floats:
+    return np.asarray((1.0 - share) * np.maximum(values, 0.0) + share)
+
+
+def _choose_shrinkage(Z: Floats) -> float:
+    """Return the shrinkage with the largest likelihood of left-out errors."""
+    fold = np.arange(len(Z)) % _FOLDS
+    total = np.zeros(len(_SHRINKAGES))
+    for number in range(_FOLDS):
+        learned, tested = Z[fold != number], Z[fold == number]
+        if not len(learned) or not len(tested):
+            continue
+        values, Q = np.linalg.eigh(learned.T @ learned / len(learned))
+        squares = ((tested @ Q) ** 2).sum(axis=0)
+        for place, share in enumerate(_SHRINKAGES):
+            shrunk = _shrink(values, share)
+            total[place] -= np.sum(squares / shrunk) + len(tested) * np.sum(np.log(shrunk))
+    return _SHRINKAGES[int(total.argmax())]

@@ -1,0 +1,76 @@
+"""Features of rows that a map may keep: columns, ranks, sorted values, sums and lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppdm_core.model.arrays import Floats
+
+_MIN_RELATIVE_SPREAD = 1e-12
+_MAX_PAIRED_COLUMNS = 10
+Features = dict[str, Floats]
+
+
+def compute_features(A: Floats, raw: Floats, reference: Floats) -> Features:
+    """Return the features of the rows ``A``, family by family.
+
+    ``raw`` are the same rows in original units. ``reference`` are rows of the same table, which
+    give the location and scale of each column and its ranks.
+    """
+    Z = standardise(A, reference)
+    return {
+        "columns": Z,
+        "ranks": rank_within(A, reference),
+        "sorted": np.sort(raw, axis=1),
+        "sorted columns": np.sort(Z, axis=1),
+        "invariants": standardise_self(
+            np.column_stack(
+                [*list_invariants(raw), *list_invariants(Z), np.sort(np.abs(Z), axis=1)]
+            )
+        ),
+        "lengths of pairs": measure_pairs(Z),
+    }
+
+
+def standardise(A: Floats, reference: Floats) -> Floats:
+    """Return columns with the mean 0 and deviation 1 of ``reference``; constant ones become 0."""
+    centre, spread = reference.mean(axis=0), reference.std(axis=0)
+    is_constant = spread <= _MIN_RELATIVE_SPREAD * np.maximum(np.abs(centre), 1e-300)
+    return np.asarray(np.where(is_constant, 0.0, A - centre) / np.where(is_constant, 1.0, spread))
+
+
+def standardise_self(A: Floats) -> Floats:
+    """Return columns with mean 0 and deviation 1."""
+    return standardise(A, A)
+
+
+def rank_within(A: Floats, reference: Floats) -> Floats:
+    """Return the share of ``reference`` below each value, minus one half; ties count half."""
+    found = np.empty(A.shape)
+    for j, column in enumerate(np.sort(reference, axis=0).T):
+        below = np.searchsorted(column, A[:, j], side="left")
+        found[:, j] = below + np.searchsorted(column, A[:, j], side="right")
+    return found / (2.0 * len(reference)) - 0.5
+
+
+def measure_pairs(Z: Floats) -> Floats:
+    """Return the length of each pair of columns; of adjacent columns only, if there are many."""
+    d = Z.shape[1]
+    if d < 2:
+        return np.abs(Z)
+    left, right = np.triu_indices(d, 1)
+    if d > _MAX_PAIRED_COLUMNS:
+        left, right = np.arange(d), np.roll(np.arange(d), -1)
+    return np.hypot(Z[:, left], Z[:, right])
+
+
+def list_invariants(A: Floats) -> list[Floats]:
+    """Return figures of each row that do not change when its values are rearranged."""
+    return [
+        A.sum(axis=1),
+        np.linalg.norm(A, axis=1),
+        np.abs(A).sum(axis=1),
+        A.min(axis=1),
+        A.max(axis=1),
+        A.std(axis=1),
+    ]

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._release import check_comparison, sample_indices
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
+
+_MAX_ROWS = 4_000
+_MIN_ROWS = 50
+_MIN_NOISE_UNITS = 4.0  # noise of so many units leaves the rest modulo the unit uniform
+_MAX_DECIMALS = 13
+_DIGITS = 10
+_DIGIT_ROUNDING = 1e-4  # a digit just below the next one is the next one
+_MAX_REPEATED_SHARE = 0.05  # of the rows: a column with a more frequent value has no noise there
+_LEAST_SHARE, _LEAST_NORMAL = 0.02, 0.0251  # quantile of absolute normal numbers
+_MANTISSA_BITS = (*range(4, 45, 4), 23, 31, 33)
+_MAX_DEVIATIONS = 15.0  # of a chi-square statistic by chance; the normal law exceeds 7 once in 1e12
+
+
+class HiddenDigits(ReleaseMetric):
+    """Dependence of low-order digits of released values on original values.
+
+    The digits of a released value that are finer than its noise carry nothing of the record,
+    unless somebody or some defect put it there. For each released column, the rest modulo decimal
+    units finer than the noise, and the low bits of the mantissa, are compared with each original
+    column: Cramer's V squared of a table of 4 x 4 or 8 x 8 cells. The noise is what a linear map
+    of the original does not explain. The baseline is what chance exceeds almost never.
+    """
+
+    name = "hidden_digits"
+    describe = "dependence of low-order digits on original values"
+    template = (
+        "Low-order digits of released values depend on original values with a strength of {value}; "
+        "chance explains up to {baseline}."
+    )
+    kind = "privacy"
+    better = "down"
+    max_records = _MAX_ROWS
+    interval_method = "none"
+    on_original = 1.0
+    must_notice: ClassVar[Mapping[str, float]] = {"hidden digits": 0.85}
+
+    def measure(self, comparison: ReleaseComparison) -> Measurement:
+        value, _ = _measure(self.name, comparison)
+        return Measurement(value, lambda keep: value)
+
+    def baseline(self, comparison: ReleaseComparison) -> float:
+        return _measure(self.name, comparison)[1]
+
+
+def _measure(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
+    """Return the strongest dependence, and what chance explains."""
+    return comparison.get_or_compute(name, lambda: _search(name, comparison))
+
+
+def _search(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
+    check_comparison(name, comparison)
+    if comparison.cells is None or bool((comparison.records < 0).any()):
+        raise NotApplicable(
+            f"{name} needs a released file whose rows belong to records.",
+            reason=Reason.NO_ALIGNMENT,
+        )
+    rows = sample_indices(len(comparison.cells), _MAX_ROWS, comparison.rng(name))
+    if len(rows) < _MIN_ROWS:
+        raise NotApplicable(f"{name} needs {_MIN_ROWS} rows.", reason=Reason.TOO_FEW_RECORDS)
+    X = comparison.X[comparison.records[rows]]
+    bins = 8 if len(rows) >= 800 else 4
+    freedom = (_DIGITS - 1) * (bins - 1)
+    chance = (freedom + _MAX_DEVIATIONS * math.sqrt(2.0 * freedom)) / (len(rows) * (bins - 1))
+    parts = find_fine_parts(X, comparison.cells[rows])
+    if not parts.shape[1]:
+        return 0.0, min(1.0, chance)
+    B = encode_bins(X, bins)
+    found = (
+        compute_dependence(encode_bins(parts, bins), B, (bins, bins)),
+        compute_dependence(encode_digits(parts), B, (_DIGITS, bins)),
+    )
+    return max(found), min(1.0, chance)
+
+
+def find_fine_parts(X: Floats, cells: Floats) -> Floats:
+    """Return the parts of released values that are finer than their noise; (n, f) in [0, 1)."""
+    noise = measure_noise(X, cells)
+    found = []
+    for y, spread in zip(cells.T, noise.tolist(), strict=True):
+        counts = np.unique(y, return_counts=True)[1]
+        if not spread > 0 or counts.max() > _MAX_REPEATED_SHARE * len(y):
+            continue
+        first = math.floor(math.log10(spread / _MIN_NOISE_UNITS))
+        for power in range(first, first - _MAX_DECIMALS, -1):
+            found.append(np.mod(y / 10.0**power, 1.0))
+        size = np.abs(y).max()
+        bits = np.ascontiguousarray(y).view(np.uint64)
+        for count in _MANTISSA_BITS:
+            if size * 2.0 ** (count - 52) * _MIN_NOISE_UNITS <= spread:
+                found.append((bits & np.uint64(2**count - 1)) / 2.0**count)
+    varied = [each for each in found if np.ptp(each) > 0]
+    return np.column_stack(varied) if varied else np.zeros((len(cells), 0))
+
+
+def measure_noise(X: Floats, cells: Floats) -> Floats:
+    """Return the deviation of each released column around a linear map of the original.
+
+    Where noise grows with the value, that of the rows with the least noise counts.
+    """
+    centred = cells - cells.mean(axis=0)
+    A = np.column_stack([np.ones(len(X)), X])
+    left = np.abs(centred - A @ np.linalg.lstsq(A, centred, rcond=None)[0])
+    noise = np.sqrt((left**2).mean(axis=0))
+    least = np.nanquantile(np.where(left > 0, left, np.nan), _LEAST_SHARE, axis=0)
+    noise = np.minimum(noise, least / _LEAST_NORMAL)
+    return np.where(noise > 1e-9 * np.abs(cells).max(axis=0), noise, 0.0)
+
+
+def compute_dependence(P: Floats, Q: Floats, sizes: tuple[int, int]) -> float:
+    """Return the largest Cramer's V squared between two sets of indicators of equal sizes."""
+    n = len(P)
+    expected = n * np.outer(P.sum(axis=0) / n, Q.sum(axis=0) / n)
+    terms = np.divide((P.T @ Q - expected) ** 2, expected, where=expected > 0, out=0.0 * expected)
+    a, b = sizes
+    table = terms.reshape(P.shape[1] // a, a, Q.shape[1] // b, b).sum(axis=(1, 3))
+    # Equal digits fill fewer cells than equal ranks; the smaller side bounds the statistic.
+    return float(table.max() / (n * (min(a, b) - 1)))
+
+
+def encode_digits(parts: Floats) -> Floats:
+    """Return one indicator column for each value of the first decimal digit of each column."""
+    digit = np.floor(parts * _DIGITS + _DIGIT_ROUNDING).astype(np.int64) % _DIGITS
+    return np.asarray(digit[:, :, None] == np.arange(_DIGITS), np.float64).reshape(len(parts), -1)
+
+
+def encode_bins(Z: Floats, bins: int) -> Floats:
+    """Return one indicator column for each bin of each column; bins hold equally many rows."""
+    from scipy.stats import rankdata
+
+    place: Ints = np.minimum(
+        (rankdata(Z, method="average", axis=0) - 0.5) * bins / len(Z), bins - 1
+    ).astype(np.int64)
+    return np.asarray(place[:, :, None] == np.arange(bins), np.float64).reshape(len(Z), -1)

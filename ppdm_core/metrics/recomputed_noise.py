@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._release import check_comparison
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
+from ppdm_core.numerics.seeded_streams import STREAMS, draw_all_seeds, draw_stream
+
+_VALUES = 128  # of the noise that are compared
+_MIN_VALUES = 40
+_ROWS = 300  # whose number may be the seed of their noise
+_SCREENED_VALUES = 32
+_CONFIRMED_SEEDS = 20  # of each stream
+_MAX_DEVIATIONS = 6.8  # of a correlation by chance: one in 1e11, over less than 1e6 that are tried
+
+
+class RecomputedNoise(ReleaseMetric):
+    """Largest agreement of the noise with what a common generator draws from a small seed.
+
+    Noise that is drawn from a guessable seed can be drawn again and subtracted. The residual of
+    the release, against the record itself, its ratio, or a linear map of the records, is compared
+    in both orders (row by row, column by column) with the first numbers of the streams of
+    ``ppdm_core.numerics.seeded_streams``, for all seeds below 10,000, and with a seed for each row
+    that is its number. The value is the largest
+    squared correlation; the baseline is what chance exceeds almost never.
+    """
+
+    name = "recomputed_noise"
+    describe = "agreement of the noise with generators and seeds that can be guessed"
+    template = (
+        "The noise agrees with a known generator and a small seed to {value} (squared "
+        "correlation); chance explains up to {baseline}."
+    )
+    kind = "privacy"
+    better = "down"
+    interval_method = "none"
+    on_original = 0.0
+    must_notice: ClassVar[Mapping[str, float]] = {"guessable seed": 0.85}
+
+    def measure(self, comparison: ReleaseComparison) -> Measurement:
+        residuals, tables = self._collect(comparison)
+        value = max(
+            max(measure_agreement(residuals, name), measure_row_agreement(tables, name))
+            for name in STREAMS
+        )
+        return Measurement(value, lambda keep: value)
+
+    def baseline(self, comparison: ReleaseComparison) -> float:
+        length = self._collect(comparison)[0].shape[1]
+        return float(min(1.0, _MAX_DEVIATIONS**2 / length))
+
+    def _collect(self, comparison: ReleaseComparison) -> tuple[Floats, list[Floats]]:
+        """Return the beginnings of the residuals, centred, of length 1, (r, v), and their rows."""
+
+        def collect() -> tuple[Floats, list[Floats]]:
+            check_comparison(self.name, comparison)
+            if comparison.cells is None or bool((comparison.records < 0).any()):
+                raise NotApplicable(
+                    f"{self.name} needs a released file whose rows belong to records.",
+                    reason=Reason.NO_ALIGNMENT,
+                )
+            tables = list(list_residuals(comparison))
+            found = [
+                order
+                for residual in tables
+                for order in (residual.ravel()[:_VALUES], residual.T.ravel()[:_VALUES])
+            ]
+            if not found or len(found[0]) < _MIN_VALUES:
+                raise NotApplicable(
+                    f"{self.name} needs {_MIN_VALUES} noisy values.",
+                    reason=Reason.TOO_FEW_RECORDS,
+                )
+            return normalise(np.array(found)), [each[:_ROWS] for each in tables]
+
+        return comparison.get_or_compute(self.name, collect)
+
+
+def measure_agreement(residuals: Floats, name: str) -> float:
+    """Return the largest squared correlation of a residual with a stream, over all seeds.
+
+    The first few numbers select the seeds; these are compared at full length.
+    """
+    length = residuals.shape[1]
+    few = min(_SCREENED_VALUES, length)
+    screened = normalise(residuals[:, :few]) @ normalise(draw_all_seeds(name, few)).T
+    best = np.abs(screened).max(axis=0)  # (seeds,)
+    chosen = np.argsort(-best)[:_CONFIRMED_SEEDS].tolist()
+    streams = normalise(draw_stream(name, chosen, length))
+    return min(1.0, float(np.max((residuals @ streams.T) ** 2)))
+
+
+def measure_row_agreement(tables: list[Floats], name: str) -> float:
+    """Return the largest squared correlation if every row has its number as its own seed."""
+    best = 0.0
+    for R in tables:
+        width = min(R.shape[1], _SCREENED_VALUES)
+        for first in (0, 1):
+            stream = draw_all_seeds(name, width)[first : first + len(R)]
+            pair = normalise(np.stack([R[:, :width].ravel(), stream.ravel()]))
+            best = max(best, float(pair[0] @ pair[1]) ** 2)
+    return min(1.0, best)
+
+
+def normalise(R: Floats) -> Floats:
+    """Return rows with mean 0 and length 1."""
+    R = R - R.mean(axis=1, keepdims=True)
+    return np.asarray(R / np.maximum(np.linalg.norm(R, axis=1, keepdims=True), 1e-30))
+
+
+def list_residuals(comparison: ReleaseComparison) -> Iterator[Floats]:
+    """Yield what the noise may be, with columns of equal spread; (m, q)."""
+    X, Y = comparison.X[comparison.records], comparison.Y
+    if comparison.has_same_columns:
+        yield from scale_columns(Y - X)
+        if bool((X * Y > 0).all()):
+            yield from scale_columns(np.log(Y / X))
+    A = np.column_stack([np.ones(len(X)), X])
+    if len(A) > 2 * A.shape[1]:
+        yield from scale_columns(Y - A @ np.linalg.lstsq(A, Y, rcond=None)[0])
+
+
+def scale_columns(R: Floats) -> Iterator[Floats]:
+    """Yield the columns that vary, each divided by its deviation."""
+    spread = R.std(axis=0)
+    varying = spread > 1e-12 * np.maximum(np.abs(R).max(axis=0), 1e-300)
+    if varying.any():
+        yield (R[:, varying] - R[:, varying].mean(axis=0)) / spread[varying]

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
+from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._release import check_same_columns, sample_indices
+from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
+
+_MAX_ROWS = 20_000
+_ROUNDING = 1e-9  # of the largest value: residuals that differ by less are equal
+_SHUFFLES = 4
+_MAX_DEVIATIONS = 7.0  # of a share by chance
+
+
+class RepeatedNoise(ReleaseMetric):
+    """Share of the rows whose noise in a column is that of another row, beyond chance.
+
+    Noise of few sizes, on a grid of its own, or shared by several rows does not hide a record: an
+    attacker with full records tests which row differs from a record by a size that occurs. The
+    value is that of the worst column; the baseline is the same for rows and records that do not
+    belong together, and what chance may add.
+    """
+
+    name = "repeated_noise"
+    describe = "share of the rows whose noise is that of another row"
+    template = (
+        "In the worst column, the noise of {value} of the rows is also that of another row; "
+        "for rows and records that do not belong together it is up to {baseline}."
+    )
+    kind = "privacy"
+    better = "down"
+    max_records = _MAX_ROWS
+    in_quick_audit = True
+    interval_method = "none"
+    on_original = 1.0
+    must_notice: ClassVar[Mapping[str, float]] = {"few sizes of noise": 0.85}
+
+    def measure(self, comparison: ReleaseComparison) -> Measurement:
+        value = _measure(self.name, comparison)[0]
+        return Measurement(value, lambda keep: value)
+
+    def baseline(self, comparison: ReleaseComparison) -> float:
+        return _measure(self.name, comparison)[1]
+
+
+def _measure(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
+    """Return the share in the column with the largest excess, and what chance explains there."""
+    return comparison.get_or_compute(name, lambda: _compare(name, comparison))
+
+
+def _compare(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
+    check_same_columns(name, comparison)
+    if bool((comparison.records < 0).any()):
+        raise NotApplicable(
+            f"{name} needs to know which record each row was made from.",
+            reason=Reason.NO_ALIGNMENT,
+        )
+    rng = comparison.rng(name)
+    rows = sample_indices(len(comparison.Y), _MAX_ROWS, rng)
+    X, Y = comparison.X[comparison.records[rows]], comparison.Y[rows]
+    shares = measure_repeats(Y - X, X, Y)
+    shuffled = np.array(
+        [measure_repeats(Y - Z, Z, Y) for Z in (rng.permutation(X) for _ in range(_SHUFFLES))]
+    )
+    # Where released or original values repeat themselves, so do their differences.
+    chance = np.maximum(shuffled.max(axis=0), measure_ties(X, Y))
+    error = np.sqrt(np.maximum(chance * (1.0 - chance), 1.0 / len(rows)) / len(rows))
+    bound = np.minimum(1.0, chance + _MAX_DEVIATIONS * error)
+    worst = int(np.argmax(shares - bound))
+    return float(shares[worst]), float(bound[worst])
+
+
+def measure_repeats(R: Floats, X: Floats, Y: Floats) -> Floats:
+    """Return for each column the share of the rows whose residual another row has; (d,)."""
+    size = np.maximum(np.abs(X).max(axis=0), np.abs(Y).max(axis=0))
+    steps = np.round(R / np.maximum(_ROUNDING * size, 1e-300))
+    return np.array([_share_of_repeats(column) for column in steps.T])
+
+
+def measure_ties(X: Floats, Y: Floats) -> Floats:
+    """Return for each column the share of rows whose original and released value both repeat."""
+    return np.array([_share_of_repeats(x, y) for x, y in zip(X.T, Y.T, strict=True)])
+
+
+def _share_of_repeats(*columns: Floats) -> float:
+    is_repeated = np.ones(len(columns[0]), dtype=np.bool_)
+    for column in columns:
+        _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
+        is_repeated &= counts[place] > 1
+    return float(is_repeated.mean())

@@ -1,0 +1,127 @@
+"""Look for original columns that the order of the released rows gives away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ppdm_core.model.arrays import Bools, Floats, Ints
+from ppdm_core.two_tables.tables import Table
+
+MIN_ROWS = 20
+MAX_DEVIATIONS = 6.8  # of a rank correlation by chance: one in 1e11
+MAX_MEAN_DEVIATIONS = 4.5  # of a mean over columns: one in 300,000 for each order that is tried
+MIN_CORRELATION = 0.1  # a weaker trend places nobody
+SHUFFLES = 32
+MAX_COMPONENTS = 5  # principal components that rows may be sorted by
+
+
+def find_sorted_columns(original: Table, label: str | None) -> list[str]:
+    """Return the numeric columns that rise or fall along the rows of the original."""
+    columns = list_complete_columns(original, label)
+    if original.n < MIN_ROWS or not columns:
+        return []
+    R = standardise_ranks(original.numbers(columns))
+    position = standardise_ranks(np.arange(original.n, dtype=np.float64)[:, None])
+    correlation = np.abs(R.T @ position).ravel() / original.n
+    least = compute_least_correlation(original.n)
+    return [name for name, each in zip(columns, correlation, strict=True) if each >= least]
+
+
+def find_revealed_orders(original: Table, released: Table, label: str | None) -> Iterator[str]:
+    """Yield by what of the original the released rows were sorted.
+
+    If rows are sorted by a column, rising or falling, then row i belongs to the record with rank
+    i, and released values depend on those of that record. A release that is sorted by one of its
+    own columns follows any trend; then only differences between adjacent rows are compared, in
+    its other columns.
+    """
+    ours, theirs = (list_complete_columns(table, label) for table in (original, released))
+    n, m = original.n, released.n
+    if min(n, m) < MIN_ROWS or not ours or not theirs:
+        return
+    X, Y = original.numbers(ours), released.numbers(theirs)
+    is_sorted = find_monotone_columns(Y)
+    prepare = difference_ranks if is_sorted.any() else standardise_ranks
+    if is_sorted.all():
+        return
+    theirs = [name for name, each in zip(theirs, is_sorted, strict=True) if not each]
+    R, S = standardise_ranks(X), prepare(Y[:, ~is_sorted])
+    least = compute_least_correlation(m)
+    place: Ints = np.minimum(np.arange(m) * n // m, n - 1)  # rank of the record of each row
+    pairs = [(ours.index(name), theirs.index(name)) for name in ours if name in theirs]
+    spread = measure_chance(R[place], S, prepare, pairs)
+    for name, x in list_order_keys(ours, X):
+        order = np.argsort(x, kind="stable")
+        for direction in (order, order[::-1]):
+            correlation = prepare(R[direction[place]]).T @ S / len(S)
+            own = average_pairs(correlation, pairs)
+            if np.abs(correlation).max() >= least or own > MAX_MEAN_DEVIATIONS * spread:
+                yield name
+                break
+
+
+def average_pairs(correlation: Floats, pairs: list[tuple[int, int]]) -> float:
+    """Return the mean correlation of columns with the same name, 0 if there are none."""
+    return float(np.mean([correlation[i, j] for i, j in pairs])) if pairs else 0.0
+
+
+def measure_chance(
+    R: Floats, S: Floats, prepare: Callable[[Floats], Floats], pairs: list[tuple[int, int]]
+) -> float:
+    """Return the deviation of that mean when records are in random orders."""
+    rng = np.random.default_rng(len(R))
+    means = [
+        average_pairs(prepare(rng.permutation(R)).T @ S / len(S), pairs) for _ in range(SHUFFLES)
+    ]
+    return math.sqrt(float(np.sum(np.square(means))) / (SHUFFLES - 2)) if pairs else math.inf
+
+
+def list_order_keys(names: list[str], X: Floats) -> Iterator[tuple[str, Floats]]:
+    """Yield by what rows may be sorted: a column, or a figure of the complete record."""
+    yield from ((f"'{name}'", x) for name, x in zip(names, X.T, strict=True))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for A in (X, Z):
+        yield "the sum of a record", A.sum(axis=1)
+        yield "the length of a record", np.linalg.norm(A, axis=1)
+        components = np.linalg.svd(A - A.mean(axis=0), full_matrices=False)[2]
+        for direction in components[:MAX_COMPONENTS]:
+            yield "a component of the records", A @ direction
+
+
+def find_monotone_columns(Y: Floats) -> Bools:
+    """Return which columns never fall or never rise along the rows."""
+    steps = np.diff(Y, axis=0)
+    return np.asarray((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0))
+
+
+def difference_ranks(A: Floats) -> Floats:
+    """Return the ranks of the differences between adjacent rows."""
+    return standardise_ranks(np.diff(standardise_ranks(A), axis=0))
+
+
+def compute_least_correlation(n: int) -> float:
+    """Return the smallest rank correlation that chance does not explain and that places persons."""
+    return max(MIN_CORRELATION, MAX_DEVIATIONS / math.sqrt(n - 1))
+
+
+def list_complete_columns(table: Table, label: str | None) -> list[str]:
+    """Return the numeric columns without empty cells that vary, except the label."""
+    return [
+        name
+        for name in table.numeric()
+        if name != label
+        and np.isfinite(table.columns[name]).all()
+        and np.ptp(table.columns[name]) > 0
+    ]
+
+
+def standardise_ranks(A: Floats) -> Floats:
+    """Return the ranks of each column with mean 0 and deviation 1."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(A, axis=0)
+    centred = ranks - ranks.mean(axis=0)
+    return np.asarray(centred / np.maximum(centred.std(axis=0), 1e-300))

@@ -1,0 +1,177 @@
+"""Metrics that see both tables: copies, hidden digits, repeated and recomputed noise."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ppdm_core.metrics import METRICS, ReleaseComparison
+from ppdm_core.metrics.copied_records import find_copies, find_most_frequent, fit_gamma
+from ppdm_core.metrics.hidden_digits import encode_digits
+from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.seeded_streams import STREAMS, draw_all_seeds, draw_stream
+
+NAMES = ("copied_records", "hidden_digits", "repeated_noise", "recomputed_noise")
+Release = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def make_comparison(X: np.ndarray, Y: np.ndarray) -> ReleaseComparison:
+    d = X.shape[1]
+    names = tuple(f"x{j}" for j in range(d))
+    public = PublicParameters("unknown", "original", names, np.zeros(d), np.eye(d))
+    label = np.zeros(len(X), dtype=np.int32)
+    return ReleaseComparison(X, label, Y, public, cells=Y)
+
+
+def find_leaking(X: np.ndarray, Y: np.ndarray) -> set[str]:
+    comparison = make_comparison(X, Y)
+    return {
+        name
+        for name in NAMES
+        if METRICS[name].measure(comparison).value > METRICS[name].baseline(comparison)
+    }
+
+
+def add_noise(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return X + rng.laplace(0.0, 2.0, X.shape)
+
+
+def copy_some(X: np.ndarray, rng: np.random.Generator, error: float = 0.0) -> np.ndarray:
+    Y, some = add_noise(X, rng), rng.permutation(len(X))[:5]
+    Y[some] = X[some] + error * rng.standard_normal((5, X.shape[1]))
+    return Y
+
+
+def copy_elsewhere(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    Y, some = add_noise(X, rng), rng.permutation(len(X))[:10]
+    Y[some[:5]] = X[some[5:]]
+    return Y
+
+
+def hide_in_mantissa(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    Z = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    bits = np.ascontiguousarray(rng.normal(3.0, 1.0, X.shape)).view(np.uint64)
+    bits = (bits & ~np.uint64(2**20 - 1)) | (Z * (2**20 - 1)).astype(np.uint64)
+    return bits.view(np.float64)
+
+
+def hide_parity(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    number = np.round(rng.normal(0.0, 1e4, X.shape)).astype(np.int64)
+    bit = (X[:, 0] > np.median(X[:, 0])).astype(np.int64)
+    number[:, 1] += (number[:, 1] - bit) % 2
+    return number / 1e4
+
+
+def draw_python_noise(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    generator = random.Random(77)
+    return X + np.array([[generator.gauss(0, 2) for _ in row] for row in X])
+
+
+UNSAFE: dict[str, tuple[Release, str]] = {
+    "copies": (copy_some, "copied_records"),
+    "near copies": (lambda X, rng: copy_some(X, rng, 1e-3), "copied_records"),
+    "copies in other rows": (copy_elsewhere, "copied_records"),
+    "low decimals": (
+        lambda X, rng: np.round(rng.normal(size=X.shape), 3) + np.roll(X, 1, axis=1) * 1e-5,
+        "hidden_digits",
+    ),
+    "mantissa": (hide_in_mantissa, "hidden_digits"),
+    "parity": (hide_parity, "hidden_digits"),
+    "noise on a grid": (lambda X, rng: X + rng.integers(-9, 10, X.shape), "repeated_noise"),
+    "seed of numpy": (
+        lambda X, rng: X + np.random.default_rng(42).normal(0, 2, X.shape),
+        "recomputed_noise",
+    ),
+    "old seed, by column": (
+        lambda X, rng: X + np.random.RandomState(123).laplace(0, 2, X.T.shape).T,
+        "recomputed_noise",
+    ),
+    "seed of Python": (draw_python_noise, "recomputed_noise"),
+    "row numbers as seeds": (
+        lambda X, rng: (
+            X + np.array([np.random.default_rng(i).normal(0, 2, X.shape[1]) for i in range(len(X))])
+        ),
+        "recomputed_noise",
+    ),
+}
+SAFE: dict[str, Release] = {
+    "noise": add_noise,
+    "independent": lambda X, rng: rng.normal(X.mean(axis=0), X.std(axis=0), X.shape),
+    "means": lambda X, rng: np.tile(X.mean(axis=0), (len(X), 1)),
+    "factors": lambda X, rng: X * np.exp(rng.normal(0.0, 1.0, X.shape)),
+    "rounded noise": lambda X, rng: np.round(add_noise(X, rng), 1),
+}
+
+
+def draw_table(seed: int) -> tuple[np.ndarray, np.random.Generator]:
+    rng = np.random.default_rng([seed, 2**100])
+    return rng.gamma(2.0, size=(300, 5)), rng
+
+
+@pytest.mark.parametrize("name", UNSAFE)
+def test_metrics_unsafe_release_beyond_chance(name: str) -> None:
+    make, metric = UNSAFE[name]
+    X, rng = draw_table(1)
+    assert metric in find_leaking(X, make(X, rng))
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_metrics_safe_release_within_chance(name: str) -> None:
+    for seed in range(3):
+        X, rng = draw_table(seed)
+        assert find_leaking(X, SAFE[name](X, rng)) == set()
+
+
+def test_metrics_integers_with_wide_noise_within_chance() -> None:
+    rng = np.random.default_rng([3, 2**90])
+    X = rng.integers(0, 100, (400, 4)).astype(float)
+    assert find_leaking(X, X + rng.integers(-80, 81, X.shape)) == set()
+
+
+def test_find_copies_names_the_copied_record() -> None:
+    X = np.arange(400.0).reshape(100, 4)
+    Y = X + 0.5
+    Y[7] = X[31]
+    rows, record = find_copies(X, Y)
+    assert np.flatnonzero(rows).tolist() == [7]
+    assert record[7] == 31
+
+
+def test_find_most_frequent_counts_the_longest_run() -> None:
+    record, count = find_most_frequent(np.array([[3, -1, 3, 2], [-1, -1, -1, -1]]))
+    assert (record[0], count.tolist()) == (3, [2, 0])
+
+
+def test_fit_gamma_quantiles_recovered() -> None:
+    from scipy.stats import gamma
+
+    shape, scale = fit_gamma(*gamma(4.0, scale=0.5).ppf([0.5, 0.9]).tolist())
+    assert (shape, scale) == pytest.approx((4.0, 0.5), rel=1e-6)
+
+
+def test_encode_digits_rounding_below_a_digit() -> None:
+    assert encode_digits(np.array([[0.3 - 1e-9]])).argmax() == 3
+
+
+def test_streams_match_their_libraries() -> None:
+    legacy = np.random.RandomState(5)
+    assert draw_stream("numpy RandomState, Laplace", [5], 8)[0] == pytest.approx(
+        legacy.laplace(size=8)
+    )
+    new = np.random.default_rng(5)
+    assert draw_stream("numpy default_rng, Laplace", [5], 8)[0] == pytest.approx(
+        new.laplace(size=8)
+    )
+    # set.seed(42); rnorm(3); set.seed(42); runif(2) in R 4
+    normal = draw_stream("R, normal", [42], 3)[0]
+    assert normal == pytest.approx([1.37095845, -0.56469817, 0.36312841], abs=1e-7)
+    uniform = draw_stream("R, uniform", [42], 2)[0]
+    assert uniform == pytest.approx([0.9148060, 0.9370754], abs=1e-7)
+
+
+def test_draw_all_seeds_agrees_with_single_streams() -> None:
+    for name in STREAMS:
+        assert draw_all_seeds(name, 4)[9] == pytest.approx(draw_stream(name, [9], 4)[0], abs=1e-4)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import numpy as np
+
+from ppdm_core.model.arrays import Floats
+from ppdm_core.two_tables.comparison import compare_tables
+from ppdm_core.two_tables.row_order import find_revealed_orders, find_sorted_columns
+from ppdm_core.two_tables.tables import Table, as_table
+
+N = 300
+
+
+def draw_table(rng: np.random.Generator) -> Floats:
+    return rng.gamma(2.0, size=(N, 4)) + rng.gamma(1.0, size=(N, 1))
+
+
+def make_table(X: Floats, name: str = "table") -> Table:
+    return as_table(name, {f"x{j}": x for j, x in enumerate(X.T)})
+
+
+def list_orders(X: Floats, Y: Floats) -> list[str]:
+    return list(find_revealed_orders(make_table(X), make_table(Y), None))
+
+
+def add_noise(X: Floats, rng: np.random.Generator) -> Floats:
+    return X + rng.normal(0.0, 3.0, X.shape)
+
+
+def test_find_sorted_columns_sorted_table_named() -> None:
+    X = draw_table(np.random.default_rng(1))
+    X = X[np.argsort(X[:, 2])]
+    assert "x2" in find_sorted_columns(make_table(X), None)
+    assert find_sorted_columns(make_table(np.random.default_rng(2).permutation(X)), None) == []
+
+
+def test_find_revealed_orders_rows_sorted_by_a_secret_column_found() -> None:
+    rng = np.random.default_rng(3)
+    X = draw_table(rng)
+    Y = add_noise(X[np.argsort(X[:, 1])], rng)
+    assert "'x1'" in list_orders(X, Y)
+    assert "'x1'" in list_orders(X, Y[::-1])
+
+
+def test_find_revealed_orders_rows_sorted_by_length_found() -> None:
+    rng = np.random.default_rng(4)
+    X = draw_table(rng)
+    Y = add_noise(X[np.argsort(np.linalg.norm(X, axis=1))], rng)
+    assert "the length of a record" in list_orders(X, Y)
+
+
+def test_find_revealed_orders_random_order_nothing_found() -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = draw_table(rng)
+        assert list_orders(X, add_noise(X, rng)) == []
+
+
+def test_find_revealed_orders_release_sorted_by_itself_nothing_found() -> None:
+    rng = np.random.default_rng(5)
+    X = draw_table(rng)
+    Y = draw_table(rng)  # other persons of the same population
+    assert list_orders(X, Y[np.argsort(Y[:, 0])]) == []
+
+
+def test_compare_tables_sorted_original_doubt_with_remedy() -> None:
+    rng = np.random.default_rng(6)
+    X = draw_table(rng)
+    X = X[np.argsort(X[:, 0])]
+    compared = compare_tables(make_table(X), make_table(add_noise(X, rng)))
+    assert compared.leaks == ()
+    assert "Shuffle the rows" in compared.doubts[0]
+
+
+def test_compare_tables_rows_in_a_secret_order_leak() -> None:
+    rng = np.random.default_rng(7)
+    X = draw_table(rng)
+    Y = add_noise(X[np.argsort(X[:, 0])], rng)
+    compared = compare_tables(make_table(X), make_table(Y), aligned=False)
+    assert "sorted by 'x0'" in compared.leaks[0]
