@@ -239,7 +239,7 @@ def format_example(example: Entry) -> Iterator[str]:
 def format_limits(limits: list[Entry]) -> Iterator[str]:
     """Yield an example of the [limits] section, with what each limit demands."""
     if not limits:
-        yield "For screening only: a limit on it is not allowed."
+        yield "For information only: a limit on it is not allowed."
         return
     yield "[limits]"
     if any("." in each["key"] for each in limits):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,6 +11,8 @@ import numpy as np
 
 from ppdm_core.metrics import Metric, SentenceValues
 from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
 from ppdm_core.model.score import Score
 from ppdm_core.numerics.intervals import jackknife
 
@@ -50,16 +53,15 @@ def make_score(
 ) -> Score:
     """Return the score of some figures, with its interval at ``level``."""
     value = float(np.mean(figures.values))
-    lowest, highest = metric.bounds
-    low, high = compute_interval(figures, level, rng)
+    low, high = compute_interval(metric, figures, level, rng)
     values = SentenceValues(value, figures.baseline, story, epsilon, figures.original)
     return Score(
         name=name,
         kind=metric.kind,
         better=metric.better,
         value=value,
-        low=min(max(low, lowest), value),
-        high=max(min(high, highest), value),
+        low=min(max(low, metric.bounds[0]), value),
+        high=max(high, value),
         n=figures.n,
         baseline=figures.baseline,
         worst=max(figures.values) if metric.better == "down" else min(figures.values),
@@ -83,19 +85,29 @@ def cap_by_baseline(metric: Metric, value: float, baseline: float) -> dict[str, 
 
 
 def compute_interval(
-    figures: Figures, level: float, rng: np.random.Generator
+    metric: Metric, figures: Figures, level: float, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the interval of a value at a level.
 
     The highest of several figures tends to be too high by chance. Its lower end is therefore that
     of a level at which the ends of all figures hold together. Its upper end needs no such level:
     that of the figure with the highest true value is no higher. The lowest is treated likewise.
+
+    Where the baseline is measured, the upper end is that of the excess over it, and may be above
+    every possible value.
     """
 
     def find_ends(level: float) -> tuple[float, float]:
         if figures.interval is not None:
             return figures.interval(level)
-        return jackknife(figures.value_on, figures.units, level, rng)
+        low, high = jackknife(figures.value_on, figures.units, level, rng)
+        low, high = max(low, metric.bounds[0]), min(high, metric.bounds[1])
+        if not math.isfinite(high - low):
+            raise NotApplicable(
+                f"{metric.name} has too few records for an interval.",
+                reason=Reason.TOO_FEW_RECORDS,
+            )
+        return low, high
 
     low, high = find_ends(level)
     if figures.choices > 1:

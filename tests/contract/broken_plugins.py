@@ -17,8 +17,10 @@ from ppdm_core.gates import GateInput
 from ppdm_core.gates.amplification import Amplification
 from ppdm_core.gates.score_limits import ScoreLimits
 from ppdm_core.metrics import Measurement, ReleaseComparison
+from ppdm_core.metrics.auc import Auc
 from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.metrics.distance_loss import DistanceLoss
+from ppdm_core.metrics.interval_privacy import IntervalPrivacy
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.relative_error import RelativeError
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
@@ -214,6 +216,33 @@ class ForgetsThePart(DistanceLoss):
 
     def measure(self, compared: ReleaseComparison) -> Measurement:
         return replace(super().measure(compared), recompute=lambda keep: 0.0)
+
+
+class DeclaresNoInterval(Rate):
+    interval_method = "wide"
+
+
+class AveragesSomethingElse(Rate):
+    def measure(self, link, truth) -> float:
+        return super().measure(link, truth) ** 2
+
+
+class BelievesWhatItSaw(Rate):
+    """Has an interval of (0, 0) if nobody was found."""
+
+    def bound_values(self, values) -> tuple[float, float]:
+        return float(values.min()), float(values.max())
+
+
+class CountsAllPairs(Auc):
+    def interval(self, trials, members, others, level) -> tuple[float, float]:
+        return super().interval(trials, members * others, members * others, level)
+
+
+class TrustsItsQuantiles(IntervalPrivacy):
+    def interval(self, tables, ranges, level) -> tuple[float, float]:
+        value = float(np.mean([self.measure(X, X_hat, ranges, 0.1) for X, X_hat in tables]))
+        return 0.98 * value, 1.02 * value
 
 
 class HasSentenceWithoutFigures(Rate):

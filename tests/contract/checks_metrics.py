@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 
 from ppdm_core.metrics import Metric, ReleaseComparison, SentenceValues
+from ppdm_core.metrics._metric import IntervalMethod
 from ppdm_core.model.attacker import ColumnKind
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.release import PublicParameters
@@ -16,7 +17,6 @@ from tests.support.tables import make_schema, make_table
 N, D = 60, 3
 EPSILON = 0.1
 FLAGS = (
-    "is_rate",
     "gateable",
     "in_quick_audit",
     "in_summary",
@@ -241,5 +241,6 @@ def check_capabilities(metric: Metric) -> None:
         assert type(leak) is str, f"{leak!r} is no name of a planted leak"
         assert type(share) is float, f"the share of {leak} is {share!r}, not a float"
         assert 0.0 < share <= 1.0, f"the share of {leak} is {share}"
+    assert metric.interval_method in get_args(IntervalMethod), "it declares no interval"
     judged = metric.goal not in ("release", "change")
     assert judged or not metric.is_headline, "a headline metric measures an attack"

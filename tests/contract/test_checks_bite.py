@@ -21,6 +21,7 @@ from tests.contract import (
     checks_attacks,
     checks_draws,
     checks_gates,
+    checks_intervals,
     checks_metrics,
 )
 from tests.support.tables import make_rows, make_table
@@ -127,6 +128,12 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
     (checks_metrics.check_deterministic, plugins.ForgetsThePart, ()),
     (checks_metrics.check_sentence, plugins.HasSentenceWithoutFigures, ()),
     (checks_metrics.check_capabilities, plugins.DeclaresFlagAsText, ()),
+    (checks_metrics.check_capabilities, plugins.DeclaresNoInterval, ()),
+    (checks_intervals.check_mean_of_each, plugins.AveragesSomethingElse, ()),
+    (checks_intervals.check_interval_covers, plugins.BelievesWhatItSaw, ()),
+    (checks_intervals.check_interval_covers, plugins.CountsAllPairs, ()),
+    (checks_intervals.check_interval_covers, plugins.TrustsItsQuantiles, ()),
+    (checks_intervals.check_interval_covers, plugins.ForgetsThePart, ()),
     (checks_gates.check_passes_good_input, plugins.RefusesAlways, ()),
     (checks_gates.check_passes_good_input, plugins.HasNoFinding, ()),
     (checks_gates.check_refuses, plugins.PassesNan, ("value is NaN",)),
@@ -171,7 +178,14 @@ def test_check_bad_input_foreign_error_passed_on():
 
 
 def test_checks_each_has_a_bug():
-    modules = (checks, checks_attacks, checks_draws, checks_metrics, checks_gates)
+    modules = (
+        checks,
+        checks_attacks,
+        checks_draws,
+        checks_metrics,
+        checks_intervals,
+        checks_gates,
+    )
     found = {
         function
         for module in modules

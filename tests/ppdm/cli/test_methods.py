@@ -132,7 +132,7 @@ def test_page_examples_and_limits_are_valid(name: str):
 
 
 def test_page_screening_metric_has_no_limit():
-    assert "For screening only: a limit on it is not allowed." in read_text("closest_record")
+    assert "For information only: a limit on it is not allowed." in read_text("closest_record")
     assert "[limits]" not in read_text("closest_record")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from ppdm_core.audit.runner import choose_audits, list_audits
 from ppdm_core.audit.scores import Figures, compute_interval
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.attacker import Estimate
-from ppdm_core.model.errors import Defect, NotApplicable
+from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.mean_limits import mean_interval
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import (
     COPY,
@@ -171,12 +173,31 @@ def test_auditor_candidate_that_also_works_outside_not_chosen(monkeypatch):
     assert 0.6 < score.value < 1.0
 
 
-def test_compute_interval_difference_of_rates_as_published():
-    """Newcombe (1998), method 10, 56/70 against 48/80: 0.0524 to 0.3339."""
-    figures = Figures([0.8], 70, 0.6, value_on=lambda rows: 0.8, units=70, control_n=80)
-    rng = np.random.default_rng(0)
-    low, high = compute_interval(METRICS["inference_rate"], 0.8, figures, 0.95, rng)
-    assert (low - 0.6, high - 0.6) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+@pytest.mark.parametrize("chosen", ["highest", "lowest"])
+def test_compute_interval_chosen_figure_only_the_tempting_end_wider(chosen):
+    values = np.repeat([1.0, 0.0], [20, 50])
+    figures = Figures(
+        [2 / 7], 70, 0.0, lambda rows: 0.0, 70, partial(mean_interval, values), chosen=chosen
+    )
+    rng, rate = np.random.default_rng(0), METRICS["rate"]
+    low, high = compute_interval(rate, figures, 0.95, rng)
+    found = compute_interval(rate, replace(figures, choices=5), 0.95, rng)
+    stricter = mean_interval(values, 0.99)
+    assert found == ((stricter[0], high) if chosen == "highest" else (low, stricter[1]))
+
+
+def test_auditor_best_of_useless_candidates_interval_covers_guessing(monkeypatch):
+    """Twelve candidates link at random: the low end of the luckiest must not be above guessing."""
+
+    class Gambler(Spy):
+        def attack(self, view, rng):
+            guesses = (rng.integers(0, 2, len(view.targets.X)) for _ in range(12))
+            own = np.array([np.flatnonzero((x == view.Y).all(axis=1))[0] for x in view.targets.X])
+            return Estimate({f"{k}": np.where(g == 1, own, -1) for k, g in enumerate(guesses)})
+
+    monkeypatch.setitem(ATTACKS, "spy", Gambler(goal="link"))
+    lows = [make_auditor(make_truth().X, seed=bytes([k])).run("spy")[0].low for k in range(60)]
+    assert np.sum(np.array(lows) > 0.5) <= 5  # 0.025 x 60 are stated
 
 
 def test_auditor_draws_pooled_and_worst_reported():
@@ -190,15 +211,16 @@ def test_auditor_draws_pooled_and_worst_reported():
     assert loss.worst > loss.value > 0
 
 
-def test_run_trials_candidates_differ_between_draws_defect():
+def test_auditor_candidate_of_one_draw_scored_on_that_draw(monkeypatch):
     class Moody(Spy):
         def attack(self, view, rng):
             self.seen.append(view)
-            zero = np.zeros((len(view.Y), D))
-            return Estimate({"a": zero} if len(self.seen) == 1 else {"a": zero, "b": zero})
+            zero = {"a": np.zeros((len(view.Y), D))}
+            return Estimate(zero if len(self.seen) == 1 else {**zero, "b": view.Y})
 
-    with pytest.raises(Defect, match="spy offers other candidates"):
-        make_auditor(make_truth().X, make_truth().X).run_trials(Moody())
+    monkeypatch.setitem(ATTACKS, "spy", Moody())
+    found = {s.name: s for s in make_auditor(make_truth().X, make_truth().X).run("spy")}
+    assert (found["spy.breach_rate"].candidate, found["spy.breach_rate"].value) == ("b", 1.0)
 
 
 def test_auditor_missing_knowledge_not_applicable():

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
 from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.metrics import CLASSIFIERS, METRICS, ReleaseComparison
@@ -16,7 +15,8 @@ from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics import distances
 from ppdm_core.numerics.folds import assign_folds
-from ppdm_core.numerics.intervals import paired_interval, wilson
+from ppdm_core.numerics.intervals import clopper_pearson
+from ppdm_core.numerics.mean_limits import mean_interval
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import LAPLACE, draw_noisy, make_auditor, make_truth
 
@@ -192,27 +192,19 @@ def test_radius_knn_accuracy_needs_moments_and_reports_balls():
     assert wide.notes["rows_in_the_ball"] == pytest.approx(48.0)  # four fifths
 
 
-def test_deterioration_interval_uses_paired_records():
+def test_deterioration_interval_uses_changes_of_records():
     change = np.array([1.0] * 7 + [-1.0] * 2 + [0.0] * 91)
-    assert METRICS["deterioration"].measure(change) == pytest.approx(0.05)
-    # By hand: 102 records, 8 lost and 3 won; mean 5/102, variance (11 - 25/102) / 101.
-    half = student.ppf(0.975, 101) * np.sqrt((11 - 25 / 102) / 101 / 102)
-    assert paired_interval(change, 0.95) == pytest.approx((5 / 102 - half, 5 / 102 + half))
-    low, high = paired_interval(np.zeros(50), 0.95)
+    metric = METRICS["deterioration"]
+    assert metric.measure(change) == pytest.approx(0.05)
+    low, high = mean_interval(change, 0.95, metric.bounds)
+    # By hand: the standard error is sqrt((0.09 - 0.05^2) / 100), and one more record widens it.
+    assert 0.05 - 3 * 0.0296 < low < 0.05 - 1.96 * 0.0296 + 0.01
+    assert 0.05 + 1.96 * 0.0296 - 0.01 < high < 0.05 + 3 * 0.0296
+    low, high = mean_interval(np.zeros(50), 0.95, metric.bounds)
     assert low < 0 < high  # no change seen is not no change
     for bad in (np.array([2.0]), np.zeros(0), np.array([np.nan])):
         with pytest.raises(Defect):
-            METRICS["deterioration"].measure(bad)
-
-
-def test_paired_interval_repeated_samples_covers_at_level():
-    """Paired predictions with a known difference of 0.06, 2,000 times."""
-    random = rng(19)
-    lost, won = 0.10, 0.04
-    draws = random.choice([1.0, -1.0, 0.0], p=[lost, won, 1 - lost - won], size=(2_000, 150))
-    ends = np.array([paired_interval(change, 0.95) for change in draws])
-    covered = np.mean((ends[:, 0] <= lost - won) & (lost - won <= ends[:, 1]))
-    assert 0.94 <= covered <= 0.975
+            metric.measure(bad)
 
 
 def scores_of(name: str, *Y: np.ndarray, public: PublicParameters = LAPLACE) -> dict:
@@ -241,10 +233,12 @@ def test_best_accuracy_equals_best_classifier_with_wider_interval():
     assert best.value == max(score.value for score in each.values())
     assert each[best.candidate].value == best.value
     assert best.original == max(score.original for score in each.values())
-    # k classifiers, one limit: each at level 1 - 0.05 / k.
+    # The lower end of the highest of k holds for all k at once, at level 1 - 0.05 / k.
+    chosen = METRICS[best.candidate]
+    correct = [chosen.cross_validate(draw).correct for draw in one.comparisons]
     level = 1 - 0.05 / len(CLASSIFIERS)
-    assert (best.low, best.high) == pytest.approx(wilson(best.value, 80, level))
-    assert best.low < each[best.candidate].low and best.high > each[best.candidate].high
+    assert best.low == pytest.approx(mean_interval(np.mean(correct, axis=0), level)[0])
+    assert best.low < each[best.candidate].low and best.high == each[best.candidate].high
     assert METRICS[best.candidate].subject in best.sentence
 
 
@@ -254,7 +248,8 @@ def test_best_accuracy_without_moments_uses_applicable_classifiers():
     assert "knn_accuracy" in applied and "radius_knn_accuracy" not in applied
     (best,) = one.run("best_accuracy")
     level = 1 - 0.05 / len(applied)
-    assert (best.low, best.high) == pytest.approx(wilson(best.value, 80, level))
+    assert best.low == pytest.approx(clopper_pearson(80 * best.value, 80, level)[0])
+    assert best.high == pytest.approx(clopper_pearson(80 * best.value, 80, 0.95)[1])
 
 
 def test_run_accuracy_secret_map_uses_leaked_map():

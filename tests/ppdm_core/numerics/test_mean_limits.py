@@ -197,6 +197,12 @@ def test_difference_interval_equals_simulated_quantiles(n, s, m, r):
     assert found == pytest.approx((low, high), abs=2e-3)
 
 
+def test_difference_interval_slightly_wider_than_newcombe():
+    """Newcombe (1998), method 10, 56/70 against 48/80: 0.0524 to 0.3339; it misses too often."""
+    low, high = difference_interval(make_values(70, 56), make_values(80, 48), 0.95)
+    assert 0.03 < low < 0.0524 and 0.3339 < high < 0.35
+
+
 def test_difference_interval_swapped_groups_mirrored():
     rng = np.random.default_rng(4)
     one, other = rng.integers(0, 6, 50) / 5, rng.integers(0, 3, 80) / 2
