@@ -35,7 +35,6 @@ class CopiedRecords(ReleaseMetric):
     )
     kind = "privacy"
     better = "down"
-    in_quick_audit = True
     interval_method = "none"
     needs_alignment = False
     on_original = 1.0

@@ -36,7 +36,6 @@ class RepeatedNoise(ReleaseMetric):
     kind = "privacy"
     better = "down"
     max_records = _MAX_ROWS
-    in_quick_audit = True
     interval_method = "none"
     on_original = 1.0
     must_notice: ClassVar[Mapping[str, float]] = {"few sizes of noise": 0.85}

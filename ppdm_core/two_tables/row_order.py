@@ -82,8 +82,8 @@ def measure_chance(
 def list_order_keys(names: list[str], X: Floats) -> Iterator[tuple[str, Floats]]:
     """Yield by what rows may be sorted: a column, or a figure of the complete record."""
     yield from ((f"'{name}'", x) for name, x in zip(names, X.T, strict=True))
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    for A in (X, Z):
+    unit = X / np.abs(X).max(axis=0)  # squares of tiny numbers would vanish
+    for A in (X / np.abs(X).max(), (unit - unit.mean(axis=0)) / unit.std(axis=0)):
         yield "the sum of a record", A.sum(axis=1)
         yield "the length of a record", np.linalg.norm(A, axis=1)
         components = np.linalg.svd(A - A.mean(axis=0), full_matrices=False)[2]

@@ -35,6 +35,10 @@ CEILINGS = {
     "attribute_inference.inference_rate": 0.3,
     "singling_out.singling_rate": 0.3,
     "label.rate": 0.2,
+    "copied_records": 0.2,
+    "hidden_digits": 0.2,
+    "repeated_noise": 0.2,
+    "recomputed_noise": 0.2,
 }
 
 

@@ -132,7 +132,7 @@ def test_judge_tables_kind_of_risk_without_limit_review(
 
 def test_judge_tables_doubts_review():
     report = make_report(make_kept_scores(LINK), not_run=ALONE, doubts=("Who knows.",))
-    assert list_reviews(report, limit_to(LINK)) == ["columns"]
+    assert list_reviews(report, limit_to(LINK)) == ["doubt"]
 
 
 def test_judge_tables_empty_policy_fails():

@@ -32,13 +32,19 @@ PROMISED = {
     "identity": EVERY,
     "slight noise": "correlation_filter shrinkage known_pairs record_linkage membership",
     "rotation": "known_pairs known_records trilateration known_sample_pca known_sample_ica",
-    "verbatim rows": "record_linkage closest_record leak_scan",
+    "verbatim rows": "record_linkage copied_records closest_record leak_scan",
     "shuffled cosines": "column_order",
     "projection": "norm_bounds",
     "kernels": "source_record kernel_support",
     "twenty releases": "release_averaging",
     "arrivals": "release_differencing",
     "float Laplace": "low_bits",
+    "noise with a hole": "learned_linkage",
+    "rearranged values": "learned_linkage",
+    "curved map": "learned_linkage",
+    "few sizes of noise": "repeated_noise",
+    "hidden digits": "hidden_digits",
+    "guessable seed": "recomputed_noise",
 }
 PROMISED_SHARE = 0.85  # 17 of 20 trials
 
