@@ -140,7 +140,8 @@ def test_audit_tables_constant_release_near_baseline(released: np.ndarray, align
 
 
 @pytest.mark.parametrize(
-    ("released", "aligned"), [(np.ones((N, D)), True), (RNG.normal(size=X.shape)[1:] * 1e-200, False)]
+    ("released", "aligned"),
+    [(np.ones((N, D)), True), (RNG.normal(size=X.shape)[1:] * 1e-200, False)],
 )
 def test_table_auditor_constant_release_no_reconstructions(released: np.ndarray, aligned: bool):
     """Only the records that the attacker knew before differ in it."""
