@@ -43,8 +43,8 @@ class Fit:
     @cached_property
     def digest(self) -> str:
         """The digest of the fit, which sealed facts of its releases hold."""
-        digest = hashlib.sha256(self.set_aside.astype("<u8").tobytes())
-        digest.update(self.state.encode())
+        digest = hashlib.sha256(json.dumps([self.identity, self.state]).encode())
+        digest.update(self.set_aside.astype("<u8").tobytes())
         return digest.hexdigest()
 
 
@@ -65,12 +65,13 @@ def read_fits(db: Transaction, dataset: str) -> list[Fit]:
     return found
 
 
-def find_fit(db: Transaction, dataset: str, digest: str) -> Fit:
-    """Return the fit with a digest, which sealed facts hold; refuse if it is gone."""
-    for fit in read_fits(db, dataset):
-        if fit.digest == digest:
-            return fit
-    raise integrity_error(f"What '{dataset}' learned from its records was changed afterwards.")
+def select_fits(fits: Iterable[Fit], digests: Iterable[str]) -> list[Fit]:
+    """Return the fits with these digests, which sealed facts hold; refuse if one is gone."""
+    found = {fit.digest: fit for fit in fits}
+    wanted = set(digests)
+    if not wanted <= found.keys():
+        raise integrity_error("What an earlier release learned from its records was deleted.")
+    return [fit for digest, fit in found.items() if digest in wanted]
 
 
 def store_fit(db: Transaction, run: Run, fit: Fit) -> None:

@@ -20,7 +20,7 @@ from warehouse.database import Run
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
-from warehouse.stored_fits import Fit, find_fit, join_set_aside
+from warehouse.stored_fits import Fit, join_set_aside, read_fits, select_fits
 from warehouse.transaction import Transaction
 
 
@@ -42,15 +42,17 @@ def read_inputs(db: Transaction, context: ReleaseContext, run: Run, work: Path) 
     validated = read_facts(db, run.release_id, ValidatedFacts)
     noise = dataset_noise(db, context.dataset)
     rows = export_records(db, run, validated.schema, work)
-    fits = [find_fit(db, context.dataset, digest) for digest in sanitized.set_aside_fits]
-    records = select_named(rows, noise, join_set_aside(fits), others=True)
+    fits = read_fits(db, context.dataset)
+    set_aside = join_set_aside(select_fits(fits, sanitized.set_aside_fits))
+    records = select_named(rows, noise, set_aside, others=True)
+    (fit,) = select_fits(fits, [sanitized.fitted])
     places = np.concatenate([block.record for block in records.blocks()])
     return AuditInputs(
         sanitized=sanitized,
         data_digest=validated.data,
         records=records,
         noise=noise,
-        fit=find_fit(db, context.dataset, sanitized.fitted),
+        fit=fit,
         earlier=read_earlier_releases(db, context, run, sanitized, places),
     )
 

@@ -20,7 +20,7 @@ from tasks.context import ReleaseContext
 from tasks.sanitize.inputs import SanitizeInputs
 from tasks.sanitize.records import choose_set_aside, select_named
 from warehouse.parquet_parts import PartRows
-from warehouse.stored_fits import NOBODY, Fit, join_set_aside
+from warehouse.stored_fits import NOBODY, Fit, join_set_aside, select_fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +81,9 @@ def find_kept_fit(identity: str, inputs: SanitizeInputs) -> Fit | None:
     A published fit is kept in any case. One that was not published is made again if records that
     were set aside for it have been drawn since.
     """
-    same = [fit for fit in inputs.fits if fit.identity == identity]
-    digests = {facts.fitted for facts in inputs.published}
-    published = [fit for fit in same if fit.digest in digests]
-    unharmed = [fit for fit in same if not len(find_drawn(fit.set_aside, inputs))]
-    return next(iter(published + unharmed), None)
+    published = select_fits(inputs.fits, [facts.fitted for facts in inputs.published])
+    unharmed = [fit for fit in inputs.fits if not len(find_drawn(fit.set_aside, inputs))]
+    return next((fit for fit in published + unharmed if fit.identity == identity), None)
 
 
 def find_drawn(names: Names, inputs: SanitizeInputs) -> Names:
@@ -95,8 +93,9 @@ def find_drawn(names: Names, inputs: SanitizeInputs) -> Names:
 
 def list_reserving_fits(inputs: SanitizeInputs) -> list[Fit]:
     """Return the published fits that records were set aside for."""
-    digests = {digest for facts in inputs.published for digest in facts.set_aside_fits}
-    return [fit for fit in inputs.fits if fit.digest in digests]
+    return select_fits(
+        inputs.fits, [digest for facts in inputs.published for digest in facts.set_aside_fits]
+    )
 
 
 def check_recognisable(context: ReleaseContext, reserving: list[Fit]) -> None:

@@ -195,6 +195,18 @@ def test_split_records_without_id_after_set_aside_bad_input(steward: Steward) ->
         steward.release(**ADDITIVE, record_id=None)
 
 
+def test_split_records_equal_fit_of_other_settings_kept(steward: Steward) -> None:
+    """Both settings keep one component of two, and learn the same from the same records."""
+    publish(steward, steward.release(**PCA))
+    other = {**SAMPLE, "components": 0.5, "refit_waiver": "the DPO"}
+    second = steward.release(parameters=other)
+    publish(steward, second)
+    facts, released = read_release(steward, second)
+    for name in set(steward.rows) - released:
+        steward.rows[name] = (0.9, 0.9)
+    assert read_release(steward, steward.release())[0].fitted == facts.fitted
+
+
 def test_audit_inputs_records_are_those_released(steward: Steward) -> None:
     for changes in (PCA, ADDITIVE, PCA):
         entry = steward.release(**changes)
@@ -209,12 +221,19 @@ def test_audit_inputs_records_are_those_released(steward: Steward) -> None:
         store.home.clear_work(run.release_id)
 
 
-def test_read_fits_edited_set_aside_refused(steward: Steward) -> None:
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("update meta.fitted set set_aside = set_aside[9:]", "from its records was changed"),
+        ("delete from meta.fitted", "learned from its records was deleted"),
+    ],
+)
+def test_split_records_edited_set_aside_refused(steward: Steward, statement: str, why: str) -> None:
     """Else the records of the basis could be released later."""
     publish(steward, steward.release(**PCA))
     with steward.store.transaction() as db:
-        db.execute("update meta.fitted set set_aside = set_aside[9:]")
-    with pytest.raises(Refused, match="learned from its records was changed"):
+        db.execute(statement)
+    with pytest.raises(Refused, match=why):
         steward.release(**ADDITIVE)
 
 
