@@ -106,7 +106,7 @@ def test_ledger_command_history_text_plot_and_json(history: History, tmp_path: P
     assert shown.exit_code == 0, shown.stderr
     lines = shown.stdout.splitlines()
     assert lines[1].split() == ["spent", "unbounded"]
-    assert re.search(r"history-0001 .* pca_laplace +9\d +", shown.stdout)
+    assert re.search(r"history-0001 .* pca_laplace +3\d\d +", shown.stdout)
     ElementTree.parse(picture)
     payload = json.loads(history.release.ask("ledger", "history", "--json").stdout)
     (account,) = payload["accounts"]

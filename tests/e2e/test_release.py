@@ -53,6 +53,15 @@ def test_release_approved_published(history: History) -> None:
     assert {each["check"] for each in found["findings"]} >= set(history.release.content["limits"])
 
 
+def test_release_without_ledger_limit_card_and_manifest_say_so(history: History) -> None:
+    folder = Path(parse_output(history.results["approved"])["release"]["published"])
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["verdict"]["without_limit"] == ["ledger"]
+    card = (folder / "card.md").read_text()
+    assert "No limit is set on the ledger" in card
+    assert "No limit is set on amplification" not in card
+
+
 def test_release_refused_exit_code_3_nothing_published(history: History) -> None:
     result = history.results["refused"]
     content = parse_output(result)
