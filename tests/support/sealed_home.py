@@ -18,6 +18,8 @@ from warehouse.database import Run, Store
 from warehouse.home import Home
 from warehouse.integrity.history import check_history
 from warehouse.ledger.entries import LedgerScope, insert_entry, next_entry_number
+from warehouse.same_data.renumbered import IdCounts
+from warehouse.same_data.sketches import insert_sketch, next_sketch_number
 from warehouse.stages import Stage
 
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -66,6 +68,7 @@ def judge(store: Store, run: Run) -> None:
         charged = LedgerBalance(spent=0.0, asked=0.0, after=0.0, records=0)
         number = next_entry_number(change.db)
         insert_entry(change, run.release_id, number, terms, charged, "refused")
+        insert_sketch(change, run, next_sketch_number(change.db), [1], IdCounts())
         for table in OTHERS:
             types = columns(change.db, table)
             row = {name: ANY[kind] for name, kind in types.items() if name != "mac"}

@@ -31,7 +31,7 @@ from warehouse.integrity.seals import (
 )
 from warehouse.ledger.entries import check_ledger
 from warehouse.publishing.manifest import file_digest
-from warehouse.same_data.sketches import check_sketches
+from warehouse.same_data.sketch_check import check_sketches
 from warehouse.stages import ALLOWED, Stage
 from warehouse.tables import EVENTS, RUNS, VERSIONS
 from warehouse.transaction import Transaction
