@@ -104,14 +104,14 @@ def test_count_renumbered_cohorts_of_few_values_none(home: ComparedTables) -> No
 def test_count_renumbered_turnover_of_few_values_few(home: ComparedTables) -> None:
     """A third of the people is replaced every time, by people with values that others had."""
     rng = np.random.default_rng(1)
-    cells, ids = rng.integers(0, 6, (300, 4)), np.arange(300)
+    cells, ids = rng.integers(0, 9, (300, 4)), np.arange(300)
     for week in range(6):
         names = {ID: [f"p{i}" for i in ids]}
         found = home.add(names | {f"c{j}": list(cells[:, j]) for j in range(4)})
         assert found.groups == [1]
         assert found.renumbered < 0.3 * found.unknown
         gone = rng.choice(300, 100, replace=False)
-        cells[gone] = rng.integers(0, 6, (100, 4))
+        cells[gone] = rng.integers(0, 9, (100, 4))
         ids[gone] = np.arange(100) + 1000 * (week + 1)
 
 
