@@ -23,6 +23,8 @@ from warehouse.ledger.entries import LedgerScope, insert_entry, next_entry_numbe
 from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.publish import describe_files, point_latest, write_manifest
 from warehouse.publishing.version_folders import version_folder
+from warehouse.same_data.renumbered import IdCounts
+from warehouse.same_data.sketches import insert_sketch, next_sketch_number
 from warehouse.stages import Stage
 
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -71,6 +73,7 @@ def judge(store: Store, run: Run) -> None:
         charged = LedgerBalance(spent=0.0, asked=0.0, after=0.0, records=0)
         number = next_entry_number(change.db)
         insert_entry(change, run.release_id, number, terms, charged, "refused")
+        insert_sketch(change, run, next_sketch_number(change.db), [1], IdCounts())
         for table in OTHERS:
             types = columns(change.db, table)
             row = {name: ANY[kind] for name, kind in types.items() if name != "mac"}

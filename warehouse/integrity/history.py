@@ -29,7 +29,7 @@ from warehouse.integrity.seals import (
     read_rows,
 )
 from warehouse.ledger.entries import check_ledger
-from warehouse.same_data.sketches import check_sketches
+from warehouse.same_data.sketch_check import check_sketches
 from warehouse.stages import ALLOWED, Stage
 from warehouse.tables import EVENTS, RUNS, VERSIONS
 from warehouse.transaction import Transaction

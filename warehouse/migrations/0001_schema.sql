@@ -142,12 +142,12 @@ create table audit.record (
 );
 
 -- keyed digests of the values of these records, and of their complete rows; of a sample only the
--- rare ones. Equal columns of a group have one number, and complete rows have -1.
+-- rare ones. column_name is a keyed digest, 0 for a complete row.
 create table audit.record_value (
     sketch integer not null,
     data_group integer not null,
     name ubigint not null,
-    place integer not null,
+    column_name ubigint not null,
     digest ubigint not null,
     is_rare boolean not null
 );

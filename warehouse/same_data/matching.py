@@ -29,22 +29,23 @@ if TYPE_CHECKING:
 
 MIN_SHARED_VALUES = 3
 MAX_CHANCE = 0.05  # stored records that share as many values by chance
-MAX_HOLDERS = 10  # of a rare value, among the records that were drawn ...
+MAX_HOLDERS = 5  # of a rare value, among the records that were drawn ...
 MAX_HOLDER_SHARE = 0.05  # ... and as a share of them; a value with one holder is always rare
 MIN_SHARE = 0.5  # of the records of a table: then it holds the same data
+MAX_CHANCE_SHARE = 0.9  # of other records that seem to occur; above, it says nothing
 MIN_RECOGNISABLE_SHARE = 0.1  # of the records; a table with fewer is not recognised
-WHOLE_ROW = -1  # place of the digest of a complete row
+WHOLE_ROW = 0  # in place of a column, for the digest of a complete row
 INCOMING = f"{RESERVED}incoming"
 COMPARED, MATCHES = f"{RESERVED}compared", f"{RESERVED}matches"
 
 MARK_RARE = f"""
 create temp table {{table}} as
 with holders as (
-    select digest, place = {WHOLE_ROW} as is_row, count(distinct name) as holders
+    select digest, column_name = {WHOLE_ROW} as is_row, count(distinct name) as holders
     from {INCOMING} group by all
 )
-select distinct name, place, i.digest, holders <= if(is_row, 1, $holders) as is_rare
-from {INCOMING} i join holders h on h.digest = i.digest and h.is_row = (place = {WHOLE_ROW})
+select distinct name, column_name, i.digest, holders <= if(is_row, 1, $holders) as is_rare
+from {INCOMING} i join holders h on h.digest = i.digest and h.is_row = (column_name = {WHOLE_ROW})
 """
 MATCH = f"""
 create temp table {MATCHES} as
@@ -52,15 +53,15 @@ with sizes as (
     select data_group, count(distinct name) as size from {STORED_RECORDS} group by data_group
 ),
 compared as (
-    select distinct name, digest, place = {WHOLE_ROW} as is_row from {COMPARED} where is_rare
+    select distinct name, digest, column_name = {WHOLE_ROW} as is_row from {COMPARED} where is_rare
 ),
 complete as (
     select distinct data_group, name from {STORED_RECORDS} where $is_complete and rate = 1
 ),
 stored as (
-    select distinct data_group, name as stored, digest, place = {WHOLE_ROW} as is_row
+    select distinct data_group, name as stored, digest, column_name = {WHOLE_ROW} as is_row
     from {STORED_VALUES}
-    where is_rare and (place <> {WHOLE_ROW} or (data_group, name) not in (from complete))
+    where is_rare and (column_name <> {WHOLE_ROW} or (data_group, name) not in (from complete))
 ),
 pairs as (
     select
@@ -85,7 +86,7 @@ SHARES = f"""
 with recognisable as (
     select name, copies from {INCOMING}
     where copies = 1 or name in (
-        select name from {COMPARED} where is_rare and place <> {WHOLE_ROW}
+        select name from {COMPARED} where is_rare and column_name <> {WHOLE_ROW}
         group by name having count(distinct digest) >= {MIN_SHARED_VALUES}
     )
 ),
@@ -114,7 +115,7 @@ from names group by data_group
 class DistinctRows:
     """The distinct rows among the drawn ones; equal rows have one name."""
 
-    first: Ints  # (m,) place of the first row of each name
+    first: Ints  # (m,) index of the first row of each name
     names: Digests  # (m,)
     copies: Ints  # (m,) rows of each name; where most rows are there k times, times k
 
@@ -148,20 +149,20 @@ def store_values(
     """
     is_single = rows.copies == 1
     cells, complete = digests.cells[rows.first], digests.rows[rows.first[is_single]]
-    places = np.arange(cells.shape[1], dtype=np.int16)
+    whole_row = np.full(complete.shape[1], WHOLE_ROW, dtype=np.uint64)
     parts = (
-        (rows.names, cells, places),
-        (rows.names[is_single], complete, np.full(complete.shape[1], WHOLE_ROW, dtype=np.int16)),
+        (rows.names, cells, digests.columns),
+        (rows.names[is_single], complete, whole_row),
     )
     incoming = pa.concat_tables(
         pa.table(
             {
                 "name": np.repeat(names, values.shape[1])[values.ravel() != 0],
-                "place": np.tile(places, len(names))[values.ravel() != 0],
+                "column_name": np.tile(columns, len(names))[values.ravel() != 0],
                 "digest": values.ravel()[values.ravel() != 0],
             }
         )
-        for names, values, places in parts
+        for names, values, columns in parts
     )
     holders = max(1, min(MAX_HOLDERS, int(MAX_HOLDER_SHARE * len(rows.names))))
     db.register(INCOMING, incoming)
@@ -183,7 +184,7 @@ def estimate_chances(db: duckdb.DuckDBPyConnection) -> dict[int, float]:
 
     It is the share of the rows that are there twice, an estimate of Good and Turing.
     """
-    return dict(db.execute(CHANCES).fetchall())
+    return {group: min(share, MAX_CHANCE_SHARE) for group, share in db.execute(CHANCES).fetchall()}
 
 
 def compute_shares(
@@ -197,9 +198,5 @@ def compute_shares(
     db.register(INCOMING, compared.to_arrow())
     found = db.execute(SHARES).fetchall()
     db.unregister(INCOMING)
-    shares = {
-        group: (share - chances[group]) / (1 - chances[group])
-        for group, share in found
-        if chances[group] < 1
-    }
+    shares = {group: (share - chances[group]) / (1 - chances[group]) for group, share in found}
     return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))

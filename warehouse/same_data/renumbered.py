@@ -1,13 +1,13 @@
 """Records that come again with their values, but with another id.
 
-The ledger knows a record by its id. A record counts as renumbered if no earlier release of the
-dataset knew its id, earlier records of the dataset have its values, and none of their ids is in
-the table any more.
+The ledger knows a record by its id. A record of a table with the same data as before counts as
+renumbered if no earlier release of the dataset knew its id, earlier records of the dataset have its
+values, and none of their ids is in the table any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,9 +53,13 @@ unknown as (
     from {INCOMING} i left join known k using (account)
     group by name
     having count(k.account) = 0
+),
+matches as (
+    select name, account, rate from {MATCHES} join earlier using (data_group, stored)
+    where list_contains($groups, data_group)
 )
 select name, copies, coalesce(account, 0) as account, coalesce(rate, 1) as rate
-from unknown left join ({MATCHES} join earlier using (data_group, stored)) using (name)
+from unknown left join matches using (name)
 """
 
 
@@ -86,12 +90,18 @@ def count_renumbered(
     digests: RowDigests,
     accounts: Names,
     names: AccountNames,
+    chances: Mapping[int, float],
 ) -> IdCounts:
-    """Return how many records of a run's table have unknown ids, and how many known values."""
+    """Return how many records of a run's table have unknown ids, and how many known values.
+
+    ``chances`` of the groups that the table belongs to: the share of other records that would seem
+    to recur. It is deducted.
+    """
     is_compared = digests.is_compared
     incoming = {"name": digests.names[is_compared], "account": accounts[is_compared]}
     db.register(INCOMING, pa.table(incoming))
-    found = db.execute(CANDIDATES, {"dataset": run.dataset}).fetchnumpy()
+    values = {"dataset": run.dataset, "groups": list(chances)}
+    found = db.execute(CANDIDATES, values).fetchnumpy()
     db.unregister(INCOMING)
     row, place = np.unique(found["name"], return_index=True, return_inverse=True)[1:]
     copies = found["copies"][row]  # (u,) of each unknown record
@@ -104,7 +114,9 @@ def count_renumbered(
     np.maximum.at(rate, place, found["rate"])
     unknown = copies.sum() / digests.rate
     renumbered = (copies / rate)[has_earlier > has_present].sum() / digests.rate
-    return IdCounts(round(unknown), round(min(renumbered, unknown)))  # both may be estimates
+    chance = max(chances.values(), default=0.0)
+    renumbered = np.clip((renumbered - chance * unknown) / (1 - chance), 0, unknown)
+    return IdCounts(round(unknown), round(renumbered))  # both may be estimates
 
 
 def find_present(

@@ -1,8 +1,9 @@
 """Keyed digests of the cells and rows of a raw table.
 
-They let tables of a home be compared without storing a cell: the key of the home goes into every
-digest, the name of the column does not. A number has one digest however it is written, to the
-precision of a 32-bit float, so that another file format changes nothing.
+They let tables of a home be compared without storing a cell. The key of the home goes into every
+digest; the name of a column does not go into the digests of its cells. A number has one digest
+however it is written, to the precision of a 32-bit float, so that another file format changes
+nothing.
 
 Identifiers are left out, and so are columns that number the rows: they are equal in tables that
 have nothing else in common.
@@ -10,6 +11,7 @@ have nothing else in common.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,6 +42,7 @@ Digests = NDArray[np.uint64]
 MAX_RECORDS = 50_000  # of a table that are stored, and as many that are compared
 MAX_CELLS = 2_000_000  # of the same: wide tables have fewer records
 NUMBER, TEXT = 1, 2  # what a digest was made from
+FACTOR = 0x9E3779B97F4A7C15  # odd; its powers tell the columns of a row apart
 MIN_NUMBERED = 10  # rows; fewer are in sequence by chance
 MAX_GAPS = 2  # numbers for each row
 # Equal rows have equal ranks, so that all copies of a row are drawn, and again in later releases.
@@ -60,6 +63,7 @@ order by {row}
 class RowDigests:
     """The digests of a random sample of the rows of a table."""
 
+    columns: Digests  # (d,) of the names of the columns
     cells: Digests  # (n, d), 0 for a missing cell
     rows: Digests  # (n, 3), of complete rows: see ``digest_rows``
     is_stored: Bools  # (n,)
@@ -115,6 +119,7 @@ def read_row_digests(
     shape = (len(found[f"{RESERVED}is_stored"]), len(kept))
     matrix = np.column_stack(cells) if cells else np.zeros(shape, dtype=np.uint64)
     return RowDigests(
+        columns=digest_names([column.name for _, column in kept], key),
         cells=matrix,
         rows=digest_rows(matrix, [_is_released(column) for _, column in kept]),
         is_stored=found[f"{RESERVED}is_stored"].astype(np.bool_),
@@ -180,6 +185,13 @@ def digest_cells(numbers: Floats, texts: Any, key: HomeKey) -> Digests:
     return np.where(is_number | is_text, digests, np.uint64(0))
 
 
+def digest_names(names: Sequence[str], key: HomeKey) -> Digests:
+    """Return a keyed digest of each name."""
+    secret = key.derive(b"ppdm columns")
+    digests = [hashlib.blake2b(name.encode(), key=secret, digest_size=8) for name in names]
+    return np.array([int.from_bytes(each.digest(), "little") for each in digests], dtype=np.uint64)
+
+
 def digest_rows(cells: Digests, is_released: Sequence[bool]) -> Digests:  # (n, 3)
     """Return three digests of each complete row.
 
@@ -188,7 +200,7 @@ def digest_rows(cells: Digests, is_released: Sequence[bool]) -> Digests:  # (n, 
     released = cells[:, np.asarray(is_released, dtype=np.bool_)]
 
     def weigh(part: Digests) -> Digests:
-        odd = 2 * np.arange(part.shape[1], dtype=np.uint64) + np.uint64(1)
-        return np.asarray((part * odd).sum(axis=1, dtype=np.uint64))
+        factors = np.cumprod(np.full(part.shape[1], FACTOR, dtype=np.uint64))
+        return np.asarray((part * factors).sum(axis=1, dtype=np.uint64))
 
     return np.column_stack([weigh(released), released.sum(axis=1, dtype=np.uint64), weigh(cells)])

@@ -8,10 +8,9 @@ adds little. Nothing is ever removed. A sealed row records what each table added
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +19,7 @@ from ppdm_core.model.arrays import Names
 from warehouse.columns import RESERVED, Column
 from warehouse.database import fetch_first
 from warehouse.integrity.home_key import home_key
-from warehouse.integrity.seals import integrity_error, read_sealed_rows
-from warehouse.same_data.common_columns import COLUMNS, Places, match_common_columns
+from warehouse.same_data.common_columns import match_common_columns
 from warehouse.same_data.matching import (
     COMPARED,
     INCOMING,
@@ -36,64 +34,63 @@ from warehouse.same_data.matching import (
 )
 from warehouse.same_data.renumbered import AccountNames, IdCounts, count_renumbered
 from warehouse.same_data.row_digests import RowDigests, read_row_digests
+from warehouse.same_data.sketch_check import check_sketches, recount_sketches
 from warehouse.tables import EVENTS, RUNS, SKETCHES, STORED_RECORDS, STORED_VALUES, raw_table
 
 if TYPE_CHECKING:
     from warehouse.database import Change, Run
     from warehouse.transaction import Transaction
 
-DRAWN = f"{RESERVED}drawn"
-PLACES = pa.schema([("place", pa.int32()), ("number", pa.int32())])
-RECORD_TYPES = {
-    "name": "<u8",
-    "account": "<u8",
-    "data_group": "<i4",
-    "copies": "<i8",
-    "rate": "<f8",
-}
-VALUE_TYPES = {
-    "name": "<u8",
-    "place": "<i4",
-    "digest": "<u8",
-    "data_group": "<i4",
-    "is_rare": "u1",
-}
+DRAWN, KNOWN = f"{RESERVED}drawn", f"{RESERVED}known"
+MIN_KNOWN_SHARE = 0.5  # of the values of a record
 SAME_SOURCE = f"""
 select distinct unnest(data_groups::integer[]) as data_group
 from {SKETCHES} join {RUNS} using (release_id) left join {EVENTS} e using (release_id)
 where source_digest = $source or json_extract_string(e.detail, '$.data') = $data
 order by data_group
 """
-# Records that were recognised keep the name and the values that are stored.
+# Records of the group that hold most values of a new one: its values need not be stored again.
+FIND_KNOWN = f"""
+create temp table {KNOWN} as
+with sizes as (
+    select name, count(distinct digest) as size
+    from {DRAWN} where column_name <> {WHOLE_ROW} group by name
+),
+pairs as (
+    select d.name, stored, count(distinct d.digest) as shared
+    from {DRAWN} d
+    join {MATCHES} m using (name)
+    join {STORED_VALUES} s
+        on s.data_group = m.data_group and s.name = m.stored and s.digest = d.digest
+    where d.column_name <> {WHOLE_ROW} and m.data_group = $data_group
+    group by d.name, stored
+)
+select name, max_by(stored, shared) as stored
+from pairs join sizes using (name)
+where shared >= {MIN_KNOWN_SHARE} * size
+group by name
+union all
+select distinct name, name from {STORED_VALUES} where data_group = $data_group
+"""
 ADD_VALUES = f"""
 insert into {STORED_VALUES}
-with known as (
-    select name from {STORED_VALUES} where data_group = $data_group
-    union
-    select name from {MATCHES} where data_group = $data_group
-),
-numbers as (
-    select coalesce(max(place), -1) + 1 as next from {STORED_VALUES} where data_group = $data_group
-)
-select
-    $sketch, $data_group, name,
-    if(place = {WHOLE_ROW}, place, coalesce(number, place + next)), digest, is_rare
-from {{values}} cross join numbers left join {COLUMNS} using (place) anti join known using (name)
+select $sketch, $data_group, name, column_name, digest, is_rare
+from {DRAWN} anti join {KNOWN} using (name)
 where is_rare or $rate = 1
 """
 ADD_RECORDS = f"""
 insert into {STORED_RECORDS}
-with known as (select name, account from {STORED_RECORDS} where data_group = $data_group),
-recognised as (
-    select name, coalesce(max(stored) filter (stored = name), min(stored)) as stored
-    from {MATCHES} where data_group = $data_group group by name
+with accounts as (select name, account from {STORED_RECORDS} where data_group = $data_group),
+known as (
+    select name, coalesce(max(stored) filter (stored = name), max(stored)) as stored
+    from {KNOWN} group by name
 ),
 incoming as (
     select coalesce(stored, name) as name, account, copies
-    from {INCOMING} left join recognised using (name)
+    from {INCOMING} left join known using (name)
 )
 select $sketch, $data_group, name, account, min(copies), $rate
-from incoming anti join known using (name, account)
+from incoming anti join accounts using (name, account)
 group by name, account
 """
 
@@ -116,43 +113,60 @@ def store_sketch(
     check_sketches(db)
     digests = read_row_digests(db, raw_table(run), columns, record_id, n, home_key(db))
     accounts = names.from_ids(digests.ids) if record_id else np.zeros(len(digests.names), "u8")
-    shares, common = match_stored_records(db, digests)
+    shares, chances = match_stored_records(db, digests)
     groups = [group for group, share in shares.items() if share >= MIN_SHARE]
     groups += [group for group in find_groups(db, run, data) if group not in groups]
-    counts = count_renumbered(db, run, digests, accounts, names) if record_id else IdCounts()
-    row = fetch_first(db, f"select coalesce(max(number), 0) + 1 from {SKETCHES}")
-    assert row is not None
-    number = int(row[0])
+    counts = IdCounts()
+    if record_id:
+        chances = {group: chances[group] for group in groups}
+        counts = count_renumbered(db, run, digests, accounts, names, chances)
+    number = next_sketch_number(db)
     group = groups[0] if groups else number
-    add_records(db, digests, accounts, number, group, common.get(group, {}))
+    add_records(db, digests, accounts, number, group)
     for table in (COMPARED, MATCHES):
         db.execute(f"drop table {table}").fetchall()
+    insert_sketch(change, run, number, groups or [number], counts)
+
+
+def insert_sketch(
+    change: Change, run: Run, number: int, groups: Sequence[int], counts: IdCounts
+) -> None:
+    """Insert the sketch of a table as a sealed row, with the digest of what it added."""
     change.insert_sealed(
         SKETCHES,
         {
             "number": number,
             "release_id": run.release_id,
-            "data_groups": json.dumps(groups or [number]),
-            **recount_sketch(db, number),
+            "data_groups": json.dumps(groups),
+            **recount_sketches(change.db, number, number)[number],
             "unknown_ids": counts.unknown,
             "renumbered": counts.renumbered,
         },
     )
 
 
+def next_sketch_number(db: Transaction) -> int:
+    """Return the number of the next sketch."""
+    row = fetch_first(db, f"select coalesce(max(number), 0) + 1 from {SKETCHES}")
+    assert row is not None
+    return int(row[0])
+
+
 def match_stored_records(
     db: Transaction, digests: RowDigests
-) -> tuple[dict[int, float], dict[int, Places]]:
+) -> tuple[dict[int, float], dict[int, float]]:
     """Create temporary tables of the compared values and of the stored records that occur.
 
-    Return how much of the table each group holds, and which columns they have in common.
+    Return how much of the table each group holds, and how much of another table it would seem to.
     """
     compared = find_distinct_rows(digests, digests.is_compared)
     store_values(db, COMPARED, digests, compared)
     is_complete = digests.rate == 1
     match_rare_values(db, is_complete)
-    common, chances = match_common_columns(db, compared) if is_complete else ({}, {})
-    return compute_shares(db, compared, {**estimate_chances(db), **chances}), common
+    chances = estimate_chances(db)
+    if is_complete:
+        chances |= match_common_columns(db, compared)
+    return compute_shares(db, compared, chances), chances
 
 
 def find_groups(db: Transaction, run: Run, data: str) -> list[int]:
@@ -162,62 +176,18 @@ def find_groups(db: Transaction, run: Run, data: str) -> list[int]:
 
 
 def add_records(
-    db: Transaction,
-    digests: RowDigests,
-    accounts: Names,
-    number: int,
-    group: int,
-    common: Places,
+    db: Transaction, digests: RowDigests, accounts: Names, number: int, group: int
 ) -> None:
     """Add the records of a table that its group does not have yet."""
     is_stored, values = digests.is_stored, {"sketch": number, "data_group": group}
     rows = find_distinct_rows(digests, is_stored)
-    if digests.rate < 1:
-        store_values(db, DRAWN, digests, rows)
-    places = {"place": list(common), "number": list(common.values())}
-    db.register(COLUMNS, pa.table(places, schema=PLACES))
-    table = DRAWN if digests.rate < 1 else COMPARED
-    db.execute(ADD_VALUES.format(values=table), {**values, "rate": digests.rate}).fetchall()
-    db.unregister(COLUMNS)
-    if digests.rate < 1:
-        db.execute(f"drop table {DRAWN}").fetchall()
+    store_values(db, DRAWN, digests, rows)
+    db.execute(FIND_KNOWN, {"data_group": group}).fetchall()
+    db.execute(ADD_VALUES, {**values, "rate": digests.rate}).fetchall()
     name, account = digests.names[is_stored], accounts[is_stored]
     copies = rows.copies[np.searchsorted(rows.names, name)]
     db.register(INCOMING, pa.table({"name": name, "account": account, "copies": copies}))
     db.execute(ADD_RECORDS, {**values, "rate": digests.rate}).fetchall()
     db.unregister(INCOMING)
-
-
-def recount_sketch(db: Transaction, number: int) -> dict[str, Any]:
-    """Return what a sketch says of what it added, computed from that."""
-    digest, counts = hashlib.sha256(), []
-    for table, columns in (
-        (STORED_RECORDS, RECORD_TYPES),
-        (STORED_VALUES, VALUE_TYPES),
-    ):
-        names = ", ".join(columns)
-        found = db.execute(
-            f"select {names} from {table} where sketch = ? order by {names}", [number]
-        ).fetchnumpy()
-        for name, kind in columns.items():
-            digest.update(found[name].astype(kind).tobytes())
-        counts.append(len(found["name"]))
-    return {"records": counts[0], "record_values": counts[1], "digest": digest.hexdigest()}
-
-
-def check_sketches(db: Transaction, events: Sequence[Any] = ()) -> None:
-    """Check that every stored record is as it was written, and that none is missing."""
-    sketches = read_sealed_rows(db, SKETCHES)
-    for sketch in sketches:
-        recount = recount_sketch(db, sketch["number"])
-        if any(sketch[name] != value for name, value in recount.items()):
-            raise integrity_error(
-                f"The records that {sketch['release_id']} is recognised by were changed."
-            )
-    numbers = [sketch["number"] for sketch in sketches]
-    for table in (STORED_RECORDS, STORED_VALUES):
-        query = f"select count(*) from {table} where not list_contains(?, sketch)"
-        if fetch_first(db, query, [numbers]) != (0,):
-            raise integrity_error("There are records to recognise that belong to no table.")
-    if len(set(numbers)) != len(numbers):
-        raise integrity_error("Two tables have the same records to recognise.")
+    for table in (DRAWN, KNOWN):
+        db.execute(f"drop table {table}").fetchall()

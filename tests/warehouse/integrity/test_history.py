@@ -111,7 +111,13 @@ def test_check_history_forged_head_refused(judged: Store, what: str) -> None:
 def test_check_history_cut_tail_refused(judged: Store) -> None:
     """Cut so that all that is left fits together."""
     edit(judged, "delete from meta.event where number = 6")
-    edit(judged, *(f"delete from {table}" for table in ("audit.verdict", "ledger.entry", *OTHERS)))
+    edit(
+        judged,
+        *(
+            f"delete from {table}"
+            for table in ("audit.verdict", "audit.sketch", "ledger.entry", *OTHERS)
+        ),
+    )
     edit(judged, "update meta.run set stage = 'audited'")
     with pytest.raises(Refused, match="once had an event 6"):
         check(judged)

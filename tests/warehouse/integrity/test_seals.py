@@ -72,7 +72,7 @@ CHANGED = {
     "DOUBLE": "nextafter({0}, 1.0)",
     "TIMESTAMP WITH TIME ZONE": "{0} + interval 1 microsecond",
 }
-TABLES = ("audit.verdict", "ledger.entry", "meta.author", EVENTS, *OTHERS)
+TABLES = ("audit.verdict", "audit.sketch", "ledger.entry", "meta.author", EVENTS, *OTHERS)
 EMPTIED = {
     ("meta.event", "number"): ["null"],
     ("audit.decision", "shown"): ["null", "''"],

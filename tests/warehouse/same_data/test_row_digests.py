@@ -1,0 +1,121 @@
+"""Digests of cells and rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from warehouse.columns import Column
+from warehouse.database import open_scratch_database
+from warehouse.integrity.home_key import HomeKey
+from warehouse.same_data.row_digests import RowDigests, digest_rows, is_row_number, read_row_digests
+from warehouse.sql import ROW
+
+KEY = HomeKey(bytes(range(32)))
+
+
+def read(select: str, *columns: Column, key: HomeKey = KEY, **given: Any) -> RowDigests:
+    """Return the digests of the rows of a SELECT."""
+    with open_scratch_database() as db:
+        db.execute(f"create table t as select row_number() over () - 1 as {ROW}, * from ({select})")
+        n = db.execute("select count(*) from t").fetchall()[0][0]
+        return read_row_digests(db, "t", columns, given.get("record_id"), n, key)
+
+
+def feature(name: str, **given: Any) -> Column:
+    return Column(name, "feature", "numeric", **given)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["'1.5'", "' 1.50 '", "'15e-1'", "1.5::float", "1.5::double", "1.5::decimal(9, 4)"],
+)
+def test_read_row_digests_number_written_otherwise_same(cell: str) -> None:
+    expected = read("select 1.5::double as x, 'a' as y", feature("x"), feature("y"))
+    found = read(f"select {cell} as other, ' a ' as y", feature("other"), feature("y"))
+    assert np.array_equal(found.cells, expected.cells)
+    assert found.columns[0] != expected.columns[0] and found.columns[1] == expected.columns[1]
+
+
+def test_read_row_digests_other_values_differ() -> None:
+    cells = ["0", "1", "1.5", "-1", "a", "A", "nan", "1e300", "1e301", "true"]
+    select = " union all ".join(f"select '{cell}' as x" for cell in cells)
+    found = read(select, feature("x")).cells[:, 0]
+    assert len(set(found.tolist())) == len(cells)
+
+
+def test_read_row_digests_missing_cell_zero_other_key_other_digest() -> None:
+    select = "select * from (values ('1', null), (null, 'b')) t(x, y)"
+    columns = (feature("x", missing="keep"), feature("y", missing="keep"))
+    found = read(select, *columns)
+    assert (found.cells == 0).tolist() == [[False, True], [True, False]]
+    other = read(select, *columns, key=HomeKey(bytes(32)))
+    assert not np.any((found.cells == other.cells) & (found.cells != 0))
+    assert not np.any(found.rows == other.rows)
+
+
+def test_read_row_digests_identifiers_and_row_numbers_left_out() -> None:
+    columns = (Column("id", "identifier"), feature("x"), Column("nr", "exclude"), feature("y"))
+    select = "select 'p' || i as id, sin(i) as x, 10 * i + 3 as nr, i % 3 as y from range(40) t(i)"
+    found = read(select, *columns, record_id="id")
+    assert found.cells.shape == (40, 2)
+    assert found.ids[7] == b"p7"
+
+
+def test_read_row_digests_dropped_rows_left_out() -> None:
+    select = "select if(i = 3, null, sin(i)) as x from range(20) t(i)"
+    found = read(select, feature("x", missing="drop_row"))
+    assert len(found.cells) == 19 and found.cells.all()
+
+
+def test_digest_rows_columns_swapped_only_one_same() -> None:
+    """Also where sums of column numbers are equal, as 0 + 3 and 1 + 2."""
+    a, b = np.random.default_rng(1).integers(2**63, size=(2, 1), dtype=np.uint64)
+    one, two = (np.column_stack(cells) for cells in ((a, b, b, a), (b, a, a, b)))
+    is_equal = digest_rows(one, [True] * 4) == digest_rows(two, [True] * 4)
+    assert is_equal.tolist() == [[False, True, False]]
+
+
+def test_digest_rows_excluded_column_only_in_last() -> None:
+    cells = np.random.default_rng(1).integers(2**63, size=(5, 3), dtype=np.uint64)
+    other = cells.copy()
+    other[:, 2] = 7
+    is_equal = digest_rows(cells, [True, True, False]) == digest_rows(other, [True, True, False])
+    assert is_equal.all(axis=0).tolist() == [True, True, False]
+
+
+SEQUENCES = {
+    "from one": ("i + 1", True),
+    "steps of ten": ("10 * i - 30", True),
+    "with gaps": ("i + i // 2", True),
+    "text": ("'case ' || (i + 1) || 'a'", True),
+    "dates": ("(date '2024-01-30' + i::integer)::varchar", True),
+    "hours": ("(timestamp '2024-01-30' + to_hours(i))::varchar", True),
+    "one repeated": ("greatest(i, 1)", False),
+    "spread": ("i * i * i", False),
+    "measured": ("sin(i)", False),
+    "words": ("chr((65 + i)::integer)", False),
+    "missing": ("nullif(i, 3)", False),
+}
+
+
+@pytest.mark.parametrize("kind", SEQUENCES)
+def test_read_row_digests_sequence_left_out(kind: str) -> None:
+    cell, is_left_out = SEQUENCES[kind]
+    columns = (feature("x", missing="keep"), feature("y"))
+    found = read(f"select {cell} as x, sin(i) as y from range(40) t(i)", *columns)
+    assert found.cells.shape[1] == 2 - is_left_out
+
+
+def test_is_row_number_few_rows_false() -> None:
+    assert not is_row_number(np.arange(9.0), 9)
+    assert is_row_number(np.arange(10.0), 10)
+
+
+def test_read_row_digests_error_hides_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Exception, match=r"Reading the records to compare failed") as caught:
+        read("select 'secret' as x", feature("x"), key=HomeKey(bytes(32)), record_id="absent")
+    assert not isinstance(caught.value, duckdb.Error)
