@@ -56,8 +56,9 @@ def count_scored_persons(policy: Policy, n: int, goal: str) -> int:
         return min(MAX_STATEMENTS[policy.effort], n // 2)
     if goal in GOALS_WITH_OUTSIDERS:
         t = count_half_targets(policy, n)
-        # Persons that occur in several halves count once.
-        return int(policy.splits * t / (1 + (policy.splits - 1) * t / n))
+        if goal == "member":  # as many as would be as sure, each in one half
+            return int(policy.splits * t / (1 + (policy.splits - 1) * t / n))
+        return int(n * (1.0 - (1.0 - t / n) ** policy.splits))  # in one half or more
     unknown = n - policy.attacker.known_records - round(policy.attacker.sample_share * n)
     return max(0, min(unknown, MAX_TARGETS if goal in ("link", "source") else MAX_SCORED_RECORDS))
 

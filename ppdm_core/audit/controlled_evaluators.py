@@ -27,23 +27,27 @@ class ControlledEvaluator(Evaluator[M]):
     def units(self, outcome: TrialOutcome) -> Ints:
         return np.where(outcome.participants.is_member, outcome.participants.targets, -1)
 
+    def list_controls(self, name: str) -> list[tuple[TrialOutcome, Bools]]:
+        """Return the draws, and which targets of each are not in the release."""
+        return [(one, ~one.participants.is_member) for one in self.list_outcomes(name)]
+
     def baseline(self, name: str) -> float:
-        masks = [(one, ~one.participants.is_member) for one in self.list_outcomes(name)]
-        return float(np.mean([self.measure(one, name, keep) for one, keep in masks]))
+        found = [self.measure(one, name, keep) for one, keep in self.list_controls(name)]
+        return float(np.mean(found))
 
     def interval(self, name: str) -> IntervalAtLevel | None:
         """Return the interval of the excess over the baseline, added to the baseline."""
         if self.metric.interval_method != "mean":
             return None
-        masks = [(one, ~one.participants.is_member) for one in self.list_outcomes(name)]
-        control = average_persons(
-            [one.participants.targets[keep] for one, keep in masks],
-            [self.measure_each(one, name, keep) for one, keep in masks],
-        )
+        controls = self.list_controls(name)
         values, baseline = self.average_persons(name), self.baseline(name)
+        others = average_persons(
+            [one.participants.targets[keep] for one, keep in controls],
+            [self.measure_each(one, name, keep) for one, keep in controls],
+        )
 
         def find_ends(level: float) -> tuple[float, float]:
-            low, high = difference_interval(values, control, level)
+            low, high = difference_interval(values, others, level)
             return baseline + low, baseline + high
 
         return find_ends
@@ -110,7 +114,7 @@ class SinglingOutEvaluator(Evaluator[SingleOutMetric]):
             excess.append(held - self.metric.chances(statements, table[own], table[~own]))
             counts.append(np.full(len(held), n / len(outcomes) / len(held)))
         found, weights = np.concatenate(excess), np.concatenate(counts)
-        bounds = min(-1.0, float(found.min())), 1.0
+        bounds = -max(1.0, 1.0 / self.count_outsiders_per_member()), 1.0
 
         def find_ends(level: float) -> tuple[float, float]:
             low, high = mean_interval(found, level, bounds, weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import check_finite
+from ppdm_core.metrics._values import check_finite
 from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.errors import Defect, NotApplicable
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.metrics._metric import ChangeMetric, SentenceValues, check_finite, percent
+from ppdm_core.metrics._metric import ChangeMetric, SentenceValues
+from ppdm_core.metrics._values import check_finite, percent
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import Defect
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_core.metrics._metric import ReconstructMetric, check_tables
+from ppdm_core.metrics._metric import ReconstructMetric
+from ppdm_core.metrics._values import check_tables
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.intervals import find_quantile_ranks

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.metrics._metric import NormMetric, check_tables
+from ppdm_core.metrics._metric import NormMetric
+from ppdm_core.metrics._values import check_tables
 from ppdm_core.model.arrays import Floats
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.metrics._metric import PairMetric, check_links
+from ppdm_core.metrics._metric import PairMetric
+from ppdm_core.metrics._values import check_links
 from ppdm_core.model.arrays import Floats, Ints
 
 

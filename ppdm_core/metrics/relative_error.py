@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.metrics._metric import ReconstructMetric, check_tables
+from ppdm_core.metrics._metric import ReconstructMetric
+from ppdm_core.metrics._values import check_tables
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 

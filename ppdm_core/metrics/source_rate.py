@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.metrics._metric import SourceMetric, check_finite, check_links
+from ppdm_core.metrics._metric import SourceMetric
+from ppdm_core.metrics._values import check_finite, check_links
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import Defect
 

@@ -23,7 +23,7 @@ from ppdm_core.model.arrays import Floats
 
 MAX_VALUES = 65  # different values; more are spread over a grid, which widens the limits slightly
 _MAX_SCORE = 6.0  # normal scores beyond it do not matter
-_TABLE_POINTS = 41
+_POINTS_PER_SCORE = 4  # of tables in which quantiles are interpolated
 _CONTOUR = np.arange(0.0, 8.0, 0.15)  # the integrand is smooth and falls quickly
 
 
@@ -67,7 +67,7 @@ class RandomMean:
         if len(self.values) == 2:
             found = betaincinv(self.counts[1], self.counts[0], ndtr(scores))
         else:
-            places, table = self.table
+            places, table = self._tabulate(float(scores.min()) - 1.0, float(scores.max()) + 1.0)
             is_new = np.append(True, np.diff(table) > 0)
             inside = np.clip(scores, table[0], table[-1])
             found = PchipInterpolator(table[is_new], places[is_new])(inside)
@@ -77,18 +77,21 @@ class RandomMean:
         """Return the quantile with this normal score."""
         return float(self.find_quantiles(np.array([score]))[0])
 
-    @cached_property
-    def table(self) -> tuple[Floats, Floats]:
-        """Places, and the normal score of each, which is almost linear in the angle of a place."""
+    def _tabulate(self, lowest: float, highest: float) -> tuple[Floats, Floats]:
+        """Return places with scores in this range, and the score of each.
+
+        A score is almost linear in the angle whose squared sine is the place.
+        """
+        points = int(_POINTS_PER_SCORE * (highest - lowest)) + 1
         first, last = 1e-6, np.pi / 2 - 1e-6
-        for _ in range(3):  # narrow the range to the scores that matter, by an approximation
-            angle = np.linspace(first, last, _TABLE_POINTS)
+        for _ in range(3):  # narrow the range by an approximation
+            angle = np.linspace(first, last, points)
             factor, at = self._find_saddle_points(np.sin(angle) ** 2)
             least = np.log1p(-factor * at[:, None]) @ self.counts
             score = np.sign(at) * np.sqrt(2.0 * np.maximum(least, 0.0))
-            first = float(angle[max(int(np.searchsorted(score, -_MAX_SCORE)) - 1, 0)])
-            last = float(angle[min(int(np.searchsorted(score, _MAX_SCORE)), _TABLE_POINTS - 1)])
-        places = np.sin(np.linspace(first, last, _TABLE_POINTS)) ** 2
+            first = float(angle[max(int(np.searchsorted(score, lowest)) - 1, 0)])
+            last = float(angle[min(int(np.searchsorted(score, highest)), points - 1)])
+        places = np.sin(np.linspace(first, last, points)) ** 2
         return places, np.maximum.accumulate(self._score_places(places))
 
     def _score_places(self, places: Floats) -> Floats:
@@ -127,16 +130,22 @@ class RandomMean:
 
 
 def find_saddle_points(factor: Floats, counts: Floats) -> Floats:
-    """Return where the logarithms of the moment-generating functions are smallest; (m,)."""
-    low, high, at = 1.0 / factor[:, 0], 1.0 / factor[:, -1], np.zeros(len(factor))
+    """Return where the logarithms of the moment-generating functions are smallest; (m,).
+
+    The slope is multiplied by the distances from its two poles, which makes it almost linear, and
+    its root is found by Newton's steps.
+    """
+    poles = 1.0 / factor[:, 0], 1.0 / factor[:, -1]
+    (low, high), at = poles, np.zeros(len(factor))
     for _ in range(60):
         ratio = factor / (1.0 - factor * at[:, None])
-        slope = ratio @ counts
+        slope, curvature = ratio @ counts, ratio**2 @ counts
+        weight = (at - poles[0]) * (poles[1] - at)
         low, high = np.where(slope > 0, low, at), np.where(slope > 0, at, high)
-        new = at - slope / (ratio**2 @ counts)
+        new = at - slope * weight / (curvature * weight + slope * (sum(poles) - 2.0 * at))
         new = np.where((low < new) & (new < high), new, (low + high) / 2.0)
-        if np.all(np.abs(new - at) <= 1e-9 * np.abs(at) + 1e-12):
-            break
+        if np.all(np.abs(new - at) <= 1e-7 * (np.abs(at) + np.sqrt(1.0 / curvature))):
+            return new
         at = new
     return at
 
