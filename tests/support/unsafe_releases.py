@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.release_kinds.channels import SIDE_CHANNELS
 from tests.support.release_kinds.classic import CLASSIC
+from tests.support.release_kinds.column_maps import COLUMN_MAPS
 from tests.support.release_kinds.few_persons import FEW_PERSONS
 from tests.support.release_kinds.kinds import Kind
 from tests.support.release_kinds.noise_holes import NOISE_HOLES
@@ -20,6 +21,7 @@ _UNSAFE = (
     *ROW_INVARIANTS,
     *SIDE_CHANNELS,
     *SEEDED_NOISE,
+    *COLUMN_MAPS,
     *NONLINEAR_MAPS,
     *ONE_COLUMN_KINDS,
 )
