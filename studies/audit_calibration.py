@@ -113,9 +113,9 @@ def run_cases(cases: Sequence[Case], path: Path, jobs: int = 1) -> int:
     done = {result.case for result in read_results(path)}
     missing = [case for case in cases if case not in done]
     path.parent.mkdir(parents=True, exist_ok=True)
-    is_cut_off = bool(done) and not path.read_text().endswith("\n")
+    text = path.read_text() if path.exists() else ""
     with path.open("a") as lines:
-        lines.write("\n" if is_cut_off else "")
+        lines.write("\n" if text and not text.endswith("\n") else "")  # a line was cut off
         for count, result in enumerate(audit_all(missing, jobs), 1):
             lines.write(json.dumps(asdict(result)) + "\n")
             lines.flush()

@@ -27,13 +27,13 @@ _UNSAFE = (
 )
 UNSAFE: dict[str, Kind] = {kind.name: kind for kind in _UNSAFE}
 SAFE: dict[str, Kind] = {kind.name: kind for kind in SAFE_KINDS}
-# Beyond every model of the proofs: whoever sees both tables cannot distinguish these from noise.
+# Beyond every model of the proofs: whoever lacks the secret cannot distinguish these from noise.
 NOT_TRIED: dict[str, str] = {
     "keyed hash of a record as a seed": "the noise can be recomputed with the key only",
     "encrypted values": "the values can be read with the key only",
     "encrypted values in low bits": "encrypted bits have the distribution of noise",
-    "noise of an unlisted generator": "nobody without the generator distinguishes it from noise",
-    "noise of a listed generator with a large seed": "more seeds than can be tried",
+    "noise of an unlisted generator": "its stream can be recomputed with the generator only",
+    "listed generator with a large seed": "there are more seeds than can be tried",
     "secret shares in two releases": "each release alone is independent of the records",
-    "unknown dictionary of code words": "codes without pairs are names without a meaning",
+    "unknown dictionary of code words": "code words without pairs have no meaning",
 }
