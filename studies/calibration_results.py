@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +30,7 @@ class Result:
 
     case: Case
     verdict: str  # PASS, REVIEW, FAIL, or ERROR if the tables were not accepted
-    checks: dict[str, str] = field(default_factory=dict)  # that did not pass: their outcome
+    checks: Mapping[str, str] = field(default_factory=dict)  # that did not pass: their outcome
     proof: tuple[float, float, float] | None = None  # value, baseline, limit
     seconds: float = 0.0
 

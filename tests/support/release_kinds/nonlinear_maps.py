@@ -82,14 +82,14 @@ def apply_polynomial(X: Floats, rng: np.random.Generator) -> Floats:
 def apply_waves(X: Floats, rng: np.random.Generator) -> Floats:
     """Return cosines of random combinations, twice as many as columns."""
     s = 2 * X.shape[1]
-    return np.cos(0.7 * mix(X, rng, s) + rng.uniform(0, 2 * np.pi, s))
+    return np.asarray(np.cos(0.7 * mix(X, rng, s) + rng.uniform(0, 2 * np.pi, s)))
 
 
 def measure_landmarks(X: Floats, rng: np.random.Generator) -> Floats:
     """Return the distances of a record from random points."""
     Z = standardize(X)
     points = rng.standard_normal((Z.shape[1] + 3, Z.shape[1]))
-    return np.linalg.norm(Z[:, None] - points, axis=2)
+    return np.asarray(np.linalg.norm(Z[:, None] - points, axis=2))
 
 
 def recover_from_landmarks(view: View) -> Floats:
@@ -136,7 +136,8 @@ def predict_smoothly(Zk: Floats, Yk: Floats, Z: Floats) -> Floats:
 
     def compare(A: Floats, B: Floats) -> Floats:
         d = A.shape[1]
-        return 1.0 + A @ B.T / d + np.exp(-0.5 * cdist(A, B, "sqeuclidean") / (2 * d))
+        near = np.exp(-0.5 * cdist(A, B, "sqeuclidean") / (2 * d))
+        return np.asarray(1.0 + A @ B.T / d + near)
 
     centre = Yk.mean(axis=0)
     weights = np.linalg.solve(compare(Zk, Zk) + 1e-3 * np.eye(len(Zk)), Yk - centre)
