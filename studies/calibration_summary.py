@@ -11,6 +11,11 @@ from tests.support.unsafe_releases import SAFE, UNSAFE
 
 VERDICTS = ("PASS", "REVIEW", "FAIL", "ERROR")
 MAX_NAMED_CHECKS = 4
+SIZES = {
+    "500 records or more": (500, 10**9),
+    "300 to 499 records": (300, 500),
+    "fewer than 300 records": (0, 300),
+}
 Key = Callable[[Result], str]
 
 
@@ -22,20 +27,30 @@ def summarize(results: Sequence[Result]) -> str:
 
 
 def summarize_safe(results: Sequence[Result]) -> Iterator[str]:
-    """Yield how many safe releases pass, for shared and generated tables apart."""
+    """Yield how many safe releases pass: by size, and for shared and generated tables apart."""
     if not results:
         return
     yield f"## Safe releases ({len(results)} audits)\n"
+    yield "### By records and known pairs\n"
+    yield from tabulate(results, "records, pairs", get_size, "checks that do not pass")
     groups: dict[str, Key] = {
-        "records and known pairs": lambda one: f"{one.case.n}, {one.case.known}",
         "kind": lambda one: one.case.kind,
         "table": lambda one: one.case.table,
     }
-    for origin in ("shared", "generated"):
-        some = [one for one in results if TABLES[one.case.table].origin == origin]
-        for name, key in groups.items() if some else ():
-            yield f"### {origin.capitalize()} tables, by {name}\n"
-            yield from tabulate(some, name, key, "checks that do not pass")
+    for size, (low, high) in SIZES.items():
+        for origin in ("shared", "generated"):
+            some = [
+                one
+                for one in results
+                if TABLES[one.case.table].origin == origin and low <= one.case.n < high
+            ]
+            for name, key in groups.items() if some else ():
+                yield f"### {size}, {origin} tables, by {name}\n"
+                yield from tabulate(some, name, key, "checks that do not pass")
+
+
+def get_size(result: Result) -> str:
+    return f"{result.case.n}, {result.case.known}"
 
 
 def fails_as_safe(result: Result, safe: Iterable[Result]) -> bool:
@@ -60,7 +75,7 @@ def summarize_unsafe(results: Sequence[Result], safe: Sequence[Result]) -> Itera
     blind = [one for one in proved if one.verdict == "FAIL" and fails_as_safe(one, safe)]
     yield f"{len(blind)} fail only by checks that also fail safe releases of the same table.\n"
     groups: dict[str, Key] = {
-        "records and known pairs": lambda one: f"{one.case.n}, {one.case.known}",
+        "records and known pairs": get_size,
         "family": lambda one: KINDS[one.case.kind].family,
         "table": lambda one: one.case.table,
         "kind": lambda one: f"{KINDS[one.case.kind].family}: {one.case.kind}",
