@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -32,38 +32,13 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.two_tables.judge import judge_tables
 from ppdm_core.two_tables.runner import audit_tables
+from studies.calibration_results import KINDS, Case, Result, read_results
+from studies.calibration_summary import compare_results, summarize
 from tests.support.audit_tables import TABLES, Sample
 from tests.support.release_kinds.kinds import Kind, make_rng
 from tests.support.unsafe_releases import SAFE, UNSAFE
 
 LABEL = "class"
-KINDS: dict[str, Kind] = {**UNSAFE, **SAFE}
-
-
-@dataclass(frozen=True)
-class Case:
-    """One audit: a release of a table, and how many records its attacker knows."""
-
-    table: str
-    kind: str
-    n: int
-    seed: int
-    known: int
-
-
-@dataclass(frozen=True)
-class Result:
-    """The verdict of one audit, and whether an unsafe release was proved to be unsafe."""
-
-    case: Case
-    verdict: str  # PASS, REVIEW, FAIL, or ERROR if the tables were not accepted
-    checks: dict[str, str] = field(default_factory=dict)  # that did not pass: their outcome
-    proof: tuple[float, float, float] | None = None  # value, baseline, limit
-    seconds: float = 0.0
-
-    @property
-    def is_proved(self) -> bool:
-        return self.proof is not None and self.proof[0] - self.proof[1] >= 2 * self.proof[2]
 
 
 def list_cases(
@@ -138,7 +113,9 @@ def run_cases(cases: Sequence[Case], path: Path, jobs: int = 1) -> int:
     done = {result.case for result in read_results(path)}
     missing = [case for case in cases if case not in done]
     path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.read_text() if path.exists() else ""
     with path.open("a") as lines:
+        lines.write("\n" if text and not text.endswith("\n") else "")  # a line was cut off
         for count, result in enumerate(audit_all(missing, jobs), 1):
             lines.write(json.dumps(asdict(result)) + "\n")
             lines.flush()
@@ -155,27 +132,6 @@ def audit_all(cases: Sequence[Case], jobs: int) -> Iterator[Result]:
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for future in as_completed([pool.submit(audit_case, case) for case in cases]):
             yield future.result()
-
-
-def read_results(path: Path) -> list[Result]:
-    """Return the results of a file; a last line that was cut off is ignored."""
-    found = []
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            entry = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        proof = entry["proof"]
-        found.append(
-            Result(
-                Case(**entry["case"]),
-                entry["verdict"],
-                entry["checks"],
-                None if proof is None else tuple(proof),
-                entry["seconds"],
-            )
-        )
-    return found
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -196,8 +152,6 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    from studies.calibration_summary import compare_results, summarize
-
     given = parse_arguments(arguments)
     if given.compare:
         print(compare_results(read_results(given.compare), read_results(given.results)))

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from studies.audit_calibration import KINDS, Case, Result
+from studies.calibration_results import KINDS, Case, Result
 from tests.support.audit_tables import TABLES
 from tests.support.unsafe_releases import SAFE, UNSAFE
 
 VERDICTS = ("PASS", "REVIEW", "FAIL", "ERROR")
 MAX_NAMED_CHECKS = 4
+SIZES = {
+    "500 records or more": (500, 10**9),
+    "300 to 499 records": (300, 500),
+    "fewer than 300 records": (0, 300),
+}
 Key = Callable[[Result], str]
 
 
@@ -18,35 +23,59 @@ def summarize(results: Sequence[Result]) -> str:
     """Return all tables."""
     safe = [each for each in results if each.case.kind in SAFE]
     unsafe = [each for each in results if each.case.kind in UNSAFE]
-    return "\n".join([*summarize_safe(safe), *summarize_unsafe(unsafe)])
+    return "\n".join([*summarize_safe(safe), *summarize_unsafe(unsafe, safe)])
 
 
 def summarize_safe(results: Sequence[Result]) -> Iterator[str]:
-    """Yield how many safe releases pass, for shared and generated tables apart."""
+    """Yield how many safe releases pass: by size, and for shared and generated tables apart."""
     if not results:
         return
     yield f"## Safe releases ({len(results)} audits)\n"
+    yield "### By records and known pairs\n"
+    yield from tabulate(results, "records, pairs", get_size, "checks that do not pass")
     groups: dict[str, Key] = {
-        "records and known pairs": lambda one: f"{one.case.n}, {one.case.known}",
         "kind": lambda one: one.case.kind,
         "table": lambda one: one.case.table,
     }
-    for origin in ("shared", "generated"):
-        some = [one for one in results if TABLES[one.case.table].origin == origin]
-        for name, key in groups.items() if some else ():
-            yield f"### {origin.capitalize()} tables, by {name}\n"
-            yield from tabulate(some, name, key, "checks that do not pass")
+    for size, (low, high) in SIZES.items():
+        for origin in ("shared", "generated"):
+            some = [
+                one
+                for one in results
+                if TABLES[one.case.table].origin == origin and low <= one.case.n < high
+            ]
+            for name, key in groups.items() if some else ():
+                yield f"### {size}, {origin} tables, by {name}\n"
+                yield from tabulate(some, name, key, "checks that do not pass")
 
 
-def summarize_unsafe(results: Sequence[Result]) -> Iterator[str]:
+def get_size(result: Result) -> str:
+    return f"{result.case.n}, {result.case.known}"
+
+
+def fails_as_safe(result: Result, safe: Iterable[Result]) -> bool:
+    """Return whether each check that fails also fails safe releases of the table and size."""
+    same = [
+        one for one in safe if (one.case.table, one.case.n) == (result.case.table, result.case.n)
+    ]
+    return find_failed(result) <= {check for one in same for check in find_failed(one)}
+
+
+def find_failed(result: Result) -> set[str]:
+    return {check for check, outcome in result.checks.items() if outcome == "FAIL"}
+
+
+def summarize_unsafe(results: Sequence[Result], safe: Sequence[Result]) -> Iterator[str]:
     """Yield how many unsafe releases fail, of those that are proved to be unsafe."""
     if not results:
         return
     proved = [one for one in results if one.is_proved]
     yield f"## Unsafe releases ({len(proved)} audits)\n"
     yield f"Not counted: {len(results) - len(proved)} releases whose proof does not hold.\n"
+    blind = [one for one in proved if one.verdict == "FAIL" and fails_as_safe(one, safe)]
+    yield f"{len(blind)} fail only by checks that also fail safe releases of the same table.\n"
     groups: dict[str, Key] = {
-        "records and known pairs": lambda one: f"{one.case.n}, {one.case.known}",
+        "records and known pairs": get_size,
         "family": lambda one: KINDS[one.case.kind].family,
         "table": lambda one: one.case.table,
         "kind": lambda one: f"{KINDS[one.case.kind].family}: {one.case.kind}",
@@ -54,12 +83,20 @@ def summarize_unsafe(results: Sequence[Result]) -> Iterator[str]:
     for name, key in groups.items():
         yield f"### By {name}\n"
         yield from tabulate(proved, name, key, "checks that fail", "FAIL")
-    missed: dict[str, list[str]] = {}
-    for one in proved:
-        if one.verdict == "PASS":
-            missed.setdefault(one.case.kind, []).append(f"{one.case.table} ({one.case.n})")
-    yield f"### Kinds that pass somewhere: {len(missed)}\n"
-    yield from (f"* {kind}: {', '.join(tables)}" for kind, tables in missed.items())
+    yield from list_kinds([one for one in proved if one.verdict == "PASS"], "pass")
+    yield from list_kinds(
+        [one for one in proved if one.verdict == "REVIEW" or one in blind],
+        "do not pass, and are not distinguished from safe releases",
+    )
+
+
+def list_kinds(results: Iterable[Result], title: str) -> Iterator[str]:
+    """Yield each kind with its tables."""
+    tables: dict[str, list[str]] = {}
+    for one in results:
+        tables.setdefault(one.case.kind, []).append(f"{one.case.table} ({one.case.n})")
+    yield f"### Kinds that somewhere {title}: {len(tables)}\n"
+    yield from (f"* {kind}: {', '.join(places)}" for kind, places in tables.items())
     yield ""
 
 

@@ -49,7 +49,8 @@ def hide_in_bits(X: Floats, rng: np.random.Generator, shift: int = 0) -> Floats:
     place = np.roll((X - X.min(axis=0)) / np.ptp(X, axis=0), shift, axis=1)
     code = np.minimum(place * 2**BITS, 2**BITS - 1).astype(np.uint64)
     bits = draw_fitted_normal(X, rng).view(np.uint64)
-    return ((bits >> np.uint64(BITS) << np.uint64(BITS)) | code).view(np.float64)
+    high = bits >> np.uint64(BITS) << np.uint64(BITS)
+    return np.asarray((high | code).view(np.float64))
 
 
 def recover_from_bits(view: View) -> Floats:
@@ -113,7 +114,7 @@ def find_secret(X: Floats) -> Floats:
 
 
 def find_length(X: Floats) -> Floats:
-    return np.linalg.norm(standardize(X), axis=1)
+    return np.asarray(np.linalg.norm(standardize(X), axis=1))
 
 
 def find_main_component(X: Floats) -> Floats:

@@ -13,7 +13,7 @@ from tests.support.release_kinds.attackers import (
     scale_with,
 )
 from tests.support.release_kinds.classic import draw_rotation
-from tests.support.release_kinds.kinds import Kind, Make
+from tests.support.release_kinds.kinds import Family, Kind, Make
 from tests.support.release_kinds.proofs import Proof, View
 
 DEVIATIONS = 5.0  # of strong noise, in deviations of a column
@@ -84,7 +84,7 @@ def link_sums(view: View) -> Ints:
 
 def add_grid_noise(X: Floats, rng: np.random.Generator) -> Floats:
     """Add multiples of a step to each column."""
-    return add_scaled(X, GRID_STEP * rng.integers(-4, 5, X.shape))
+    return add_scaled(X, np.float64(GRID_STEP) * rng.integers(-4, 5, X.shape))
 
 
 def link_fractions(view: View) -> Ints:
@@ -181,7 +181,7 @@ def split_in_two(X: Floats, rng: np.random.Generator) -> Floats:
 
 
 QUIET = Proof("60 known pairs", "link", link_in_quiet_directions)
-HOLES = "noise with a hole"
+HOLES: Family = "noise with a hole"
 NOISE_HOLES = (
     Kind("noise that sums to zero", HOLES, add_sum_zero, Proof("full records", "link", link_sums)),
     Kind("scaled noise that sums to zero", HOLES, add_scaled_sum_zero, QUIET),

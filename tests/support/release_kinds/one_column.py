@@ -38,7 +38,8 @@ def replace_column(change: Column, moved: bool = False) -> Callable[..., Floats]
 
 def draw_in_order(x: Floats, rng: np.random.Generator) -> Floats:
     """Return normal numbers with the ranks of the original values."""
-    return np.sort(rng.normal(x.mean(), x.std(), len(x)))[rankdata(x, method="ordinal") - 1]
+    values = np.sort(rng.normal(x.mean(), x.std(), len(x)))
+    return np.asarray(values[rankdata(x, method="ordinal") - 1])
 
 
 def add_little(x: Floats, rng: np.random.Generator) -> Floats:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
 from tests.support.release_kinds.attackers import find_nearest, scale_with
-from tests.support.release_kinds.kinds import Kind, Make
+from tests.support.release_kinds.kinds import Family, Kind, Make
 from tests.support.release_kinds.proofs import Proof, View
 
-INVARIANTS = "invariants of a row"
+INVARIANTS: Family = "invariants of a row"
 
 
 def apply_scaled(change: Make) -> Make:
