@@ -110,9 +110,8 @@ def profile(
         figures |= found
         if column.name != record_id:
             compared.append(x)
-    figures[REPEATED] = (
-        f"{count_where('kept')} - count(distinct if(kept, hash({', '.join(compared)}), null))"
-    )
+    same = f"hash({', '.join(compared)})" if compared else "0"
+    figures[REPEATED] = f"{count_where('kept')} - count(distinct if(kept, {same}, null))"
     by_name = {column.name: column for column in columns}
     for position, expectation in enumerate(expectations):
         if expectation.column is not None:

@@ -58,7 +58,7 @@ def choose_encoding(name: str, original: Cells, released: Cells) -> Encode | Non
     if any(map(is_numeric, (original, released))):
         return None
     categories = np.unique(original.astype(str))
-    if len(categories) > max(2, MAX_CATEGORY_SHARE * len(original)):
+    if not 2 <= len(categories) <= max(2, MAX_CATEGORY_SHARE * len(original)):
         return None
     return make_category_encoder(name, categories)
 

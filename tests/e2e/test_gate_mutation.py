@@ -166,7 +166,7 @@ def test_release_file_edited_in_the_middle_first_settings_hold(
     manifest = json.loads((release.published / "latest" / "manifest.json").read_text())
     assert manifest["verdict"]["policy_digest"] == first.policy.digest
     limits = {each["check"]: each["limit"] for each in manifest["verdict"]["findings"]}
-    assert limits["record_linkage.rate"].startswith("at most 0.4 ")
+    assert limits["record_linkage.rate"].startswith("at most 0.2 ")
 
 
 def test_release_broken_audit_short_report(sanitized: Small, tmp_path: Path) -> None:

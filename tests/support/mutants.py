@@ -17,6 +17,7 @@ class Mutant:
         self.goal, self.needs, self.reads = attack.goal, attack.needs, attack.reads
         self.must_notice, self.leak_variant = attack.must_notice, attack.leak_variant
         self.in_every_audit = attack.in_every_audit
+        self.runs_half_known = attack.runs_half_known
 
     def attack(self, view: Any, rng: Any) -> Any:
         if KIND == "raising":

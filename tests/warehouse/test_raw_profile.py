@@ -45,6 +45,7 @@ def test_profile_numbers_counted_with_first_row() -> None:
         "outside the declared bounds in 'x'": 2,
         "first row outside the declared bounds in 'x'": 6,
         "values in 'x'": 8,
+        "repeated rows": 2,
     }
 
 
@@ -73,6 +74,7 @@ def test_profile_categories_labels_and_ids_counted() -> None:
         "unknown categories in 'y'": 1,
         "first row unknown categories in 'y'": 3,
         "distinct classes in 'y'": 2,
+        "repeated rows": 0,
     }
 
 

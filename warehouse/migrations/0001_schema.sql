@@ -138,7 +138,7 @@ create table audit.record (
     name ubigint not null,
     account ubigint not null,
     copies bigint not null,  -- rows of that name in its table
-    rate double not null  -- share of the rows of its table that were drawn
+    sampled_share double not null  -- share of the rows of its table that were drawn
 );
 
 -- keyed digests of the values of these records, and of their complete rows; of a sample only the

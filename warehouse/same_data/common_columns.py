@@ -45,7 +45,7 @@ COLUMN_TYPES = pa.schema(
 COMPLETE = f"""
 complete as (
     select data_group, name, min(copies) as copies
-    from {STORED_RECORDS} group by all having max(rate) = 1
+    from {STORED_RECORDS} group by all having max(sampled_share) = 1
 )
 """
 OVERLAPS = f"""

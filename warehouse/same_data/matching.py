@@ -56,7 +56,7 @@ compared as (
     select distinct name, digest, column_name = {WHOLE_ROW} as is_row from {COMPARED} where is_rare
 ),
 complete as (
-    select distinct data_group, name from {STORED_RECORDS} where $is_complete and rate = 1
+    select distinct data_group, name from {STORED_RECORDS} where $is_complete and sampled_share = 1
 ),
 stored as (
     select distinct data_group, name as stored, digest, column_name = {WHOLE_ROW} as is_row
@@ -91,10 +91,11 @@ with recognisable as (
     )
 ),
 rates as (
-    select data_group, name as stored, max(rate) as rate from {STORED_RECORDS} group by all
+    select data_group, name as stored, max(sampled_share) as sampled_share
+    from {STORED_RECORDS} group by all
 ),
 found as (
-    select name, data_group, 1 / max(rate) as weight
+    select name, data_group, 1 / max(sampled_share) as weight
     from {MATCHES} join rates using (data_group, stored)
     group by name, data_group
 )

@@ -36,7 +36,7 @@ BATCH_ROWS = 122_880
 
 CANDIDATES = f"""
 with earlier as (
-    select data_group, name as stored, account, rate
+    select data_group, name as stored, account, sampled_share
     from {STORED_RECORDS} r
     join {SKETCHES} s on s.number = r.sketch
     join {RUNS} using (release_id)
@@ -55,10 +55,10 @@ unknown as (
     having count(k.account) = 0
 ),
 matches as (
-    select name, account, rate from {MATCHES} join earlier using (data_group, stored)
+    select name, account, sampled_share from {MATCHES} join earlier using (data_group, stored)
     where list_contains($groups, data_group)
 )
-select name, copies, coalesce(account, 0) as account, coalesce(rate, 1) as rate
+select name, copies, coalesce(account, 0) as account, coalesce(sampled_share, 1) as sampled_share
 from unknown left join matches using (name)
 """
 
@@ -108,12 +108,12 @@ def count_renumbered(
     has_match = found["account"] != 0
     known = np.unique(found["account"][has_match])
     is_here = np.isin(found["account"], known[find_present(db, run, known, names)])
-    has_earlier, has_present, rate = (np.zeros(len(row)) for _ in range(3))
+    has_earlier, has_present, sampled_share = (np.zeros(len(row)) for _ in range(3))
     np.maximum.at(has_earlier, place, has_match)
     np.maximum.at(has_present, place, is_here)
-    np.maximum.at(rate, place, found["rate"])
-    unknown = copies.sum() / digests.rate
-    renumbered = (copies / rate)[has_earlier > has_present].sum() / digests.rate
+    np.maximum.at(sampled_share, place, found["sampled_share"])
+    unknown = copies.sum() / digests.sampled_share
+    renumbered = (copies / sampled_share)[has_earlier > has_present].sum() / digests.sampled_share
     chance = max(chances.values(), default=0.0)
     renumbered = np.clip((renumbered - chance * unknown) / (1 - chance), 0, unknown)
     return IdCounts(round(unknown), round(renumbered))  # both may be estimates

@@ -68,7 +68,7 @@ class RowDigests:
     rows: Digests  # (n, 3), of complete rows: see ``digest_rows``
     is_stored: Bools  # (n,)
     is_compared: Bools  # (n,)
-    rate: float  # share of the table in each of the two samples
+    sampled_share: float  # share of the table in each of the two samples
     ids: list[bytes]  # empty without a record id
 
     @property
@@ -97,7 +97,7 @@ def read_row_digests(
         for name, type_name in types.items()
         if by_name[name].role != "identifier" and find_kind(type_name) != "other"
     ]
-    rate = min(1.0, MAX_RECORDS / n, MAX_CELLS / (n * len(used)))
+    sampled_share = min(1.0, MAX_RECORDS / n, MAX_CELLS / (n * len(used)))
     statement = SAMPLE.format(
         released=", ".join(quote_name(column.name) for column in used if _is_released(column)),
         table=table,
@@ -108,7 +108,7 @@ def read_row_digests(
         own=RESERVED,
     )
     secret = int.from_bytes(key.derive(b"ppdm samples")[:8], "little")
-    limit = min(2**64 - 1, int(rate * 2**64))
+    limit = min(2**64 - 1, int(sampled_share * 2**64))
     found = db.execute(statement, {"secret": secret, "limit": limit}).fetchnumpy()
 
     def read(letter: str, i: int) -> Floats:
@@ -124,7 +124,7 @@ def read_row_digests(
         rows=digest_rows(matrix, [_is_released(column) for _, column in kept]),
         is_stored=found[f"{RESERVED}is_stored"].astype(np.bool_),
         is_compared=found[f"{RESERVED}is_compared"].astype(np.bool_),
-        rate=rate,
+        sampled_share=sampled_share,
         ids=[bytes(identity) for identity in found[f"{RESERVED}identity"]] if record_id else [],
     )
 

@@ -22,7 +22,7 @@ RECORD_TYPES = {
     "account": "<u8",
     "data_group": "<i4",
     "copies": "<i8",
-    "rate": "<f8",
+    "sampled_share": "<f8",
 }
 VALUE_TYPES = {
     "name": "<u8",

@@ -76,7 +76,7 @@ ADD_VALUES = f"""
 insert into {STORED_VALUES}
 select $sketch, $data_group, name, column_name, digest, is_rare
 from {DRAWN} anti join {KNOWN} using (name)
-where is_rare or $rate = 1
+where is_rare or $sampled_share = 1
 """
 ADD_RECORDS = f"""
 insert into {STORED_RECORDS}
@@ -89,7 +89,7 @@ incoming as (
     select coalesce(stored, name) as name, account, copies
     from {INCOMING} left join known using (name)
 )
-select $sketch, $data_group, name, account, min(copies), $rate
+select $sketch, $data_group, name, account, min(copies), $sampled_share
 from incoming anti join accounts using (name, account)
 group by name, account
 """
@@ -161,7 +161,7 @@ def match_stored_records(
     """
     compared = find_distinct_rows(digests, digests.is_compared)
     store_values(db, COMPARED, digests, compared)
-    is_complete = digests.rate == 1
+    is_complete = digests.sampled_share == 1
     match_rare_values(db, is_complete)
     chances = estimate_chances(db)
     if is_complete:
@@ -183,11 +183,11 @@ def add_records(
     rows = find_distinct_rows(digests, is_stored)
     store_values(db, DRAWN, digests, rows)
     db.execute(FIND_KNOWN, {"data_group": group}).fetchall()
-    db.execute(ADD_VALUES, {**values, "rate": digests.rate}).fetchall()
+    db.execute(ADD_VALUES, {**values, "sampled_share": digests.sampled_share}).fetchall()
     name, account = digests.names[is_stored], accounts[is_stored]
     copies = rows.copies[np.searchsorted(rows.names, name)]
     db.register(INCOMING, pa.table({"name": name, "account": account, "copies": copies}))
-    db.execute(ADD_RECORDS, {**values, "rate": digests.rate}).fetchall()
+    db.execute(ADD_RECORDS, {**values, "sampled_share": digests.sampled_share}).fetchall()
     db.unregister(INCOMING)
     for table in (DRAWN, KNOWN):
         db.execute(f"drop table {table}").fetchall()
