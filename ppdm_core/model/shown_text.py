@@ -11,7 +11,8 @@ import re
 
 JOINERS = "\u200c\u200d"  # invisible, and needed to write some languages
 # An underscore inside a word does not start emphasis.
-INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
+# "#" may also end a heading.
+INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$]|#(?=#*\s*$)|(?<![^\W_])_|_(?![^\W_])")
 ENTITY = re.compile(r"&(?=#?\w+;)")
 # Headings, items, rules: only where a text begins, because it has one line.
 BLOCK_MARKUP = re.compile(r"^(\s*)(#{1,6}(?=\s|$)|[-+](?=\s|$)|[-=]+(?=\s*$))")
