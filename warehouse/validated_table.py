@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -32,23 +32,27 @@ from warehouse.sql import (
 )
 from warehouse.table_digest import Totals, digest_totals, sum_hashes
 
+if TYPE_CHECKING:
+    from warehouse.same_data.cell_digests import CellDigests
+
 Figures = Mapping[str, Any]
 MakeKeys = Callable[[Sequence[bytes]], Sequence[bytes]]
 
 BATCH_ROWS = 122_880  # in memory at a time
+BATCH_CELLS = 4_000_000  # the same: wide tables have fewer rows
 KEY_BYTES = 16
 SURVEY_FIGURES = ("least", "most", "median", "clamped", "imputed")
 CHUNK = f"{RESERVED}chunk"
 IDENTITY = f"{RESERVED}identity"
 COPY = """
 with cells as (
-    select {row} as source_row, {identity} as identity{cells}{ids}
+    select {row} as source_row, {identity} as identity{cells}{ids}{compared}
     from {table}
     where {row} >= {start} and {row} < {stop} and {kept}
 )
 select
     {offset} + row_number() over (order by source_row) - 1 as {row},
-    identity as {name}{values}{numbers}
+    identity as {name}{values}{numbers}{compared_names}
 from cells
 order by source_row
 """
@@ -85,10 +89,12 @@ def write_validated(
     figures: Figures,
     record_id: str | None,
     make_keys: MakeKeys,
+    digests: CellDigests | None = None,
 ) -> Validated:
     """Create the validated table; the caller owns the transaction.
 
-    ``figures`` are those of ``profile`` with those of ``list_survey_figures``.
+    ``figures`` are those of ``profile`` with those of ``list_survey_figures``. ``digests`` are
+    written in the same pass over the raw table.
     A cell that no rule covers violates NOT NULL, so that no unchecked cell is written.
     """
     cells = _cell_expressions(columns, column_types(db, raw_table))
@@ -98,7 +104,9 @@ def write_validated(
     identifiers = list_identifiers(columns)
     written, totals = 0, []
     digested = [*([KEY] if record_id else []), *_list_features(columns), LABEL]
-    for start in range(0, total, BATCH_ROWS):
+    compared = digests.expressions if digests else {}
+    batch_rows = min(BATCH_ROWS, max(1, BATCH_CELLS // (len(columns) + len(compared))))
+    for start in range(0, total, batch_rows):
         statement = COPY.format(
             row=ROW,
             identity=ROW if record_id is None else f"encode({cast_to_text(record_id)})",
@@ -109,14 +117,18 @@ def write_validated(
             ),
             table=raw_table,
             start=start,
-            stop=start + BATCH_ROWS,
+            stop=start + batch_rows,
             kept=build_row_filter(columns),
             offset=written,
             name=IDENTITY,
             values="".join(_list_values(columns, found)),
             numbers="".join(f", i{k} as {id_column(k)}" for k in range(len(identifiers))),
+            compared="".join(f", {cell} as {name}" for name, cell in compared.items()),
+            compared_names="".join(f", {name}" for name in compared),
         )
         chunk = _replace_identities(db.sql(statement).to_arrow_table(), make_keys)
+        if digests:
+            chunk = digests.take(chunk)
         totals.append(_append(db, validated_table, chunk, digested))
         written += chunk.num_rows
     if written != n:

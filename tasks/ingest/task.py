@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,7 @@ from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
 from warehouse.database import Run
 from warehouse.integrity.dataset_key import dataset_noise
+from warehouse.integrity.home_key import home_key
 from warehouse.publishing.publish import find_latest_version, repair_latest
 from warehouse.raw_profile import REPEATED, check_columns, profile
 from warehouse.runs import (
@@ -34,7 +35,7 @@ from warehouse.runs import (
     reject_run,
     remove_files,
 )
-from warehouse.same_data.renumbered import AccountNames
+from warehouse.same_data.cell_digests import CellDigests
 from warehouse.same_data.sketches import store_sketch
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types, count_rows
@@ -153,10 +154,7 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
     with context.open_store().advance(run, Stage.VALIDATED, **detail) as change:
         check_record_id(change.db, context)
         noise = dataset_noise(change.db, context.dataset)
-
-        def make_keys(ids: Sequence[bytes]) -> list[bytes]:
-            return noise.make_record_keys(ids, *scope)
-
+        digests = CellDigests(change.db, raw_table(run), context.columns, home_key(change.db))
         validated = write_validated(
             change.db,
             raw_table(run),
@@ -164,7 +162,8 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             survey.columns,
             survey.figures,
             context.record_id,
-            make_keys,
+            lambda ids: noise.make_record_keys(ids, *scope),
+            digests,
         )
         facts = ValidatedFacts(
             n=validated.n,
@@ -179,11 +178,9 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
         store_sketch(
             change,
             run,
-            context.columns,
-            context.record_id,
-            n=validated.n,
+            digests,
             data=facts.data,
-            names=AccountNames(make_keys, lambda keys: name_records(keys, noise)),
+            name_accounts=(lambda keys: name_records(keys, noise)) if context.record_id else None,
         )
         change.detail.update(rows=validated.n, dropped=validated.dropped_rows)
         change.detail.update(data=facts.data, record_id=context.record_id)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
@@ -19,13 +20,14 @@ from tests.support.sealed_home import new_store
 from warehouse.clock import now
 from warehouse.columns import Column
 from warehouse.database import Change, Run, get_run, move_run
+from warehouse.integrity.home_key import HomeKey, home_key
 from warehouse.integrity.seals import SEALED, insert_sealed
 from warehouse.runs import begin_run
-from warehouse.same_data.renumbered import AccountNames
+from warehouse.same_data.cell_digests import CellDigests
 from warehouse.same_data.sketches import store_sketch
 from warehouse.sql import KEY, ROW, quote_name
 from warehouse.stages import Stage
-from warehouse.tables import VERDICTS, raw_table, validated_table
+from warehouse.tables import VERDICTS, raw_table
 from warehouse.transaction import Transaction
 
 ID = "id"  # the column of record ids
@@ -64,16 +66,19 @@ class ComparedTables:
         numbered = f"select row_number() over () - 1 as {ROW}, {names} from incoming"
         db.execute(f"create table {raw_table(run)} as {numbered}")
         db.unregister("incoming")
-        self.write_keys(run, table, noise)
         roles = {ID: "identifier"} | dict.fromkeys(exclude, "exclude")
         columns = tuple(Column(name, roles.get(name, "feature"), "numeric") for name in table)
-        record_id = ID if ID in table else None
+        ids = [str(each).encode() for each in table.get(ID, range(text.num_rows))]
+        keys = noise.make_record_keys(ids, "id")
+        digests = digest_table(db, raw_table(run), columns, keys, home_key(db))
         change = Change(db, {}, Stage.VALIDATED)
-        n, data = text.num_rows, f"{dataset} {run.number}"
-        names_of = AccountNames(
-            lambda ids: noise.make_record_keys(ids, "id"), lambda keys: name_records(keys, noise)
+        store_sketch(
+            change,
+            run,
+            digests,
+            data=f"{dataset} {run.number}",
+            name_accounts=(lambda keys: name_records(keys, noise)) if ID in table else None,
         )
-        store_sketch(change, run, columns, record_id, n=n, data=data, names=names_of)
         move_run(db, run.release_id, Stage.VALIDATED, change.detail)
         return self.read(run)
 
@@ -92,14 +97,6 @@ class ComparedTables:
         )
         move_run(self.db, run.release_id, Stage.RAW, {})
         return run
-
-    def write_keys(self, run: Run, table: Table, noise: Noise) -> None:
-        """Write the part of the validated table that a sketch reads."""
-        ids = [str(each).encode() for each in table.get(ID, ())]
-        keys = pa.table({KEY: pa.array(noise.make_record_keys(ids, "id"), type=pa.binary())})
-        self.db.register("incoming", keys)
-        self.db.execute(f"create table {validated_table(run)} as from incoming")
-        self.db.unregister("incoming")
 
     def read(self, run: Run) -> Sketch:
         """Return the sketch of a run."""
@@ -127,6 +124,21 @@ class ComparedTables:
         for stage in stages:
             move_run(self.db, run.release_id, stage, {SEALED: sealed})
             sealed = []
+
+
+def digest_table(
+    db: duckdb.DuckDBPyConnection,
+    raw: str,
+    columns: tuple[Column, ...],
+    keys: Sequence[bytes],
+    key: HomeKey,
+) -> CellDigests:
+    """Digest the cells of a raw table as the validation does."""
+    digests = CellDigests(db, raw, columns, key)
+    cells = "".join(f", {cell} as {name}" for name, cell in digests.expressions.items())
+    chunk = db.sql(f"select {ROW}{cells} from {raw} order by {ROW}").to_arrow_table()
+    digests.take(chunk.append_column(KEY, pa.array(keys, type=pa.binary())))
+    return digests
 
 
 @contextmanager

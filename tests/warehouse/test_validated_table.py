@@ -14,7 +14,11 @@ import warehouse.validated_table
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Categorical, Numeric
 from warehouse.columns import Column, Source
+from warehouse.database import open_scratch_database
+from warehouse.integrity.home_key import HomeKey
 from warehouse.raw_profile import profile
+from warehouse.same_data.cell_digests import CellDigests
+from warehouse.same_data.row_digests import read_row_digests
 from warehouse.sources import SOURCES
 from warehouse.validated_table import Validated, list_survey_figures, write_validated
 
@@ -105,6 +109,29 @@ def test_write_validated_small_table_equals_expected() -> None:
     assert result.schema.drops_rows
     assert result.schema.categorical == (Categorical("c", ("b", "it's", "a")),)
     assert result.schema.label == Categorical("y", ("b", "it's", "a"))
+
+
+@pytest.mark.parametrize("batch_rows", [3, 1000])
+def test_write_validated_digests_written_of_kept_rows(
+    monkeypatch: pytest.MonkeyPatch, batch_rows: int
+) -> None:
+    """In the same pass, and without a change of the validated table."""
+    monkeypatch.setattr(warehouse.validated_table, "BATCH_ROWS", batch_rows)
+    columns = (number("x", missing="drop_row"), Column("notes", "exclude"))
+    key, tables = HomeKey(bytes(32)), []
+    with open_scratch_database() as db:
+        select = "select i as __ppdm_row, nullif(sin(i), 0) as x, 'n' || i % 3 as notes"
+        db.execute(f"create table raw as {select} from range(10) t(i)")
+        figures = profile(db, "raw", columns, None, more=list_survey_figures(columns))
+        for digests in (None, CellDigests(db, "raw", columns, key)):
+            write_validated(db, "raw", "checked", columns, figures, None, key_of, digests)
+            tables.append(db.execute("from checked order by all").fetchall())
+            db.execute("drop table checked")
+        assert digests is not None
+        found = read_row_digests(digests)
+    assert tables[0] == tables[1]
+    assert [bytes(each) for each in found.keys] == [row[1] for row in tables[0]]
+    assert len(np.unique(found.cells[:, 0])) == 9 and len(np.unique(found.cells[:, 1])) == 3
 
 
 def test_write_validated_unlisted_categories_rows_dropped() -> None:

@@ -141,15 +141,16 @@ create table audit.record (
     sampled_share double not null  -- share of the rows of its table that were drawn
 );
 
--- keyed digests of the values of these records, and of their complete rows; of a sample only the
--- rare ones. column_name is a keyed digest, 0 for a complete row.
+-- keyed digests of the values of these records and of the names of their columns; share and is_rare
+-- are those of the whole table, not of the records that were drawn
 create table audit.record_value (
     sketch integer not null,
     data_group integer not null,
     name ubigint not null,
     column_name ubigint not null,
     digest ubigint not null,
-    is_rare boolean not null
+    share double not null,  -- of the records that have the value in that column
+    is_rare boolean not null  -- few records have it, in all columns together
 );
 
 -- one row for each verdict: figures are ln gamma of the most exposed record, as judged

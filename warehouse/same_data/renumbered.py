@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from ppdm_core.model.arrays import Bools, Keys, Names
-from warehouse.same_data.matching import INCOMING, MATCHES
+from warehouse.same_data.cell_digests import CELLS, INCOMING
+from warehouse.same_data.rare_values import MATCHES
 from warehouse.same_data.row_digests import RowDigests
 from warehouse.sql import KEY
 from warehouse.tables import (
@@ -24,7 +25,6 @@ from warehouse.tables import (
     RUNS,
     SKETCHES,
     STORED_RECORDS,
-    validated_table,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from warehouse.database import Run
 
+NameAccounts = Callable[[Keys], Names]  # the name of each record in the ledger, by its key
 BATCH_ROWS = 122_880
 
 CANDIDATES = f"""
@@ -64,19 +65,6 @@ from unknown left join matches using (name)
 
 
 @dataclass(frozen=True)
-class AccountNames:
-    """How a dataset names its records: by keys from their ids, and in the ledger."""
-
-    make_keys: Callable[[list[bytes]], list[bytes]]
-    name_accounts: Callable[[Keys], Names]
-
-    def from_ids(self, ids: list[bytes]) -> Names:
-        """Return the name of each record in the ledger."""
-        keys = b"".join(self.make_keys(ids)) if ids else b""
-        return self.name_accounts(np.frombuffer(keys, dtype=np.uint8).reshape(-1, 16))
-
-
-@dataclass(frozen=True)
 class IdCounts:
     """Records of a table with ids that no earlier release knew."""
 
@@ -89,7 +77,7 @@ def count_renumbered(
     run: Run,
     digests: RowDigests,
     accounts: Names,
-    names: AccountNames,
+    name_accounts: NameAccounts,
     chances: Mapping[int, float],
 ) -> IdCounts:
     """Return how many records of a run's table have unknown ids, and how many known values.
@@ -107,7 +95,7 @@ def count_renumbered(
     copies = found["copies"][row]  # (u,) of each unknown record
     has_match = found["account"] != 0
     known = np.unique(found["account"][has_match])
-    is_here = np.isin(found["account"], known[find_present(db, run, known, names)])
+    is_here = np.isin(found["account"], known[find_present(db, known, name_accounts)])
     has_earlier, has_present, sampled_share = (np.zeros(len(row)) for _ in range(3))
     np.maximum.at(has_earlier, place, has_match)
     np.maximum.at(has_present, place, is_here)
@@ -120,19 +108,19 @@ def count_renumbered(
 
 
 def find_present(
-    db: duckdb.DuckDBPyConnection, run: Run, accounts: Names, names: AccountNames
+    db: duckdb.DuckDBPyConnection, accounts: Names, name_accounts: NameAccounts
 ) -> Bools:
-    """Return which of the accounts belong to a record of the run's table."""
+    """Return which of the accounts belong to a record of the table."""
     is_present = np.zeros(len(accounts), dtype=np.bool_)
     if len(accounts):
-        for keys in read_keys(db, run):
-            is_present |= np.isin(accounts, names.name_accounts(keys))
+        for keys in read_keys(db):
+            is_present |= np.isin(accounts, name_accounts(keys))
     return is_present
 
 
-def read_keys(db: duckdb.DuckDBPyConnection, run: Run) -> Iterator[Keys]:
-    """Yield the keys of the validated records in batches."""
-    query = f"select {KEY} from {validated_table(run)}"
+def read_keys(db: duckdb.DuckDBPyConnection) -> Iterator[Keys]:
+    """Yield the keys of the records in batches."""
+    query = f"select {KEY} from {CELLS}"
     for batch in db.sql(query).to_arrow_reader(BATCH_ROWS):
         column = batch.column(0).cast(pa.binary(16))
         yield np.frombuffer(column.buffers()[1], dtype=np.uint8).reshape(-1, 16)[: len(column)]

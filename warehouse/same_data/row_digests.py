@@ -1,61 +1,47 @@
-"""Keyed digests of the cells and rows of a raw table.
-
-They let tables of a home be compared without storing a cell. The key of the home goes into every
-digest; the name of a column does not go into the digests of its cells. A number has one digest
-however it is written, to the precision of a 32-bit float, so that another file format changes
-nothing.
-
-Identifiers are left out, and so are columns that number the rows: they are equal in tables that
-have nothing else in common.
-"""
+"""A random sample of the records of a table, and how many records hold each of their values."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numpy.typing import NDArray
+import pyarrow as pa
 
-from ppdm_core.model.arrays import Bools, Floats
-from warehouse.column_summary import find_kind
-from warehouse.columns import RESERVED, Column
-from warehouse.integrity.home_key import HomeKey
-from warehouse.sql import (
-    ROW,
-    build_row_filter,
-    cast_to_number,
-    cast_to_text,
-    column_types,
-    hide_values,
-    quote_name,
-)
+from ppdm_core.model.arrays import Bools, Ints, Keys
+from warehouse.columns import RESERVED
+from warehouse.same_data.cell_digests import CELLS, INCOMING, CellDigests, Digests
+from warehouse.sql import KEY, ROW, hide_values, quote_name
+from warehouse.tables import STORED_VALUES
 
 if TYPE_CHECKING:
     import duckdb
 
-Digests = NDArray[np.uint64]
-
 MAX_RECORDS = 50_000  # of a table that are stored, and as many that are compared
 MAX_CELLS = 2_000_000  # of the same: wide tables have fewer records
-NUMBER, TEXT = 1, 2  # what a digest was made from
 FACTOR = 0x9E3779B97F4A7C15  # odd; its powers tell the columns of a row apart
-MIN_NUMBERED = 10  # rows; fewer are in sequence by chance
-MAX_GAPS = 2  # numbers for each row
+MIN_COMMON_COUNT_SHARE = 0.5  # of the rows that are there as often
+HOLDERS = f"{RESERVED}holders"  # temporary: in how many records a column has a value
 # Equal rows have equal ranks, so that all copies of a row are drawn, and again in later releases.
 # The ranks of the two samples are independent.
 SAMPLE = """
-with records as (
-    select *, hash($secret::ubigint, {released}) as {own}rank from {table} where {kept}
-)
-select {identity} as {own}identity, {own}rank <= $limit as {own}is_stored,
-    hash({own}rank) <= $limit as {own}is_compared{cells}
+with records as (select *, hash($secret::ubigint{released}) as {own}rank from {table})
+select {key}, {own}rank <= $limit as {own}is_stored, hash({own}rank) <= $limit as {own}is_compared
+    {cells}
 from records
 where {own}rank <= $limit or hash({own}rank) <= $limit
 order by {row}
+"""
+# Counted are the values that are sampled or stored; a missing cell is neither.
+COUNT_HOLDERS = f"""
+create temp table {HOLDERS} as
+with needed as (select digest from {INCOMING} union select digest from {STORED_VALUES}),
+cells as (
+    unpivot (select {{cells}} from {CELLS}) on columns(*) into name column_name value digest
+)
+select column_name::ubigint as column_name, digest, count(*) as holders
+from cells semi join needed using (digest)
+group by all
 """
 
 
@@ -63,144 +49,95 @@ order by {row}
 class RowDigests:
     """The digests of a random sample of the rows of a table."""
 
+    n: int  # rows of the table
     columns: Digests  # (d,) of the names of the columns
-    cells: Digests  # (n, d), 0 for a missing cell
-    rows: Digests  # (n, 3), of complete rows: see ``digest_rows``
-    is_stored: Bools  # (n,)
-    is_compared: Bools  # (n,)
+    cells: Digests  # (m, d), 0 for a missing cell
+    names: Digests  # (m,), equal for rows that are equal in all features and the label
+    keys: Keys  # (m, 16)
+    is_stored: Bools  # (m,)
+    is_compared: Bools  # (m,)
     sampled_share: float  # share of the table in each of the two samples
-    ids: list[bytes]  # empty without a record id
 
-    @property
-    def names(self) -> Digests:  # (n,)
-        """One name for each row, equal for rows that are equal in all features and the label."""
-        return self.rows[:, 0]
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """The distinct rows among the drawn ones; equal rows have one name."""
+
+    first: Ints  # (m,) index of the first row of each name
+    names: Digests  # (m,)
+    copies: Ints  # (m,) rows of each name, divided by ``common_count``
+    common_count: int  # how often most rows are there
+
+    def to_arrow(self) -> pa.Table:
+        """Return names and copies."""
+        return pa.table({"name": self.names, "copies": self.copies})
 
 
 @hide_values("Reading the records to compare")
-def read_row_digests(
-    db: duckdb.DuckDBPyConnection,
-    table: str,
-    columns: tuple[Column, ...],
-    record_id: str | None,
-    n: int,
-    key: HomeKey,
-) -> RowDigests:
-    """Return the digests of the rows of a raw table that are not dropped, at most ``MAX_RECORDS``.
-
-    ``n`` is the number of these rows; with more, two random samples are drawn.
-    """
-    types = column_types(db, table)
-    by_name = {column.name: column for column in columns}
-    used = [
-        by_name[name]
-        for name, type_name in types.items()
-        if by_name[name].role != "identifier" and find_kind(type_name) != "other"
-    ]
-    sampled_share = min(1.0, MAX_RECORDS / n, MAX_CELLS / (n * len(used)))
+def read_row_digests(cells: CellDigests) -> RowDigests:
+    """Return the digests of all rows; of more than ``MAX_RECORDS``, two random samples."""
+    db, n = cells.db, cells.n
+    quoted = [quote_name(str(name)) for name in cells.names]
+    is_released = [column.role in ("feature", "label") for column in cells.columns]
+    sampled_share = min(1.0, MAX_RECORDS / n, MAX_CELLS / (n * max(1, len(quoted))))
     statement = SAMPLE.format(
-        released=", ".join(quote_name(column.name) for column in used if _is_released(column)),
-        table=table,
-        kept=build_row_filter(columns),
-        identity=f"encode({cast_to_text(record_id)})" if record_id else "null",
-        cells="".join(_list_cells(used, types)),
+        released="".join(f", {name}" for name, has in zip(quoted, is_released, strict=True) if has),
+        table=CELLS,
+        key=KEY,
+        cells="".join(f", {name}" for name in quoted),
         row=ROW,
         own=RESERVED,
     )
-    secret = int.from_bytes(key.derive(b"ppdm samples")[:8], "little")
+    secret = int.from_bytes(cells.key.derive(b"ppdm samples")[:8], "little")
     limit = min(2**64 - 1, int(sampled_share * 2**64))
     found = db.execute(statement, {"secret": secret, "limit": limit}).fetchnumpy()
-
-    def read(letter: str, i: int) -> Floats:
-        return np.ma.filled(found[f"{RESERVED}{letter}{i}"].astype(np.float64), np.nan)
-
-    kept = [(i, column) for i, column in enumerate(used) if not is_row_number(read("r", i), n)]
-    cells = [digest_cells(read("x", i), found[f"{RESERVED}t{i}"], key) for i, _ in kept]
-    shape = (len(found[f"{RESERVED}is_stored"]), len(kept))
-    matrix = np.column_stack(cells) if cells else np.zeros(shape, dtype=np.uint64)
+    kept = cells.list_compared()
+    matrix = np.zeros((len(found[KEY]), len(kept)), dtype=np.uint64)
+    for place, i in enumerate(kept):
+        matrix[:, place] = found[str(cells.names[i])]
     return RowDigests(
-        columns=digest_names([column.name for _, column in kept], key),
+        n=n,
+        columns=cells.names[kept],
         cells=matrix,
-        rows=digest_rows(matrix, [_is_released(column) for _, column in kept]),
+        names=name_rows(matrix[:, [is_released[i] for i in kept]]),
+        keys=np.frombuffer(b"".join(map(bytes, found[KEY])), dtype=np.uint8).reshape(-1, 16),
         is_stored=found[f"{RESERVED}is_stored"].astype(np.bool_),
         is_compared=found[f"{RESERVED}is_compared"].astype(np.bool_),
         sampled_share=sampled_share,
-        ids=[bytes(identity) for identity in found[f"{RESERVED}identity"]] if record_id else [],
     )
 
 
-def _is_released(column: Column) -> bool:
-    return column.role in ("feature", "label")
+def name_rows(cells: Digests) -> Digests:  # (n, d) -> (n,)
+    """Return a digest of each row, in which the order of the columns counts."""
+    factors = np.cumprod(np.full(cells.shape[1], FACTOR, dtype=np.uint64))
+    return np.asarray((cells * factors).sum(axis=1, dtype=np.uint64))
 
 
-def _list_cells(columns: Sequence[Column], types: dict[str, str]) -> list[str]:
-    """Return SQL for each cell: its number, a digest of any other text, its place in a sequence.
+def find_distinct_rows(digests: RowDigests, is_drawn: Bools) -> DistinctRows:
+    """Return the distinct rows among those that are drawn."""
+    drawn = np.flatnonzero(is_drawn)
+    names, first, copies = np.unique(digests.names[drawn], return_index=True, return_counts=True)
+    count = find_common_count(copies)
+    return DistinctRows(drawn[first], names, -(-copies // count), count)
 
-    The place is the number, the time or the last digits of the cell.
+
+def find_common_count(copies: Ints) -> int:
+    """Return how often most rows of a table are there, 1 if there is no such number.
+
+    A table in which every row is written eight times is like the table with one of each.
     """
-    cells = []
-    for i, column in enumerate(columns):
-        number = cast_to_number(column.name, types[column.name])
-        text = f"trim({cast_to_text(column.name)})"
-        cells.append(
-            f", {number} as {RESERVED}x{i}, "
-            f"case when not coalesce(isfinite({number}), false) "
-            f"then md5_number_lower({text}) end as {RESERVED}t{i}, "
-            f"coalesce({number}, epoch(try_cast({text} as timestamp)), "
-            f"try_cast(regexp_extract({text}, '(\\d+)\\D*$', 1) as double)) as {RESERVED}r{i}"
-        )
-    return cells
+    count = int(np.median(copies)) if len(copies) else 1
+    return count if np.mean(copies == count) >= MIN_COMMON_COUNT_SHARE else 1
 
 
-def is_row_number(numbers: Floats, n: int) -> bool:
-    """Return whether a column numbers the rows of a table, by any step and with gaps.
-
-    ``numbers`` are of a sample, NaN where a cell is missing.
-    """
-    is_whole = bool(np.all(np.abs(numbers) < 2.0**62) and np.all(numbers == np.floor(numbers)))
-    if len(numbers) < MIN_NUMBERED or not is_whole:
-        return False
-    steps = np.diff(np.sort(numbers.astype(np.int64)))
-    return bool(steps.min() > 0 and steps.sum() / np.gcd.reduce(steps) < MAX_GAPS * n)
-
-
-def digest_cells(numbers: Floats, texts: Any, key: HomeKey) -> Digests:
-    """Return a keyed digest of each cell, 0 where it is missing.
-
-    ``texts`` are digests without a key, masked where a cell is a number or missing.
-    """
-    is_number = np.isfinite(numbers)
-    is_text = ~is_number & ~np.ma.getmaskarray(texts)
-    with np.errstate(over="ignore"):
-        short = numbers.astype(np.float32).astype(np.float64)
-    values = np.where(np.isfinite(short), short, numbers) + 0.0  # -0.0 becomes 0.0
-    words = np.zeros((len(numbers), 2), dtype="<u8")
-    words[is_number] = np.column_stack([values.view("<u8"), np.full(len(numbers), NUMBER)])[
-        is_number
-    ]
-    words[is_text, 0] = np.ma.getdata(texts)[is_text]
-    words[is_text, 1] = TEXT
-    cipher = Cipher(algorithms.AES(key.derive(b"ppdm sketches")), modes.ECB()).encryptor()
-    digests = np.frombuffer(cipher.update(words.tobytes()), dtype="<u8").reshape(-1, 2)[:, 0]
-    return np.where(is_number | is_text, digests, np.uint64(0))
-
-
-def digest_names(names: Sequence[str], key: HomeKey) -> Digests:
-    """Return a keyed digest of each name."""
-    secret = key.derive(b"ppdm columns")
-    digests = [hashlib.blake2b(name.encode(), key=secret, digest_size=8) for name in names]
-    return np.array([int.from_bytes(each.digest(), "little") for each in digests], dtype=np.uint64)
-
-
-def digest_rows(cells: Digests, is_released: Sequence[bool]) -> Digests:  # (n, 3)
-    """Return three digests of each complete row.
-
-    Of features and label; of these in any order of the columns; of all columns.
-    """
-    released = cells[:, np.asarray(is_released, dtype=np.bool_)]
-
-    def weigh(part: Digests) -> Digests:
-        factors = np.cumprod(np.full(part.shape[1], FACTOR, dtype=np.uint64))
-        return np.asarray((part * factors).sum(axis=1, dtype=np.uint64))
-
-    return np.column_stack([weigh(released), released.sum(axis=1, dtype=np.uint64), weigh(cells)])
+def count_holders(db: duckdb.DuckDBPyConnection, digests: RowDigests) -> None:
+    """Create a temporary table of how many records of the whole table hold each value."""
+    if not len(digests.columns):
+        columns = "column_name ubigint, digest ubigint, holders bigint"
+        db.execute(f"create temp table {HOLDERS} ({columns})").fetchall()
+        return
+    cells = ", ".join(quote_name(str(name)) for name in digests.columns)
+    sampled = np.unique(digests.cells)
+    db.register(INCOMING, pa.table({"digest": sampled[sampled != 0]}))
+    db.execute(COUNT_HOLDERS.format(cells=cells)).fetchall()
+    db.unregister(INCOMING)

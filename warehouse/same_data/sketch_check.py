@@ -29,6 +29,7 @@ VALUE_TYPES = {
     "column_name": "<u8",
     "digest": "<u8",
     "data_group": "<i4",
+    "share": "<f8",
     "is_rare": "u1",
 }
 

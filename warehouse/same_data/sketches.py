@@ -16,26 +16,29 @@ import numpy as np
 import pyarrow as pa
 
 from ppdm_core.model.arrays import Names
-from warehouse.columns import RESERVED, Column
+from warehouse.columns import RESERVED
 from warehouse.database import fetch_first
-from warehouse.integrity.home_key import home_key
+from warehouse.same_data.cell_digests import CELLS, INCOMING, CellDigests
 from warehouse.same_data.common_columns import match_common_columns
-from warehouse.same_data.matching import (
+from warehouse.same_data.rare_values import (
     COMPARED,
-    INCOMING,
     MATCHES,
     MIN_SHARE,
-    WHOLE_ROW,
-    compute_shares,
-    estimate_chances,
-    find_distinct_rows,
+    count_matches,
+    count_recognisable,
     match_rare_values,
     store_values,
 )
-from warehouse.same_data.renumbered import AccountNames, IdCounts, count_renumbered
-from warehouse.same_data.row_digests import RowDigests, read_row_digests
+from warehouse.same_data.renumbered import IdCounts, NameAccounts, count_renumbered
+from warehouse.same_data.row_digests import (
+    HOLDERS,
+    RowDigests,
+    count_holders,
+    find_distinct_rows,
+    read_row_digests,
+)
 from warehouse.same_data.sketch_check import check_sketches, recount_sketches
-from warehouse.tables import EVENTS, RUNS, SKETCHES, STORED_RECORDS, STORED_VALUES, raw_table
+from warehouse.tables import EVENTS, RUNS, SKETCHES, STORED_RECORDS, STORED_VALUES
 
 if TYPE_CHECKING:
     from warehouse.database import Change, Run
@@ -54,7 +57,7 @@ FIND_KNOWN = f"""
 create temp table {KNOWN} as
 with sizes as (
     select name, count(distinct digest) as size
-    from {DRAWN} where column_name <> {WHOLE_ROW} group by name
+    from {DRAWN} group by name
 ),
 pairs as (
     select d.name, stored, count(distinct d.digest) as shared
@@ -62,7 +65,7 @@ pairs as (
     join {MATCHES} m using (name)
     join {STORED_VALUES} s
         on s.data_group = m.data_group and s.name = m.stored and s.digest = d.digest
-    where d.column_name <> {WHOLE_ROW} and m.data_group = $data_group
+    where m.data_group = $data_group
     group by d.name, stored
 )
 select name, max_by(stored, shared) as stored
@@ -74,9 +77,8 @@ select distinct name, name from {STORED_VALUES} where data_group = $data_group
 """
 ADD_VALUES = f"""
 insert into {STORED_VALUES}
-select $sketch, $data_group, name, column_name, digest, is_rare
+select $sketch, $data_group, name, column_name, digest, share, is_rare
 from {DRAWN} anti join {KNOWN} using (name)
-where is_rare or $sampled_share = 1
 """
 ADD_RECORDS = f"""
 insert into {STORED_RECORDS}
@@ -98,32 +100,33 @@ group by name, account
 def store_sketch(
     change: Change,
     run: Run,
-    columns: tuple[Column, ...],
-    record_id: str | None,
+    cells: CellDigests,
     *,
-    n: int,
     data: str,
-    names: AccountNames,
+    name_accounts: NameAccounts | None,
 ) -> None:
     """Recognise the records of a validated table, and store those that are new.
 
-    ``n`` is the number of its records and ``data`` their digest.
+    ``data`` is the digest of its records. ``name_accounts`` names them in the ledger; without a
+    record id there is none.
     """
     db = change.db
     check_sketches(db)
-    digests = read_row_digests(db, raw_table(run), columns, record_id, n, home_key(db))
-    accounts = names.from_ids(digests.ids) if record_id else np.zeros(len(digests.names), "u8")
+    digests = read_row_digests(cells)
+    accounts = np.zeros(len(digests.names), dtype=np.uint64)
+    if name_accounts:
+        accounts = name_accounts(digests.keys)
     shares, chances = match_stored_records(db, digests)
     groups = [group for group, share in shares.items() if share >= MIN_SHARE]
     groups += [group for group in find_groups(db, run, data) if group not in groups]
     counts = IdCounts()
-    if record_id:
-        chances = {group: chances[group] for group in groups}
-        counts = count_renumbered(db, run, digests, accounts, names, chances)
+    if name_accounts:
+        chances = {group: chances.get(group, 0.0) for group in groups}
+        counts = count_renumbered(db, run, digests, accounts, name_accounts, chances)
     number = next_sketch_number(db)
     group = groups[0] if groups else number
     add_records(db, digests, accounts, number, group)
-    for table in (COMPARED, MATCHES):
+    for table in (CELLS, HOLDERS, COMPARED, MATCHES):
         db.execute(f"drop table {table}").fetchall()
     insert_sketch(change, run, number, groups or [number], counts)
 
@@ -157,16 +160,25 @@ def match_stored_records(
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Create temporary tables of the compared values and of the stored records that occur.
 
-    Return how much of the table each group holds, and how much of another table it would seem to.
+    Return how much of the table each group holds, the largest share first, and how much of another
+    table it would seem to.
     """
+    count_holders(db, digests)
     compared = find_distinct_rows(digests, digests.is_compared)
     store_values(db, COMPARED, digests, compared)
-    is_complete = digests.sampled_share == 1
-    match_rare_values(db, is_complete)
-    chances = estimate_chances(db)
-    if is_complete:
-        chances |= match_common_columns(db, compared)
-    return compute_shares(db, compared, chances), chances
+    match_rare_values(db)
+    recognisable = count_recognisable(db, compared)
+    shares: dict[int, float] = {}
+    if recognisable:
+        found = count_matches(db, compared)
+        shares = {group: count / recognisable for group, count in found.items()}
+    chances: dict[int, float] = {}
+    for group, agreement in match_common_columns(db, digests, compared):
+        chances[group] = max(chances.get(group, 0.0), agreement.chance)
+        if recognisable:
+            share = agreement.compute_share(recognisable / digests.sampled_share)
+            shares[group] = max(shares.get(group, 0.0), share)
+    return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0]))), chances
 
 
 def find_groups(db: Transaction, run: Run, data: str) -> list[int]:
@@ -183,7 +195,7 @@ def add_records(
     rows = find_distinct_rows(digests, is_stored)
     store_values(db, DRAWN, digests, rows)
     db.execute(FIND_KNOWN, {"data_group": group}).fetchall()
-    db.execute(ADD_VALUES, {**values, "sampled_share": digests.sampled_share}).fetchall()
+    db.execute(ADD_VALUES, values).fetchall()
     name, account = digests.names[is_stored], accounts[is_stored]
     copies = rows.copies[np.searchsorted(rows.names, name)]
     db.register(INCOMING, pa.table({"name": name, "account": account, "copies": copies}))

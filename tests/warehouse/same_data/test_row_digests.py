@@ -8,21 +8,24 @@ import duckdb
 import numpy as np
 import pytest
 
+from tests.support.compared_tables import digest_table
 from warehouse.columns import Column
 from warehouse.database import open_scratch_database
 from warehouse.integrity.home_key import HomeKey
-from warehouse.same_data.row_digests import RowDigests, digest_rows, is_row_number, read_row_digests
+from warehouse.same_data.cell_digests import CELLS, Places
+from warehouse.same_data.row_digests import RowDigests, name_rows, read_row_digests
 from warehouse.sql import ROW
 
 KEY = HomeKey(bytes(range(32)))
 
 
-def read(select: str, *columns: Column, key: HomeKey = KEY, **given: Any) -> RowDigests:
+def read(select: str, *columns: Column, key: HomeKey = KEY) -> RowDigests:
     """Return the digests of the rows of a SELECT."""
     with open_scratch_database() as db:
         db.execute(f"create table t as select row_number() over () - 1 as {ROW}, * from ({select})")
         n = db.execute("select count(*) from t").fetchall()[0][0]
-        return read_row_digests(db, "t", columns, given.get("record_id"), n, key)
+        keys = [bytes([i]) * 16 for i in range(n)]
+        return read_row_digests(digest_table(db, "t", columns, keys, key))
 
 
 def feature(name: str, **given: Any) -> Column:
@@ -54,37 +57,28 @@ def test_read_row_digests_missing_cell_zero_other_key_other_digest() -> None:
     assert (found.cells == 0).tolist() == [[False, True], [True, False]]
     other = read(select, *columns, key=HomeKey(bytes(32)))
     assert not np.any((found.cells == other.cells) & (found.cells != 0))
-    assert not np.any(found.rows == other.rows)
+    assert not np.any(found.names == other.names)
 
 
 def test_read_row_digests_identifiers_and_row_numbers_left_out() -> None:
     columns = (Column("id", "identifier"), feature("x"), Column("nr", "exclude"), feature("y"))
     select = "select 'p' || i as id, sin(i) as x, 10 * i + 3 as nr, i % 3 as y from range(40) t(i)"
-    found = read(select, *columns, record_id="id")
+    found = read(select, *columns)
     assert found.cells.shape == (40, 2)
-    assert found.ids[7] == b"p7"
+    assert found.keys[7].tolist() == [7] * 16
 
 
-def test_read_row_digests_dropped_rows_left_out() -> None:
-    select = "select if(i = 3, null, sin(i)) as x from range(20) t(i)"
-    found = read(select, feature("x", missing="drop_row"))
-    assert len(found.cells) == 19 and found.cells.all()
-
-
-def test_digest_rows_columns_swapped_only_one_same() -> None:
+def test_name_rows_columns_swapped_other_name() -> None:
     """Also where sums of column numbers are equal, as 0 + 3 and 1 + 2."""
     a, b = np.random.default_rng(1).integers(2**63, size=(2, 1), dtype=np.uint64)
     one, two = (np.column_stack(cells) for cells in ((a, b, b, a), (b, a, a, b)))
-    is_equal = digest_rows(one, [True] * 4) == digest_rows(two, [True] * 4)
-    assert is_equal.tolist() == [[False, True, False]]
+    assert name_rows(one) != name_rows(two)
 
 
-def test_digest_rows_excluded_column_only_in_last() -> None:
-    cells = np.random.default_rng(1).integers(2**63, size=(5, 3), dtype=np.uint64)
-    other = cells.copy()
-    other[:, 2] = 7
-    is_equal = digest_rows(cells, [True, True, False]) == digest_rows(other, [True, True, False])
-    assert is_equal.all(axis=0).tolist() == [True, True, False]
+def test_read_row_digests_excluded_column_not_in_name() -> None:
+    columns = (feature("x"), Column("y", "exclude"))
+    found = read("select 1 as x, i % 2 as y from range(2) t(i)", *columns)
+    assert found.names[0] == found.names[1] and found.cells[0, 1] != found.cells[1, 1]
 
 
 SEQUENCES = {
@@ -110,12 +104,31 @@ def test_read_row_digests_sequence_left_out(kind: str) -> None:
     assert found.cells.shape[1] == 2 - is_left_out
 
 
-def test_is_row_number_few_rows_false() -> None:
-    assert not is_row_number(np.arange(9.0), 9)
-    assert is_row_number(np.arange(10.0), 10)
+@pytest.mark.parametrize(
+    ("batches", "n", "is_numbered"),
+    [
+        ([range(9)], 9, False),  # too few
+        ([range(10)], 10, True),
+        ([range(10), range(10, 20)], 20, True),
+        ([range(7, 40, 4), range(43, 80, 4)], 19, True),
+        ([[0, 1000], range(10)], 12, False),
+        ([range(10), [0.5]], 11, False),
+        ([range(10), [np.nan]], 11, False),
+        ([[3] * 12], 12, False),
+    ],
+)
+def test_places_batches_number_rows(batches: list[Any], n: int, is_numbered: bool) -> None:
+    places = Places()
+    for batch in batches:
+        places.add(np.array(batch, dtype=np.float64))
+    assert places.can_number(n) == is_numbered
 
 
-def test_read_row_digests_error_hides_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Exception, match=r"Reading the records to compare failed") as caught:
-        read("select 'secret' as x", feature("x"), key=HomeKey(bytes(32)), record_id="absent")
+def test_read_row_digests_error_hides_cells() -> None:
+    with open_scratch_database() as db:
+        db.execute(f"create table t as select 0 as {ROW}, 'secret' as x")
+        digests = digest_table(db, "t", (feature("x"),), [bytes(16)], KEY)
+        db.execute(f"drop table {CELLS}")
+        with pytest.raises(Exception, match=r"Reading the records to compare failed") as caught:
+            read_row_digests(digests)
     assert not isinstance(caught.value, duckdb.Error)

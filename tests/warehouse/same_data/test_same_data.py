@@ -180,6 +180,7 @@ def test_store_sketch_sampled_table_of_few_values_same_group(home: ComparedTable
     table = draw_integers(1, 3000, 6, 5)
     home.add(table)
     assert home.add(CHANGES["one row deleted"](table), "other").groups == [1]
+    assert home.add(draw_integers(2, 3000, 6, 5)).groups == [3]
 
 
 @pytest.mark.usefixtures("samples")
@@ -188,3 +189,68 @@ def test_store_sketch_part_of_sampled_table_same_group(home: ComparedTables) -> 
     home.add(table)
     assert home.add(select_rows(table, range(400)), "other").groups == [1]
     assert home.add(replace_rows(table, 0.7)).groups == [3]
+
+
+def draw_categories(seed: int, n: int, columns: int) -> dict[str, Any]:
+    """Categories of which the first has half of the records, the second a quarter, and so on."""
+    cells = np.minimum(np.random.default_rng(seed).geometric(0.5, (n, columns)), 8)
+    return {f"c{j}": [f"category {cell}" for cell in cells[:, j]] for j in range(columns)}
+
+
+def draw_questionnaire(seed: int, n: int) -> dict[str, Any]:
+    ages = {"age": list(np.random.default_rng(seed).integers(18, 90, n))}
+    return ages | draw_integers(seed + 50, n, 9, 4)
+
+
+SAMPLED: dict[str, Callable[[int, int], dict[str, Any]]] = {
+    "small integers": lambda seed, n: draw_integers(seed, n, 6, 5),
+    "binary columns": lambda seed, n: draw_integers(seed, n, 12, 1),
+    "answers on a scale of five": lambda seed, n: draw_integers(seed, n, 10, 4),
+    "few answers on a scale of five": lambda seed, n: draw_integers(seed, n, 5, 4),
+    "skewed categories": lambda seed, n: draw_categories(seed, n, 6),
+    "questionnaire with ages": draw_questionnaire,
+}
+
+
+@pytest.mark.usefixtures("samples")
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_store_sketch_sampled_unrelated_tables_other_groups(
+    home: ComparedTables, kind: str
+) -> None:
+    """Also a small one, which is stored as a whole."""
+    sizes = (2000, 2000, 400)
+    found = [home.add(SAMPLED[kind](seed, n)).groups for seed, n in enumerate(sizes)]
+    assert found == [[1], [2], [3]]
+
+
+SAMPLED_CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "one row deleted, columns renamed": lambda table: rename(CHANGES["one row deleted"](table)),
+    "three columns dropped": lambda table: without(table, "c0", "c3", "c5"),
+    "a column added": CHANGES["a column added"],
+    "a third of the rows replaced": CHANGES["a third of the rows replaced"],
+}
+
+
+@pytest.mark.usefixtures("samples")
+@pytest.mark.parametrize("change", SAMPLED_CHANGES)
+def test_store_sketch_sampled_table_without_rare_values_changed_same_group(
+    home: ComparedTables, change: str
+) -> None:
+    table = draw_questionnaire(1, 2000)
+    home.add(table)
+    assert home.add(SAMPLED_CHANGES[change](table), "other").groups == [1]
+
+
+@pytest.mark.slow
+def test_store_sketch_large_tables_as_small_ones(home: ComparedTables) -> None:
+    """More records than are stored, without a change of that number."""
+    n = 120_000
+    table = {ID: list(range(n))} | draw_questionnaire(1, n)
+    assert home.add(table).records < 55_000
+    changed = rename(without(CHANGES["one row deleted"](table), "c3", "c5"))
+    assert home.add(changed, "other").groups == [1]
+    renumbered = table | {ID: list(range(n, 2 * n))}
+    found = home.add(renumbered)
+    assert found.groups == [1] and found.renumbered > 0.9 * n
+    for number, unrelated in enumerate((draw_questionnaire(2, n), draw_integers(3, n, 8, 4)), 4):
+        assert home.add(unrelated, "others").groups == [number]

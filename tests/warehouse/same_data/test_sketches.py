@@ -18,7 +18,7 @@ PEOPLE = number_people(30)
 
 def test_store_sketch_same_records_adds_nothing(home: ComparedTables) -> None:
     first = home.add(PEOPLE)
-    assert first.records == 30 and first.values > 6 * 30
+    assert first.records == 30 and first.values == 6 * 30
     again = home.add(select_rows(PEOPLE, range(2, 30)))
     assert (again.records, again.values) == (0, 0)
     other = home.add(PEOPLE, "others")  # only what the ledger of the other dataset calls them
@@ -30,7 +30,7 @@ def test_store_sketch_changed_cells_adds_little(home: ComparedTables) -> None:
     changed = home.add(PEOPLE | {"c0": list(np.linspace(1.5, 3.3, 30))})
     assert (changed.groups, changed.values) == ([1], 0)
     changed = home.add(PEOPLE | {f"c{j}": number_people(30, seed=8)[f"c{j}"] for j in range(4)})
-    assert changed.groups != [1] and changed.values > 6 * 30
+    assert changed.groups != [1] and changed.values == 6 * 30
 
 
 def test_store_sketch_two_homes_no_common_digest(tmp_path: Path) -> None:
