@@ -98,10 +98,13 @@ def test_advance_skipped_stage_defect(store: Store, stage: str) -> None:
     run = begin(store)
     with (
         pytest.raises(Defect, match="cannot go from stage 'created'"),
-        store.advance(run, Stage(stage)),
+        store.advance(run, Stage(stage)) as change,
     ):
-        pass
+        change.db.execute('create table raw."wine_0001" (x integer)')
     assert events(store) == ["created"]
+    with store.transaction() as db:  # what the step wrote is gone with it
+        tables = db.execute("select * from information_schema.tables where table_schema = 'raw'")
+        assert tables.fetchall() == []
 
 
 def test_advance_finished_run_defect(store: Store) -> None:

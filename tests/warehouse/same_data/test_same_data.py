@@ -206,7 +206,7 @@ SAMPLED: dict[str, Callable[[int, int], dict[str, Any]]] = {
     "small integers": lambda seed, n: draw_integers(seed, n, 6, 5),
     "binary columns": lambda seed, n: draw_integers(seed, n, 12, 1),
     "answers on a scale of five": lambda seed, n: draw_integers(seed, n, 10, 4),
-    "few answers on a scale of five": lambda seed, n: draw_integers(seed, n, 5, 4),
+    "most rows repeated": lambda seed, n: draw_integers(seed, n, 5, 3),
     "skewed categories": lambda seed, n: draw_categories(seed, n, 6),
     "questionnaire with ages": draw_questionnaire,
 }
