@@ -223,6 +223,17 @@ def test_store_sketch_sampled_unrelated_tables_other_groups(
     assert found == [[1], [2], [3]]
 
 
+@pytest.mark.usefixtures("samples")
+def test_store_sketch_unrelated_table_of_combinations_that_a_sample_shows_once_other_group(
+    home: ComparedTables,
+) -> None:
+    """Half of the earlier records have few combinations, and the sample holds most of them once."""
+    repeated, varied = draw_integers(1, 2000, 5, 3), draw_integers(2, 2000, 5, 30)
+    own = {"own": list(np.random.default_rng(3).normal(0, 1, 4000))}
+    home.add(append_rows(repeated, varied) | own)
+    assert home.add(draw_integers(4, 400, 5, 3)).groups == [2]
+
+
 SAMPLED_CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "one row deleted, columns renamed": lambda table: rename(CHANGES["one row deleted"](table)),
     "three columns dropped": lambda table: without(table, "c0", "c3", "c5"),
