@@ -101,7 +101,9 @@ def load_table(name: str, folder: Path | None = None, max_records: int | None = 
     return ArrayRows(Schema(numeric), X, codes.astype(np.int32))
 
 
-def draw_task(rows: ArrayRows, b: float, draw: int, query_share: float) -> ClassificationTask:
+def draw_task(
+    rows: ArrayRows, b: float, draw: int, query_share: float, component_share: float = 0.5
+) -> ClassificationTask:
     """Split the records and release the larger part."""
     order = np.random.default_rng([draw, 1]).permutation(rows.n)
     count = max(1, int(rows.n * query_share))
@@ -109,7 +111,7 @@ def draw_task(rows: ArrayRows, b: float, draw: int, query_share: float) -> Class
     sanitizer = make_sanitizer(
         "pca_laplace",
         {
-            "components": max(1, len(rows.schema.numeric) // 2),
+            "components": max(1, int(len(rows.schema.numeric) * component_share)),
             "b": b,
             "noise_shape": "per_component",
             "basis": "private",
