@@ -114,7 +114,5 @@ GENERATED_TABLES: dict[str, Callable[[np.random.Generator], Table]] = {
 def generate_table(name: str, seed: int) -> ArrayRows:
     """Return a generated table."""
     X, label = GENERATED_TABLES[name](np.random.default_rng(seed))
-    columns = [
-        Numeric(f"x{j}", float(x.min()), float(x.max())) for j, x in enumerate(X.T)
-    ]
+    columns = [Numeric(f"x{j}", float(x.min()), float(x.max())) for j, x in enumerate(X.T)]
     return ArrayRows(Schema(columns), X, label.astype(np.int32))

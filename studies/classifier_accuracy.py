@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.neighbors import NearestCentroid
 
 from ppdm_core.miners import MINERS
 from ppdm_core.model.arrays import Floats, Ints
@@ -73,6 +74,7 @@ CLASSIFIERS: dict[str, Classifier] = {
     "consistent": lambda task: MINERS["radius_knn"].from_public(task.public, moments="consistent"),
     "k = 5": lambda task: MINERS["knn"](k=5),
     "best k": lambda task: MINERS["knn"](k="cv"),
+    "nearest centroid": lambda task: NearestCentroid(),
     "noise-aware": lambda task: MINERS["noise_aware"].from_public(task.public),
     "noise-aware, equal": lambda task: MINERS["noise_aware"].from_public(
         task.public, prior="equal"

@@ -18,9 +18,7 @@ def compute_weights(square: Floats) -> Floats:
     return weights
 
 
-def find_nearest(
-    queries: Floats, rows: Floats, k: int
-) -> Iterator[tuple[slice, Ints, Floats]]:
+def find_nearest(queries: Floats, rows: Floats, k: int) -> Iterator[tuple[slice, Ints, Floats]]:
     """Yield (some queries, places of their k nearest rows, nearest first, squared distances)."""
     from sklearn.neighbors import NearestNeighbors
 
