@@ -1,6 +1,6 @@
 """Compare ``noise_aware`` with simple classifiers on public and generated tables.
 
-    python -m studies.classifier_shortfall shortfall.jsonl    # measure what is missing, print the table
+    python -m studies.classifier_shortfall shortfall.jsonl    # measure the rest, print the table
 
 Twelve public tables, at most 2,000 records of each (see studies/classifier_accuracy.py), and eight
 generated ones with rare classes, outliers, and classes that are not normal (see

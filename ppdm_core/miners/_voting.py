@@ -52,5 +52,6 @@ def sum_first_votes(weights: Floats, codes: Ints, classes: int, ends: Ints) -> F
     piece = np.searchsorted(ends, np.arange(k), side="right")  # of each neighbour
     cells = (np.arange(t)[:, None] * (len(ends) + 1) + piece) * classes + codes
     size = t * (len(ends) + 1) * classes
-    votes: Floats = np.bincount(cells.ravel(), weights.ravel(), size)
-    return votes.reshape(t, len(ends) + 1, classes)[:, :-1].cumsum(axis=1)
+    votes = np.bincount(cells.ravel(), weights.ravel(), size).astype(np.float64)
+    sums: Floats = votes.reshape(t, len(ends) + 1, classes)[:, :-1].cumsum(axis=1)
+    return sums

@@ -31,10 +31,10 @@ class KNN(Classifier):
 
     ``k`` = "cv" chooses the one of ``candidates`` that classifies most of the released rows
     correctly, each by the rows of the other ``folds`` (of equally good ones, the smallest). At most
-    4,000 rows are classified, fewer (at least 1,000) if there are more than 15,000. These are noisy and the queries are not, so the choice is a
-    heuristic. The default candidates are odd numbers with a ratio of about sqrt(2), from 1 to
-    95 or, in tables of more than 950 rows, a tenth of the rows. If weights depend on distance, rows that equal the query
-    outvote all others.
+    4,000 rows are classified, in tables of more than 10,000 rows fewer, but at least 1,000. These
+    are noisy and the queries are not, so the choice is a heuristic. The default candidates are odd
+    numbers with a ratio of about sqrt(2), from 1 to 95, or to a tenth of the rows if that is more.
+    If weights depend on distance, rows that equal the query outvote all others.
     """
 
     k_: int
