@@ -38,17 +38,25 @@ def _generate_clouds(
 
 
 def generate_sensors(rng: np.random.Generator) -> Table:
-    """Generate nine dependent readings in seven states, of which four are rare."""
+    """Generate nine dependent readings, three with spikes, in seven states, of which four are rare.
+
+    The commonest state has three modes.
+    """
     n = 6_000
     shares = np.array([0.786, 0.0008, 0.003, 0.154, 0.0555, 0.0005, 0.0007])
     label = np.sort(rng.choice(7, n, p=shares / shares.sum()))
     label[: 7 * 6] = np.repeat(np.arange(7), 6)
-    speed = rng.gamma(3.0, 4.0, n) + np.array([30.0, 35.0, 40.0, 55.0, 28.0, 50.0, 90.0])[label]
+    mode = np.where(label == 0, rng.integers(0, 3, n), 0)
+    speed = 30.0 + rng.gamma(3.0, 4.0, n) + np.array([0, 12, 25.0])[mode]
+    speed += np.array([0, 5, 10, 18, -2, 20, 40.0])[label]
     heat = 82.0 + 4.0 * rng.standard_normal(n) + np.array([0, 0, 0, 9, 0, 10, 15.0])[label]
-    flow = 10.0 * rng.standard_normal(n) + np.array([33, 33, 33, 10, -20, 33, 33.0])[label]
-    spikes = np.clip(rng.standard_t(1.5, (n, 3)) * np.array([1.5, 1.0, 6.0]), -400.0, 400.0)
-    spikes[:, 0] += np.array([0, -40, 50, 0, 0, 20, -30.0])[label]
-    X = [speed, heat, flow, *spikes.T, heat - speed, heat - flow, speed - flow]
+    flow = 33.0 + 10.0 * rng.standard_normal(n) + np.array([0, -30, 20.0])[mode]
+    flow += np.array([0, 0, 0, -23, -53, 0, 0.0])[label]
+    others = rng.standard_normal((n, 3)) * np.array([3.0, 1.0, 8.0])
+    spikes = np.clip(100.0 * rng.standard_t(1.0, (n, 3)), -5_000.0, 5_000.0)
+    others = np.where(rng.random((n, 3)) < 0.005, spikes, others)
+    others[:, 0] += np.array([0, -300, 300, 0, 0, 20, -30.0])[label]
+    X = [speed, heat, flow, *others.T, heat - speed, heat - flow, speed - flow]
     return np.round(np.column_stack(X)), label
 
 

@@ -99,18 +99,18 @@ def _split_class(X: Floats, count: int, noise: float, rng: np.random.Generator) 
 
 
 def _divides_noise(X: Floats, group: Ints, noise: float) -> bool:
-    """Return whether the rows of a group differ by less than the noise alone.
+    """Return whether the rows of the groups differ by less than the noise alone.
 
     Groups of records keep the variance of the noise in every direction. K-means of rows that differ
-    mainly by noise cuts the noise into pieces, in the directions in which the centres differ.
+    mainly by noise cuts the noise into pieces, in directions in which the centres differ.
     """
     centre = _compute_centres(X, group)
     _, length, directions = np.linalg.svd(centre - centre.mean(axis=0), full_matrices=False)
     directions = directions[length > 1e-9 * length[0]]  # (at most g - 1, s)
-    square = np.square((X - centre[group]) @ directions.T).mean(axis=1)  # (n,)
-    variance = square.sum() / max(len(X) - len(centre), 1)
-    error = square.std() / np.sqrt(len(X))
-    return bool(variance + _MAX_ERRORS * error < noise)
+    deviations = (X - centre[group]) @ directions.T
+    variance, axes = np.linalg.eigh(deviations.T @ deviations / max(len(X) - len(centre), 1))
+    error = np.square(deviations @ axes[:, 0]).std() / np.sqrt(len(X))
+    return bool(variance[0] + _MAX_ERRORS * error < noise)
 
 
 def _compute_centres(X: Floats, group: Ints) -> Floats:
