@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.neighbors import NearestCentroid
 
 from ppdm_core.miners import MINERS
 from ppdm_core.model.arrays import Floats, Ints
@@ -73,6 +74,7 @@ CLASSIFIERS: dict[str, Classifier] = {
     "consistent": lambda task: MINERS["radius_knn"].from_public(task.public, moments="consistent"),
     "k = 5": lambda task: MINERS["knn"](k=5),
     "best k": lambda task: MINERS["knn"](k="cv"),
+    "nearest centroid": lambda task: NearestCentroid(),
     "noise-aware": lambda task: MINERS["noise_aware"].from_public(task.public),
     "noise-aware, equal": lambda task: MINERS["noise_aware"].from_public(
         task.public, prior="equal"
@@ -101,7 +103,9 @@ def load_table(name: str, folder: Path | None = None, max_records: int | None = 
     return ArrayRows(Schema(numeric), X, codes.astype(np.int32))
 
 
-def draw_task(rows: ArrayRows, b: float, draw: int, query_share: float) -> ClassificationTask:
+def draw_task(
+    rows: ArrayRows, b: float, draw: int, query_share: float, component_share: float = 0.5
+) -> ClassificationTask:
     """Split the records and release the larger part."""
     order = np.random.default_rng([draw, 1]).permutation(rows.n)
     count = max(1, int(rows.n * query_share))
@@ -109,7 +113,7 @@ def draw_task(rows: ArrayRows, b: float, draw: int, query_share: float) -> Class
     sanitizer = make_sanitizer(
         "pca_laplace",
         {
-            "components": max(1, len(rows.schema.numeric) // 2),
+            "components": max(1, int(len(rows.schema.numeric) * component_share)),
             "b": b,
             "noise_shape": "per_component",
             "basis": "private",

@@ -30,8 +30,10 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from released rows ``X``, in components if a map is published, and their labels."""
         self._check_parameters()
-        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
-        check_finite_rows(rows)
+        rows, labels = validate_data(
+            self, replace_missing(X), y, dtype=np.float64, ensure_all_finite=False
+        )
+        check_finite_rows(self, rows)
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self._learn(rows, codes.astype(np.int64))
@@ -65,18 +67,28 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def read_rows(owner: Any, X: ArrayLike, *, reset: bool) -> Floats:
     """Return rows as finite numbers; ``reset``: they decide which columns later rows must have."""
-    rows: Floats = validate_data(owner, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
-    check_finite_rows(rows)
+    rows: Floats = validate_data(
+        owner, replace_missing(X), dtype=np.float64, reset=reset, ensure_all_finite=False
+    )
+    check_finite_rows(owner, rows)
     return rows
 
 
-def check_finite_rows(X: Floats) -> None:
+def replace_missing(X: Any) -> Any:
+    """Return a data frame with NaN in place of pandas' NA, which is no number; else the same."""
+    return X.where(X.notna(), np.nan) if hasattr(X, "notna") else X
+
+
+def check_finite_rows(owner: Any, X: Floats) -> None:
     """Raise ValueError, as scikit-learn asks for, if a cell is NaN or infinite."""
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    bad = np.argwhere(~np.isfinite(X))
     if len(bad):
+        row, column = bad[0].tolist()
+        names = getattr(owner, "feature_names_in_", None)
         raise ValueError(
-            f"There are NaN or infinite cells in {len(bad):,} of {len(X):,} rows, first in row "
-            f"{bad[0] + 1}. Leave such rows out, or fill the cells."
+            f"There are NaN or infinite cells in {len(np.unique(bad[:, 0])):,} of {len(X):,} rows, "
+            f"first in row {row + 1}, column {column + 1 if names is None else repr(names[column])}"
+            ". Leave such rows out, or fill the cells."
         )
 
 

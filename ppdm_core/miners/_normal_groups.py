@@ -16,6 +16,7 @@ from ppdm_core.numerics.distances import row_slices
 
 _MIN_ROWS_PER_COLUMN = 4  # of a group, on average: fewer do not determine its shape
 _MIN_VARIANCE = 1e-9  # in any direction
+_MAX_ERRORS = 2.0  # standard errors by which a variance may be below that of the noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,8 @@ class Groups:
     """Groups of rows, each of one class: their sizes, centres and shapes.
 
     ``spread`` and ``axes`` are eigenvalues and eigenvectors of the covariance of the rows minus
-    that of the noise; ``typical`` is the mean variance of records within groups.
+    that of the noise, each eigenvalue at least its standard error; ``typical`` is the mean variance
+    of records within groups.
     """
 
     of_class: Ints  # (g,)
@@ -40,10 +42,9 @@ class Groups:
         A share of each is the typical variance, because sampling errors make the smallest ones far
         too small. The sampling variance of the centre is added.
         """
-        inside = np.maximum(self.spread, 0.0)
         share = shrinkage[:, None, None]
-        centre_error = (inside + self.noise) / self.size[:, None]
-        found: Floats = (1.0 - share) * inside + share * self.typical + centre_error
+        centre_error = (self.spread + self.noise) / self.size[:, None]
+        found: Floats = (1.0 - share) * self.spread + share * self.typical + centre_error
         return found
 
     def ln_densities(self, X: Floats, shrinkage: Floats, is_noisy: bool) -> Floats:
@@ -72,7 +73,7 @@ def count_allowed_groups(codes: Ints, columns: int) -> int:
     return max(1, int(np.bincount(codes).max()) // (_MIN_ROWS_PER_COLUMN * columns))
 
 
-def split_classes(X: Floats, codes: Ints, groups: int) -> tuple[Ints, Ints]:
+def split_classes(X: Floats, codes: Ints, groups: int, noise: float) -> tuple[Ints, Ints]:
     """Return the group of each row, (n,), and the class of each group, (g,), by clustering."""
     rng = np.random.default_rng(0)
     group = np.empty(len(X), dtype=np.int64)
@@ -80,13 +81,40 @@ def split_classes(X: Floats, codes: Ints, groups: int) -> tuple[Ints, Ints]:
     for code in range(int(codes.max()) + 1):
         mine = np.flatnonzero(codes == code)
         count = min(groups, max(1, len(mine) // (_MIN_ROWS_PER_COLUMN * X.shape[1])))
-        labels = np.zeros(len(mine), dtype=np.int64)
-        if count > 1:
-            found = fit_plain_kmeans(X[mine], count, rng, n_init=1)
-            labels = np.unique(found.labels_, return_inverse=True)[1]  # some may be empty
+        labels = _split_class(X[mine], count, noise, rng)
         group[mine] = len(of_class) + labels
         of_class += [code] * (int(labels.max()) + 1)
     return group, np.array(of_class)
+
+
+def _split_class(X: Floats, count: int, noise: float, rng: np.random.Generator) -> Ints:
+    """Return the group of each row of a class; fewer groups if ``count`` would divide the noise."""
+    while count > 1:
+        found = fit_plain_kmeans(X, count, rng, n_init=1)
+        labels: Ints = np.unique(found.labels_, return_inverse=True)[1]  # some may be empty
+        if not _divides_noise(X, labels, noise):
+            return labels
+        count //= 2
+    return np.zeros(len(X), dtype=np.int64)
+
+
+def _divides_noise(X: Floats, group: Ints, noise: float) -> bool:
+    """Return whether the rows of the groups differ by less than the noise alone.
+
+    Groups of records keep the variance of the noise in every direction. K-means of rows that differ
+    mainly by noise cuts the noise into pieces, in directions in which the centres differ.
+    """
+    centre = _compute_centres(X, group)
+    _, length, directions = np.linalg.svd(centre - centre.mean(axis=0), full_matrices=False)
+    directions = directions[length > 1e-9 * length[0]]  # (at most g - 1, s)
+    deviations = (X - centre[group]) @ directions.T
+    variance, axes = np.linalg.eigh(deviations.T @ deviations / max(len(X) - len(centre), 1))
+    error = np.square(deviations @ axes[:, 0]).std() / np.sqrt(len(X))
+    return bool(variance[0] + _MAX_ERRORS * error < noise)
+
+
+def _compute_centres(X: Floats, group: Ints) -> Floats:
+    return np.array([X[group == g].mean(axis=0) for g in range(int(group.max()) + 1)])
 
 
 def fit_groups(
@@ -94,25 +122,46 @@ def fit_groups(
 ) -> Iterator[Groups]:
     """Yield one model for each of ``own``: the share of a group's shape from its own rows.
 
-    The rest is the common shape of the groups; small groups use more of that.
+    The rest is the common shape of the groups; small groups use more of that. Variances are at
+    least their standard errors, or the typical variance if this is less. Otherwise sampling errors
+    leave a variance near 0 in some direction, where no query fits any large class, and a small
+    class, whose centre is uncertain, gets them all. Rows with noise do not show this.
     """
-    group, of_class = split_classes(X, codes, groups)
+    group, of_class = split_classes(X, codes, groups, noise)
     size = np.bincount(group)
-    centre = np.array([X[group == g].mean(axis=0) for g in range(len(size))])
+    centre = _compute_centres(X, group)
     deviations = X - centre[group]
     products = np.array(
         [deviations[group == g].T @ deviations[group == g] for g in range(len(size))]
     )
-    common = products.sum(axis=0) / max(len(X) - len(size), 1)
-    s = X.shape[1]
+    n, s = X.shape
+    common = products.sum(axis=0) / max(n - len(size), 1)
+    squares = np.square(deviations)
     # Sampling errors must not reduce the typical variance to 0.
-    error = float(np.square(deviations).mean(axis=1).std()) / np.sqrt(len(X))
+    error = float(squares.mean(axis=1).std()) / np.sqrt(n)
     typical = max(float(np.trace(common)) / s - noise, error, _MIN_VARIANCE)
+    row_error = _compute_row_error(squares)
     for share in own:
-        weight = (share * size / (size + s))[:, None, None]
-        shape = weight * products / np.maximum(size - 1, 1)[:, None, None] + (1 - weight) * common
-        spread, axes = np.linalg.eigh(shape - noise * np.eye(s))
+        weight = share * size / (size + s)
+        shape = (weight / np.maximum(size - 1, 1))[:, None, None] * products
+        shape += (1.0 - weight)[:, None, None] * common
+        variance, axes = np.linalg.eigh(shape)
+        relative_error = row_error * np.sqrt(weight**2 / size + (1.0 - weight) ** 2 / n)
+        least = np.clip(variance * relative_error[:, None], 0.0, typical)
+        spread = np.maximum(variance - noise, least)
         yield Groups(of_class, size, centre, spread, axes, typical, noise)
+
+
+def _compute_row_error(squares: Floats) -> float:
+    """Return the relative standard error of a variance from one row, the mean over the columns.
+
+    It is sqrt(2) for a normal distribution, sqrt(5) for Laplace, more with outliers. That from n
+    rows is smaller by sqrt(n).
+    """
+    variance = squares.mean(axis=0)
+    varies = variance > 0
+    relative = squares.std(axis=0)[varies] / variance[varies]
+    return float(np.sqrt(np.square(relative).mean())) if varies.any() else 0.0
 
 
 def compute_votes(model: Groups, X: Floats, shrinkage: float, equal: bool) -> Floats:

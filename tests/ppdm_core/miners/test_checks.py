@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
@@ -121,12 +122,23 @@ def test_predict_missing_value_one_sentence_with_row(name: str, bad: float) -> N
     model = MINERS[name]().fit(X, label)
     queries = rng.normal(size=(5, 2))
     queries[2, 1] = bad
-    sentence = "There are NaN or infinite cells in 1 of 5 rows, first in row 3. Leave such rows"
+    sentence = "NaN or infinite cells in 1 of 5 rows, first in row 3, column 2. Leave such rows"
     with pytest.raises(ValueError, match=sentence):
         model.predict(queries)
     if hasattr(model, "report"):
         with pytest.raises(ValueError, match=sentence):
             model.report(queries)
     X[7, 0] = bad
-    with pytest.raises(ValueError, match="NaN or infinite cells in 1 of 60 rows, first in row 8"):
+    with pytest.raises(ValueError, match="cells in 1 of 60 rows, first in row 8, column 1"):
         MINERS[name]().fit(X, label)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=["None", "NaN", "NA"])
+@pytest.mark.parametrize("name", [*CLASSIFIERS, "kmeans"])
+def test_predict_missing_cell_of_data_frame_column_named(name: str, missing: Any) -> None:
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["age", "income"])
+    model = MINERS[name]().fit(X, np.array(["no", "yes"] * 30))
+    queries = pd.DataFrame({"age": [1.0, 2.0], "income": pd.Series([0.5, missing], dtype=object)})
+    with pytest.raises(ValueError, match="in 1 of 2 rows, first in row 2, column 'income'"):
+        model.predict(queries)

@@ -10,7 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from ppdm_core.miners import knn
-from ppdm_core.miners.knn import KNN
+from ppdm_core.miners.knn import KNN, list_candidates
+from ppdm_core.numerics import distances
 from ppdm_core.numerics.folds import assign_folds
 
 ROWS = [[0.0], [1.0], [3.0], [10.0]]
@@ -98,6 +99,31 @@ def test_knn_cv_many_rows_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knn, "_MAX_TEST_ROWS", 60)
     KNN(k="cv").fit(*draw_two_clouds(200, 1.0, 6))
     assert sum(sizes) == 60
+
+
+def test_knn_cv_large_table_k_above_95() -> None:
+    Z, label = draw_two_clouds(6_000, 0.3, 7)
+    T, true = draw_two_clouds(2_000, 0.3, 9)
+    model = KNN(k="cv", weights="uniform").fit(Z, label)
+    assert model.k_ > 95
+    fewer = KNN(k=95, weights="uniform").fit(Z, label)
+    assert model.score(T, true) > fewer.score(T, true)
+
+
+def test_list_candidates_grow_with_rows() -> None:
+    assert list_candidates(900)[-1] == 95
+    for n in (10_000, 100_000):
+        counts = list_candidates(n)
+        assert n / 15 < counts[-1] <= n / 10
+        assert all(k % 2 for k in counts) and counts == sorted(set(counts))
+    assert len(list_candidates(100_000)) < 25
+
+
+def test_knn_many_queries_in_blocks_same_votes(monkeypatch: pytest.MonkeyPatch) -> None:
+    Z, label = draw_two_clouds(300, 0.5, 8)
+    whole = KNN(k=9).fit(Z, label).predict_proba(Z + 0.01)
+    monkeypatch.setattr(distances, "BLOCK_BYTES", 8 * 4 * 9 * 7)  # seven queries at once
+    assert KNN(k=9).fit(Z, label).predict_proba(Z + 0.01).tolist() == whole.tolist()
 
 
 def test_assign_folds_each_class_evenly() -> None:
