@@ -23,7 +23,7 @@ def compute_code_version(root: Path = ROOT) -> str:
     for path in sorted(path for package in PACKAGES for path in list_sources(root / package)):
         found = os.stat(path)
         status = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        name = os.path.relpath(path, root)
+        name = path.removeprefix(f"{root}/")
         digest.update(name.encode() + b"\0" + digest_file(path, status))
     return digest.hexdigest()[:16]
 
@@ -31,7 +31,7 @@ def compute_code_version(root: Path = ROOT) -> str:
 def list_sources(package: Path) -> list[str]:
     """Return the paths of a package's source files."""
     return [
-        os.path.join(folder, name)
+        f"{folder}/{name}"
         for folder, _, names in os.walk(package)
         for name in names
         if name.endswith(SUFFIXES)
