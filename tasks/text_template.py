@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 def render_text(
@@ -17,6 +21,16 @@ def render_text(
 
     Every value is written as ``finalize`` returns it, or as it is.
     """
+    return compile_template(template, tuple(filters.items()), finalize).render(values)
+
+
+@cache
+def compile_template(
+    template: Path,
+    filters: tuple[tuple[str, Callable[..., str]], ...],
+    finalize: Callable[[Any], Any] | None,
+) -> jinja2.Template:
+    """Compile a template once per process, with the filters that it uses."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -26,5 +40,5 @@ def render_text(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= filters
-    return environment.from_string(template.read_text(encoding="utf-8")).render(values)
+    environment.filters |= dict(filters)
+    return environment.from_string(template.read_text(encoding="utf-8"))

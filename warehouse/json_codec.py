@@ -51,7 +51,9 @@ def _decode(hint: Any, data: Any) -> Any:
         return tuple(_decode(kind, each) for kind, each in zip(kinds, data, strict=True))
     if origin is np.ndarray:
         (scalar,) = get_args(args[1])
-        return np.array(data, dtype=scalar)
+        array = np.array(data, dtype=scalar)
+        array.flags.writeable = False  # as the other fields of a frozen dataclass
+        return array
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {name: _decode(args[1], each) for name, each in data.items()}
     if not isinstance(hint, type):  # Any or a Literal

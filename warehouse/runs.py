@@ -132,16 +132,6 @@ def drop_tables(db: duckdb.DuckDBPyConnection, runs: Iterable[Run]) -> None:
             db.execute(f'drop table {schema}."{table}"')
 
 
-def clean_up(store: Store, dataset: str, keep_raw: int) -> None:
-    """Drop private tables of runs older than ``keep_raw``, and remove files of dead runs.
-
-    Digests, facts and events stay.
-    """
-    with store.transaction(f"{dataset} cleans up") as db:
-        ended = drop_old_tables(db, dataset, keep_raw)
-    remove_files(store.home, dataset, ended)
-
-
 def drop_old_tables(db: duckdb.DuckDBPyConnection, dataset: str, keep_raw: int) -> EndedRuns:
     """Drop private tables of finished runs older than ``keep_raw``; return all ended runs."""
     runs = list_runs(db, dataset)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ppdm_core.model.release import Guarantee, PublicParameters
@@ -118,7 +119,13 @@ def find_facts(db: Transaction, release_id: str, kind: type[F]) -> F | None:
             raise integrity_error(
                 f"The stored facts of {release_id} ({kind.KIND}) were changed afterwards."
             )
-    return from_json(kind, json.loads(rows[0]["value"])) if rows else None
+    return decode_facts(kind, rows[0]["value"]) if rows else None
+
+
+@lru_cache(maxsize=8)
+def decode_facts(kind: Any, value: str) -> Any:
+    """Return the facts of a stored text; each step of a release reads the same few."""
+    return from_json(kind, json.loads(value))
 
 
 def read_facts(db: Transaction, release_id: str, kind: type[F]) -> F:

@@ -21,14 +21,6 @@ MAX_USEFUL_GAMMA = 99.0  # above it the posterior of a 1 % property can pass 50 
 NO_USEFUL_BOUND = "no useful worst-case bound"
 
 
-def posterior_bound(ln_gamma: float, prior: float) -> float:
-    """Return the largest posterior of a property: gamma p / (1 + (gamma - 1) p) for prior p."""
-    if prior in (0.0, 1.0):
-        return prior
-    odds = math.inf if ln_gamma < -700 else math.exp(-ln_gamma)
-    return 1.0 / (1.0 + (1.0 - prior) / prior * odds)
-
-
 def compute_ln_gammas(
     distribution: NoiseDistribution,
     loadings: Floats,  # (d, s)

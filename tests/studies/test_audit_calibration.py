@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from studies import audit_calibration
 from studies.audit_calibration import audit_case, list_cases, main, run_cases
@@ -23,8 +24,14 @@ RESULTS = [
 ]
 
 
+def mark_slow(*kinds: str) -> list[ParameterSet]:
+    """Mark kinds that are audited by slow tests only: an audit takes seconds."""
+    return [pytest.param(kind, marks=pytest.mark.slow) for kind in kinds]
+
+
 @pytest.mark.parametrize(
-    "kind", ["independent normal", "fitted normal", "strong Laplace noise", "column means"]
+    "kind",
+    ["column means", *mark_slow("independent normal", "fitted normal", "strong Laplace noise")],
 )
 def test_audit_case_safe_release_not_refused(kind: str) -> None:
     result = audit_case(Case(kind=kind, **SMALL))
@@ -34,14 +41,9 @@ def test_audit_case_safe_release_not_refused(kind: str) -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        "copy",
-        "affine map",
-        "swapping",
         "ranks",
-        "rank swapping",
-        "two-point noise",
-        "cubes",
-        "one column scaled",
+        *mark_slow("copy", "affine map", "swapping", "rank swapping"),
+        *mark_slow("two-point noise", "cubes", "one column scaled"),
     ],
 )
 def test_audit_case_unsafe_release_refused(kind: str) -> None:

@@ -250,7 +250,7 @@ def prepared(args: list[str]) -> None:
     from tasks.judge import task as gate
     from tasks.publish import task as publish
     from tasks.sanitize import task as sanitize
-    from warehouse.runs import clean_up
+    from warehouse.runs import drop_old_tables, remove_files
 
     make_known()
     context = read_release_file(Path(args[-1]))[1]
@@ -267,7 +267,10 @@ def prepared(args: list[str]) -> None:
             if step.name == args[0]:
                 return
         print(publish.publish_candidate.fn(context, release_id, False))
-        clean_up(context.open_store(), context.dataset, context.keep_raw)
+        store = context.open_store()
+        with store.transaction("tests") as db:
+            ended = drop_old_tables(db, context.dataset, context.keep_raw)
+        remove_files(store.home, context.dataset, ended)
 
 
 def as_user(args: list[str]) -> None:

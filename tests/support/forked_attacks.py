@@ -1,13 +1,18 @@
 """Attack processes as children of the fork server, without the import time of a new interpreter.
 
 The tests of the attack process itself, of kills and of broken attacks start it as a release does.
+Many tests release the same table by the same policy and the same key: what an attack finds there
+is computed once in a test run.
 """
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
+import pickle
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
@@ -16,6 +21,7 @@ from typing import Any
 
 import tasks.audit.attack_process
 import tasks.audit.attack_worker
+from tests.support.shared_files import HOME
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,11 +76,43 @@ def serve(environment: dict[str, str], incoming: Connection, outgoing: Connectio
         from tests.support.mutants import mutate
 
         mutate()
+    else:
+        remember_replies()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(nowhere, number)
     threading.Thread(target=exit_with_parent, daemon=True).start()
     tasks.audit.attack_worker.serve(open_end(incoming, "rb"), open_end(outgoing, "wb"))
+
+
+def remember_replies() -> None:
+    """Let this process find replies to the same message about the same auditor in a shared file."""
+    worker, loaded = tasks.audit.attack_worker, list[bytes]()
+    compute = worker.reply
+
+    def reply(auditor: Any, message: Any) -> Any:
+        if not loaded:  # the records, all draws, the policy and the seed, before any attack
+            loaded.append(digest(pickle.dumps(auditor)))
+        name = digest(loaded[0] + repr(message).encode()).hex()
+        path = Path(os.environ[HOME], "shared", name)
+        return read_or_make(path, lambda: compute(auditor, message))
+
+    worker.reply = reply
+
+
+def digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def read_or_make(path: Path, make: Callable[[], Any]) -> Any:
+    """Return the pickled content of a file; make it if there is none."""
+    with suppress(FileNotFoundError):
+        return pickle.loads(path.read_bytes())
+    found = make()
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished.write_bytes(pickle.dumps(found))
+    unfinished.rename(path)
+    return found
 
 
 def exit_with_parent() -> None:

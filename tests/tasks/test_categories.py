@@ -53,6 +53,7 @@ SMALL = Policy(
     },
     attacker=Attacker(),
     shadow_draws=1,
+    splits=3,
     effort="quick",
 )
 COLOURS = ("red", "it's green", "bl\u00fce")
@@ -131,6 +132,8 @@ def exclude_numeric(context: ReleaseContext) -> ReleaseContext:
 
 
 def test_publish_mixed_table_categories_as_text(context: ReleaseContext, quiet: None) -> None:
+    # The leak tests of record_linkage are shared, those of attribute_inference take seconds.
+    context = replace(context, policy=replace(SMALL, required=("record_linkage",)))
     check_settings(context)
     steps = (load_raw, validate, draw_candidate, attack_shadows, judge)
     summary = run(context, *steps)
@@ -223,6 +226,7 @@ def test_json_codec_public_parameters_round_trip() -> None:
     assert public_from_dict(to_json(public)).responses == (response,)
 
 
+@pytest.mark.slow
 def test_estimate_frequencies_adult_release_within_standard_errors(
     shared_data: Path, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from tests.support.forkserver import run_cli
 from warehouse import database as store_module
 from warehouse.database import Run, Store, find_run, list_runs
 from warehouse.home import Home
-from warehouse.runs import clean_up, reject_run
+from warehouse.runs import drop_old_tables, reject_run, remove_files
 from warehouse.stage_facts import ValidatedFacts, read_facts, store_facts
 from warehouse.stages import ALLOWED, FINISHED, ORDER, Stage, is_past
 
@@ -148,14 +148,21 @@ def test_reject_run_only_own_tables_dropped(store: Store) -> None:
         assert tables == [("wine_00010",)]
 
 
-def test_clean_up_old_tables_dropped_facts_stay(store: Store) -> None:
+def clean_up(store: Store) -> None:
+    """Drop and remove what the last task of a release of "wine" does, if it keeps one raw table."""
+    with store.transaction() as db:
+        ended = drop_old_tables(db, "wine", keep_raw=1)
+    remove_files(store.home, "wine", ended)
+
+
+def test_drop_old_tables_dropped_facts_stay(store: Store) -> None:
     for source in ("s1", "s2"):
         run = begin(store, source=source)
         with store.advance(run, Stage.RAW) as change:
             change.db.execute(f'create table raw."{run.table}" (x integer)')
             store_facts(change.db, run, make_validated_facts(n=3))
         walk(store, run, "validated", "sanitized", "audited", "refused")
-    clean_up(store, "wine", keep_raw=1)
+    clean_up(store)
     with store.transaction() as db:
         tables = db.execute(
             "select table_name from information_schema.tables where table_schema = 'raw'"
@@ -164,13 +171,13 @@ def test_clean_up_old_tables_dropped_facts_stay(store: Store) -> None:
         assert read_facts(db, "wine-0001", ValidatedFacts) == make_validated_facts(n=3)
 
 
-def test_clean_up_unrecorded_folder_removed(store: Store) -> None:
+def test_remove_files_unrecorded_folder_removed(store: Store) -> None:
     run = begin(store)
     walk(store, run, "raw", "abandoned")
     folder = store.home.published / "wine" / "0001"
     folder.mkdir(parents=True)
     (store.home.published / "wine" / ".0001.tmp").mkdir()
-    clean_up(store, "wine", keep_raw=1)
+    clean_up(store)
     assert list((store.home.published / "wine").iterdir()) == []
 
 

@@ -196,8 +196,8 @@ def test_auditor_best_of_useless_candidates_interval_covers_guessing(monkeypatch
             return Estimate({f"{k}": np.where(g == 1, own, -1) for k, g in enumerate(guesses)})
 
     monkeypatch.setitem(ATTACKS, "spy", Gambler(goal="link"))
-    lows = [make_auditor(make_truth().X, seed=bytes([k])).run("spy")[0].low for k in range(60)]
-    assert np.sum(np.array(lows) > 0.5) <= 5  # 0.025 x 60 are stated
+    lows = [make_auditor(make_truth().X, seed=bytes([k])).run("spy")[0].low for k in range(30)]
+    assert np.sum(np.array(lows) > 0.5) <= 3  # 0.025 x 30 are stated
 
 
 def test_auditor_draws_pooled_and_worst_reported():

@@ -81,7 +81,7 @@ def test_escape_markdown_hostile_text_shown_as_text(what: str) -> None:
 @given(MARKS)
 @example("\\")
 @example("_a_b_")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_escape_markdown_any_text_shown_as_text(text: str) -> None:
     check_shown_as_text(text)
 

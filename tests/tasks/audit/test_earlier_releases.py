@@ -31,7 +31,7 @@ from warehouse.stage_facts import SanitizedFacts, read_facts
 from warehouse.stages import Stage
 
 N, B = 60, 0.1
-POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1)
+POLICY = Policy(required=(), limits={}, attacker=Attacker(), shadow_draws=1, splits=0)
 
 
 def make_values(seed: int) -> np.ndarray:

@@ -346,12 +346,13 @@ def make_random_case(
 
 
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 3))]
+    ("seed", "count"),
+    [(0, 6), *(pytest.param(seed, 15, marks=pytest.mark.slow) for seed in range(3))],
 )
-def test_suite_random_tables_same_verdict(tmp_path: Path, seed: int) -> None:
+def test_suite_random_tables_same_verdict(tmp_path: Path, seed: int, count: int) -> None:
     rng = random.Random(seed)
-    errors = [compare(tmp_path, *make_random_case(rng))[0] for _ in range(15)]
-    assert 2 <= errors.count(None) <= 13  # both verdicts occur
+    errors = [compare(tmp_path, *make_random_case(rng))[0] for _ in range(count)]
+    assert None in errors and any(errors)  # both verdicts occur
 
 
 def test_suite_odd_names_same_verdict(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_run_leak_tests_common_attacks_notice_every_leak(name: str):
 @pytest.mark.parametrize(("plant", "name"), TRIED_HERE)
 def test_notices_planted_leak_true_and_noise_false(plant: str, name: str):
     """The slow test below tries all 20 repetitions."""
-    assert all(is_leak_noticed(name, plant, repetition) for repetition in range(2))
+    assert is_leak_noticed(name, plant, 0)
     if plant == next(iter(find_leaks(name))):
         assert not is_leak_noticed(name, plant, 0, NOISE)
 
