@@ -9,14 +9,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._assignment import DistanceCosts, find_nearest_within_labels
+from ppdm_core.attacks._assignment import (
+    DistanceCosts,
+    find_nearest_within_labels,
+    select_surest,
+)
 from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._pair_regression import Fit, fit_kernel, fit_least_squares, fit_ridge
 from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
 from ppdm_core.attacks._row_features import Features, compute_features
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import SUREST, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 
@@ -55,6 +59,8 @@ class LearnedLinkage(Attack):
 
     All linkers are fitted to two thirds of the pairs and tried on the others. The best three are
     fitted to all pairs and used: ``first``, ``second`` and ``third``.
+
+    The scenario ``surest``: the tenth of the persons whose best row is much better than the second.
 
     The scenario ``half``: the attacker knows the rows of half of the persons. It is an upper bound
     on what can be learned from pairs.
@@ -97,13 +103,13 @@ class LearnedLinkage(Attack):
         best = sorted(ranks, key=ranks.__getitem__)[: len(_CANDIDATES)]
         fitted = dict(fit_linkers(pairs, order, best))
         labels = view.targets.label, view.label
+        links = {
+            name: find_nearest_within_labels(fitted[spec].compute_costs(len(pairs.rows)), *labels)
+            for name, spec in zip(_CANDIDATES, best, strict=False)
+        }
         return Estimate(
-            {
-                name: find_nearest_within_labels(
-                    fitted[spec].compute_costs(len(pairs.rows)), *labels
-                )
-                for name, spec in zip(_CANDIDATES, best, strict=True)
-            }
+            {name: link for name, (link, _) in links.items()},
+            scenarios={SUREST: {SUREST: select_surest(list(links.values()))}},
         )
 
 

@@ -12,12 +12,14 @@ from ppdm_core.attacks._assignment import (
     Costs,
     DistanceCosts,
     LikelihoodCosts,
+    Links,
     clamp_components,
     find_nearest_within_labels,
     find_pure_component_costs,
     has_noise_distribution,
     link_rows,
     link_within_labels,
+    select_surest,
 )
 from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
@@ -32,7 +34,7 @@ from ppdm_core.attacks._row_posterior import (
     read_noisy_columns,
 )
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, ColumnKind, Estimate, Goal
+from ppdm_core.model.attacker import SUREST, AttackerView, ColumnKind, Estimate, Goal
 from ppdm_core.numerics.linear_map import compute_components, project
 
 MIN_KNOWN_PAIRS = 3  # to distinguish a good column from a lucky one
@@ -62,6 +64,9 @@ class RecordLinkage(Attack):
     One-to-one is exact up to 5,000 rows of a label; above, it is exact among the 20 best rows of
     each person.
 
+    The scenario ``surest``: the tenth of the persons whose closest row is much closer than the
+    second one. A few persons who are released almost as they are do not change an average.
+
     The scenario ``partial``: only some of the numeric columns of each person are known, and
     neither label nor categories. The same, on these columns; ``likelihood`` on the components that
     are made of these alone, and ``filtered`` by the errors that remain after the noise was
@@ -85,31 +90,35 @@ class RecordLinkage(Attack):
         check_needs(self, view)
         assert view.targets is not None
         labels = view.targets.label, view.label
-        links = name_candidates(
+        found = [
             (name, link_within_labels(costs, *labels)) for name, costs in compute_full_costs(view)
-        )
+        ]
+        links = name_candidates(found)
+        margins = [(each.nearest, each.margin) for _, each in found]
         d = len(view.schema.numeric)
         weighted = weigh_columns(view, np.arange(d))
         if weighted is not None:
-            links["nearest:weighted"] = find_nearest_within_labels(weighted, *labels)
+            margins.append(find_nearest_within_labels(weighted, *labels))
+            links["nearest:weighted"] = margins[-1][0]
+        scenarios = {SUREST: {SUREST: select_surest(margins)}} if margins else {}
         if view.partial_columns is None or not len(view.partial_columns):
-            return Estimate(links)
+            return Estimate(links, scenarios=scenarios)
         in_part = name_candidates(
             (name, link_rows(costs)) for name, costs in compute_partial_costs(view)
         )
         weighted = weigh_columns(view, view.partial_columns)
         if weighted is not None:
             in_part["nearest:weighted"] = weighted.find_cheapest(1)[0][:, 0]
-        return Estimate(links, scenarios={"partial": in_part})
+        return Estimate(links, scenarios={**scenarios, "partial": in_part})
 
 
-def name_candidates(found: Iterable[tuple[str, tuple[Ints, Ints]]]) -> dict[str, Ints]:
+def name_candidates(found: Iterable[tuple[str, Links]]) -> dict[str, Ints]:
     """Return two named candidates for each cost; names of reconstructions begin with a colon."""
     links: dict[str, Ints] = {}
-    for name, (nearest, one_to_one) in found:
+    for name, each in found:
         is_table = name.startswith(":")
-        links[f"nearest{name}" if is_table else name] = nearest
-        links[f"one_to_one{name}" if is_table else f"{name}_one_to_one"] = one_to_one
+        links[f"nearest{name}" if is_table else name] = each.nearest
+        links[f"one_to_one{name}" if is_table else f"{name}_one_to_one"] = each.one_to_one
     return links
 
 

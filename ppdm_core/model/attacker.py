@@ -18,6 +18,9 @@ from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Schema
 
 ColumnKind = Literal["numeric", "categorical"]
+SUREST = (
+    "surest"  # scenario: the tenth of the targets that a linker is surest of, -1 for the others
+)
 Goal = Literal["reconstruct", "norms", "link", "source", "member", "infer", "pair", "single_out"]
 
 
