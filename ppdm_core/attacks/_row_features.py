@@ -32,6 +32,18 @@ def compute_features(A: Floats, raw: Floats, reference: Floats) -> Features:
     }
 
 
+def to_original_units(A: Floats, offset: Floats | None, unit: Floats | None) -> Floats:
+    """Return rows in the units of the original table, if they are known."""
+    if offset is None or unit is None or A.shape[1] != len(unit):
+        return A
+    return A * unit + offset
+
+
+def describe_rearranged(A: Floats) -> Floats:
+    """Return what does not change when the values of a row are rearranged."""
+    return np.column_stack([np.sort(A, axis=1), *list_invariants(A)])
+
+
 def standardise(A: Floats, reference: Floats) -> Floats:
     """Return columns with the mean 0 and deviation 1 of ``reference``; constant ones become 0."""
     centre, spread = reference.mean(axis=0), reference.std(axis=0)

@@ -18,7 +18,7 @@ from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._pair_regression import Fit, fit_kernel, fit_least_squares, fit_ridge
 from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
-from ppdm_core.attacks._row_features import Features, compute_features
+from ppdm_core.attacks._row_features import Features, compute_features, to_original_units
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import SUREST, AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
@@ -137,13 +137,6 @@ def describe_pairs(view: AttackerView) -> Pairs:
     if is_same:
         persons["values"], released["values"] = X, view.Y
     return Pairs(persons, released, view.known.rows, is_same)
-
-
-def to_original_units(A: Floats, offset: Floats | None, unit: Floats | None) -> Floats:
-    """Return rows in the units of the original table, if they are known."""
-    if offset is None or unit is None or A.shape[1] != len(unit):
-        return A
-    return A * unit + offset
 
 
 @dataclass(frozen=True)
