@@ -16,7 +16,13 @@ from ppdm_core.attacks._assignment import (
 )
 from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._pair_regression import Fit, fit_kernel, fit_least_squares, fit_ridge
+from ppdm_core.attacks._pair_regression import (
+    Fit,
+    fit_by_column,
+    fit_kernel,
+    fit_least_squares,
+    fit_ridge,
+)
 from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
 from ppdm_core.attacks._row_features import Features, compute_features, to_original_units
 from ppdm_core.model.arrays import Floats, Ints
@@ -41,6 +47,7 @@ _REGRESSIONS: dict[str, Fit] = {
     "ridge": fit_ridge,
     "least squares": fit_least_squares,
     "kernel": fit_kernel,
+    "by column": fit_by_column,
 }
 _WEIGHTS = {"features": weigh_features, "directions": weigh_directions}
 
@@ -53,7 +60,8 @@ class LearnedLinkage(Attack):
     that do not change when the values of a row are rearranged (sums, lengths, extremes) or when
     pairs of columns are rotated. Where
     both sides have the same features they are compared directly; otherwise the features of one
-    side are predicted from those of the other, both ways, by linear maps and by kernel regression.
+    side are predicted from those of the other, both ways, by linear maps, by kernel regression, and
+    each from one column alone by a map of any shape.
     Errors on the known pairs give the weight of every feature, or of every direction: what the
     release keeps exactly decides, however much noise is on the rest.
 
@@ -223,7 +231,7 @@ def predict_points(
     ):
         specs = [LinkerSpec(name, predicts_rows, given, each) for each in _PREDICTED[given]]
         specs = [spec for spec in specs if wanted is None or spec in wanted]
-        if not specs or not has_enough_pairs(name, len(learned), persons[given].shape[1]):
+        if not specs or not can_fit(name, len(learned), given, persons[given].shape[1]):
             continue
         sides = (persons, learned), (released, rows)
         (inputs, known), (outputs, answers) = sides if predicts_rows else sides[::-1]
@@ -242,6 +250,8 @@ def remove_weights(spec: LinkerSpec) -> LinkerSpec:
     return LinkerSpec(spec.regression, spec.predicts_rows, spec.given, spec.compared)
 
 
-def has_enough_pairs(regression: str, pairs: int, features: int) -> bool:
-    """Return whether a regression on this many features can be fitted."""
+def can_fit(regression: str, pairs: int, given: str, features: int) -> bool:
+    """Return whether a regression on this many features of a family can be fitted."""
+    if regression == "by column":
+        return given == "columns"
     return regression != "least squares" or pairs >= _PAIRS_PER_FEATURE * (features + 2)
