@@ -80,11 +80,17 @@ def reuse_pads(X: Floats, rng: np.random.Generator) -> Floats:
 def link_equal_remainders(view: View) -> Ints:
     """Find two rows and two persons with the same difference modulo the ranges."""
     low, width = view.persons.min(axis=0), np.ptp(view.persons, axis=0) + 1e-300
-    weights = np.random.default_rng(0).integers(1, 100, len(low))
-    a, y = ((A - low) / width @ weights for A in (view.persons, view.Y))
+    weights = np.random.default_rng(0).standard_normal((2, len(low))).T @ [1, 1j]
+
+    def compare(A: Floats) -> Floats:
+        """Return one number for each two rows, a function of their differences on circles."""
+        circle = np.exp(2j * np.pi * (A - low) / width)
+        return np.real(circle * weights @ circle.conj().T)
+
+    a, y = compare(view.persons), compare(view.Y)
     i, j = np.nonzero(~np.eye(len(a), dtype=bool))
     r, q = np.triu_indices(len(y), 1)
-    found = match((a[i] - a[j]) % 1, (y[r] - y[q]) % 1, 1e-11)
+    found = match(a[i, j], y[r, q], TOLERANCE / 10)
     links = np.zeros(len(a), dtype=np.int64)
     hit = found >= 0
     links[i[found[hit]]], links[j[found[hit]]] = r[hit], q[hit]
