@@ -12,7 +12,7 @@ from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.attacks._noise_likelihood_ratio import pairwise_log_density
 from ppdm_core.attacks._row_density import log_normal
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.attacker import AttackerView
+from ppdm_core.model.attacker import SUREST_SHARES, AttackerView
 from ppdm_core.numerics.distances import row_slices, squared_distances
 from ppdm_core.numerics.linear_map import (
     compute_components,
@@ -27,6 +27,7 @@ MAX_EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyon
 _CANDIDATES_PER_PERSON = 20  # rows for each person, in larger tables
 _MAX_COST = 1e6  # an infinite cost could leave the solver without a solution
 _MIN_RELATIVE_COST = 1e-12  # of the largest; smaller costs are rounding errors
+_MIN_SUREST_PERSONS = 5
 _MIN_LOADING = 1e-12  # smaller loadings count as 0
 _NORMAL_WEIGHT = 0.1  # weight of a normal distribution in the mixture behind a row
 
@@ -157,7 +158,11 @@ def link_rows(costs: Costs) -> Links:
     if costs.shape[1] > MAX_EXACT_ROWS:
         place, cost = costs.find_cheapest(_CANDIDATES_PER_PERSON)
         one_to_one = _solve_sparse_assignment(place, cost, costs.shape[1])
-        return Links(place[:, 0].copy(), one_to_one, costs.compare(cost[:, 0], cost[:, 1]))
+        return Links(
+            place[:, 0].copy(),
+            one_to_one,
+            costs.compare(cost[:, 0], cost[:, min(1, cost.shape[1] - 1)]),
+        )
     C = np.empty(costs.shape)
     for part, block in costs.iterate_blocks():
         C[part] = block
@@ -226,8 +231,8 @@ def find_nearest_within_labels(costs: Costs, persons: Codes, rows: Codes) -> tup
     return found, margin
 
 
-def select_surest(found: Sequence[tuple[Ints, Floats]]) -> Ints:
-    """Return the links of the tenth of the persons with the largest margins, -1 for the others.
+def select_surest(found: Sequence[tuple[Ints, Floats]]) -> dict[str, dict[str, Ints]]:
+    """Return the scenarios of the persons with the largest margins; -1 for the others.
 
     Each person takes the link with the largest margin, of all that are given with their margins.
     """
@@ -235,10 +240,14 @@ def select_surest(found: Sequence[tuple[Ints, Floats]]) -> Ints:
     best = margins.argmax(axis=0)[None]
     link = np.take_along_axis(np.stack([links for links, _ in found]), best, axis=0)[0]
     margin = np.where(link >= 0, np.take_along_axis(margins, best, axis=0)[0], -np.inf)
-    surest = np.argsort(-margin, kind="stable")[: -(-len(link) // 10)]
-    chosen = np.full(len(link), -1, dtype=np.int64)
-    chosen[surest] = link[surest]
-    return chosen
+    order = np.argsort(-margin, kind="stable")
+    scenarios = {}
+    for name, share in SUREST_SHARES.items():
+        surest = order[: max(_MIN_SUREST_PERSONS, round(share * len(link)))]
+        chosen = np.full(len(link), -1, dtype=np.int64)
+        chosen[surest] = link[surest]
+        scenarios[name] = {name: chosen}
+    return scenarios
 
 
 def has_noise_distribution(view: AttackerView) -> bool:

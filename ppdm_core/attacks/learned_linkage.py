@@ -26,7 +26,7 @@ from ppdm_core.attacks._pair_regression import (
 from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
 from ppdm_core.attacks._row_features import Features, compute_features, to_original_units
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import SUREST, AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 
@@ -68,7 +68,8 @@ class LearnedLinkage(Attack):
     All linkers are fitted to two thirds of the pairs and tried on the others. The best three are
     fitted to all pairs and used: ``first``, ``second`` and ``third``.
 
-    The scenario ``surest``: the tenth of the persons whose best row is much better than the second.
+    The scenario ``surest``: the tenth of the persons whose best row is much better than the second;
+    ``few``: one in fifty.
 
     The scenario ``half``: the attacker knows the rows of half of the persons. It is an upper bound
     on what can be learned from pairs.
@@ -117,7 +118,7 @@ class LearnedLinkage(Attack):
         }
         return Estimate(
             {name: link for name, (link, _) in links.items()},
-            scenarios={SUREST: {SUREST: select_surest(list(links.values()))}},
+            scenarios=select_surest(list(links.values())),
         )
 
 

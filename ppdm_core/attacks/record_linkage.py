@@ -25,6 +25,7 @@ from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.attacks._randomized_responses import ReleasedResponses
+from ppdm_core.attacks._row_features import list_invariant_forms
 from ppdm_core.attacks._row_posterior import (
     assume_gap_error,
     can_filter,
@@ -34,7 +35,7 @@ from ppdm_core.attacks._row_posterior import (
     read_noisy_columns,
 )
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import SUREST, AttackerView, ColumnKind, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, ColumnKind, Estimate, Goal
 from ppdm_core.numerics.linear_map import compute_components, project
 
 MIN_KNOWN_PAIRS = 3  # to distinguish a good column from a lucky one
@@ -64,8 +65,12 @@ class RecordLinkage(Attack):
     One-to-one is exact up to 5,000 rows of a label; above, it is exact among the 20 best rows of
     each person.
 
+    ``nearest:absolute``, ``nearest:rearranged`` and ``nearest:direction`` compare the sizes of the
+    values, the sorted values, and the values divided by their length.
+
     The scenario ``surest``: the tenth of the persons whose closest row is much closer than the
-    second one. A few persons who are released almost as they are do not change an average.
+    second one; ``few``: one in fifty. A few persons who are released almost as they are do not
+    change an average.
 
     The scenario ``partial``: only some of the numeric columns of each person are known, and
     neither label nor categories. The same, on these columns; ``likelihood`` on the components that
@@ -100,7 +105,10 @@ class RecordLinkage(Attack):
         if weighted is not None:
             margins.append(find_nearest_within_labels(weighted, *labels))
             links["nearest:weighted"] = margins[-1][0]
-        scenarios = {SUREST: {SUREST: select_surest(margins)}} if margins else {}
+        for name, costs in compute_invariant_costs(view):
+            margins.append(find_nearest_within_labels(costs, *labels))
+            links[f"nearest:{name}"] = margins[-1][0]
+        scenarios = select_surest(margins) if margins else {}
         if view.partial_columns is None or not len(view.partial_columns):
             return Estimate(links, scenarios=scenarios)
         in_part = name_candidates(
@@ -161,6 +169,19 @@ def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
         return
     yield name, surprise
     yield "odds", compute_odds_within_labels(view, surprise, responses)
+
+
+def compute_invariant_costs(view: AttackerView) -> Iterator[tuple[str, DistanceCosts]]:
+    """Yield costs by name in forms of the rows that simple changes of a row keep.
+
+    The original columns must be released.
+    """
+    X_hat, targets = read_noisy_columns(view), view.targets
+    if X_hat is None or targets is None or not targets.n or X_hat.shape[1] < 2:
+        return
+    forms = list_invariant_forms(X_hat, targets.X)
+    for name, persons in list_invariant_forms(targets.X, targets.X).items():
+        yield name, DistanceCosts(persons, forms[name])
 
 
 def weigh_columns(view: AttackerView, columns: Ints) -> DistanceCosts | None:

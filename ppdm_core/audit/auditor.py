@@ -16,19 +16,20 @@ from ppdm_core.audit.scores import Figures, make_score
 from ppdm_core.audit.utility import compare, measure_release
 from ppdm_core.metrics import METRICS, AttackMetric, Metric, ReleaseComparison
 from ppdm_core.model.arrays import Ints
-from ppdm_core.model.attacker import SUREST, Goal
+from ppdm_core.model.attacker import SUREST_SHARES, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import LABEL
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.score import Score
 from ppdm_core.numerics.intervals import find_isolated_tenth
 
-MIN_TENTH_RECORDS = 1_000  # a limit on a tenth of fewer records can fail; a PASS does not need it
+MIN_CERTIFIED_PERSONS = 100  # a limit on fewer of the persons can fail; a PASS does not need it
 SCENARIO_STORIES = {
     "partial": " Here the attacker knows only half of the columns.",
     "leaked": " Here the key has leaked.",
     "half": " Here the rows of half of the persons are recognised.",
-    SUREST: " Here only the tenth of the persons counts that the attacker is surest of.",
+    "surest": " Here only the tenth of the persons counts that the attacker is surest of.",
+    "few": " Here only the one person in fifty counts that the attacker is surest of.",
     "left": " Here the attacker looks for persons who left, among as many rows as were removed.",
 }
 
@@ -105,7 +106,8 @@ class Auditor(AttackRuns):
         figures = evaluator.make_figures(attack.name, self.isolated, self.truth.groups)
         story = self.describe_attacker(attack) + SCENARIO_STORIES.get(scenario, "")
         score = self._make_score(metric, name_score(attack, metric, scenario), figures, story)
-        is_certifiable = scenario != SUREST or len(self.truth.X) >= MIN_TENTH_RECORDS
+        share, n = SUREST_SHARES.get(scenario), len(self.truth.X)
+        is_certifiable = share is None or share * n >= MIN_CERTIFIED_PERSONS
         return replace(score, is_certifiable=is_certifiable)
 
     def _make_score(self, metric: Metric, name: str, figures: Figures, story: str = "") -> Score:

@@ -25,7 +25,7 @@ from ppdm_core.metrics import (
     SourceMetric,
 )
 from ppdm_core.model.arrays import Bools, Floats, Ints
-from ppdm_core.model.attacker import SUREST, Goal
+from ppdm_core.model.attacker import SUREST_SHARES, Goal
 from ppdm_core.numerics.intervals import IntervalAtLevel
 
 
@@ -97,8 +97,8 @@ class LinkEvaluator(Evaluator[LinkMetric]):
 
     def units(self, outcome: TrialOutcome) -> Ints:
         found = mark_others(outcome.participants.targets, outcome.draw.records)
-        if self.scenario == SUREST:
-            return np.where(self.estimate(outcome, SUREST) >= 0, found, -1)
+        if self.scenario in SUREST_SHARES:
+            return np.where(self.estimate(outcome, self.scenario) >= 0, found, -1)
         return found
 
     def select_inputs(self, outcome: TrialOutcome, name: str, keep: Bools) -> tuple[Any, ...]:
