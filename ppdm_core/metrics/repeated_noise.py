@@ -76,9 +76,12 @@ def _compare(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
 
 
 def measure_repeats(R: Floats, X: Floats, Y: Floats) -> Floats:
-    """Return for each column the share of the rows whose residual another row has; (d,)."""
+    """Return for each column the share of the rows whose residual another row has; (d,).
+
+    Signs do not count.
+    """
     size = np.maximum(np.abs(X).max(axis=0), np.abs(Y).max(axis=0))
-    steps = np.round(R / np.maximum(_ROUNDING * size, 1e-300))
+    steps = np.round(np.abs(R) / np.maximum(_ROUNDING * size, 1e-300))
     return np.array([_share_of_repeats(column) for column in steps.T])
 
 
