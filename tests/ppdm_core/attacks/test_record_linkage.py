@@ -26,12 +26,15 @@ def run_attack(view: AttackerView) -> dict[str, np.ndarray]:
     return dict(RecordLinkage().attack(view, RNG).candidates)
 
 
+FORMS = ("nearest:absolute", "nearest:rearranged", "nearest:direction")
+
+
 def test_record_linkage_identity_release_links_all():
     rng = np.random.default_rng(1)
     X = rng.uniform(0, 1, (80, 3))
     shuffle = rng.permutation(80)
     got = run_attack(make_linkage_view(X[shuffle], X))
-    assert set(got) == {"nearest:released", "one_to_one:released", "nearest:weighted"}
+    assert set(got) == {"nearest:released", "one_to_one:released", "nearest:weighted", *FORMS}
     for link in got.values():
         np.testing.assert_array_equal(shuffle[link], np.arange(80))
 
@@ -49,7 +52,7 @@ def test_record_linkage_constant_release_links_at_chance():
         view = make_linkage_view(flat, X, public=public, reconstructions={"flat": flat})
         for name, link in run_attack(view).items():
             rates.setdefault(name, []).append(np.mean(shuffle[link] == np.arange(n)))
-    assert len(rates) == 7
+    assert len(rates) == 10
     for name, values in rates.items():
         spread = np.std(values) / np.sqrt(300) + 1e-12
         assert abs(np.mean(values) - 1 / n) < 4 * spread, name
