@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppdm.policies import load_policy
+from ppdm.policies import SYNTHETIC_POLICY, load_policy
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit.runner import AuditResult, run_audit
 from ppdm_core.gates.score_limits import judge
@@ -74,7 +74,8 @@ def audit_case(case: Case) -> Result:
         evidence = kind.prove(sample.X, Y, sample.others, make_rng("proof", *astuple(case)[:-1]))
         proof = (evidence.value, evidence.baseline, evidence.limit)
     original, released, control, label = make_frames(kind, sample, Y)
-    policy, start = load_policy(None), time.perf_counter()
+    policy = load_policy(None if len(Y) == len(sample.X) else SYNTHETIC_POLICY)
+    start = time.perf_counter()
     try:
         prepared = prepare_audit(
             original,
