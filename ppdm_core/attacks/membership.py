@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -190,13 +191,15 @@ def _compare_rearranged(view: AttackerView) -> Features:
         "standardised": lambda A: standardise(A, R),
     }
     for name, scale in units.items():
-
-        def describe(A: Floats, scale: Callable[[Floats], Floats] = scale) -> Floats:
-            return describe_rearranged(scale(A))
-
-        tables = _collect_tables(view, lambda each, f=describe: f(each.X), describe(view.Y))
+        tables = _collect_tables(
+            view, partial(_describe_records, scale), describe_rearranged(scale(view.Y))
+        )
         found[f"rearranged:{name}"] = compute_features(tables, None)["closest_ratio"]
     return found
+
+
+def _describe_records(scale: Callable[[Floats], Floats], records: RecordSet) -> Floats:
+    return describe_rearranged(scale(records.X))
 
 
 def _energy_distance(A: Floats, B: Floats) -> float:

@@ -13,10 +13,10 @@ from ppdm_core.two_tables.tables import Table
 MIN_ROWS = 20
 MAX_DEVIATIONS = 6.8  # of a rank correlation by chance: one in 1e11
 MAX_MEAN_DEVIATIONS = 4.5  # of a mean over columns: one in 300,000 for each order that is tried
-MAX_ARRANGED_DEVIATIONS = 5.2  # the same for further orders, of which there are more: one in 1e7
+MAX_ARRANGED_DEVIATIONS = 5.6  # the same for further orders, of which there are more: one in 1e8
 MAX_PILES = 10  # that sorted rows may be dealt into
 MIN_CORRELATION = 0.1  # a weaker trend places nobody
-SHUFFLES = 32
+SHUFFLES = 200
 MIN_TREND_ROWS, MAX_WAVES = 100, 24
 MAX_TREND_PROBABILITY = 1e-8  # of a trend by chance, for each number of waves
 MAX_COMPONENTS = 5  # principal components that rows may be sorted by
