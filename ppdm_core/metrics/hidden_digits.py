@@ -18,6 +18,7 @@ _MIN_ROWS = 50
 _MIN_CLASS_ROWS = 20  # the spread of a smaller class is not considered
 _MIN_NOISE_UNITS = 4.0  # noise of so many units leaves the rest modulo the unit uniform
 _MAX_DECIMALS = 13
+_MIN_RELATIVE_UNIT = 2.0**-44
 _DIGITS = 10
 _DIGIT_ROUNDING = 1e-4  # a digit just below the next one is the next one
 _MAX_REPEATED_SHARE = 0.05  # of the rows: a column with a more frequent value has no noise there
@@ -103,10 +104,12 @@ def find_fine_parts(X: Floats, cells: Floats, label: Codes) -> Floats:
         counts = np.unique(y, return_counts=True)[1]
         if not spread > 0 or counts.max() > _MAX_REPEATED_SHARE * len(y):
             continue
+        size = np.abs(y).max()
         first = math.floor(math.log10(spread / _MIN_NOISE_UNITS))
         for power in range(first, first - _MAX_DECIMALS, -1):
-            found.append(np.mod(y / 10.0**power, 1.0))
-        size = np.abs(y).max()
+            # Digits near the precision of the largest value differ with the size of a value.
+            if 10.0**power >= size * _MIN_RELATIVE_UNIT:
+                found.append(np.mod(y / 10.0**power, 1.0))
         bits = np.ascontiguousarray(y).view(np.uint64)
         for count in _MANTISSA_BITS:
             if size * 2.0 ** (count - 52) * _MIN_NOISE_UNITS <= spread:
