@@ -27,11 +27,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppdm.policies import load_policy
+from ppdm.policies import SYNTHETIC_POLICY, load_policy
+from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit.runner import AuditResult, run_audit
+from ppdm_core.gates.score_limits import judge
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import PpdmError
+from ppdm_core.model.reasons import Reason, Skip
+from ppdm_core.model.score import AuditReport
 from ppdm_core.two_tables.judge import judge_tables
-from ppdm_core.two_tables.runner import audit_tables
+from ppdm_core.two_tables.runner import TableAuditor, add_comparison, prepare_audit
 from studies.calibration_results import KINDS, Case, Result, read_results
 from studies.calibration_summary import compare_results, summarize
 from tests.support.audit_tables import TABLES, Sample
@@ -69,9 +74,10 @@ def audit_case(case: Case) -> Result:
         evidence = kind.prove(sample.X, Y, sample.others, make_rng("proof", *astuple(case)[:-1]))
         proof = (evidence.value, evidence.baseline, evidence.limit)
     original, released, control, label = make_frames(kind, sample, Y)
-    policy, start = load_policy(None), time.perf_counter()
+    policy = load_policy(None if len(Y) == len(sample.X) else SYNTHETIC_POLICY)
+    start = time.perf_counter()
     try:
-        report = audit_tables(
+        prepared = prepare_audit(
             original,
             released,
             control=control,
@@ -82,9 +88,33 @@ def audit_case(case: Case) -> Result:
         )
     except PpdmError as error:
         return Result(case, "ERROR", {type(error).__name__: "ERROR"}, proof)
-    outcome, findings = judge_tables(report, policy)
+    outcome, findings = judge_tables(run_judged_audits(*prepared), policy)
     checks = {each.check: each.outcome for each in findings if each.outcome != "PASS"}
     return Result(case, outcome, checks, proof, round(time.perf_counter() - start, 2))
+
+
+def run_judged_audits(
+    auditor: TableAuditor, names: Sequence[str], not_run: dict[str, Skip]
+) -> AuditReport:
+    """Run the audits that the verdict depends on, until one fails: the verdict is then FAIL."""
+    policy = auditor.policy
+    judged = {*policy.required, *(key.split(".")[0] for key in policy.limits)}
+    chosen = sorted((name for name in names if name in judged), key=lambda name: name in ATTACKS)
+    has_failed = False
+
+    def run_one(name: str) -> AuditResult:
+        nonlocal has_failed
+        if has_failed:
+            return AuditResult(skip=Skip(Reason.NOT_REQUESTED))
+        result = auditor.run_one(name)
+        has_failed = result.error is not None or any(
+            judge(score, policy.limits[score.name]).outcome == "FAIL"
+            for score in result.value or ()
+            if score.name in policy.limits
+        )
+        return result
+
+    return add_comparison(run_audit(run_one, chosen), auditor.comparison, not_run)
 
 
 def make_frames(

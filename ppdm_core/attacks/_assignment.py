@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.attacks._noise_likelihood_ratio import pairwise_log_density
 from ppdm_core.attacks._row_density import log_normal
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.attacker import AttackerView
+from ppdm_core.model.attacker import SUREST_SHARES, AttackerView
 from ppdm_core.numerics.distances import row_slices, squared_distances
 from ppdm_core.numerics.linear_map import (
     compute_components,
@@ -26,6 +26,8 @@ from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, NoiseD
 MAX_EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
 _CANDIDATES_PER_PERSON = 20  # rows for each person, in larger tables
 _MAX_COST = 1e6  # an infinite cost could leave the solver without a solution
+_MIN_RELATIVE_COST = 1e-12  # of the largest; smaller costs are rounding errors
+_MIN_SUREST_PERSONS = 5
 _MIN_LOADING = 1e-12  # smaller loadings count as 0
 _NORMAL_WEIGHT = 0.1  # weight of a normal distribution in the mixture behind a row
 
@@ -42,6 +44,10 @@ class Costs(Protocol):
         ...
 
     def select(self, persons: Ints, rows: Ints) -> Costs: ...
+
+    def compare(self, cheapest: Floats, second: Floats) -> Floats:
+        """Return how much surer the cheapest row is than the second one, as log odds."""
+        ...
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -66,6 +72,11 @@ class DistanceCosts:
 
     def find_cheapest(self, k: int) -> tuple[Ints, Floats]:
         return find_nearest_rows(self.persons, self.rows, k)
+
+    def compare(self, cheapest: Floats, second: Floats) -> Floats:
+        """Return the log of the ratio: the unit of the distances may be unknown."""
+        least = _MIN_RELATIVE_COST * second.max(initial=0.0) + np.finfo(np.float64).tiny
+        return np.asarray(np.log((second + least) / (cheapest + least)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +121,9 @@ class LikelihoodCosts:
             place[part], cost[part] = find_smallest(C, k)
         return place, cost
 
+    def compare(self, cheapest: Floats, second: Floats) -> Floats:
+        return second - cheapest
+
     def compute_odds(self, log_response_probability: float = 0.0) -> LikelihoodCosts:
         """Return costs relative to how likely each row is for all persons together.
 
@@ -130,18 +144,30 @@ class LikelihoodCosts:
         return replace(self, offset=np.logaddexp(persons, plain) + self.offset)
 
 
-def link_rows(costs: Costs) -> tuple[Ints, Ints]:
-    """Return the cheapest row of each person, and the assignment of least total cost.
+@dataclass(frozen=True, eq=False)
+class Links:
+    """One row for each person, -1 for none."""
 
-    The assignment uses each row once; persons without a row get -1.
-    """
+    nearest: Ints  # (t,) the cheapest row
+    one_to_one: Ints  # (t,) by the assignment of least total cost, which uses each row once
+    margin: Floats  # (t,) how sure the cheapest row is against the second one
+
+
+def link_rows(costs: Costs) -> Links:
+    """Return the cheapest row of each person, and the assignment of least total cost."""
     if costs.shape[1] > MAX_EXACT_ROWS:
         place, cost = costs.find_cheapest(_CANDIDATES_PER_PERSON)
-        return place[:, 0].copy(), _solve_sparse_assignment(place, cost, costs.shape[1])
+        one_to_one = _solve_sparse_assignment(place, cost, costs.shape[1])
+        return Links(
+            place[:, 0].copy(),
+            one_to_one,
+            costs.compare(cost[:, 0], cost[:, min(1, cost.shape[1] - 1)]),
+        )
     C = np.empty(costs.shape)
     for part, block in costs.iterate_blocks():
         C[part] = block
-    return C.argmin(axis=1), _solve_assignment(C)
+    least = np.partition(C, min(1, C.shape[1] - 1), axis=1)[:, :2]
+    return Links(C.argmin(axis=1), _solve_assignment(C), costs.compare(least[:, 0], least[:, -1]))
 
 
 def _solve_assignment(C: Floats) -> Ints:
@@ -176,28 +202,52 @@ def _solve_sparse_assignment(place: Ints, cost: Floats, m: int) -> Ints:
     return link
 
 
-def link_within_labels(costs: Costs, persons: Codes, rows: Codes) -> tuple[Ints, Ints]:
+def link_within_labels(costs: Costs, persons: Codes, rows: Codes) -> Links:
     """Return the same as ``link_rows``, with rows of a person's own label only.
 
     A person whose label no row has gets -1.
     """
     found = np.full((2, len(persons)), -1, dtype=np.int64)
+    margin = np.zeros(len(persons))
     for code in np.unique(persons).tolist():
         who, where = np.flatnonzero(persons == code), np.flatnonzero(rows == code)
         if len(where):
-            place = np.stack(link_rows(costs.select(who, where)))
+            links = link_rows(costs.select(who, where))
+            place = np.stack([links.nearest, links.one_to_one])
             found[:, who] = np.where(place >= 0, where[place], -1)
-    return found[0], found[1]
+            margin[who] = links.margin
+    return Links(found[0], found[1], margin)
 
 
-def find_nearest_within_labels(costs: Costs, persons: Codes, rows: Codes) -> Ints:
-    """Return the cheapest row with the label of each person; -1 where no row has it."""
-    found = np.full(len(persons), -1, dtype=np.int64)
+def find_nearest_within_labels(costs: Costs, persons: Codes, rows: Codes) -> tuple[Ints, Floats]:
+    """Return the cheapest row with the label of each person, -1 for none, and its margin."""
+    found, margin = np.full(len(persons), -1, dtype=np.int64), np.zeros(len(persons))
     for code in np.unique(persons).tolist():
         who, where = np.flatnonzero(persons == code), np.flatnonzero(rows == code)
         if len(where):
-            found[who] = where[costs.select(who, where).find_cheapest(1)[0][:, 0]]
-    return found
+            mine = costs.select(who, where)
+            place, cost = mine.find_cheapest(2)
+            found[who], margin[who] = where[place[:, 0]], mine.compare(cost[:, 0], cost[:, -1])
+    return found, margin
+
+
+def select_surest(found: Sequence[tuple[Ints, Floats]]) -> dict[str, dict[str, Ints]]:
+    """Return the scenarios of the persons with the largest margins; -1 for the others.
+
+    Each person takes the link with the largest margin, of all that are given with their margins.
+    """
+    margins = np.stack([margin for _, margin in found])
+    best = margins.argmax(axis=0)[None]
+    link = np.take_along_axis(np.stack([links for links, _ in found]), best, axis=0)[0]
+    margin = np.where(link >= 0, np.take_along_axis(margins, best, axis=0)[0], -np.inf)
+    order = np.argsort(-margin, kind="stable")
+    scenarios = {}
+    for name, share in SUREST_SHARES.items():
+        surest = order[: max(_MIN_SUREST_PERSONS, round(share * len(link)))]
+        chosen = np.full(len(link), -1, dtype=np.int64)
+        chosen[surest] = link[surest]
+        scenarios[name] = {name: chosen}
+    return scenarios
 
 
 def has_noise_distribution(view: AttackerView) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ppdm_core.model.arrays import Floats
+from ppdm_core.model.arrays import Bools, Floats
 
 Predict = Callable[[Floats], Floats]
 Fit = Callable[[Floats, Floats], tuple[Predict, Floats]]  # the predictor, left-out residuals
@@ -15,6 +15,8 @@ _PENALTIES = 10.0 ** np.arange(2.0, -9.0, -1.0)  # of the largest squared singul
 _BANDWIDTHS = (0.2, 1.0, 5.0)  # of the median squared distance
 _KERNEL_PENALTIES = (1e-7, 1e-5, 1e-3, 1e-2, 1e-1, 1.0)
 _MAX_KERNEL_PAIRS = 600
+_COLUMN_BANDWIDTHS = (0.002, 0.03, 0.5)  # of the median squared distance within a column
+_MAX_COLUMN_PAIRS = 80
 _MIN_SINGULAR_VALUE = 1e-10  # relative
 _MIN_SLACK = 1e-9  # of one minus the leverage
 _TINY = 1e-300
@@ -64,16 +66,9 @@ def fit_kernel(U: Floats, V: Floats) -> tuple[Predict, Floats]:
     best = np.full(V.shape[1], np.inf)
     width, weights, residuals = np.zeros(V.shape[1]), np.zeros(V.shape), np.zeros(V.shape)
     for share in _BANDWIDTHS:
-        values, Q = np.linalg.eigh(np.exp(-D / (share * middle)))
-        values, T = np.maximum(values, 0.0), Q.T @ (V - v0)
-        for penalty in _KERNEL_PENALTIES:
-            inverse = 1.0 / (values + penalty)
-            alpha = Q @ (inverse[:, None] * T)  # (k, q)
-            left_out = alpha / (Q**2 @ inverse)[:, None]
-            loss = np.mean(left_out**2, axis=0)
-            better = loss < best
-            best[better], width[better] = loss[better], share * middle
-            weights[:, better], residuals[:, better] = alpha[:, better], left_out[:, better]
+        better, alpha, left_out = _improve_kernel(np.exp(-D / (share * middle)), V - v0, best)
+        width[better] = share * middle
+        weights[:, better], residuals[:, better] = alpha, left_out
 
     def predict(Z: Floats) -> Floats:
         found = np.empty((len(Z), V.shape[1]))
@@ -83,3 +78,50 @@ def fit_kernel(U: Floats, V: Floats) -> tuple[Predict, Floats]:
         return np.asarray(found + v0)
 
     return predict, residuals
+
+
+def fit_by_column(U: Floats, V: Floats) -> tuple[Predict, Floats]:
+    """Fit a map of one column to each output, of any shape, by kernel ridge regression.
+
+    The column, bandwidth and penalty of each output are chosen by leave-one-out errors. At most
+    the first 80 pairs are used; the residuals are theirs.
+    """
+    U, V = U[:_MAX_COLUMN_PAIRS], V[:_MAX_COLUMN_PAIRS]
+    v0, q = V.mean(axis=0), V.shape[1]
+    best, weights, residuals = np.full(q, np.inf), np.zeros(V.shape), np.zeros(V.shape)
+    column, width = np.zeros(q, dtype=np.int64), np.ones(q)
+    for j, u in enumerate(U.T):
+        D = (u[:, None] - u) ** 2
+        middle = float(np.median(D[np.triu_indices(len(u), 1)])) + _TINY
+        for share in _COLUMN_BANDWIDTHS:
+            better, alpha, left_out = _improve_kernel(np.exp(-D / (share * middle)), V - v0, best)
+            column[better], width[better] = j, share * middle
+            weights[:, better], residuals[:, better] = alpha, left_out
+
+    def predict(Z: Floats) -> Floats:
+        found = np.tile(v0, (len(Z), 1))
+        for k, (j, each) in enumerate(zip(column.tolist(), width.tolist(), strict=True)):
+            found[:, k] += np.exp(-((Z[:, j, None] - U[:, j]) ** 2) / each) @ weights[:, k]
+        return found
+
+    return predict, residuals
+
+
+def _improve_kernel(K: Floats, V: Floats, best: Floats) -> tuple[Bools, Floats, Floats]:
+    """Return the outputs that some penalty improves, with their weights and residuals.
+
+    ``best`` are the smallest leave-one-out errors so far; they are updated.
+    """
+    values, Q = np.linalg.eigh(K)
+    values, T = np.maximum(values, 0.0), Q.T @ V
+    is_better = np.zeros(len(best), dtype=np.bool_)
+    weights, residuals = np.zeros(V.shape), np.zeros(V.shape)
+    for penalty in _KERNEL_PENALTIES:
+        inverse = 1.0 / (values + penalty)
+        alpha = Q @ (inverse[:, None] * T)  # (k, q)
+        left_out = alpha / (Q**2 @ inverse)[:, None]
+        loss = np.mean(left_out**2, axis=0)
+        better = loss < best
+        best[better], is_better[better] = loss[better], True
+        weights[:, better], residuals[:, better] = alpha[:, better], left_out[:, better]
+    return is_better, weights[:, is_better], residuals[:, is_better]

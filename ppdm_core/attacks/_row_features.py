@@ -32,6 +32,25 @@ def compute_features(A: Floats, raw: Floats, reference: Floats) -> Features:
     }
 
 
+def to_original_units(A: Floats, offset: Floats | None, unit: Floats | None) -> Floats:
+    """Return rows in the units of the original table, if they are known."""
+    if offset is None or unit is None or A.shape[1] != len(unit):
+        return A
+    return A * unit + offset
+
+
+def list_invariant_forms(A: Floats, reference: Floats) -> Features:
+    """Return the rows in forms that do not change with signs, places or a common factor."""
+    Z = standardise(A, reference)
+    length = np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return {"absolute": np.abs(Z), "rearranged": np.sort(Z, axis=1), "direction": Z / length}
+
+
+def describe_rearranged(A: Floats) -> Floats:
+    """Return what does not change when the values of a row are rearranged."""
+    return np.column_stack([np.sort(A, axis=1), *list_invariants(A)])
+
+
 def standardise(A: Floats, reference: Floats) -> Floats:
     """Return columns with the mean 0 and deviation 1 of ``reference``; constant ones become 0."""
     centre, spread = reference.mean(axis=0), reference.std(axis=0)

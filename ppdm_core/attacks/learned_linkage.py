@@ -9,12 +9,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.attacks._assignment import DistanceCosts, find_nearest_within_labels
+from ppdm_core.attacks._assignment import (
+    DistanceCosts,
+    find_nearest_within_labels,
+    select_surest,
+)
 from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._pair_regression import Fit, fit_kernel, fit_least_squares, fit_ridge
+from ppdm_core.attacks._pair_regression import (
+    Fit,
+    fit_by_column,
+    fit_kernel,
+    fit_least_squares,
+    fit_ridge,
+)
 from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
-from ppdm_core.attacks._row_features import Features, compute_features
+from ppdm_core.attacks._row_features import Features, compute_features, to_original_units
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
@@ -37,6 +47,7 @@ _REGRESSIONS: dict[str, Fit] = {
     "ridge": fit_ridge,
     "least squares": fit_least_squares,
     "kernel": fit_kernel,
+    "by column": fit_by_column,
 }
 _WEIGHTS = {"features": weigh_features, "directions": weigh_directions}
 
@@ -49,12 +60,16 @@ class LearnedLinkage(Attack):
     that do not change when the values of a row are rearranged (sums, lengths, extremes) or when
     pairs of columns are rotated. Where
     both sides have the same features they are compared directly; otherwise the features of one
-    side are predicted from those of the other, both ways, by linear maps and by kernel regression.
+    side are predicted from those of the other, both ways, by linear maps, by kernel regression, and
+    each from one column alone by a map of any shape.
     Errors on the known pairs give the weight of every feature, or of every direction: what the
     release keeps exactly decides, however much noise is on the rest.
 
     All linkers are fitted to two thirds of the pairs and tried on the others. The best three are
     fitted to all pairs and used: ``first``, ``second`` and ``third``.
+
+    The scenario ``surest``: the tenth of the persons whose best row is much better than the second;
+    ``few``: one in fifty.
 
     The scenario ``half``: the attacker knows the rows of half of the persons. It is an upper bound
     on what can be learned from pairs.
@@ -97,13 +112,13 @@ class LearnedLinkage(Attack):
         best = sorted(ranks, key=ranks.__getitem__)[: len(_CANDIDATES)]
         fitted = dict(fit_linkers(pairs, order, best))
         labels = view.targets.label, view.label
+        links = {
+            name: find_nearest_within_labels(fitted[spec].compute_costs(len(pairs.rows)), *labels)
+            for name, spec in zip(_CANDIDATES, best, strict=False)
+        }
         return Estimate(
-            {
-                name: find_nearest_within_labels(
-                    fitted[spec].compute_costs(len(pairs.rows)), *labels
-                )
-                for name, spec in zip(_CANDIDATES, best, strict=True)
-            }
+            {name: link for name, (link, _) in links.items()},
+            scenarios=select_surest(list(links.values())),
         )
 
 
@@ -131,13 +146,6 @@ def describe_pairs(view: AttackerView) -> Pairs:
     if is_same:
         persons["values"], released["values"] = X, view.Y
     return Pairs(persons, released, view.known.rows, is_same)
-
-
-def to_original_units(A: Floats, offset: Floats | None, unit: Floats | None) -> Floats:
-    """Return rows in the units of the original table, if they are known."""
-    if offset is None or unit is None or A.shape[1] != len(unit):
-        return A
-    return A * unit + offset
 
 
 @dataclass(frozen=True)
@@ -224,7 +232,7 @@ def predict_points(
     ):
         specs = [LinkerSpec(name, predicts_rows, given, each) for each in _PREDICTED[given]]
         specs = [spec for spec in specs if wanted is None or spec in wanted]
-        if not specs or not has_enough_pairs(name, len(learned), persons[given].shape[1]):
+        if not specs or not can_fit(name, len(learned), given, persons[given].shape[1]):
             continue
         sides = (persons, learned), (released, rows)
         (inputs, known), (outputs, answers) = sides if predicts_rows else sides[::-1]
@@ -243,6 +251,8 @@ def remove_weights(spec: LinkerSpec) -> LinkerSpec:
     return LinkerSpec(spec.regression, spec.predicts_rows, spec.given, spec.compared)
 
 
-def has_enough_pairs(regression: str, pairs: int, features: int) -> bool:
-    """Return whether a regression on this many features can be fitted."""
+def can_fit(regression: str, pairs: int, given: str, features: int) -> bool:
+    """Return whether a regression on this many features of a family can be fitted."""
+    if regression == "by column":
+        return given == "columns"
     return regression != "least squares" or pairs >= _PAIRS_PER_FEATURE * (features + 2)

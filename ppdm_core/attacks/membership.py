@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,11 @@ from ppdm_core.attacks._membership_features import (
 )
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._noise_likelihood import read_noise
+from ppdm_core.attacks._row_features import (
+    describe_rearranged,
+    standardise,
+    to_original_units,
+)
 from ppdm_core.attacks._row_posterior import find_verbatim_values, read_noisy_columns
 from ppdm_core.attacks._shadow_releases import (
     Imitator,
@@ -57,6 +63,10 @@ class Membership(Attack):
     the reference records are imitated (quick 2, standard 4, thorough 16 times, with 2,000 records
     at most), and a logistic regression learns there how to weigh the others.
 
+    Where the original columns are released also ``rearranged``: ``closest_ratio`` of the sorted
+    values, sums and lengths of rows, in original units, in units of the ranges, and standardised.
+    It does not need to know which row belongs to whom.
+
     ``found_again``: in how many columns the person's value stands, to the last digits, of those
     columns in which most rows have a unique value.
 
@@ -74,7 +84,7 @@ class Membership(Attack):
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        found = self._compare(view, rng)
+        found = self._compare(view, rng) | _compare_rearranged(view)
         X_hat = read_noisy_columns(view)
         if X_hat is not None and view.targets is not None:
             found["found_again"] = (
@@ -167,6 +177,29 @@ def _compare_reconstructions(view: AttackerView, reconstructions: list[Floats]) 
             if name != "isolation":
                 found[f"{name}:{rank}"] = score
     return found
+
+
+def _compare_rearranged(view: AttackerView) -> Features:
+    """Return scores by what does not change when the values of a row are rearranged."""
+    assert view.reference is not None
+    if view.public.space != "original" or view.Y.shape[1] != len(view.schema.numeric) > 1:
+        return {}
+    R, found = view.reference.X, {}
+    units: dict[str, Callable[[Floats], Floats]] = {
+        "ranges": lambda A: A,
+        "raw": lambda A: to_original_units(A, view.offset, view.unit),
+        "standardised": lambda A: standardise(A, R),
+    }
+    for name, scale in units.items():
+        tables = _collect_tables(
+            view, partial(_describe_records, scale), describe_rearranged(scale(view.Y))
+        )
+        found[f"rearranged:{name}"] = compute_features(tables, None)["closest_ratio"]
+    return found
+
+
+def _describe_records(scale: Callable[[Floats], Floats], records: RecordSet) -> Floats:
+    return describe_rearranged(scale(records.X))
 
 
 def _energy_distance(A: Floats, B: Floats) -> float:

@@ -12,17 +12,20 @@ from ppdm_core.attacks._assignment import (
     Costs,
     DistanceCosts,
     LikelihoodCosts,
+    Links,
     clamp_components,
     find_nearest_within_labels,
     find_pure_component_costs,
     has_noise_distribution,
     link_rows,
     link_within_labels,
+    select_surest,
 )
 from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._noise_likelihood import read_noise
 from ppdm_core.attacks._randomized_responses import ReleasedResponses
+from ppdm_core.attacks._row_features import list_invariant_forms
 from ppdm_core.attacks._row_posterior import (
     assume_gap_error,
     can_filter,
@@ -62,6 +65,13 @@ class RecordLinkage(Attack):
     One-to-one is exact up to 5,000 rows of a label; above, it is exact among the 20 best rows of
     each person.
 
+    ``nearest:absolute``, ``nearest:rearranged`` and ``nearest:direction`` compare the sizes of the
+    values, the sorted values, and the values divided by their length.
+
+    The scenario ``surest``: the tenth of the persons whose closest row is much closer than the
+    second one; ``few``: one in fifty. A few persons who are released almost as they are do not
+    change an average.
+
     The scenario ``partial``: only some of the numeric columns of each person are known, and
     neither label nor categories. The same, on these columns; ``likelihood`` on the components that
     are made of these alone, and ``filtered`` by the errors that remain after the noise was
@@ -85,31 +95,38 @@ class RecordLinkage(Attack):
         check_needs(self, view)
         assert view.targets is not None
         labels = view.targets.label, view.label
-        links = name_candidates(
+        found = [
             (name, link_within_labels(costs, *labels)) for name, costs in compute_full_costs(view)
-        )
+        ]
+        links = name_candidates(found)
+        margins = [(each.nearest, each.margin) for _, each in found]
         d = len(view.schema.numeric)
         weighted = weigh_columns(view, np.arange(d))
         if weighted is not None:
-            links["nearest:weighted"] = find_nearest_within_labels(weighted, *labels)
+            margins.append(find_nearest_within_labels(weighted, *labels))
+            links["nearest:weighted"] = margins[-1][0]
+        for name, costs in compute_invariant_costs(view):
+            margins.append(find_nearest_within_labels(costs, *labels))
+            links[f"nearest:{name}"] = margins[-1][0]
+        scenarios = select_surest(margins) if margins else {}
         if view.partial_columns is None or not len(view.partial_columns):
-            return Estimate(links)
+            return Estimate(links, scenarios=scenarios)
         in_part = name_candidates(
             (name, link_rows(costs)) for name, costs in compute_partial_costs(view)
         )
         weighted = weigh_columns(view, view.partial_columns)
         if weighted is not None:
             in_part["nearest:weighted"] = weighted.find_cheapest(1)[0][:, 0]
-        return Estimate(links, scenarios={"partial": in_part})
+        return Estimate(links, scenarios={**scenarios, "partial": in_part})
 
 
-def name_candidates(found: Iterable[tuple[str, tuple[Ints, Ints]]]) -> dict[str, Ints]:
+def name_candidates(found: Iterable[tuple[str, Links]]) -> dict[str, Ints]:
     """Return two named candidates for each cost; names of reconstructions begin with a colon."""
     links: dict[str, Ints] = {}
-    for name, (nearest, one_to_one) in found:
+    for name, each in found:
         is_table = name.startswith(":")
-        links[f"nearest{name}" if is_table else name] = nearest
-        links[f"one_to_one{name}" if is_table else f"{name}_one_to_one"] = one_to_one
+        links[f"nearest{name}" if is_table else name] = each.nearest
+        links[f"one_to_one{name}" if is_table else f"{name}_one_to_one"] = each.one_to_one
     return links
 
 
@@ -152,6 +169,19 @@ def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
         return
     yield name, surprise
     yield "odds", compute_odds_within_labels(view, surprise, responses)
+
+
+def compute_invariant_costs(view: AttackerView) -> Iterator[tuple[str, DistanceCosts]]:
+    """Yield costs by name in forms of the rows that simple changes of a row keep.
+
+    The original columns must be released.
+    """
+    X_hat, targets = read_noisy_columns(view), view.targets
+    if X_hat is None or targets is None or not targets.n or X_hat.shape[1] < 2:
+        return
+    forms = list_invariant_forms(X_hat, targets.X)
+    for name, persons in list_invariant_forms(targets.X, targets.X).items():
+        yield name, DistanceCosts(persons, forms[name])
 
 
 def weigh_columns(view: AttackerView, columns: Ints) -> DistanceCosts | None:

@@ -24,6 +24,7 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 from ppdm_core.numerics.distances import row_slices
+from ppdm_core.numerics.statements import count_matches
 
 MAX_STATEMENTS: dict[Effort, int] = {"quick": 200, "standard": 500, "thorough": 2_000}
 _ROWS_PER_STATEMENT = 4
@@ -47,7 +48,8 @@ class SinglingOut(Attack):
     nearest other row, but not beyond three times the remaining error. Otherwise the best estimate
     of the original columns is used, and a box reaches half as far as the nearest other row, in
     units of the columns' ranges. 200 statements each (quick), 500 (standard) or 2,000 (thorough),
-    of the most isolated rows among four times as many.
+    of the most isolated rows among four times as many, without those that hold for a record that
+    the attacker knew before.
 
     References: Cohen, Nissim (2020), on singling out; Giomi, Boenisch, Wehmeyer, Tasnadi (2023),
     on such statements from releases, against a control group.
@@ -76,7 +78,16 @@ class SinglingOut(Attack):
             found["exact"] = make_exact(view, noisy, most, rng)
         if d > 2:
             found["half"] = make_boxes(view, estimate, tried, (d + 1) // 2, most, rng)
-        return Estimate(found)
+        return Estimate({name: drop_known(view, each) for name, each in found.items()})
+
+
+def drop_known(view: AttackerView, statements: Floats) -> Floats:
+    """Return the statements without those that hold for a record that was known before."""
+    d = len(view.schema.numeric)
+    if view.records is None or not d:
+        return statements
+    left = statements[count_matches(statements[:, :d], view.records) == 0]
+    return left if len(left) else make_open_statements(view, 1)
 
 
 @dataclass(frozen=True, eq=False)

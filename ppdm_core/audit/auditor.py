@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 
 from ppdm_core.attacks import ATTACKS, Attack
 from ppdm_core.audit.attack_runs import AttackRuns
-from ppdm_core.audit.certifiable import widen_level
+from ppdm_core.audit.certifiable import count_judged_scores
 from ppdm_core.audit.draws import OriginalTable
 from ppdm_core.audit.evaluators import EVALUATORS
 from ppdm_core.audit.label_risk import score_label
@@ -15,17 +16,20 @@ from ppdm_core.audit.scores import Figures, make_score
 from ppdm_core.audit.utility import compare, measure_release
 from ppdm_core.metrics import METRICS, AttackMetric, Metric, ReleaseComparison
 from ppdm_core.model.arrays import Ints
-from ppdm_core.model.attacker import Goal
+from ppdm_core.model.attacker import SUREST_SHARES, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import LABEL
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.score import Score
 from ppdm_core.numerics.intervals import find_isolated_tenth
 
+MIN_CERTIFIED_PERSONS = 100  # a limit on fewer of the persons can fail; a PASS does not need it
 SCENARIO_STORIES = {
     "partial": " Here the attacker knows only half of the columns.",
     "leaked": " Here the key has leaked.",
     "half": " Here the rows of half of the persons are recognised.",
+    "surest": " Here only the tenth of the persons counts that the attacker is surest of.",
+    "few": " Here only the one person in fifty counts that the attacker is surest of.",
     "left": " Here the attacker looks for persons who left, among as many rows as were removed.",
 }
 
@@ -54,11 +58,6 @@ class Auditor(AttackRuns):
             raise NotApplicable(f"{name} is measured by attacks, not on its own.")
         measured = measure_release(metric, self.comparisons)
         return tuple(self._make_score(*each) for each in measured)
-
-    @cached_property
-    def level(self) -> float:
-        """The level of one interval."""
-        return widen_level(self.policy)
 
     @cached_property
     def comparisons(self) -> list[ReleaseComparison]:
@@ -106,14 +105,18 @@ class Auditor(AttackRuns):
         )
         figures = evaluator.make_figures(attack.name, self.isolated, self.truth.groups)
         story = self.describe_attacker(attack) + SCENARIO_STORIES.get(scenario, "")
-        return self._make_score(metric, name_score(attack, metric, scenario), figures, story)
+        score = self._make_score(metric, name_score(attack, metric, scenario), figures, story)
+        share, n = SUREST_SHARES.get(scenario), len(self.truth.X)
+        is_certifiable = share is None or share * n >= MIN_CERTIFIED_PERSONS
+        return replace(score, is_certifiable=is_certifiable)
 
     def _make_score(self, metric: Metric, name: str, figures: Figures, story: str = "") -> Score:
         return make_score(
             metric,
             name,
             figures,
-            level=self.level,
+            level=self.policy.level,
+            judged=count_judged_scores(self.policy),
             rng=self.rng("jackknife", name),
             story=story.format(k=min(self.policy.attacker.known_records, len(self.truth.X) - 2)),
             epsilon=self.policy.attacker.epsilon,

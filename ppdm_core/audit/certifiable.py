@@ -23,7 +23,7 @@ def compute_smallest_limits(policy: Policy, n: int) -> dict[str, float]:
             continue
         persons = count_scored_persons(policy, n, ATTACKS[attack].goal)
         if metric.interval_method == "mean" and metric.bounds == (0.0, 1.0):
-            found[name] = clopper_pearson(0.0, persons, widen_level(policy))[1] if persons else 1.0
+            found[name] = clopper_pearson(0.0, persons, policy.level)[1] if persons else 1.0
         elif isinstance(metric, TruePositiveRate):
             high, baseline = (
                 bound_blind_attack(metric, policy, n, persons) if persons else (1.0, 0.0)
@@ -39,15 +39,20 @@ def bound_blind_attack(
     t = count_half_targets(policy, n)
     is_member = np.repeat([True, False], t)
     one = np.tile(np.arange(t, dtype=np.float64), 2), is_member
-    _, high = metric.interval([one], persons, persons, widen_level(policy))
+    _, high = metric.interval([one], persons, persons, policy.level)
     return high, metric.baseline(is_member)
 
 
-def widen_level(policy: Policy) -> float:
-    """Return the level of one interval, widened for the number of scores that a limit judges."""
-    exact = (AMPLIFICATION, LEDGER, f"{LABEL}.")  # these figures have no interval
-    gated = sum(1 for key in policy.limits if not key.startswith(exact))
-    return 1.0 - (1.0 - policy.level) / max(1, gated)
+def count_judged_scores(policy: Policy) -> int:
+    """Return the number of scores with an interval that a limit judges."""
+    return max(1, sum(1 for key in policy.limits if not is_exact(key)))
+
+
+def is_exact(key: str) -> bool:
+    """Return whether the figure of a limit has no sampling error."""
+    metric = METRICS.get(key.split(".")[-1])
+    is_fact = metric is not None and metric.interval_method == "none"
+    return is_fact or key.startswith((AMPLIFICATION, LEDGER, f"{LABEL}."))
 
 
 def count_scored_persons(policy: Policy, n: int, goal: str) -> int:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.audit.evaluator import Evaluator, M
-from ppdm_core.audit.scores import IntervalAtLevel, average_persons
+from ppdm_core.audit.scores import average_persons
 from ppdm_core.audit.simulation import TrialOutcome
 from ppdm_core.metrics import InferMetric, PairMetric, SingleOutMetric
-from ppdm_core.model.arrays import Bools, Ints
+from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
+from ppdm_core.numerics.intervals import IntervalAtLevel
 from ppdm_core.numerics.mean_limits import difference_interval, mean_interval
 
 MIN_OUTSIDERS_PER_MEMBER = 0.5
@@ -69,7 +70,10 @@ class PairEvaluator(ControlledEvaluator[PairMetric]):
 
 
 class SinglingOutEvaluator(Evaluator[SingleOutMetric]):
-    """Units are statements, which are tried on every record and belong to none beforehand."""
+    """Units are statements, which are tried on every record and belong to none beforehand.
+
+    Persons whose records the attacker knew before do not count: no release singles them out.
+    """
 
     has_control = True
 
@@ -77,9 +81,20 @@ class SinglingOutEvaluator(Evaluator[SingleOutMetric]):
         return np.zeros(0, dtype=np.int64)
 
     def select(self, outcome: TrialOutcome, records: Ints | None = None) -> Bools:
-        """Return which records of the original table are in the draw."""
+        """Return which records of the original table are in the draw, and were not known before."""
+        return self.is_member(outcome) & ~self.is_any(outcome.participants.known)
+
+    def is_member(self, outcome: TrialOutcome) -> Bools:
         assert outcome.draw.members is not None
-        return np.isin(np.arange(len(self.truth.X)), outcome.draw.members)
+        return self.is_any(outcome.draw.members)
+
+    def is_any(self, records: Ints) -> Bools:
+        return np.isin(np.arange(len(self.truth.X)), records)
+
+    def split_persons(self, outcome: TrialOutcome) -> tuple[Floats, Floats]:
+        """Return the records of persons in the draw, and those of persons outside it."""
+        table = self.truth.table
+        return table[self.select(outcome)], table[~self.is_member(outcome)]
 
     def select_group(self, outcome: TrialOutcome, records: Ints) -> Bools:
         return np.zeros(0, dtype=np.bool_)
@@ -93,9 +108,10 @@ class SinglingOutEvaluator(Evaluator[SingleOutMetric]):
                 "Singling out needs about as many persons outside the release as inside.",
                 reason=Reason.NO_CONTROL,
             )
-        table = self.truth.table
-        asked = [(self.estimate(one, name), self.select(one)) for one in self.list_outcomes(name)]
-        found = [self.metric.baseline(each, table[own], table[~own]) for each, own in asked]
+        found = [
+            self.metric.baseline(self.estimate(one, name), *self.split_persons(one))
+            for one in self.list_outcomes(name)
+        ]
         return float(np.mean(found))
 
     def interval(self, name: str) -> IntervalAtLevel | None:
@@ -106,12 +122,12 @@ class SinglingOutEvaluator(Evaluator[SingleOutMetric]):
         """
         if self.metric.interval_method != "mean":
             return None
-        excess, counts, table = [], [], self.truth.table
+        excess, counts = [], []
         outcomes, n, baseline = self.list_outcomes(name), self.n(name), self.baseline(name)
         for one in outcomes:
-            statements, own = self.estimate(one, name), self.select(one)
-            held = self.metric.each(statements, table[own])
-            excess.append(held - self.metric.chances(statements, table[own], table[~own]))
+            statements, (own, others) = self.estimate(one, name), self.split_persons(one)
+            held = self.metric.each(statements, own)
+            excess.append(held - self.metric.chances(statements, own, others))
             counts.append(np.full(len(held), n / len(outcomes) / len(held)))
         found, weights = np.concatenate(excess), np.concatenate(counts)
         bounds = -max(1.0, 1.0 / self.count_outsiders_per_member()), 1.0
@@ -124,7 +140,9 @@ class SinglingOutEvaluator(Evaluator[SingleOutMetric]):
 
     def count_outsiders_per_member(self) -> float:
         """Return how many persons outside a draw there are for one inside, at least."""
-        return min(float(np.sum(~own) / np.sum(own)) for own in map(self.select, self.outcomes))
+        return min(
+            float(np.sum(~self.is_member(one)) / np.sum(self.select(one))) for one in self.outcomes
+        )
 
     def n(self, name: str) -> int:
         return min(len(self.estimate(one, name)) for one in self.list_outcomes(name))

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ppdm_core.audit.draws import OriginalTable
 from ppdm_core.audit.scores import (
     Figures,
-    IntervalAtLevel,
     average_notes,
     average_persons,
     pick_worst,
@@ -23,6 +22,7 @@ from ppdm_core.metrics import AttackMetric
 from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
+from ppdm_core.numerics.intervals import IntervalAtLevel
 from ppdm_core.numerics.mean_limits import mean_interval
 
 M = TypeVar("M", bound=AttackMetric, covariant=True)

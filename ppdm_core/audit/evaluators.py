@@ -15,7 +15,6 @@ from ppdm_core.audit.controlled_evaluators import (
 )
 from ppdm_core.audit.evaluator import Evaluator, count_effective
 from ppdm_core.audit.label_risk import compute_label_chances, select_first_rows
-from ppdm_core.audit.scores import IntervalAtLevel
 from ppdm_core.audit.simulation import TrialOutcome
 from ppdm_core.metrics import (
     AttackMetric,
@@ -26,7 +25,8 @@ from ppdm_core.metrics import (
     SourceMetric,
 )
 from ppdm_core.model.arrays import Bools, Floats, Ints
-from ppdm_core.model.attacker import Goal
+from ppdm_core.model.attacker import SUREST_SHARES, Goal
+from ppdm_core.numerics.intervals import IntervalAtLevel
 
 
 class ReconstructionEvaluator(Evaluator[ReconstructMetric]):
@@ -96,7 +96,10 @@ class LinkEvaluator(Evaluator[LinkMetric]):
     """Rows that are linked to the targets; a target that was never drawn has no row to find."""
 
     def units(self, outcome: TrialOutcome) -> Ints:
-        return mark_others(outcome.participants.targets, outcome.draw.records)
+        found = mark_others(outcome.participants.targets, outcome.draw.records)
+        if self.scenario in SUREST_SHARES:
+            return np.where(self.estimate(outcome, self.scenario) >= 0, found, -1)
+        return found
 
     def select_inputs(self, outcome: TrialOutcome, name: str, keep: Bools) -> tuple[Any, ...]:
         return self.estimate(outcome, name)[keep], outcome.participants.targets[keep]

@@ -14,9 +14,7 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.score import Score
-from ppdm_core.numerics.intervals import jackknife
-
-IntervalAtLevel = Callable[[float], tuple[float, float]]  # low and high end at a level
+from ppdm_core.numerics.intervals import IntervalAtLevel, jackknife
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +45,17 @@ def make_score(
     figures: Figures,
     *,
     level: float,
+    judged: int = 1,
     rng: np.random.Generator,
     story: str,
     epsilon: float,
 ) -> Score:
-    """Return the score of some figures, with its interval at ``level``."""
+    """Return the score of some figures, with its interval at ``level``.
+
+    ``judged``: the number of scores that limits judge.
+    """
     value = float(np.mean(figures.values))
-    low, high = compute_interval(metric, figures, level, rng)
+    low, high = compute_interval(metric, figures, level, judged, rng)
     values = SentenceValues(value, figures.baseline, story, epsilon, figures.original)
     return Score(
         name=name,
@@ -85,9 +87,13 @@ def cap_by_baseline(metric: Metric, value: float, baseline: float) -> dict[str, 
 
 
 def compute_interval(
-    metric: Metric, figures: Figures, level: float, rng: np.random.Generator
+    metric: Metric, figures: Figures, level: float, judged: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the interval of a value at a level.
+    """Return the interval of a value; each end misses the truth with probability (1 - level) / 2.
+
+    A release passes only if every limit is kept, so the end that a PASS rests on needs no
+    correction for their number. It fails if one of them is broken, so the other end holds for all
+    ``judged`` scores together.
 
     The highest of several figures tends to be too high by chance. Its lower end is therefore that
     of a level at which the ends of all figures hold together. Its upper end needs no such level:
@@ -96,11 +102,25 @@ def compute_interval(
     Where the baseline is measured, the upper end is that of the excess over it, and may be above
     every possible value.
     """
+    interval = figures.interval or fit_jackknife(metric, figures, rng)
+    breaks_low = metric.better == "down"  # which end breaks a limit
+    is_highest = figures.chosen == "highest"
+    low_tests = (judged if breaks_low else 1) * (figures.choices if is_highest else 1)
+    high_tests = (1 if breaks_low else judged) * (1 if is_highest else figures.choices)
+    return interval(divide_error(level, low_tests))[0], interval(divide_error(level, high_tests))[1]
+
+
+def divide_error(level: float, tests: int) -> float:
+    """Return the level of one of several intervals that hold together."""
+    return 1.0 - (1.0 - level) / tests
+
+
+def fit_jackknife(metric: Metric, figures: Figures, rng: np.random.Generator) -> IntervalAtLevel:
+    """Return the interval of a value from its values without some of the persons."""
+    interval = jackknife(figures.value_on, figures.units, rng)
 
     def find_ends(level: float) -> tuple[float, float]:
-        if figures.interval is not None:
-            return figures.interval(level)
-        low, high = jackknife(figures.value_on, figures.units, level, rng)
+        low, high = interval(level)
         low, high = max(low, metric.bounds[0]), min(high, metric.bounds[1])
         if not math.isfinite(high - low):
             raise NotApplicable(
@@ -109,13 +129,7 @@ def compute_interval(
             )
         return low, high
 
-    low, high = find_ends(level)
-    if figures.choices > 1:
-        stricter = find_ends(1.0 - (1.0 - level) / figures.choices)
-        if figures.chosen == "highest":
-            return stricter[0], high
-        return low, stricter[1]
-    return low, high
+    return find_ends
 
 
 def average_persons(persons: Sequence[Ints], values: Sequence[Floats]) -> Floats:

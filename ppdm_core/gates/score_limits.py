@@ -20,7 +20,8 @@ class ScoreLimits(Gate):
     PASS when even the unfavourable end keeps the limit, FAIL when even the favourable one breaks
     it, else REVIEW, because too few records were measured; also REVIEW in the band that the limit
     leaves to reviewers, and if a limit on a privacy score allows more over the baseline than the
-    ceiling of its metric. Limits are on the excess over the baseline (for privacy scores
+    ceiling of its metric. A score of too few records to be certified can fail, and does not
+    prevent a PASS. Limits are on the excess over the baseline (for privacy scores
     where more is better: on the shortfall below it) unless ``absolute``.
     """
 
@@ -79,7 +80,7 @@ def judge_outcome(score: Score, limit: Limit) -> Outcome:
     if not favourable <= line:  # a limit that is NaN keeps nothing
         return "FAIL"
     lines = [line for line in (limit.value, limit.review) if line is not None]
-    is_kept = all(keeps_surely(score, limit, line) for line in lines)
+    is_kept = not score.is_certifiable or all(keeps_surely(score, limit, line) for line in lines)
     is_meaningful = not (is_weak(score, limit) or is_unbreakable(score, limit))
     return "PASS" if is_kept and is_meaningful else "REVIEW"
 

@@ -9,6 +9,8 @@ from ppdm_core.audit.self_test.broken_releases import (
     CLEAR_COLUMNS,
     IDENTITY,
     NEARLY_IDENTICAL,
+    NOISE_HOLE,
+    REARRANGED,
     SLIGHT_NOISE,
 )
 from ppdm_core.audit.self_test.matrix import (
@@ -30,6 +32,8 @@ DESCRIPTIONS = {
     NEARLY_IDENTICAL: "the records with noise of at most a hundredth of the range",
     "rotation": "the records rotated",
     CLEAR_COLUMNS: "some columns as they are",
+    NOISE_HOLE: "the records with noise that cancels in one combination of columns",
+    REARRANGED: "the values of each record in a random order",
     "verbatim rows": "a few records as they are among noise",
 }
 

@@ -8,6 +8,7 @@ from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
 from ppdm_core.metrics._values import check_finite
 from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.errors import Defect, NotApplicable
+from ppdm_core.model.reasons import Reason
 
 
 def measure_mean(units: Ints, values: Floats) -> Measurement:
@@ -46,7 +47,10 @@ def check_same_columns(name: str, comparison: ReleaseComparison) -> None:
     """Check that the release has the original columns."""
     check_comparison(name, comparison)
     if not comparison.has_same_columns:
-        raise NotApplicable(f"{name} needs a release with the columns of the original.")
+        raise NotApplicable(
+            f"{name} needs a release with the columns of the original.",
+            reason=Reason.NO_COMMON_COLUMN,
+        )
 
 
 def check_labels(name: str, comparison: ReleaseComparison) -> None:

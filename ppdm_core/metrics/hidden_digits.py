@@ -9,14 +9,16 @@ import numpy as np
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
 from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._release import check_comparison, sample_indices
-from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 
 _MAX_ROWS = 4_000
 _MIN_ROWS = 50
+_MIN_CLASS_ROWS = 20  # the spread of a smaller class is not considered
 _MIN_NOISE_UNITS = 4.0  # noise of so many units leaves the rest modulo the unit uniform
 _MAX_DECIMALS = 13
+_MIN_RELATIVE_UNIT = 2.0**-44
 _DIGITS = 10
 _DIGIT_ROUNDING = 1e-4  # a digit just below the next one is the next one
 _MAX_REPEATED_SHARE = 0.05  # of the rows: a column with a more frequent value has no noise there
@@ -75,7 +77,8 @@ def _search(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     bins = 8 if len(rows) >= 800 else 4
     freedom = (_DIGITS - 1) * (bins - 1)
     chance = (freedom + _MAX_DEVIATIONS * math.sqrt(2.0 * freedom)) / (len(rows) * (bins - 1))
-    parts = find_fine_parts(X, comparison.cells[rows])
+    label = comparison.row_label[rows]
+    parts = find_fine_parts(X, comparison.cells[rows], label)
     if not parts.shape[1]:
         return 0.0, min(1.0, chance)
     B = encode_bins(X, bins)
@@ -86,18 +89,27 @@ def _search(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     return max(found), min(1.0, chance)
 
 
-def find_fine_parts(X: Floats, cells: Floats) -> Floats:
-    """Return the parts of released values that are finer than their noise; (n, f) in [0, 1)."""
-    noise = measure_noise(X, cells)
+def find_fine_parts(X: Floats, cells: Floats, label: Codes) -> Floats:
+    """Return the parts of released values that are finer than their noise; (n, f) in [0, 1).
+
+    The class with the least spread counts: the digits of a nearly constant class are those of its
+    mean, and say no more of a record than its class.
+    """
+    codes, counts = np.unique(label, return_counts=True)
+    classes = codes[counts >= _MIN_CLASS_ROWS] if counts.max() >= _MIN_CLASS_ROWS else codes
+    spreads = [cells[label == code].std(axis=0) for code in classes]
+    noise = np.minimum(measure_noise(X, cells), np.min(spreads, axis=0))
     found = []
     for y, spread in zip(cells.T, noise.tolist(), strict=True):
         counts = np.unique(y, return_counts=True)[1]
         if not spread > 0 or counts.max() > _MAX_REPEATED_SHARE * len(y):
             continue
+        size = np.abs(y).max()
         first = math.floor(math.log10(spread / _MIN_NOISE_UNITS))
         for power in range(first, first - _MAX_DECIMALS, -1):
-            found.append(np.mod(y / 10.0**power, 1.0))
-        size = np.abs(y).max()
+            # Digits near the precision of the largest value differ with the size of a value.
+            if 10.0**power >= size * _MIN_RELATIVE_UNIT:
+                found.append(np.mod(y / 10.0**power, 1.0))
         bits = np.ascontiguousarray(y).view(np.uint64)
         for count in _MANTISSA_BITS:
             if size * 2.0 ** (count - 52) * _MIN_NOISE_UNITS <= spread:

@@ -15,6 +15,7 @@ from ppdm_core.model.reasons import Reason
 _MAX_ROWS = 20_000
 _ROUNDING = 1e-9  # of the largest value: residuals that differ by less are equal
 _SHUFFLES = 4
+_MAX_CHANCE = 0.5  # a column in which chance repeats more residuals shows nothing
 _MAX_DEVIATIONS = 7.0  # of a share by chance
 
 
@@ -71,14 +72,23 @@ def _compare(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     chance = np.maximum(shuffled.max(axis=0), measure_ties(X, Y))
     error = np.sqrt(np.maximum(chance * (1.0 - chance), 1.0 / len(rows)) / len(rows))
     bound = np.minimum(1.0, chance + _MAX_DEVIATIONS * error)
-    worst = int(np.argmax(shares - bound))
+    can_show = bound <= _MAX_CHANCE
+    if not can_show.any():
+        raise NotApplicable(
+            f"{name} needs a column in which differences repeat rarely by chance.",
+            reason=Reason.VALUES_REPEAT,
+        )
+    worst = int(np.argmax(np.where(can_show, shares - bound, -np.inf)))
     return float(shares[worst]), float(bound[worst])
 
 
 def measure_repeats(R: Floats, X: Floats, Y: Floats) -> Floats:
-    """Return for each column the share of the rows whose residual another row has; (d,)."""
+    """Return for each column the share of the rows whose residual another row has; (d,).
+
+    Signs do not count.
+    """
     size = np.maximum(np.abs(X).max(axis=0), np.abs(Y).max(axis=0))
-    steps = np.round(R / np.maximum(_ROUNDING * size, 1e-300))
+    steps = np.round(np.abs(R) / np.maximum(_ROUNDING * size, 1e-300))
     return np.array([_share_of_repeats(column) for column in steps.T])
 
 

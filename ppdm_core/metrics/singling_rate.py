@@ -6,6 +6,7 @@ from ppdm_core.metrics._metric import SingleOutMetric
 from ppdm_core.metrics._values import check_finite
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import Defect
+from ppdm_core.numerics.statements import count_matches
 
 
 class SinglingRate(SingleOutMetric):
@@ -55,29 +56,3 @@ def _hit_probability(hits: int, held: Ints, persons: int, drawn: int) -> Floats:
 
     ways = log_choices(held, hits) + log_choices(persons - held, drawn - hits)
     return np.asarray(np.exp(ways - log_choices(persons, drawn)))
-
-
-def count_matches(statements: Floats, table: Floats) -> Ints:
-    """Return for how many persons each statement holds, (p,).
-
-    Persons are selected by the narrowest interval, and only those are tried on the next one.
-    """
-    p, width, _ = statements.shape
-    columns = np.ascontiguousarray(table.T)
-    order = np.argsort(columns, axis=1)  # (width, n)
-    first, last = np.empty((p, width), dtype=np.int64), np.empty((p, width), dtype=np.int64)
-    for j in range(width):
-        values = columns[j, order[j]]
-        first[:, j] = np.searchsorted(values, statements[:, j, 0], side="left")
-        last[:, j] = np.searchsorted(values, statements[:, j, 1], side="right")
-    held = last - first  # persons inside each interval alone
-    count = np.zeros(p, dtype=np.int64)
-    for i, (narrowest, *others) in enumerate(np.argsort(held, axis=1).tolist()):
-        persons = order[narrowest, first[i, narrowest] : last[i, narrowest]]
-        for j in others:
-            if len(persons) == 0 or held[i, j] == len(table):
-                break
-            values, (low, high) = columns[j, persons], statements[i, j]
-            persons = persons[(values >= low) & (values <= high)]
-        count[i] = len(persons)
-    return count

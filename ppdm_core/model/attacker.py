@@ -18,6 +18,8 @@ from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Schema
 
 ColumnKind = Literal["numeric", "categorical"]
+# Scenarios of a linker: this share of the targets, of which it is surest; -1 for the others.
+SUREST_SHARES: dict[str, float] = {"surest": 0.1, "few": 0.02}
 Goal = Literal["reconstruct", "norms", "link", "source", "member", "infer", "pair", "single_out"]
 
 

@@ -31,6 +31,7 @@ class Score:
     candidate: str | None = None  # the attack's worst candidate, chosen with the truth
     expected: float | None = None  # what the attacker itself, without the truth, computes for it
     victims: float | None = None  # on the tenth of the records that the attacker is surest of
+    is_certifiable: bool = True  # False: of too few records; a limit can fail, and needs no proof
     notes: Mapping[str, float] = field(default_factory=dict)  # details of the attack's own work
     story: str = ""  # who the attacker is; the sentence without its figures
     sentence: str = ""

@@ -9,6 +9,7 @@ import numpy as np
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import squared_distances
 
+IntervalAtLevel = Callable[[float], tuple[float, float]]  # low and high end at a level
 _EXACT_ROWS = 5_000
 _REFERENCE_ROWS = 2_000
 _NEIGHBOUR = 5
@@ -57,12 +58,8 @@ def joint_error_quantile(tail: float) -> float:
 
 
 def jackknife(
-    measure: Callable[[Ints], float],
-    n: int,
-    level: float,
-    rng: np.random.Generator,
-    groups: int = 20,
-) -> tuple[float, float]:
+    measure: Callable[[Ints], float], n: int, rng: np.random.Generator, groups: int = 20
+) -> IntervalAtLevel:
     """Return the interval of ``measure(rows)`` by leaving out one random group of rows at a time.
 
     A single row has no measurable spread: the interval is then unbounded.
@@ -70,16 +67,20 @@ def jackknife(
     from scipy.special import stdtrit
 
     if n < 2:
-        return -np.inf, np.inf
+        return lambda level: (-np.inf, np.inf)
     groups = min(groups, max(2, n // 2))
     group = rng.permutation(n) % groups
     without = np.array([measure(np.flatnonzero(group != g)) for g in range(groups)])
     if not np.isfinite(without).all():  # nothing is left to measure without some group
-        return -np.inf, np.inf
+        return lambda level: (-np.inf, np.inf)
     spread = np.sqrt((groups - 1) / groups * np.sum((without - without.mean()) ** 2))
-    half = float(stdtrit(groups - 1, (1.0 + level) / 2.0) * spread)
     value = measure(np.arange(n))
-    return value - half, value + half
+
+    def find_ends(level: float) -> tuple[float, float]:
+        half = float(stdtrit(groups - 1, (1.0 + level) / 2.0) * spread)
+        return value - half, value + half
+
+    return find_ends
 
 
 def find_isolated_tenth(X: Floats, rng: np.random.Generator) -> Ints:

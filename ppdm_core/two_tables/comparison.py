@@ -29,7 +29,11 @@ from ppdm_core.two_tables.frame import (
     make_frame,
     scale_factor,
 )
-from ppdm_core.two_tables.row_order import find_revealed_orders, find_sorted_columns
+from ppdm_core.two_tables.row_order import (
+    find_revealed_orders,
+    find_sorted_columns,
+    has_position_trend,
+)
 from ppdm_core.two_tables.tables import Table
 
 MIN_ROWS = 3
@@ -58,6 +62,7 @@ class TableComparison:
     control_overlap: int = 0  # rows of the control that are original records, left out
     sorted_columns: tuple[str, ...] = ()  # of the original, which has the order of the release
     revealed_orders: tuple[str, ...] = ()  # by what of the original the release is sorted
+    has_position_trend: bool = False  # released values, or those of aligned records, follow it
 
     @property
     def is_common(self) -> bool:
@@ -72,6 +77,11 @@ class TableComparison:
                 f"The original is sorted by {quote_names(self.sorted_columns)}, and the release "
                 "has the same order, which places every person. Shuffle the rows before handing "
                 "them out."
+            )
+        elif self.has_position_trend:
+            found.append(
+                "Values depend on the position of their row, so that the order of the rows may "
+                "place persons. Shuffle the rows before handing them out."
             )
         return tuple(found)
 
@@ -158,6 +168,9 @@ def add_row_order(
     comparison: TableComparison, original: Table, released: Table, label: str | None
 ) -> TableComparison:
     """Return the comparison with what the order of the rows gives away."""
+    read = [released, *([original] if comparison.is_declared_aligned else [])]
+    trend = any(has_position_trend(table, label) for table in read)
+    comparison = replace(comparison, has_position_trend=trend)
     if comparison.is_declared_aligned:
         in_order = tuple(find_sorted_columns(original, label))
         if in_order:

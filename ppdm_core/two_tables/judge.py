@@ -19,7 +19,14 @@ from ppdm_core.model.score import AuditReport, Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome, worst
 
 # Not a gap in the audit: other attacks run on the rest.
-COMPLEMENTARY = frozenset({Reason.COLUMNS_RELEASED, Reason.NO_COMMON_COLUMN, Reason.NO_LABEL})
+COMPLEMENTARY = frozenset(
+    {
+        Reason.COLUMNS_RELEASED,
+        Reason.NO_COMMON_COLUMN,
+        Reason.NO_LABEL,
+        Reason.VALUES_REPEAT,
+    }
+)
 
 
 def judge_tables(report: AuditReport, policy: Policy) -> tuple[Outcome, tuple[Finding, ...]]:

@@ -13,8 +13,12 @@ from ppdm_core.two_tables.tables import Table
 MIN_ROWS = 20
 MAX_DEVIATIONS = 6.8  # of a rank correlation by chance: one in 1e11
 MAX_MEAN_DEVIATIONS = 4.5  # of a mean over columns: one in 300,000 for each order that is tried
+MAX_ARRANGED_DEVIATIONS = 5.6  # the same for further orders, of which there are more: one in 1e8
+MAX_PILES = 10  # that sorted rows may be dealt into
 MIN_CORRELATION = 0.1  # a weaker trend places nobody
-SHUFFLES = 32
+SHUFFLES = 200
+MIN_TREND_ROWS, MAX_WAVES = 100, 24
+MAX_TREND_PROBABILITY = 1e-8  # of a trend by chance, for each number of waves
 MAX_COMPONENTS = 5  # principal components that rows may be sorted by
 
 
@@ -55,12 +59,62 @@ def find_revealed_orders(original: Table, released: Table, label: str | None) ->
     spread = measure_chance(R[place], S, prepare, pairs)
     for name, x in list_order_keys(ours, X):
         order = np.argsort(x, kind="stable")
-        for direction in (order, order[::-1]):
-            correlation = prepare(R[direction[place]]).T @ S / len(S)
+        for arranged, most in list_arrangements(order):
+            correlation = prepare(R[arranged[place]]).T @ S / len(S)
             own = average_pairs(correlation, pairs)
-            if np.abs(correlation).max() >= least or own > MAX_MEAN_DEVIATIONS * spread:
+            if np.abs(correlation).max() >= least or own > most * spread:
                 yield name
                 break
+
+
+def has_position_trend(table: Table, label: str | None) -> bool:
+    """Return whether the values of a table depend on the position of their row.
+
+    Slow waves along the rows are compared with all columns, which are made uncorrelated first. In
+    a random order, the squared coefficients add up to a chi-square variable. A table that is
+    sorted by one of its own columns has no other order to give away.
+    """
+    from scipy.special import chdtrc
+
+    columns, n = list_complete_columns(table, label), table.n
+    if n < MIN_TREND_ROWS or not columns:
+        return False
+    A = table.numbers(columns)
+    if find_monotone_columns(A).any():
+        return False
+    Z = remove_correlations(standardise_ranks(A))
+    waves = np.cos(np.pi / n * (np.arange(n)[:, None] + 0.5) * np.arange(1, MAX_WAVES + 1))
+    energy = np.cumsum(((np.sqrt(2.0 / n) * waves.T @ Z) ** 2).sum(axis=1))  # (waves,)
+    freedom = Z.shape[1] * np.arange(1, MAX_WAVES + 1)
+    return bool((chdtrc(freedom, energy) < MAX_TREND_PROBABILITY).any())
+
+
+def remove_correlations(R: Floats) -> Floats:
+    """Return uncorrelated columns of deviation 1 that span the same space."""
+    values, vectors = np.linalg.eigh(R.T @ R / len(R))
+    keep = values > 1e-6 * values.max()
+    return np.asarray(R @ vectors[:, keep] / np.sqrt(values[keep]))
+
+
+def list_arrangements(order: Ints) -> Iterator[tuple[Ints, float]]:
+    """Yield the records rising, falling, from both ends in turn, and dealt into some piles.
+
+    With each, the deviation of the mean over columns that chance hardly reaches.
+    """
+    yield from ((direction, MAX_MEAN_DEVIATIONS) for direction in (order, order[::-1]))
+    yield from ((each, MAX_ARRANGED_DEVIATIONS) for each in list_rearranged(order))
+
+
+def list_rearranged(order: Ints) -> Iterator[Ints]:
+    """Yield sorted records from both ends in turn, and dealt into two piles or more."""
+    for direction in (order, order[::-1]):
+        ends = np.empty_like(direction)
+        half = -(-len(order) // 2)
+        ends[::2], ends[1::2] = direction[:half], direction[half:][::-1]
+        yield ends
+        yield np.concatenate([direction[::2], direction[1::2][::-1]])
+        for piles in range(2, MAX_PILES + 1):
+            yield np.concatenate([direction[first::piles] for first in range(piles)])
 
 
 def average_pairs(correlation: Floats, pairs: list[tuple[int, int]]) -> float:

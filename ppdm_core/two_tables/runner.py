@@ -65,6 +65,33 @@ def audit_tables(
     ``control``: persons who are not in the release. ``known_records`` and ``sample``: how many the
     attacker knows (below 1: a share), or a table of them. Both are the policy's, if not given.
     """
+    auditor, names, not_run = prepare_audit(
+        original,
+        released,
+        control=control,
+        known_records=known_records,
+        sample=sample,
+        aligned=aligned,
+        label=label,
+        policy=policy,
+        seed=seed,
+    )
+    return add_comparison(run_audit(auditor.run_one, names), auditor.comparison, not_run)
+
+
+def prepare_audit(
+    original: Any,
+    released: Any,
+    *,
+    control: Any = None,
+    known_records: Any = None,
+    sample: Any = None,
+    aligned: bool | None = None,
+    label: str | None = None,
+    policy: Policy | None = None,
+    seed: bytes = SEED,
+) -> tuple[TableAuditor, list[str], dict[str, Skip]]:
+    """Return what ``audit_tables`` runs: the auditor, the audits, and why others are not run."""
     policy = policy or Policy(required=(), limits={})
     tables = [as_table("original", original), as_table("released", released)]
     if not has_names(original) and not has_names(released):
@@ -84,9 +111,7 @@ def audit_tables(
         sample if is_count(sample) else None,
     )
     policy = replace(policy, attacker=attacker)
-    auditor = TableAuditor(comparison, policy, seed)
-    names, not_run = choose_table_audits(comparison, policy)
-    return add_comparison(run_audit(auditor.run_one, names), comparison, not_run)
+    return TableAuditor(comparison, policy, seed), *choose_table_audits(comparison, policy)
 
 
 def add_comparison(

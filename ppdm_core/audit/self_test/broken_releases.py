@@ -18,6 +18,8 @@ NEAR_NOISE_SHARE = 0.01  # of a released column's range, or less:
 NEAR_ERROR, NEAR_RECORDS = 0.05, 0.9  # this share of the records is this near, in their lengths
 IDENTITY, SLIGHT_NOISE, NEARLY_IDENTICAL = "identity", "slight noise", "nearly identical"
 CLEAR_COLUMNS = "clear columns"  # as many original columns as are released, as they are
+NOISE_HOLE, REARRANGED = "noise with a hole", "rearranged values"  # named as the planted leaks
+MIN_HOLE_COLUMNS = 3
 COPY_NOISE_SHARE = 0.01  # what a copy announces to attacks that ask for the noise
 
 Rng = np.random.Generator
@@ -57,6 +59,21 @@ def make_broken_releases(
         yield "rotation", BrokenRelease(X @ random_orthogonal(d, rng), C, public)
     if s and is_complete(public, d, s):
         yield NEARLY_IDENTICAL, BrokenRelease(add_near_noise(X, clear, public, rng), C, public)
+    if s >= MIN_HOLE_COLUMNS:
+        yield NOISE_HOLE, BrokenRelease(add_noise_with_hole(clear, draw.Y, rng), C, public)
+    if d == s >= MIN_HOLE_COLUMNS and public.space == "original":
+        yield REARRANGED, BrokenRelease(rng.permuted(clear, axis=1), C, public)
+
+
+def add_noise_with_hole(clear: Floats, Y: Floats, rng: Rng) -> Floats:
+    """Return records with as much noise as the release has, which cancels in one combination.
+
+    The noise of a column is in units of the release's spread; in these units, the noise of every
+    row adds up to zero.
+    """
+    noise = rng.laplace(0.0, 1.0, clear.shape)
+    noise -= noise.mean(axis=1, keepdims=True)
+    return np.asarray(clear + Y.std(axis=0) * noise)
 
 
 def is_complete(public: PublicParameters, d: int, s: int) -> bool:

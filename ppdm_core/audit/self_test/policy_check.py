@@ -12,6 +12,8 @@ from ppdm_core.audit.auditor import Auditor, name_score
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.audit.self_test.broken_releases import (
+    NOISE_HOLE,
+    REARRANGED,
     BrokenRelease,
     draw_broken_release,
     make_broken_releases,
@@ -27,6 +29,7 @@ from ppdm_core.model.score import Score, is_sound
 from ppdm_core.model.self_test import NOISE, PolicyCheck, ReleaseTest
 
 MAX_RECORDS = 500
+LEAKS = frozenset({NOISE_HOLE, REARRANGED})  # tried if an attack with a limit must notice them
 KNOWN_RECORD_DIVISOR = 4  # the attacker knows at most n / 4 records, so that targets remain
 
 
@@ -37,6 +40,8 @@ def check_policy(auditor: Auditor) -> PolicyCheck:
     broken: list[ReleaseTest] = []
     able: list[str] = []
     for name, release in make_broken_releases(trial.truth, draw, auditor.rng("plants")):
+        if name in LEAKS and not any(name in ATTACKS[each].must_notice for each in names):
+            continue  # the policy limits no attack that finds this
         # On the first one every attack shows its power; each further one needs one refusal.
         weak = [each for each in names if each not in able]
         refusing = trial.find_refusing(name, release, [*able, *weak])

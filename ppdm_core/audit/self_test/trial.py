@@ -68,6 +68,7 @@ class LeakAuditor(Auditor):
             limits={},
             attacker=Attacker(known_records=planted.known),
             effort="quick",
+            level=1.0 - 2.0 * ERROR_RATE,
         )
         truth = OriginalTable(planted.X, planted.label, planted.schema)
         draw = ReleaseDraw(planted.Y, planted.public, planted.source, members=planted.members)
@@ -103,7 +104,6 @@ class LeakAuditor(Auditor):
 
     def score(self, name: str) -> Score:
         """Return the headline score of an attack."""
-        self.level = 1.0 - 2.0 * ERROR_RATE
         return self.score_attack(ATTACKS[name], find_headline_metric(ATTACKS[name].goal))
 
     def compare(self, name: str, quiet: PlantedLeak) -> Score:

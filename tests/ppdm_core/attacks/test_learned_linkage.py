@@ -3,7 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppdm_core.attacks._pair_regression import fit_kernel, fit_least_squares, fit_ridge
+from ppdm_core.attacks._pair_regression import (
+    fit_by_column,
+    fit_kernel,
+    fit_least_squares,
+    fit_ridge,
+)
 from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
 from ppdm_core.attacks._row_features import compute_features, rank_within
 from ppdm_core.attacks.learned_linkage import MIN_PAIRS, LearnedLinkage
@@ -137,3 +142,13 @@ def test_compute_features_rearranged_rows_same_invariants() -> None:
 def test_rank_within_ties_count_half() -> None:
     found = rank_within(np.array([[1.0], [2.0], [9.0]]), np.array([[1.0], [2.0], [2.0], [3.0]]))
     assert found.ravel().tolist() == [-0.375, 0.0, 0.5]
+
+
+def test_fit_by_column_oscillation_of_one_column_predicted() -> None:
+    rng = np.random.default_rng(14)
+    U = rng.standard_normal((60, 6))
+    predict, errors = fit_by_column(U, np.sin(5.0 * U[:, [3, 0]]))
+    new = rng.uniform(-1.5, 1.5, (40, 6))
+    guess = predict(new)
+    assert np.mean((guess - np.sin(5.0 * new[:, [3, 0]])) ** 2) < 0.02
+    assert errors.shape == (60, 2)

@@ -26,12 +26,15 @@ def run_attack(view: AttackerView) -> dict[str, np.ndarray]:
     return dict(RecordLinkage().attack(view, RNG).candidates)
 
 
+FORMS = ("nearest:absolute", "nearest:rearranged", "nearest:direction")
+
+
 def test_record_linkage_identity_release_links_all():
     rng = np.random.default_rng(1)
     X = rng.uniform(0, 1, (80, 3))
     shuffle = rng.permutation(80)
     got = run_attack(make_linkage_view(X[shuffle], X))
-    assert set(got) == {"nearest:released", "one_to_one:released", "nearest:weighted"}
+    assert set(got) == {"nearest:released", "one_to_one:released", "nearest:weighted", *FORMS}
     for link in got.values():
         np.testing.assert_array_equal(shuffle[link], np.arange(80))
 
@@ -49,7 +52,7 @@ def test_record_linkage_constant_release_links_at_chance():
         view = make_linkage_view(flat, X, public=public, reconstructions={"flat": flat})
         for name, link in run_attack(view).items():
             rates.setdefault(name, []).append(np.mean(shuffle[link] == np.arange(n)))
-    assert len(rates) == 7
+    assert len(rates) == 10
     for name, values in rates.items():
         spread = np.std(values) / np.sqrt(300) + 1e-12
         assert abs(np.mean(values) - 1 / n) < 4 * spread, name
@@ -372,3 +375,36 @@ def test_record_linkage_one_unperturbed_column_links_all(noise):
     half = replace(view, known=None, partial_columns=np.array([1, 5]))
     partial = RecordLinkage().attack(half, np.random.default_rng(0)).scenarios["partial"]
     assert (np.mean(partial["nearest:weighted"] == np.arange(20, 120)) > 0.99) == (noise == 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("nearest:released", lambda Z: Z),
+        ("nearest:absolute", lambda Z: -Z),
+        ("nearest:rearranged", lambda Z: np.random.default_rng(3).permuted(Z, axis=1)),
+        ("nearest:direction", lambda Z: 3.0 * Z),
+    ],
+)
+def test_record_linkage_few_persons_disguised_are_the_surest(name, change):
+    """Four of 200 persons are released in a simple disguise, the others as noise."""
+    rng = np.random.default_rng(11)
+    X, Y = rng.standard_normal((2, 200, 6))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    Y[:4] = change(X[:4])
+    found = RecordLinkage().attack(make_linkage_view(Y, X), RNG)
+    np.testing.assert_array_equal(found.candidates[name][:4], np.arange(4))
+    few = found.scenarios["few"]["few"]
+    np.testing.assert_array_equal(few[:4], np.arange(4))
+    assert np.sum(few >= 0) == 5
+    assert np.sum(found.scenarios["surest"]["surest"] >= 0) == 20
+
+
+def test_record_linkage_independent_rows_surest_persons_found_by_chance():
+    rng = np.random.default_rng(12)
+    hits = []
+    for _ in range(30):
+        X, Y = rng.standard_normal((2, 100, 4))
+        surest = RecordLinkage().attack(make_linkage_view(Y, X), RNG).scenarios["surest"]["surest"]
+        hits.append(np.mean(surest[surest >= 0] == np.flatnonzero(surest >= 0)))
+    assert np.mean(hits) < 0.04  # 0.01 by chance

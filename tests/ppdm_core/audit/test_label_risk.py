@@ -9,7 +9,7 @@ import pytest
 
 from ppdm_core.audit.attack_runs import AttackRuns
 from ppdm_core.audit.auditor import Auditor
-from ppdm_core.audit.certifiable import widen_level
+from ppdm_core.audit.certifiable import count_judged_scores
 from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.audit.label_risk import compute_label_chances, score_label
 from ppdm_core.audit.runner import choose_audits
@@ -101,10 +101,10 @@ def test_choose_audits_quick_includes_label():
     assert "label" in choose_audits(Policy((), {}, effort="quick"))
 
 
-def test_widen_level_label_limit_no_effect():
+def test_count_judged_scores_label_limit_no_effect():
     limits = {"record_linkage.rate": LIMIT, "known_pairs.breach_rate": LIMIT}
     with_label = Policy((), {**limits, "label.rate": LIMIT})
-    assert widen_level(with_label) == widen_level(Policy((), limits))
+    assert count_judged_scores(with_label) == count_judged_scores(Policy((), limits))
 
 
 @pytest.mark.parametrize(("smallest", "baseline"), [(50, 2 / 100), (49, 1 / 100)])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.metrics.copied_records import find_copies, find_most_frequent, fit_gamma
 from ppdm_core.metrics.hidden_digits import encode_digits
+from ppdm_core.model.errors import NotApplicable
+from ppdm_core.model.reasons import Reason
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.seeded_streams import STREAMS, draw_all_seeds, draw_stream
 
@@ -26,11 +29,11 @@ def make_comparison(X: np.ndarray, Y: np.ndarray) -> ReleaseComparison:
     return ReleaseComparison(X, label, Y, public, cells=Y)
 
 
-def find_leaking(X: np.ndarray, Y: np.ndarray) -> set[str]:
+def find_leaking(X: np.ndarray, Y: np.ndarray, names: Iterable[str] = NAMES) -> set[str]:
     comparison = make_comparison(X, Y)
     return {
         name
-        for name in NAMES
+        for name in names
         if METRICS[name].measure(comparison).value > METRICS[name].baseline(comparison)
     }
 
@@ -128,7 +131,29 @@ def test_metrics_safe_release_within_chance(name: str) -> None:
 def test_metrics_integers_with_wide_noise_within_chance() -> None:
     rng = np.random.default_rng([3, 2**90])
     X = rng.integers(0, 100, (400, 4)).astype(float)
-    assert find_leaking(X, X + rng.integers(-80, 81, X.shape)) == set()
+    Y = X + rng.integers(-80, 81, X.shape)
+    assert find_leaking(X, Y, set(NAMES) - {"repeated_noise"}) == set()
+    with pytest.raises(NotApplicable, match="repeat rarely") as caught:
+        METRICS["repeated_noise"].measure(make_comparison(X, Y))
+    assert caught.value.skip.reason is Reason.VALUES_REPEAT
+
+
+def test_repeated_noise_opposite_in_two_rows_noticed() -> None:
+    rng = np.random.default_rng([4, 2**90])
+    X = rng.gamma(2.0, size=(200, 4))
+    noise = rng.laplace(0.0, 2.0, (100, 4))
+    assert "repeated_noise" in find_leaking(X, X + np.vstack([noise, -noise]))
+
+
+def test_hidden_digits_class_that_hardly_varies_within_chance() -> None:
+    """The digits of a class with little noise are those of its mean: no leak beyond the class."""
+    rng = np.random.default_rng([5, 2**90])
+    label = np.repeat([0, 1, 2, 3], 100).astype(np.int32)
+    X = 10.0 * label[:, None] + rng.normal(0.0, 1.0, (400, 3))
+    Y = 10.0 * label[:, None] + np.where(label == 0, 0.01, 5.0)[:, None] * rng.normal(size=X.shape)
+    comparison = replace(make_comparison(X, Y), label=label)
+    metric = METRICS["hidden_digits"]
+    assert metric.measure(comparison).value <= metric.baseline(comparison)
 
 
 def test_find_copies_names_the_copied_record() -> None:

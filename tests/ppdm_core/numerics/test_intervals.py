@@ -66,7 +66,7 @@ def test_find_quantile_ranks_few_values_no_upper_end():
 
 def test_jackknife_mean_of_single_rows_is_t_interval():
     x = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 10.0])
-    low, high = jackknife(lambda rows: x[rows].mean(), 8, 0.95, np.random.default_rng(0), groups=4)
+    low, high = jackknife(lambda rows: x[rows].mean(), 8, np.random.default_rng(0), groups=4)(0.95)
     assert (low + high) / 2 == pytest.approx(5.0)
     # Four groups of two: mean +- t_3 sd(group means) / 2 for the groups that were drawn.
     group = np.random.default_rng(0).permutation(8) % 4
@@ -80,7 +80,7 @@ def test_jackknife_simulated_mean_is_covered(n):
     covered = []
     for _ in range(500):
         x = rng.normal(3.0, 1.0, n)
-        low, high = jackknife(lambda rows, x=x: x[rows].mean(), n, 0.95, rng)
+        low, high = jackknife(lambda rows, x=x: x[rows].mean(), n, rng)(0.95)
         covered.append(low <= 3.0 <= high)
     assert 0.915 <= np.mean(covered) <= 0.985
 
@@ -88,9 +88,10 @@ def test_jackknife_simulated_mean_is_covered(n):
 def test_jackknife_few_rows_contains_mean():
     x = np.array([1.0, 2.0, 4.0])
     for n in (2, 3):
-        low, high = jackknife(lambda rows: x[rows].mean(), n, 0.95, np.random.default_rng(4))
+        low, high = jackknife(lambda rows: x[rows].mean(), n, np.random.default_rng(4))(0.95)
         assert low < x[:n].mean() < high < np.inf
-    assert jackknife(lambda rows: 1.0, 1, 0.95, np.random.default_rng(4)) == (-np.inf, np.inf)
+    single = jackknife(lambda rows: 1.0, 1, np.random.default_rng(4))
+    assert single(0.95) == (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize("n", [40, 6_000])

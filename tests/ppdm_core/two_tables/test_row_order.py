@@ -4,7 +4,11 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.two_tables.comparison import compare_tables
-from ppdm_core.two_tables.row_order import find_revealed_orders, find_sorted_columns
+from ppdm_core.two_tables.row_order import (
+    find_revealed_orders,
+    find_sorted_columns,
+    has_position_trend,
+)
 from ppdm_core.two_tables.tables import Table, as_table
 
 N = 300
@@ -77,3 +81,29 @@ def test_compare_tables_rows_in_a_secret_order_leak() -> None:
     Y = add_noise(X[np.argsort(X[:, 0])], rng)
     compared = compare_tables(make_table(X), make_table(Y), aligned=False)
     assert "sorted by 'x0'" in compared.leaks[0]
+
+
+def test_find_revealed_orders_rows_from_both_ends_or_in_piles_found() -> None:
+    rng = np.random.default_rng(8)
+    X = draw_table(rng)
+    order = np.argsort(X[:, 1])
+    ends = np.column_stack([order[: N // 2], order[::-1][: N // 2]]).ravel()
+    piles = np.concatenate([order[k::4] for k in range(4)])
+    for arranged in (ends, piles):
+        assert "'x1'" in list_orders(X, X[arranged] + rng.normal(0.0, 1.5, X.shape))
+
+
+def test_has_position_trend_table_along_a_tour_noticed() -> None:
+    rng = np.random.default_rng(9)
+    X = draw_table(rng)
+    tour, left = [0], set(range(1, N))
+    while left:
+        tour.append(min(left, key=lambda i: float(np.linalg.norm(X[i] - X[tour[-1]]))))
+        left.remove(tour[-1])
+    assert has_position_trend(make_table(X[tour]), None)
+    assert not has_position_trend(make_table(X[np.argsort(X[:, 0])]), None)  # by its own column
+
+
+def test_has_position_trend_random_order_never() -> None:
+    for seed in range(50):
+        assert not has_position_trend(make_table(draw_table(np.random.default_rng(seed))), None)

@@ -82,7 +82,9 @@ def test_audit_tables_copy_broken_completely():
     report = audit(X.copy(), "transform_inverse", "record_linkage")
     assert find_value(report, "transform_inverse.breach_rate") == 1.0
     assert find_value(report, "record_linkage.rate") == 1.0
-    assert {score.n for score in list_privacy_scores(report)} == {N - K}
+    few = {"record_linkage.surest.rate": (N - K) // 10, "record_linkage.few.rate": 5}
+    for score in list_privacy_scores(report):
+        assert score.n == few.get(score.name, N - K)
 
 
 def test_audit_tables_permuted_records_near_baseline():

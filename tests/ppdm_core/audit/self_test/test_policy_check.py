@@ -262,3 +262,13 @@ def test_check_policy_label_is_no_reason_to_refuse_noise(size: int):
     check = check_policy(Auditor(truth, [draw], limit_to(link=0.05, breach=0.2), b"seed"))
     assert check.noise.refused_by == ()
     assert all(each.refused_by for each in check.bad)
+
+
+def test_check_policy_limit_on_learned_linkage_tries_noise_with_a_hole_and_rearranged_values():
+    attacks = ("learned_linkage", "record_linkage")
+    limits = {f"{name}.rate": 0.2 for name in attacks}
+    policy = make_policy(attacks, limits, "standard", known_records=30, sample_share=0.0)
+    refused = list_refused(run_check(policy, n=160))
+    assert {"noise with a hole", "rearranged values"} <= set(refused)
+    assert refused["noise with a hole"] == ("learned_linkage",)
+    assert refused["rearranged values"]
