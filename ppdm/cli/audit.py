@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppdm.cli.console import format_lines, format_table, wrap_item, wrap_text
-from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput, PpdmError, Refused, Undecided
 from ppdm_core.model.reasons import Skip
@@ -48,8 +47,7 @@ def audit_release(
         aligned=False if unaligned else None,
         label=label,
     )
-    with show_progress():
-        case, loaded_policy, report = audit_files(files, policy)
+    case, loaded_policy, report = audit_files(files, policy)
     outcome, findings = judge_tables(report, loaded_policy)
     return build_result(files, case, report, outcome, findings)
 

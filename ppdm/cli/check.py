@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ppdm.cli.console import format_lines
 from ppdm.cli.home import check_new_file
-from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server
@@ -29,8 +28,7 @@ def check_release_file(path: Path, suite: Path | None = None) -> CommandResult:
         check_new_file(suite)
     _, context = read_release_file(path)
     stop_orphaned_server(Path(context.home))
-    with show_progress():
-        facts = check_source(context)
+    facts = check_source(context)
     text = format_check(path, context, facts)
     payload = {"file": str(path), **facts}
     if suite is not None:

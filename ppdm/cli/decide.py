@@ -16,12 +16,11 @@ from ppdm.cli.flow_runs import (
     write_defect_reports,
 )
 from ppdm.cli.home import open_home
-from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import use_prefect_server
 from ppdm_core.model.errors import BadInput
 from tasks.environment import set_library_defaults
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from warehouse.approvals import Choice, find_pending_file
 from warehouse.database import get_run
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def decide_release(
-    release_id: str, approve: bool, note: str, shown: str | None, home: Path | None
+    release_id: str, choice: Choice, note: str, shown: str | None, home: Path | None
 ) -> CommandResult:
     """Record a decision; publish the release if it now has all approvals."""
     store = open_home(home)
@@ -43,9 +42,7 @@ def decide_release(
     from tasks.release_summary import read_summary
 
     file = read_stored_file(store, release_id)
-    choice: Choice = "approve" if approve else "reject"
-    with show_progress():
-        record_decision(build_context(file), release_id, choice, note, shown)
+    record_decision(build_context(file), release_id, choice, note, shown)
     summary = read_summary(store, release_id)
     if summary.standing is not None and summary.standing.missing:
         return build_result(summary)
@@ -54,6 +51,16 @@ def decide_release(
     if summary.standing is not None and not summary.standing.missing:
         raise find_error(state)  # all approvals are there, but the flow did not publish
     return build_decision_result(summary)
+
+
+def parse_choice(approve: bool, reject: bool) -> Choice:
+    """Return the decision that the options state; raise BadInput unless they state one."""
+    if approve == reject:
+        raise BadInput(
+            "A decision is either an approval or a rejection.",
+            remedy="Give either --approve or --reject.",
+        )
+    return "approve" if approve else "reject"
 
 
 def read_stored_file(store: Store, release_id: str) -> ReleaseFile:
@@ -73,9 +80,9 @@ def read_stored_file(store: Store, release_id: str) -> ReleaseFile:
 def run_decide_flow(file: ReleaseFile, release_id: str) -> State[Any]:
     """Run the flow that carries out the recorded decisions; return its state."""
     home = file.home()
+    start_step(Step.START)
     with (
         write_defect_reports(home),
-        show_progress(),
         use_prefect_server(home, log_progress, meanwhile=preload_imports),
     ):
         from flows.decide import decide

@@ -33,13 +33,16 @@ def write_defect_reports(home: Path) -> Iterator[None]:
 
 def preload_imports() -> None:
     """Import the slow libraries while the Prefect server starts."""
-    log_progress("starting: Prefect, MLflow, Great Expectations")
+    log_progress("import Prefect (1 of 3)", 0.0)
     import flows.release
     from tasks.ingest import expectations
     from tasks.notify import mlflow_log
 
+    log_progress("import Great Expectations (2 of 3)", 0.4)
     expectations.preload()
+    log_progress("import MLflow (3 of 3)", 0.6)
     mlflow_log.preload()
+    log_progress("wait for the Prefect server", 0.9)
     assert flows.release
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from flows.config.draft.text import Heading, format_release_file
 from ppdm.cli.draft_summary import format_draft, list_decisions
 from ppdm.cli.home import check_new_file
-from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
@@ -27,8 +26,7 @@ def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
 
     check_new_file(out)
     found = guess_source(str(source), table)
-    with show_progress():
-        draft = draft_source(found)
+    draft = draft_source(found)
     heading = Heading(
         dataset=suggest_dataset_name(found.path),
         owner=read_user_name(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,12 @@ from ppdm.cli.flow_runs import (
     preload_imports,
     write_defect_reports,
 )
-from ppdm.cli.progress import show_progress
+from ppdm.cli.interruption import describe_interruption
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
 from tasks.context import ReleaseContext
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from warehouse.home import Home
 from warehouse.stages import FINISHED, Stage
 
@@ -43,12 +44,20 @@ def release_files(paths: Sequence[Path], dry_run: bool) -> list[CommandResult]:
     home = files[0].home()
     Home(home).create()
     stop_orphaned_server(home)
-    with (
-        write_defect_reports(home),
-        show_progress(),
-        use_prefect_server(home, log_progress, meanwhile=preload_imports),
-    ):
-        return [run_release(file, dry_run) for file in files]
+    start_step(Step.START)
+    results: list[CommandResult] = []
+    try:
+        with (
+            write_defect_reports(home),
+            use_prefect_server(home, log_progress, meanwhile=preload_imports),
+        ):
+            for file in files:
+                results.append(run_release(file, dry_run))
+    except KeyboardInterrupt:
+        number = min(len(results), len(files) - 1)
+        again = f"ppdm release {shlex.quote(str(paths[number]))}"
+        raise describe_interruption(home, files[number].dataset.name, again) from None
+    return results
 
 
 def run_release(file: ReleaseFile, dry_run: bool) -> CommandResult:

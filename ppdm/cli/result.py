@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from json import dumps
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ppdm_core.model.errors import PpdmError
+from ppdm_core.model.errors import Interrupted, PpdmError
 from ppdm_core.model.shown_text import show_line, show_lines
+
+if TYPE_CHECKING:
+    from tasks.progress import Step
 
 
 @dataclass(frozen=True)
@@ -22,17 +25,32 @@ class CommandResult:
     error: PpdmError | None = None
 
 
-def run_command(as_json: bool, command: Callable[[], CommandResult]) -> NoReturn:
-    """Run a command, print its result and exit with its exit code."""
-    from tasks.redaction import Redaction
+def run_command(
+    command: Callable[[], CommandResult],
+    steps: Sequence[Step] = (),
+    *,
+    json: bool = False,
+    live: bool = True,
+) -> NoReturn:
+    """Run a command, print its result and exit with its exit code.
+
+    The command does its own slow imports, so that its progress is shown before.
+    """
+    from ppdm.cli.progress import show_progress
 
     try:
-        with Redaction():
-            result = command()
+        with show_progress(steps, live=live):
+            from tasks.redaction import Redaction
+
+            with Redaction():
+                result = command()
+    except KeyboardInterrupt:
+        error = Interrupted("Interrupted.", remedy="Nothing was kept. Run the same command again.")
+        result = CommandResult(format_error(error), exit_code=error.exit_code, error=error)
     except PpdmError as error:
         result = CommandResult(format_error(error), exit_code=error.exit_code, error=error)
-    if as_json:
-        print(json.dumps(build_json(result), ensure_ascii=False))
+    if json:
+        print(dumps(build_json(result), ensure_ascii=False))
     elif result.text:
         is_error = result.error is not None and not result.payload
         print(show_lines(result.text), file=sys.stderr if is_error else sys.stdout)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ppdm.cli.console import format_table
-from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm_core.audit.self_test.matrix import MAX_ALARMS, list_tested
 from ppdm_core.gates.self_test import explain_unproven
@@ -23,8 +22,7 @@ def run_self_test(names: Sequence[str]) -> CommandResult:
     for name in names:
         if name not in known:
             raise BadInput(f"No leak is planted for '{name}'.", remedy=suggest_name(name, known))
-    with show_progress():
-        found, failed = check_attacks(names or known)
+    found, failed = check_attacks(names or known)
     tests = tuple(test for each in found.values() for test in each)
     result = SelfTestResult("", "", tests, failed=failed)
     complaints = [why for name in names or known if (why := explain_unproven(result, name))]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ppdm.cli.console import format_table
 from ppdm.cli.home import open_home
-from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ def list_status(home: Path | None) -> CommandResult:
     from warehouse.database import list_runs
 
     store = open_home(home)
-    with show_progress(), store.transaction("status") as db:
+    with store.transaction("status") as db:
         runs = list_runs(db)
     rows = [
         {"release_id": run.release_id, "stage": run.stage, "started": run.started.isoformat()}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ppdm.cli.console import format_home_option, format_table
-from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
 from ppdm.services.local_servers import SERVER_NAMES, start_missing_servers
 from tasks.environment import choose_home, set_library_defaults
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from warehouse.home import Home
 
 
@@ -18,8 +17,8 @@ def start_services(home: Path | None) -> CommandResult:
     root = choose_home(home)
     Home(root).create()
     set_library_defaults(root)
-    with show_progress():
-        servers = start_missing_servers(root, log_progress)
+    start_step(Step.START)
+    servers = start_missing_servers(root, log_progress)
     addresses = {service: server.address for service, server in servers.items()}
     api = f"{addresses['prefect']}/api"
     lines = [

@@ -19,7 +19,7 @@ from tasks.ingest.dead_runs import end_dead_runs
 from tasks.ingest.source_copy import copy_source, open_copy
 from tasks.ingest.stored_bounds import apply_published_bounds, mark_bounds_from_data
 from tasks.judge.ledger_charge import name_records
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from tasks.redaction import redact_errors
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
@@ -79,7 +79,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
 @redact_errors
 def load_raw(context: ReleaseContext, release_id: str) -> None:
     """Load the source into the raw table of the run."""
-    log_progress("reading the source")
+    start_step(Step.READ)
     store = context.open_store()
     with context.open_run(release_id) as (_, run):
         if is_past(run.stage, Stage.RAW):
@@ -98,7 +98,7 @@ def load_raw(context: ReleaseContext, release_id: str) -> None:
 @redact_errors
 def validate(context: ReleaseContext, release_id: str) -> None:
     """Check the raw table and write the validated one."""
-    log_progress("validating")
+    start_step(Step.VALIDATE)
     with reject_bad_input(context, release_id) as detail:
         with context.open_run(release_id) as (db, run):
             if is_past(run.stage, Stage.VALIDATED):

@@ -365,6 +365,6 @@ def test_estimate_cost_more_work_costs_more() -> None:
     small, large = (compute_cost((n, 10), 1, 20, policy, 1.0) for n in (1_000, 100_000))
     assert small[0] < large[0] and small[1] < large[1]
     assert compute_cost((1_000, 10), 3, 20, policy, 2.0)[0] > small[0]
-    line = estimate_cost((1_000, 10), 1, ["a", "b"], policy)
+    line = estimate_cost((1_000, 10), 1, ["a", "b"], policy).sentence
     assert line.startswith("2 audits on 1,000 records: about ")
     assert line.endswith("no audit gets more than 2 min")

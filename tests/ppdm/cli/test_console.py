@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -24,10 +25,13 @@ from tests.support.ledger_rows import make_entries
 ROOT = Path(__file__).resolve().parents[3]
 PROGRESS = """
 import time
-from ppdm.cli.progress import show_progress
-from tasks.progress import log_progress
-with show_progress():
-    for step, share in (("reading the source", None), ("attacking", 0.25), ("attacking", 1.0)):
+from ppdm.cli.progress import AUDIT_STEPS, show_progress
+from tasks.progress import Step, log_progress, start_step
+with show_progress(AUDIT_STEPS):
+    start_step(Step.READ)
+    time.sleep(0.2)
+    start_step(Step.ATTACK)
+    for step, share in (("attack 1 of 2: a", 0.0), ("attack 2 of 2: b", 0.5)):
         log_progress(step, share)
         time.sleep(0.3)
 """
@@ -37,6 +41,9 @@ from ppdm.cli.ledger import format_entries
 from tests.support.ledger_rows import make_entries
 print(format_entries(make_entries()))
 """
+
+
+ESCAPE = r"\x1b\[[0-9;?]*[A-Za-z]"
 
 
 def run_on_terminal(code: str, columns: int) -> str:
@@ -106,7 +113,8 @@ def test_format_entries_terminal_only_bar_shrinks(columns: int) -> None:
 
 def test_show_progress_terminal_one_live_line_that_vanishes() -> None:
     written = run_on_terminal(PROGRESS, 80)
-    assert "reading the source" in written and "attacking" in written and "━" in written
+    for words in ("1/2 read the source", "2/2 attack the copies", "attack 2 of 2: b", "━", "left"):
+        assert words in re.sub(ESCAPE, "", written)
     assert written.rstrip().endswith("\x1b[2K")  # the line is erased
 
 
@@ -116,9 +124,10 @@ def test_show_progress_file_one_line_each_step() -> None:
     )
     assert done.stdout == ""
     assert [line.partition(" s  ")[2] for line in done.stderr.splitlines()] == [
-        "reading the source",
-        "attacking",
-        "attacking",
+        "1/2 read the source",
+        "2/2 attack the copies",
+        "2/2 attack 1 of 2: a (about 30 s left)",
+        "2/2 attack 2 of 2: b (about 3 s left)",
     ]
 
 
@@ -138,11 +147,11 @@ def test_run_command_hostile_text_printed_safely(
     what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        run_command(False, lambda: CommandResult(f"first\n{HOSTILE[what]}"))
+        run_command(lambda: CommandResult(f"first\n{HOSTILE[what]}"))
     assert all(map(is_safe_line, capsys.readouterr().out.split("\n")))
 
 
 def test_show_progress_terminal_markup_in_a_step_is_text() -> None:
-    code = PROGRESS.replace("reading the source", r"reading [red]x[/red] \x1b]0;y\x07")
+    code = PROGRESS.replace("attack 1 of 2: a", r"reading [red]x[/red] \x1b]0;y\x07")
     written = run_on_terminal(code, 120)
     assert r"[red]x[/red] \x1b]0;y\x07" in written and "\x1b]0" not in written
