@@ -59,8 +59,8 @@ for command in (
     release_commands.demo,
 ):
     app.command(epilog=EXIT_CODES)(command)
-for command in (home_commands.backup, home_commands.restore, home_commands.public):
-    key_app.command(epilog=EXIT_CODES)(command)
+for key_command in (home_commands.backup, home_commands.restore, home_commands.public):
+    key_app.command(epilog=EXIT_CODES)(key_command)
 app.add_typer(key_app, name="key")
 
 
@@ -76,18 +76,19 @@ def main(argv: list[str] | None = None) -> None:
         if message.startswith("Usage:"):  # no command was given: this is the help
             print(message)
             raise SystemExit(0) from None
-        report_bad_command(message, json="--json" in arguments)
+        report_bad_command(message, arguments)
     raise SystemExit(code or 0)
 
 
-def report_bad_command(message: str, *, json: bool) -> None:
+def report_bad_command(message: str, arguments: list[str]) -> None:
     """Report a wrong command line as bad input."""
     from ppdm_core.model.errors import BadInput
 
     def run() -> Any:
         raise BadInput(message, remedy="See: ppdm --help")
 
-    run_command(run, json=json)
+    name = next((each for each in arguments if not each.startswith("-")), "ppdm")
+    run_command(name, run, json="--json" in arguments)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ppdm.cli.home import check_home
+from ppdm.cli.replies.others import StoppedReply
 from ppdm.cli.result import CommandResult
 from ppdm.services.local_servers import SERVER_NAMES, stop_servers
 from tasks.environment import choose_home
@@ -18,4 +19,4 @@ def stop_services(home: Path | None, now: bool) -> CommandResult:
     stopped = stop_servers(root, log_progress, force=now)
     names = ", ".join(SERVER_NAMES[service] for service in stopped)
     text = f"Stopped: {names}." if stopped else "Nothing was running."
-    return CommandResult(text, {"home": str(root), "stopped": stopped})
+    return CommandResult(text, StoppedReply(home=str(root), stopped=stopped).as_payload())

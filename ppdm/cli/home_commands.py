@@ -32,7 +32,7 @@ def status(
 
         return list_status(home, dataset, waiting)
 
-    run_command(run, json=json)
+    run_command("status", run, json=json)
 
 
 def show(
@@ -50,7 +50,7 @@ def show(
 
         return show_release(release_id, home, every)
 
-    run_command(run, json=json)
+    run_command("show", run, json=json)
 
 
 def ledger(
@@ -69,7 +69,7 @@ def ledger(
 
         return show_ledger(dataset, plot, home)
 
-    run_command(run, json=json)
+    run_command("ledger", run, json=json)
 
 
 def verify(
@@ -94,7 +94,7 @@ def verify(
 
         return verify_version(version, public_key, home)
 
-    run_command(run, json=json)
+    run_command("verify", run, json=json)
 
 
 def history(
@@ -111,7 +111,7 @@ def history(
 
         return verify_history(home) if verify else list_events(home)
 
-    run_command(run, json=json)
+    run_command("history", run, json=json)
 
 
 def methods(
@@ -128,7 +128,7 @@ def methods(
 
         return describe_methods(name)
 
-    run_command(run, json=json)
+    run_command("methods", run, json=json)
 
 
 def schema(
@@ -144,7 +144,7 @@ def schema(
 
         return describe_schema(name)
 
-    run_command(run, json=json)
+    run_command("schema", run, json=json)
 
 
 def up(home: HomeOption = None, json: Json = False) -> None:
@@ -155,7 +155,7 @@ def up(home: HomeOption = None, json: Json = False) -> None:
 
         return start_services(home)
 
-    run_command(run, SERVER_STEPS, json=json)
+    run_command("up", run, SERVER_STEPS, json=json)
 
 
 def down(
@@ -170,7 +170,7 @@ def down(
 
         return stop_services(home, now)
 
-    run_command(run, json=json)
+    run_command("down", run, json=json)
 
 
 def serve(
@@ -184,7 +184,7 @@ def serve(
 
         return serve_files(files)
 
-    run_command(run, json=json, live=False)  # the releases write below the progress
+    run_command("serve", run, json=json, live=False)  # the releases write below the progress
 
 
 def doctor(home: HomeOption = None, json: Json = False) -> None:
@@ -195,7 +195,7 @@ def doctor(home: HomeOption = None, json: Json = False) -> None:
 
         return examine_home(home)
 
-    run_command(run, json=json)
+    run_command("doctor", run, json=json)
 
 
 def backup(
@@ -213,7 +213,7 @@ def backup(
 
         return back_up_key(dataset, out, home)
 
-    run_command(run, json=json)
+    run_command("key", run, json=json)
 
 
 def restore(
@@ -228,7 +228,7 @@ def restore(
 
         return restore_key_backup(file, home)
 
-    run_command(run, json=json)
+    run_command("key", run, json=json)
 
 
 def public(
@@ -243,4 +243,4 @@ def public(
 
         return export_public_key(out, home)
 
-    run_command(run, json=json)
+    run_command("key", run, json=json)

@@ -28,7 +28,7 @@ from warehouse.stages import FINISHED, Stage
 if TYPE_CHECKING:
     from prefect import State
 
-    from tasks.release_summary import Summary
+    from ppdm.cli.outcome import ReleaseOutcome
 
 UNFINISHED_STAGES = frozenset(Stage) - FINISHED - {Stage.AWAITING_REVIEW}
 
@@ -66,21 +66,21 @@ def run_release(file: ReleaseFile, dry_run: bool) -> CommandResult:
 
     with disable_heartbeats():
         state = release(file, dry_run=dry_run, return_state=True)
-    summary = find_summary(build_context(file), state)
-    if summary is None or summary.run.stage in {Stage.REJECTED, *UNFINISHED_STAGES}:
+    outcome = find_outcome(build_context(file), state)
+    if outcome is None or outcome.summary.run.stage in {Stage.REJECTED, *UNFINISHED_STAGES}:
         raise find_error(state)
-    return build_result(summary)
+    return build_result(outcome)
 
 
-def find_summary(context: ReleaseContext, state: State[Any]) -> Summary | None:
-    """Return the summary of the run that this flow run made, or None if it made none.
+def find_outcome(context: ReleaseContext, state: State[Any]) -> ReleaseOutcome | None:
+    """Return how the run ended that this flow run made, or None if it made none.
 
     The warehouse is the record of how a run ended; the state of the flow run is not.
     """
-    from tasks.release_summary import summarize_run
+    from ppdm.cli.outcome import read_outcome
     from warehouse.database import list_runs
 
     flow_run_id = str(state.state_details.flow_run_id)  # not the pid: containers reuse theirs
     with context.open_store().transaction("summary") as db:
         runs = [run for run in list_runs(db, context.dataset) if run.flow_run_id == flow_run_id]
-        return summarize_run(db, runs[-1]) if runs else None
+        return read_outcome(db, runs[-1]) if runs else None

@@ -37,7 +37,7 @@ def init(
 
         return draft_file(source, out, table)
 
-    run_command(run, INIT_STEPS, json=json)
+    run_command("init", run, INIT_STEPS, json=json)
 
 
 def check(
@@ -57,7 +57,7 @@ def check(
 
         return check_release_file(file, expectations)
 
-    run_command(run, CHECK_STEPS, json=json)
+    run_command("check", run, CHECK_STEPS, json=json)
 
 
 def release(
@@ -74,7 +74,7 @@ def release(
 
         return release_file(file, dry_run)
 
-    run_command(run, RELEASE_STEPS, json=json)
+    run_command("release", run, RELEASE_STEPS, json=json)
 
 
 def decide(
@@ -96,7 +96,7 @@ def decide(
 
         return decide_release(release_id, parse_choice(approve, reject), note, by, home)
 
-    run_command(run, DECIDE_STEPS, json=json)
+    run_command("decide", run, DECIDE_STEPS, json=json)
 
 
 def audit(
@@ -146,7 +146,7 @@ def audit(
             every=every,
         )
 
-    run_command(run, AUDIT_STEPS, json=json)
+    run_command("audit", run, AUDIT_STEPS, json=json)
 
 
 def self_test(
@@ -162,7 +162,7 @@ def self_test(
 
         return run_self_test(names or [])
 
-    run_command(run, SELF_TEST_STEPS, json=json)
+    run_command("self-test", run, SELF_TEST_STEPS, json=json)
 
 
 def examples(
@@ -176,7 +176,7 @@ def examples(
 
         return write_examples(folder)
 
-    run_command(run, json=json)
+    run_command("examples", run, json=json)
 
 
 def demo(
@@ -190,4 +190,4 @@ def demo(
 
         return run_demo(folder)
 
-    run_command(run, RELEASE_STEPS, json=json)
+    run_command("demo", run, RELEASE_STEPS, json=json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ppdm.cli.console import format_home_option, format_table
+from ppdm.cli.replies.others import ServersReply
 from ppdm.cli.result import CommandResult
 from ppdm.services.local_servers import SERVER_NAMES, start_missing_servers
 from tasks.environment import choose_home, set_library_defaults
@@ -26,4 +27,5 @@ def start_services(home: Path | None) -> CommandResult:
         f"Both respond to this machine only. To stop them: ppdm down{format_home_option(home)}",
         f"For the commands of Prefect itself: export PREFECT_API_URL={api}",
     ]
-    return CommandResult("\n".join(lines), {"home": str(root), "pages": addresses, "api": api})
+    reply = ServersReply(home=str(root), pages=addresses, api=api)
+    return CommandResult("\n".join(lines), reply.as_payload())
