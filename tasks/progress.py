@@ -55,6 +55,7 @@ class ProgressEvent:
     step: Step | None = None  # None: the current step goes on
     share: float | None = None  # part of the step that is done, if it is known
     seconds: float | None = None  # how long the step is expected to take, if there is an estimate
+    is_heading: bool = False  # the text names what all following steps belong to
 
 
 LISTENERS: list[Callable[[ProgressEvent], None]] = []  # the console of this process, if it has one
@@ -63,6 +64,11 @@ LISTENERS: list[Callable[[ProgressEvent], None]] = []  # the console of this pro
 def start_step(step: Step) -> None:
     """Report that a step starts."""
     publish_event(ProgressEvent(step.label, step=step))
+
+
+def log_heading(text: str) -> None:
+    """Report what the following steps belong to, where a command does several things."""
+    publish_event(ProgressEvent(show_line(text), is_heading=True))
 
 
 def log_progress(text: str, share: float | None = None, seconds: float | None = None) -> None:

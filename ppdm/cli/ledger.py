@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from ppdm.cli.console import make_grid, make_text
+from ppdm.cli.console import NO_LIMIT, get_width, make_grid, make_text
 from ppdm.cli.home import check_new_file, open_home
 from ppdm.cli.replies.releases import LedgerReply
 from ppdm.cli.result import CommandResult
@@ -27,6 +27,7 @@ Entry = dict[str, Any]
 BAR_WIDTH = 24
 TITLES = ("release", "date", "method", "records", "asked", "so far", "entry", "")
 MAX_LINES = 60
+MIN_WIDTH_FOR_NAMES = 90  # of a terminal; below it, names of releases are wrapped
 
 
 def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandResult:
@@ -193,7 +194,8 @@ def render_entries(found: Sequence[Entry]) -> Table:
         )
         for entry in found
     ]
-    return make_grid(rows, TITLES, right=(3, 4, 5), wrap=(0, 7))
+    is_narrow = get_width(NO_LIMIT) < MIN_WIDTH_FOR_NAMES
+    return make_grid(rows, TITLES, right=(3, 4, 5), wrap=(0, 7) if is_narrow else (7,))
 
 
 def read_total(entry: Entry) -> float | None:

@@ -17,6 +17,7 @@ from ppdm_core.model.score import Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome
 from tasks.release_summary import Summary, summarize_run
 from warehouse.ledger.entries import read_entries
+from warehouse.stage_facts import EndingFacts
 from warehouse.stages import Stage
 
 if TYPE_CHECKING:
@@ -108,8 +109,13 @@ def read_outcome(db: Transaction, run: Run) -> ReleaseOutcome:
         bound=build_bound(summary, limits, findings),
         account=find_account(db, summary),
         ledger_outcome=min(ledger, key=lambda outcome: SEVERITY[outcome], default=None),
-        reasons=tuple(one for one in summary.refusals if one.check not in shown),
+        reasons=tuple(one for one in list_open(summary) if one.check not in shown),
     )
+
+
+def list_open(summary: Summary) -> tuple[Finding, ...]:
+    """Return the findings against a release; what ended it after its verdict is in the sentence."""
+    return summary.refusals if summary.ending == EndingFacts() else ()
 
 
 def build_lines(

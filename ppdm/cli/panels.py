@@ -152,9 +152,9 @@ def format_bound(bound: Bound) -> str:
     if bound.ln_gamma is None:
         return f"none: a released row may reveal a whole record{limit}{mark}"
     gamma = format_ln_gamma(bound.ln_gamma)
-    text = f"a row changes the odds of a statement about a record at most {gamma}-fold"
+    text = f"a row changes the odds of any statement about a record at most {gamma}-fold"
     if is_useless_bound(bound.ln_gamma):
-        text += f", {NO_USEFUL_BOUND}"
+        text = f"{NO_USEFUL_BOUND}: a row may change the odds about a record {gamma}-fold"
     weaker = "; weaker promise, it depends on private data" if bound.is_conditional else ""
     return f"{text}{weaker}{limit}{mark}"
 

@@ -78,10 +78,14 @@ class Timetable:
     steps: Sequence[Step]
     started: float = field(default_factory=time.monotonic)
     times: list[StepTime] = field(default_factory=list)
+    heading: str = ""
 
-    def record(self, event: ProgressEvent) -> StepTime:
-        """Record an event, and return the step that it belongs to."""
+    def record(self, event: ProgressEvent) -> StepTime | None:
+        """Record an event, and return the step that it belongs to; a heading belongs to none."""
         now = time.monotonic()
+        if event.is_heading:
+            self.heading = event.text
+            return None
         if event.step is not None and not (self.times and self.times[-1].step == event.step):
             self.start(event.step, now)
         elif not self.times:
@@ -126,9 +130,12 @@ class PlainLines:
     def show(self, event: ProgressEvent) -> None:
         now = time.monotonic()
         current = self.timetable.record(event)
-        words = [f"{now - self.timetable.started:6.1f} s ", self.timetable.number(current.step)]
-        left = self.timetable.estimate_remaining(now) if current.share is not None else None
-        words += [event.text, "" if left is None else f"({format_remaining(left)})"]
+        number, left = "", None
+        if current is not None:
+            number = self.timetable.number(current.step)
+            left = self.timetable.estimate_remaining(now) if current.share is not None else None
+        words = [f"{now - self.timetable.started:6.1f} s ", number, event.text]
+        words.append("" if left is None else f"({format_remaining(left)})")
         print(" ".join(filter(None, words)), file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -179,7 +186,8 @@ class LiveSteps:
         left = self.timetable.estimate_remaining(now)
         total = f"  {format_clock(now - self.timetable.started)} in all"
         summary = total if left is None else f"{total}, {format_remaining(left)}"
-        return Group(table, Text(f"{summary}; Ctrl-C stops", style="dim"))
+        heading = [Text(self.timetable.heading, style="bold")] if self.timetable.heading else []
+        return Group(*heading, table, Text(f"{summary}; Ctrl-C stops", style="dim"))
 
     def render_step(self, each: StepTime, now: float) -> tuple[RenderableType, ...]:
         """Return the cells of one step: mark, number, name, bar and time."""

@@ -21,7 +21,7 @@ from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
 from tasks.context import ReleaseContext
-from tasks.progress import Step, log_progress, start_step
+from tasks.progress import Step, log_heading, log_progress, start_step
 from warehouse.home import Home
 from warehouse.stages import FINISHED, Stage
 
@@ -51,7 +51,9 @@ def release_files(paths: Sequence[Path], dry_run: bool) -> list[CommandResult]:
             write_defect_reports(home),
             use_prefect_server(home, log_progress, meanwhile=preload_imports),
         ):
-            for file in files:
+            for number, file in enumerate(files, start=1):
+                if len(files) > 1:
+                    log_heading(f"release {number} of {len(files)}: {paths[number - 1].name}")
                 results.append(run_release(file, dry_run))
     except KeyboardInterrupt:
         number = min(len(results), len(files) - 1)

@@ -48,7 +48,7 @@ def test_release_approved_published(history: History) -> None:
     assert (found["release_id"], found["stage"]) == ("history-0001", "published")
     folder = Path(found["published"])
     assert {path.name for path in folder.iterdir()} == {"data.parquet", "manifest.json", "card.md"}
-    assert set(found["gammas"]) == {"component", "attribute", "record"}
+    assert set(found["ln_gammas"]) == {"component", "attribute", "record"}
     assert {each["outcome"] for each in found["findings"]} == {"PASS"}
     assert {each["check"] for each in found["findings"]} >= set(history.release.content["limits"])
 

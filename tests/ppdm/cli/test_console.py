@@ -13,10 +13,19 @@ import termios
 from pathlib import Path
 
 import pytest
+from rich.console import RenderableType
 from rich.text import Text
 
-from ppdm.cli.console import WIDTH, format_lines, format_table, wrap_item, wrap_text
-from ppdm.cli.ledger import format_entries
+from ppdm.cli.console import (
+    WIDTH,
+    format_lines,
+    make_grid,
+    make_panel,
+    render_text,
+    wrap_item,
+    wrap_text,
+)
+from ppdm.cli.ledger import render_entries
 from ppdm.cli.result import CommandResult, format_error, run_command
 from ppdm_core.model.errors import BadInput
 from tests.support.hostile_text import HOSTILE, is_safe_line
@@ -36,10 +45,10 @@ with show_progress(AUDIT_STEPS):
         time.sleep(0.3)
 """
 LEDGER = """
-import sys
-from ppdm.cli.ledger import format_entries
+from ppdm.cli.console import print_view
+from ppdm.cli.ledger import render_entries
 from tests.support.ledger_rows import make_entries
-print(format_entries(make_entries()))
+print_view(render_entries(make_entries()))
 """
 
 
@@ -66,18 +75,23 @@ def run_on_terminal(code: str, columns: int) -> str:
     return written.decode()
 
 
-def test_format_table_long_cells_one_complete_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def format_grid(rows: list[tuple[RenderableType, ...]], *titles: str) -> str:
+    return render_text(make_grid(rows, titles, right=[1] if titles else []))
+
+
+def test_make_grid_file_one_complete_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    rows: list[tuple[RenderableType, ...]]
     rows = [("a", "1", "x" * 300), ("bbb", "1,000", "[bold]not markup[/bold] :smile:")]
-    assert format_table(rows, ("name", "count", "text"), right=[1]).splitlines() == [
+    assert format_grid(rows, "name", "count", "text").splitlines() == [
         "name  count  text",
         "a         1  " + "x" * 300,
         "bbb   1,000  [bold]not markup[/bold] :smile:",
     ]
 
 
-def test_format_table_cell_of_two_lines_second_is_indented() -> None:
-    assert format_table([("ok", "fine"), ("LOOK", Text("bad\nremedy"))]).splitlines() == [
+def test_make_grid_cell_of_two_lines_second_is_indented() -> None:
+    assert format_grid([("ok", "fine"), ("LOOK", Text("bad\nremedy"))]).splitlines() == [
         "ok    fine",
         "LOOK  bad",
         "      remedy",
@@ -92,20 +106,15 @@ def test_wrap_text_long_text_within_width_and_complete() -> None:
     assert " ".join(lines).split() == ["-", *text.split()]
 
 
-def test_wrap_item_too_many_lines_marked_as_cut() -> None:
-    lines = wrap_item("word " * 200, max_lines=3)
-    assert len(lines) == 3 and lines[-1].endswith(" ...") and len(lines[-1]) <= WIDTH
-
-
-def test_format_entries_bar_is_full_at_the_limit() -> None:
-    _, half, full = format_entries(make_entries()).splitlines()
+def test_render_entries_bar_is_full_at_the_limit() -> None:
+    _, half, full = render_text(render_entries(make_entries())).splitlines()
     assert full.count("━") == 24 and 11 <= half.count("━") <= 12
     assert "a_rather_long_name-0002  2026-03-02  pca_laplace" in full
 
 
 @pytest.mark.parametrize("columns", [90, 120])
-def test_format_entries_terminal_only_bar_shrinks(columns: int) -> None:
-    _, *lines = run_on_terminal(LEDGER, columns).splitlines()
+def test_render_entries_terminal_only_bar_shrinks(columns: int) -> None:
+    _, *lines = re.sub(ESCAPE, "", run_on_terminal(LEDGER, columns)).splitlines()
     assert len(lines) == 2 and max(map(len, lines)) <= columns
     assert all("a_rather_long_name-000" in line and "charged" in line for line in lines)
     assert 1 <= lines[1].count("━") <= 24
@@ -134,9 +143,11 @@ def test_show_progress_file_one_line_each_step() -> None:
 @pytest.mark.parametrize("what", HOSTILE)
 def test_console_hostile_name_adds_no_line_and_moves_no_cursor(what: str) -> None:
     name = HOSTILE[what]
-    assert len(format_table([("a", name), ("b", "c")]).splitlines()) == 2
+    assert len(format_grid([("a", name), ("b", "c")]).splitlines()) == 2
+    panel = render_text(make_panel([name, make_grid([(name, name)])], name, name, "red"))
+    assert all(map(is_safe_line, panel.splitlines()))
     assert len(format_lines([f"  1 values of '{name}' filled", "end"]).splitlines()) == 2
-    lines = [*wrap_item(f"FAIL: {name}"), *format_table([(name, name)]).splitlines()]
+    lines = [*wrap_item(f"FAIL: {name}"), *format_grid([(name, name)]).splitlines()]
     lines.append(format_error(BadInput(f"No '{name}'.", file=name, column=name, remedy=name)))
     assert all(map(is_safe_line, lines))
     assert all(line.startswith("    ") for line in wrap_item(f"FAIL: {name}")[1:])
@@ -147,7 +158,7 @@ def test_run_command_hostile_text_printed_safely(
     what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        run_command(lambda: CommandResult(f"first\n{HOSTILE[what]}"))
+        run_command("x", lambda: CommandResult(f"first\n{HOSTILE[what]}"))
     assert all(map(is_safe_line, capsys.readouterr().out.split("\n")))
 
 
