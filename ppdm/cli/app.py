@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ppdm.cli import home_commands, release_commands
+from ppdm.cli import home_commands, release_commands, service_commands
 from ppdm.cli.options import EXIT_CODES
 from ppdm.cli.result import run_command
 
@@ -51,15 +51,15 @@ for command in (
     release_commands.self_test,
     home_commands.methods,
     home_commands.schema,
-    home_commands.up,
-    home_commands.down,
-    home_commands.serve,
-    home_commands.doctor,
+    service_commands.up,
+    service_commands.down,
+    service_commands.serve,
+    service_commands.doctor,
     release_commands.examples,
     release_commands.demo,
 ):
     app.command(epilog=EXIT_CODES)(command)
-for key_command in (home_commands.backup, home_commands.restore, home_commands.public):
+for key_command in (service_commands.backup, service_commands.restore, service_commands.public):
     key_app.command(epilog=EXIT_CODES)(key_command)
 app.add_typer(key_app, name="key")
 

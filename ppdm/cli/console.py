@@ -14,12 +14,18 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console, Group, RenderableType
+from rich.constrain import Constrain
+from rich.panel import Panel
+from rich.segment import Segment, Segments
+from rich.table import Table
+from rich.text import Text
+
 from ppdm_core.model.shown_text import show_line, show_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
-    from rich.text import Text
 
     from ppdm_core.model.verdict import Outcome
     from tasks.release_summary import Summary
@@ -49,8 +55,6 @@ def get_width(limit: int = WIDTH) -> int:
 
 def make_text(text: str, style: str = "") -> Text:
     """Return a text on one line, which is wrapped when it is printed."""
-    from rich.text import Text
-
     return Text(show_line(text), style=style)
 
 
@@ -62,8 +66,6 @@ def make_grid(
     wrap: Collection[int] | None = None,
 ) -> Table:
     """Return aligned rows; only the columns ``wrap``, by default the last one, may be wrapped."""
-    from rich.table import Table
-
     rows = list(rows)
     table = Table.grid(padding=(0, 2))
     table.show_header = bool(titles)
@@ -85,28 +87,15 @@ def make_grid(
 def make_panel(
     parts: Sequence[RenderableType], title: str, subtitle: str, style: str
 ) -> RenderableType:
-    """Return a bordered panel with a coloured title, and a second line under the border."""
-    from rich.console import Group
-    from rich.panel import Panel
-    from rich.text import Text
-
+    """Return a bordered panel of at most ``WIDTH`` columns with a coloured title."""
     heading = Text(f" {show_line(title)} ", style=f"bold reverse {style}")
     heading.append(f" {show_line(subtitle)}", style="not bold not reverse default")
-
-    class FittedPanel(Panel):
-        """A panel of at most ``WIDTH`` columns, wherever it is printed."""
-
-        def __rich_console__(self, console: Console, options):  # type: ignore[no-untyped-def]
-            self.width = min(WIDTH, options.max_width)
-            yield from super().__rich_console__(console, options)
-
-    return FittedPanel(Group(*parts), title=heading, title_align="left", border_style=style)
+    panel = Panel(Group(*parts), title=heading, title_align="left", border_style=style)
+    return Constrain(panel, WIDTH)
 
 
 def make_console(*, is_plain: bool = False) -> Console:
     """Return the console of standard output; ``is_plain`` is for text without colours."""
-    from rich.console import Console
-
     is_file = is_plain or not is_terminal()
     return Console(
         width=NO_LIMIT if is_file else None,
@@ -139,22 +128,12 @@ def print_view(view: RenderableType) -> None:
 
 def make_safe(console: Console, view: RenderableType) -> RenderableType:
     """Return a view whose text can move no cursor: names and reasons may hold anything."""
-    from rich.segment import Segment, Segments
-
     return Segments(
         [
             part if part.control else Segment(show_lines(part.text), part.style)
             for part in console.render(view)
         ]
     )
-
-
-def format_table(
-    rows: Iterable[Sequence[RenderableType]], titles: Sequence[str] = (), *, indent: str = ""
-) -> str:
-    """Return one aligned line for each row, neither wrapped nor cut."""
-    text = render_text(make_grid(rows, titles))
-    return "\n".join(f"{indent}{line}".rstrip() for line in text.splitlines())
 
 
 def format_lines(lines: Iterable[str]) -> str:

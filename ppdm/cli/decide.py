@@ -19,7 +19,7 @@ from ppdm.cli.home import open_home
 from ppdm.cli.release_ids import find_run
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import use_prefect_server
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, Interrupted
 from tasks.environment import set_library_defaults
 from tasks.progress import Step, log_progress, start_step
 from warehouse.approvals import Choice, find_pending_file
@@ -49,7 +49,14 @@ def decide_release(
     standing = outcome.summary.standing
     if standing is not None and standing.missing:
         return build_result(outcome)
-    state = run_decide_flow(file, release_id)
+    try:
+        state = run_decide_flow(file, release_id)
+    except KeyboardInterrupt:
+        stage = read_stored_outcome(store, release_id).summary.run.stage
+        raise Interrupted(
+            f"Interrupted: the decision is recorded, and {release_id} is at its stage '{stage}'.",
+            remedy="To carry the decision out, run the same command again.",
+        ) from None
     outcome = read_stored_outcome(store, release_id)
     standing = outcome.summary.standing
     if standing is not None and not standing.missing:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 
-from ppdm.cli.console import make_text, shorten_path
+from ppdm.cli.console import make_grid, make_text, shorten_path
 from ppdm.cli.examples import find_examples
 from ppdm.cli.release import release_files
 from ppdm.cli.result import CommandResult
@@ -35,7 +35,7 @@ def run_demo(folder: Path) -> CommandResult:
     with use_demo_home(folder):
         noisy, rotation = release_files([folder / name for name in EXAMPLES], dry_run=False)
     home = folder.absolute() / ".ppdm"
-    view = Group(make_text(TITLE, "bold"), noisy.view, rotation.view, format_next_steps(home))
+    view = Group(make_text(TITLE, "bold"), noisy.view, rotation.view, render_next_steps(home))
     payload = {"releases": [each.payload["release"] for each in (noisy, rotation)]}
     if (noisy.exit_code, rotation.exit_code) != (0, 3):
         raise Defect(
@@ -60,18 +60,16 @@ def use_demo_home(folder: Path) -> Iterator[None]:
             os.environ["PPDM_HOME"] = given
 
 
-def format_next_steps(home: Path) -> str:
+def render_next_steps(home: Path) -> RenderableType:
     """Return where the published files are and which commands show more."""
     latest = shorten_path(home / "published" / "wdbc" / "latest")
     ppdm = shorten_path(Path(sys.executable).with_name("ppdm"))
-    return "\n".join(
+    return make_grid(
         [
-            "Where to look:",
-            f"  dataset    {latest}/data.parquet",
-            f"  manifest   {latest}/manifest.json",
-            f"  card       {latest}/card.md",
-            f"  check it   {ppdm} verify {latest}",
-            f"  pages      {ppdm} up --home {shorten_path(home)}      "
-            "(Prefect and MLflow; then: down)",
+            ("dataset", f"{latest}/data.parquet"),
+            ("manifest", f"{latest}/manifest.json"),
+            ("card", f"{latest}/card.md"),
+            ("check it", f"{ppdm} verify {latest}"),
+            ("pages", f"{ppdm} up --home {shorten_path(home)}  (Prefect and MLflow; then: down)"),
         ]
     )

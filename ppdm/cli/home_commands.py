@@ -1,4 +1,4 @@
-"""The commands that show and look after a home, its servers, keys and published versions.
+"""The commands that show a home, its releases, and what is registered.
 
 Each command imports its module when it runs, so that help is fast.
 """
@@ -11,8 +11,21 @@ from typing import Annotated
 import typer
 
 from ppdm.cli.options import HomeOption, Json, ReleaseId
-from ppdm.cli.progress import SERVER_STEPS
 from ppdm.cli.result import CommandResult, run_command
+
+
+def list_schema_names() -> list[str]:
+    """Return what the shell completes after `ppdm schema`."""
+    from ppdm.cli.replies import REPLIES
+
+    return list(REPLIES)
+
+
+def list_method_names() -> list[str]:
+    """Return what the shell completes after `ppdm methods`."""
+    from ppdm.cli.methods import list_registries
+
+    return [name for _, registry, _ in list_registries() for name in registry]
 
 
 def status(
@@ -25,7 +38,7 @@ def status(
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """List every run of this home: outcome, method, verdict, reason and next step."""
+    """List the runs of this home: verdict, reason and next step."""
 
     def run() -> CommandResult:
         from ppdm.cli.status import list_status
@@ -43,7 +56,7 @@ def show(
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Show how one release ended, and why; with --all every check and score."""
+    """Show how one release ended, and why."""
 
     def run() -> CommandResult:
         from ppdm.cli.show import show_release
@@ -62,7 +75,7 @@ def ledger(
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Show what all releases of a dataset add up to: spent, limit, remaining."""
+    """Show what all releases of a dataset add up to."""
 
     def run() -> CommandResult:
         from ppdm.cli.ledger import show_ledger
@@ -87,7 +100,10 @@ def verify(
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Check that a released version is unchanged; a folder needs nothing private."""
+    """Check that a released version is unchanged.
+
+    For a folder, nothing private is needed.
+    """
 
     def run() -> CommandResult:
         from ppdm.cli.verify import verify_version
@@ -117,11 +133,15 @@ def history(
 def methods(
     name: Annotated[
         str | None,
-        typer.Argument(help="A sanitizer, an attack, a metric or a gate.", metavar="NAME"),
+        typer.Argument(
+            help="A sanitizer, an attack, a metric or a gate.",
+            metavar="NAME",
+            autocompletion=list_method_names,
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """List every sanitizer, attack, metric and gate, or describe one of them."""
+    """Describe the sanitizers, attacks, metrics and gates, or one."""
 
     def run() -> CommandResult:
         from ppdm.cli.methods import describe_methods
@@ -133,7 +153,10 @@ def methods(
 
 def schema(
     name: Annotated[
-        str | None, typer.Argument(help="A command; default: list all.", metavar="NAME")
+        str | None,
+        typer.Argument(
+            help="A command; default: list all.", metavar="NAME", autocompletion=list_schema_names
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -145,102 +168,3 @@ def schema(
         return describe_schema(name)
 
     run_command("schema", run, json=json)
-
-
-def up(home: HomeOption = None, json: Json = False) -> None:
-    """Start the Prefect server and the MLflow pages of a home; `down` stops them."""
-
-    def run() -> CommandResult:
-        from ppdm.cli.up import start_services
-
-        return start_services(home)
-
-    run_command("up", run, SERVER_STEPS, json=json)
-
-
-def down(
-    home: HomeOption = None,
-    now: Annotated[bool, typer.Option("--now", help="Also while releases use them.")] = False,
-    json: Json = False,
-) -> None:
-    """Stop the servers that `up` started."""
-
-    def run() -> CommandResult:
-        from ppdm.cli.down import stop_services
-
-        return stop_services(home, now)
-
-    run_command("down", run, json=json)
-
-
-def serve(
-    files: Annotated[list[Path], typer.Argument(help="Release files.", metavar="FILE...")],
-    json: Json = False,
-) -> None:
-    """Run release files on their schedules until Ctrl-C; needs `up`."""
-
-    def run() -> CommandResult:
-        from ppdm.cli.serve import serve_files
-
-        return serve_files(files)
-
-    run_command("serve", run, json=json, live=False)  # the releases write below the progress
-
-
-def doctor(home: HomeOption = None, json: Json = False) -> None:
-    """Report running servers, held locks, and keys and runs that need care, with remedies."""
-
-    def run() -> CommandResult:
-        from ppdm.cli.doctor import examine_home
-
-        return examine_home(home)
-
-    run_command("doctor", run, json=json)
-
-
-def backup(
-    out: Annotated[Path, typer.Option("--out", help="File to write; store it on another machine.")],
-    dataset: Annotated[
-        str, typer.Argument(help="Name of the dataset; default: the key of the home.")
-    ] = "",
-    home: HomeOption = None,
-    json: Json = False,
-) -> None:
-    """Write the key of a dataset, or of the home (which seals and signs), to a file."""
-
-    def run() -> CommandResult:
-        from ppdm.cli.key import back_up_key
-
-        return back_up_key(dataset, out, home)
-
-    run_command("key", run, json=json)
-
-
-def restore(
-    file: Annotated[Path, typer.Argument(help="A file that `key backup` wrote.")],
-    home: HomeOption = None,
-    json: Json = False,
-) -> None:
-    """Restore a key from its backup."""
-
-    def run() -> CommandResult:
-        from ppdm.cli.key import restore_key_backup
-
-        return restore_key_backup(file, home)
-
-    run_command("key", run, json=json)
-
-
-def public(
-    out: Annotated[Path, typer.Option("--out", help="File to write; give it to recipients.")],
-    home: HomeOption = None,
-    json: Json = False,
-) -> None:
-    """Write the public key that verifies the signatures of this home."""
-
-    def run() -> CommandResult:
-        from ppdm.cli.key import export_public_key
-
-        return export_public_key(out, home)
-
-    run_command("key", run, json=json)

@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 
 Tone = Literal["good", "bad", "open", "neutral"]
 MAX_RISKS = 8
-HEADLINES: dict[Stage, tuple[str, Tone]] = {
-    Stage.PUBLISHED: ("PUBLISHED", "good"),
-    Stage.NO_CHANGE: ("NO CHANGE", "good"),
-    Stage.DRY_RUN_PASSED: ("DRY RUN PASSED", "good"),
-    Stage.AWAITING_REVIEW: ("WAITS FOR REVIEW", "open"),
-    Stage.REFUSED: ("REFUSED", "bad"),
-    Stage.REJECTED: ("INPUT REJECTED", "bad"),
-    Stage.ABANDONED: ("ABANDONED", "neutral"),
+TONES: dict[Stage, Tone] = {
+    Stage.PUBLISHED: "good",
+    Stage.NO_CHANGE: "good",
+    Stage.DRY_RUN_PASSED: "good",
+    Stage.AWAITING_REVIEW: "open",
+    Stage.REFUSED: "bad",
+    Stage.REJECTED: "bad",
 }
 GOALS = {  # what an attacker can do
     "link": "find a person",
@@ -132,7 +131,7 @@ def choose_headline(summary: Summary) -> tuple[str, Tone]:
     """Return the outcome in capitals, and its tone."""
     if summary.is_undecided and summary.run.stage == Stage.DRY_RUN_PASSED:
         return "DRY RUN: A REVIEWER WOULD DECIDE", "open"
-    return HEADLINES.get(summary.run.stage, ("NOT FINISHED", "neutral"))
+    return summary.run.stage.label, TONES.get(summary.run.stage, "neutral")
 
 
 def build_line(score: Score, limit: Limit | None, findings: Mapping[str, Finding]) -> Line:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tasks.release_summary import Summary
 
 MAX_REASONS = 3
+MIN_SHOWN_VALUE = 0.0005
 
 
 def render_outcome(outcome: ReleaseOutcome) -> RenderableType:
@@ -79,7 +80,9 @@ def format_figure(line: Line, value: float) -> str:
     """Return a figure of a line as a percentage, or as a number."""
     if not math.isfinite(value):
         return "none"
-    return f"{100 * value:.1f} %" if line.is_share else f"{value:.3g}"
+    if line.is_share:
+        return f"{100 * value:.1f} %"
+    return f"{value:.3g}" if abs(value) >= MIN_SHOWN_VALUE else "0"
 
 
 def format_sentence(outcome: ReleaseOutcome) -> str:
@@ -166,7 +169,7 @@ def format_account(outcome: ReleaseOutcome) -> str:
     mark = f" {MARKS[outcome.ledger_outcome][0]}" if outcome.ledger_outcome else ""
     spent = format_ln_gamma(account["ln_spent"])
     if account["ln_limit"] is None:
-        return f"all releases together {spent}; no limit is set{mark}"
+        return f"all releases together {spent}; no limit is set"
     room = account["releases_remaining"]
     more = "" if room is None else f"; room for {room:,} more like the latest"
     limit = format_ln_gamma(account["ln_limit"])

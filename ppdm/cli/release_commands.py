@@ -30,7 +30,7 @@ def init(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Draft a release file for a table, and list what is left to decide."""
+    """Draft a release file for a table. List what is left to decide."""
 
     def run() -> CommandResult:
         from ppdm.cli.init import draft_file
@@ -89,7 +89,10 @@ def decide(
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
-    """Approve or reject a release that awaits review; publish it when it has enough approvals."""
+    """Approve or reject a release that awaits review.
+
+    It is published when it has enough approvals.
+    """
 
     def run() -> CommandResult:
         from ppdm.cli.decide import decide_release, parse_choice
@@ -129,7 +132,10 @@ def audit(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Attack a release that any tool made (CSV, Parquet, DuckDB as FILE::TABLE)."""
+    """Attack a release that any tool made.
+
+    Tables are CSV, Parquet, or DuckDB as FILE::TABLE.
+    """
 
     def run() -> CommandResult:
         from ppdm.cli.audit import audit_release
@@ -155,7 +161,7 @@ def self_test(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Run the attacks on planted leaks, which they must detect, and on pure noise."""
+    """Check that the attacks detect planted leaks, and none in noise."""
 
     def run() -> CommandResult:
         from ppdm.cli.self_test import run_self_test
@@ -169,21 +175,24 @@ def examples(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("examples"),
     json: Json = False,
 ) -> None:
-    """Write the example release files and their tables; files that are there stay unchanged."""
+    """Write the example release files and their tables.
+
+    Files that are there stay unchanged.
+    """
 
     def run() -> CommandResult:
         from ppdm.cli.examples import write_examples
 
         return write_examples(folder)
 
-    run_command("examples", run, json=json)
+    run_command("examples", run, json=json, kept="files that were written stay")
 
 
 def demo(
     folder: Annotated[Path, typer.Option("--dir", help="Where to work.")] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Run two releases of one table: a noisy one is published, a rotation is refused."""
+    """Release one table twice: one is published, one refused."""
 
     def run() -> CommandResult:
         from ppdm.cli.demo import run_demo

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tasks.progress import Step
 
 SCHEMA_VERSION = 1  # a change that breaks readers of `--json` increases it
-INTERRUPTED_REMEDY = "Nothing was kept. Run the same command again."
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,12 @@ def run_command(
     *,
     json: bool = False,
     live: bool = True,
+    kept: str = "nothing was kept",
 ) -> NoReturn:
     """Run a command, print its result and exit with its exit code.
 
-    The command does its own slow imports, so that its progress is shown before.
+    The command does its own slow imports, so that its progress is shown before. ``kept`` is what
+    Ctrl-C leaves, unless the command itself raises ``Interrupted``.
     """
     from ppdm.cli.progress import show_progress
 
@@ -58,7 +59,8 @@ def run_command(
             with Redaction():
                 result = command()
     except KeyboardInterrupt:
-        result = build_failure(Interrupted("Interrupted.", remedy=INTERRUPTED_REMEDY))
+        remedy = "To start again, run the same command."
+        result = build_failure(Interrupted(f"Interrupted; {kept}.", remedy=remedy))
     except PpdmError as error:
         result = build_failure(error)
     if json:

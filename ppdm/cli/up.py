@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ppdm.cli.console import format_home_option, format_table
+from rich.console import Group
+
+from ppdm.cli.console import format_home_option, make_grid
 from ppdm.cli.replies.others import ServersReply
 from ppdm.cli.result import CommandResult
 from ppdm.services.local_servers import SERVER_NAMES, start_missing_servers
@@ -22,10 +24,10 @@ def start_services(home: Path | None) -> CommandResult:
     servers = start_missing_servers(root, log_progress)
     addresses = {service: server.address for service, server in servers.items()}
     api = f"{addresses['prefect']}/api"
-    lines = [
-        format_table((SERVER_NAMES[service], address) for service, address in addresses.items()),
+    view = Group(
+        make_grid((SERVER_NAMES[service], address) for service, address in addresses.items()),
         f"Both respond to this machine only. To stop them: ppdm down{format_home_option(home)}",
         f"For the commands of Prefect itself: export PREFECT_API_URL={api}",
-    ]
+    )
     reply = ServersReply(home=str(root), pages=addresses, api=api)
-    return CommandResult("\n".join(lines), reply.as_payload())
+    return CommandResult(view, reply.as_payload())

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import re
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -30,6 +24,7 @@ from ppdm.cli.result import CommandResult, format_error, run_command
 from ppdm_core.model.errors import BadInput
 from tests.support.hostile_text import HOSTILE, is_safe_line
 from tests.support.ledger_rows import make_entries
+from tests.support.pseudo_terminal import ESCAPE, run_on_terminal
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRESS = """
@@ -50,29 +45,6 @@ from ppdm.cli.ledger import render_entries
 from tests.support.ledger_rows import make_entries
 print_view(render_entries(make_entries()))
 """
-
-
-ESCAPE = r"\x1b\[[0-9;?]*[A-Za-z]"
-
-
-def run_on_terminal(code: str, columns: int) -> str:
-    """Return what a script writes to a terminal of this width."""
-    main, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": str(ROOT)}
-    environment.pop("COLUMNS", None)
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdout=side, stderr=side, cwd=ROOT, env=environment) as process:
-        os.close(side)
-        written = b""
-        try:
-            while some := os.read(main, 65536):
-                written += some
-        except OSError:  # Linux raises when the last writer has closed the terminal
-            pass
-    os.close(main)
-    assert process.returncode == 0, written.decode()
-    return written.decode()
 
 
 def format_grid(rows: list[tuple[RenderableType, ...]], *titles: str) -> str:
@@ -114,16 +86,16 @@ def test_render_entries_bar_is_full_at_the_limit() -> None:
 
 @pytest.mark.parametrize("columns", [90, 120])
 def test_render_entries_terminal_only_bar_shrinks(columns: int) -> None:
-    _, *lines = re.sub(ESCAPE, "", run_on_terminal(LEDGER, columns)).splitlines()
+    _, *lines = ESCAPE.sub("", run_on_terminal(LEDGER, columns=columns)).splitlines()
     assert len(lines) == 2 and max(map(len, lines)) <= columns
     assert all("a_rather_long_name-000" in line and "charged" in line for line in lines)
     assert 1 <= lines[1].count("━") <= 24
 
 
 def test_show_progress_terminal_one_live_line_that_vanishes() -> None:
-    written = run_on_terminal(PROGRESS, 80)
+    written = run_on_terminal(PROGRESS)
     for words in ("1/2 read the source", "2/2 attack the copies", "attack 2 of 2: b", "━", "left"):
-        assert words in re.sub(ESCAPE, "", written)
+        assert words in ESCAPE.sub("", written)
     assert written.rstrip().endswith("\x1b[2K")  # the line is erased
 
 
@@ -164,5 +136,33 @@ def test_run_command_hostile_text_printed_safely(
 
 def test_show_progress_terminal_markup_in_a_step_is_text() -> None:
     code = PROGRESS.replace("attack 1 of 2: a", r"reading [red]x[/red] \x1b]0;y\x07")
-    written = run_on_terminal(code, 120)
+    written = run_on_terminal(code, columns=120)
     assert r"[red]x[/red] \x1b]0;y\x07" in written and "\x1b]0" not in written
+
+
+PANEL = """
+from ppdm.cli.console import make_grid, make_panel, print_view
+rows = [("a long name of some column that is wrapped", "1.0 %", "x")]
+print_view(make_panel(["One sentence. " * 20, make_grid(rows, wrap=(0,))], "REFUSED", "x-1", "red"))
+"""
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_panel_terminal_fits_and_is_coloured(columns: int) -> None:
+    written = run_on_terminal(PANEL, columns=columns)
+    lines = ESCAPE.sub("", written).splitlines()
+    assert {len(line) for line in lines} == {min(columns, WIDTH)}
+    assert "\x1b[31m" in written and " REFUSED " in lines[0]
+
+
+def test_panel_no_color_terminal_without_colours() -> None:
+    written = run_on_terminal(PANEL, env={"NO_COLOR": "1"})
+    assert "\x1b[31m" not in written and " REFUSED " in ESCAPE.sub("", written)
+
+
+def test_panel_file_without_colours() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PANEL], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= WIDTH
