@@ -24,7 +24,8 @@ SERVED_VARIABLE = "PPDM_SERVED"  # set by `ppdm serve` in the environment of its
 class Step(Enum):
     """A step that takes noticeable time.
 
-    ``seconds`` is what it takes in `ppdm demo` on two cores, for a first estimate of what remains.
+    ``seconds`` is the processor time that it takes in `ppdm demo`, for a first estimate of what
+    remains.
     """
 
     label: str
@@ -33,17 +34,17 @@ class Step(Enum):
     def __init__(self, label: str, seconds: float) -> None:
         self.label, self.seconds = label, seconds
 
-    START = "start the libraries and servers", 8.0
+    START = "start the libraries and servers", 13.0
     READ = "read the source", 1.0
     SUMMARIZE = "summarize its columns", 1.0
     VALIDATE = "validate the table", 2.0
     PERTURB = "perturb the table", 1.0
-    DRAW = "draw copies to attack", 2.0
-    SELF_TEST = "test the attacks on planted leaks", 25.0
-    ATTACK = "attack the copies", 30.0
-    POLICY_TEST = "test the policy on bad releases", 5.0
+    DRAW = "draw copies to attack", 1.0
+    SELF_TEST = "test the attacks on planted leaks", 8.0
+    ATTACK = "attack the copies", 25.0
+    POLICY_TEST = "test the policy on bad releases", 2.0
     JUDGE = "judge", 1.0
-    PUBLISH = "publish", 2.0
+    PUBLISH = "publish", 1.0
     LOG = "log to Prefect and MLflow", 3.0
 
 

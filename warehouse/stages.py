@@ -18,7 +18,7 @@ from enum import StrEnum
 from ppdm_core.model.errors import Defect
 
 RELEASE_AGAIN = "Release the same file again: it continues, to the same bytes."
-SHOW_CHECKS = "See every check: ppdm show {release_id}"
+SHOW_CHECKS = "See every check: ppdm show {release_id} --all"
 DECIDE = "To decide: ppdm decide {release_id} --approve --note WHY (or --reject)"
 NOT_FINISHED = "NOT FINISHED"
 EVENTS = "ppdm.release."

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ppdm_core.model.verdict import Finding, Outcome
     from ppdm_core.two_tables.comparison import TableComparison
 
-SENTENCES: dict[Outcome, str] = {
-    "PASS": "Every limit holds with certainty.",
-    "REVIEW": "The measurements do not decide; a person must.",
-    "FAIL": "A limit is broken with certainty, or an attack failed.",
+SENTENCES: dict[Outcome, str] = {  # the number of checks with this outcome, and of all
+    "PASS": "All {1} checks passed.",
+    "REVIEW": "A person must decide about {0} of {1} checks: the measurements do not.",
+    "FAIL": "{0} of {1} checks failed.",
 }
 
 
@@ -65,7 +65,9 @@ def render_panel(judged: JudgedTables, every: bool) -> RenderableType:
         (one for one in judged.findings if one.outcome in order and one.check not in shown),
         key=lambda finding: order.index(finding.outcome),
     )
-    parts: list[RenderableType] = [make_text(SENTENCES[judged.outcome], "bold")]
+    part = sum(finding.outcome == judged.outcome for finding in judged.findings)
+    sentence = SENTENCES[judged.outcome].format(part, len(judged.findings))
+    parts: list[RenderableType] = [make_text(sentence, "bold")]
     parts += [make_text(line) for line in format_heading(judged)]
     parts += ["", render_risks(risks)] if risks else []
     parts += render_reasons(reasons)

@@ -38,11 +38,11 @@ def preload_imports() -> None:
     from tasks.ingest import expectations
     from tasks.notify import mlflow_log
 
-    log_progress("import Great Expectations (2 of 3)", 0.4)
+    log_progress("import Great Expectations (2 of 3)", 0.15)
     expectations.preload()
-    log_progress("import MLflow (3 of 3)", 0.6)
+    log_progress("import MLflow (3 of 3)", 0.45)
     mlflow_log.preload()
-    log_progress("wait for the Prefect server", 0.9)
+    log_progress("wait for the Prefect server", 0.55)
     assert flows.release
 
 

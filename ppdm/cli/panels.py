@@ -56,12 +56,12 @@ def render_steps(steps: Sequence[str]) -> Table:
 
 
 def render_reasons(findings: Sequence[Finding]) -> list[RenderableType]:
-    """Return the first findings against a release, each after an empty line."""
-    parts: list[RenderableType] = []
-    for finding in findings[:MAX_REASONS]:
-        mark, style = MARKS[finding.outcome]
-        parts += ["", make_grid([(make_text(mark, style), f"{finding.check}: {finding.why}")])]
-    return parts
+    """Return the first findings against a release, after an empty line."""
+    rows = [
+        (make_text(*MARKS[finding.outcome]), f"{finding.check}: {finding.why}")
+        for finding in findings[:MAX_REASONS]
+    ]
+    return ["", make_grid(rows)] if rows else []
 
 
 def render_risks(lines: Sequence[Line]) -> Table:
@@ -98,7 +98,7 @@ def format_sentence(outcome: ReleaseOutcome) -> str:
         if not summary.refusals:
             return f"{version}: all {count} checks passed."
         names = ", ".join(one["name"] or one["by"] for one in summary.approvals or ())
-        return f"{version} after review by {names}: {against} of {count} checks were open."
+        return f"{version}, after a review of {against} of {count} checks by {names}."
     if stage == Stage.REFUSED and (summary.ending.rejected_by or summary.ending.refused_because):
         return f"{summary.refusals[0].why} Nothing was published{stays}."
     if stage == Stage.REFUSED:

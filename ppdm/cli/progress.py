@@ -58,6 +58,7 @@ class StepTime:
     text: str = ""  # the latest news
     share: float | None = None
     seconds: float | None = None  # expected in total
+    measured_from: float | None = None  # when the share became known
     expected_end: float | None = None
 
     def estimate_end(self, now: float) -> None:
@@ -66,7 +67,8 @@ class StepTime:
         if self.share is None:
             self.expected_end = self.started + expected
         else:
-            spent = now - self.started + ESTIMATE_WEIGHT * expected
+            self.measured_from = self.measured_from or now
+            spent = now - self.measured_from + ESTIMATE_WEIGHT * expected
             total = spent / (self.share + ESTIMATE_WEIGHT)
             self.expected_end = now + (1.0 - self.share) * total
 

@@ -88,7 +88,7 @@ def check_published_approvals(release: Small) -> None:
     assert "`knn_accuracy`" in card and "Approved by Dr. Other on" in card
     texts = [path.read_bytes() for path in folder.iterdir()]
     assert not any(b"I looked" in text for text in texts)  # the note is not for outsiders
-    shown = release.ask("show", ID).stdout
+    shown = release.ask("show", ID, "--all").stdout
     assert f"approve by {other} (Dr. Other)" in shown and "I looked, too." in shown
 
 

@@ -121,7 +121,7 @@ def test_status_show_history_list_stages_and_findings(history: History) -> None:
     endings = ["published", "dry_run_passed", "published", "refused"]
     endings += ["abandoned", "abandoned", "rejected"]  # the first of these waited for people
     assert stages == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
-    shown = history.release.ask("show", "history-0004")
+    shown = history.release.ask("show", "history-0004", "--all")
     assert shown.exit_code == 0
     for finding in parse_output(history.results["refused"])["release"]["findings"]:
         assert finding["check"] in shown.stdout

@@ -107,7 +107,7 @@ def test_show_progress_file_one_line_each_step() -> None:
     assert [line.partition(" s  ")[2] for line in done.stderr.splitlines()] == [
         "1/2 read the source",
         "2/2 attack the copies",
-        "2/2 attack 1 of 2: a (about 30 s left)",
+        "2/2 attack 1 of 2: a (about 25 s left)",
         "2/2 attack 2 of 2: b (about 3 s left)",
     ]
 
