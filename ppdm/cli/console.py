@@ -58,6 +58,12 @@ def make_text(text: str, style: str = "") -> Text:
     return Text(show_line(text), style=style)
 
 
+def make_marked_text(text: str, outcome: Outcome | None) -> Text:
+    """Return a text with the mark of an outcome at its end, if there is one."""
+    mark, style = MARKS[outcome]
+    return Text.assemble(show_line(text), (f" {mark}" if mark else "", style))
+
+
 def make_grid(
     rows: Iterable[Sequence[RenderableType]],
     titles: Sequence[str] = (),
@@ -88,8 +94,9 @@ def make_panel(
     parts: Sequence[RenderableType], title: str, subtitle: str, style: str
 ) -> RenderableType:
     """Return a bordered panel of at most ``WIDTH`` columns with a coloured title."""
-    heading = Text(f" {show_line(title)} ", style=f"bold reverse {style}")
-    heading.append(f" {show_line(subtitle)}", style="not bold not reverse default")
+    heading = Text.assemble(
+        (f" {show_line(title)} ", f"bold reverse {style}"), f" {show_line(subtitle)}"
+    )
     panel = Panel(Group(*parts), title=heading, title_align="left", border_style=style)
     return Constrain(panel, WIDTH)
 

@@ -11,11 +11,12 @@ from ppdm.cli.console import (
     STYLES,
     format_home_of,
     make_grid,
+    make_marked_text,
     make_panel,
     make_text,
     shorten_path,
 )
-from ppdm.cli.ledger import format_ln_gamma
+from ppdm.cli.ledger import Entry, format_ln_gamma
 from ppdm_core.numerics.amplification import NO_USEFUL_BOUND, is_useless_bound
 from warehouse.stage_facts import EndingFacts
 from warehouse.stages import Stage
@@ -118,9 +119,11 @@ def describe_facts(outcome: ReleaseOutcome) -> Iterator[tuple[str, RenderableTyp
     """Yield utility, bound, ledger and notes, each with its title."""
     yield from describe_utility(outcome.utility)
     if outcome.bound is not None:
-        yield "Bound", make_text(format_bound(outcome.bound))
+        yield "Bound", make_marked_text(format_bound(outcome.bound), outcome.bound.outcome)
     if outcome.account is not None:
-        yield "Ledger", make_text(format_account(outcome))
+        is_limited = outcome.account["ln_limit"] is not None
+        mark = outcome.ledger_outcome if is_limited else None
+        yield "Ledger", make_marked_text(format_account(outcome.account), mark)
     validated = outcome.summary.validated
     if validated is not None and validated.repeated_rows:
         rows = f"{validated.repeated_rows:,} of {validated.n:,} rows"
@@ -130,7 +133,7 @@ def describe_facts(outcome: ReleaseOutcome) -> Iterator[tuple[str, RenderableTyp
 def describe_utility(lines: Sequence[Line]) -> Iterator[tuple[str, RenderableType]]:
     """Yield the utility scores; the first one with a title."""
     for place, line in enumerate(lines):
-        yield "Utility" if place == 0 else "", make_text(format_utility(line))
+        yield "Utility" if place == 0 else "", make_marked_text(format_utility(line), line.outcome)
 
 
 def format_utility(line: Line) -> str:
@@ -144,36 +147,31 @@ def format_utility(line: Line) -> str:
         )
         if value is not None
     ]
-    mark = f" {MARKS[line.outcome][0]}" if line.outcome else ""
-    return f"{line.what}: {format_figure(line, line.value)} ({', '.join(known)}){mark}"
+    return f"{line.what}: {format_figure(line, line.value)} ({', '.join(known)})"
 
 
 def format_bound(bound: Bound) -> str:
     """Return the worst-case bound for a record in words."""
     limit = "" if bound.limit is None else f"; limit {bound.limit:,.0f}"
-    mark = f" {MARKS[bound.outcome][0]}" if bound.outcome else ""
     if bound.ln_gamma is None:
-        return f"none: a released row may reveal a whole record{limit}{mark}"
+        return f"none: a released row may reveal a whole record{limit}"
     gamma = format_ln_gamma(bound.ln_gamma)
     text = f"a row changes the odds of any statement about a record at most {gamma}-fold"
     if is_useless_bound(bound.ln_gamma):
         text = f"{NO_USEFUL_BOUND}: a row may change the odds about a record {gamma}-fold"
     weaker = "; weaker promise, it depends on private data" if bound.is_conditional else ""
-    return f"{text}{weaker}{limit}{mark}"
+    return f"{text}{weaker}{limit}"
 
 
-def format_account(outcome: ReleaseOutcome) -> str:
+def format_account(account: Entry) -> str:
     """Return what all releases have spent, and the room that is left."""
-    account = outcome.account
-    assert account is not None
-    mark = f" {MARKS[outcome.ledger_outcome][0]}" if outcome.ledger_outcome else ""
     spent = format_ln_gamma(account["ln_spent"])
     if account["ln_limit"] is None:
         return f"all releases together {spent}; no limit is set"
     room = account["releases_remaining"]
     more = "" if room is None else f"; room for {room:,} more like the latest"
     limit = format_ln_gamma(account["ln_limit"])
-    return f"all releases together {spent} of at most {limit}{more}{mark}"
+    return f"all releases together {spent} of at most {limit}{more}"
 
 
 def list_next_steps(outcome: ReleaseOutcome) -> list[str]:

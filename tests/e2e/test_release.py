@@ -26,7 +26,7 @@ def parse_output(result: Result) -> dict[str, Any]:
     """The one JSON object on standard output."""
     assert result.stdout.count("\n") == 1 and result.stdout.endswith("\n"), result
     content: dict[str, Any] = json.loads(result.stdout)
-    assert list(content)[:3] == ["ok", "exit_code", "error"]
+    assert list(content)[:4] == ["schema", "ok", "exit_code", "error"]
     assert content["exit_code"] == result.exit_code
     assert content["ok"] == (result.exit_code == 0)
     assert (content["error"] is None) == content["ok"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -104,12 +105,10 @@ def test_show_progress_file_one_line_each_step() -> None:
         [sys.executable, "-c", PROGRESS], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == ""
-    assert [line.partition(" s  ")[2] for line in done.stderr.splitlines()] == [
-        "1/2 read the source",
-        "2/2 attack the copies",
-        "2/2 attack 1 of 2: a (about 25 s left)",
-        "2/2 attack 2 of 2: b (about 3 s left)",
-    ]
+    lines = [line.partition(" s  ")[2] for line in done.stderr.splitlines()]
+    assert lines[:2] == ["1/2 read the source", "2/2 attack the copies"]
+    for line, words in zip(lines[2:], ("attack 1 of 2: a", "attack 2 of 2: b"), strict=True):
+        assert re.fullmatch(rf"2/2 {words} \(about \d+ s left\)", line)
 
 
 @pytest.mark.parametrize("what", HOSTILE)
