@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,16 +14,31 @@ from typing import Any
 from ppdm_core.model.errors import (
     BadInput,
     Defect,
+    Interrupted,
     MachineTrouble,
     PpdmError,
     Refused,
     Undecided,
 )
-from ppdm_core.model.verdict import Finding, Outcome
+from ppdm_core.model.verdict import Outcome
 
 ERRORS: dict[str, type[PpdmError]] = {
-    kind.kind: kind for kind in (BadInput, Refused, Undecided, MachineTrouble)
+    kind.kind: kind for kind in (BadInput, Refused, Undecided, MachineTrouble, Interrupted)
 }
+
+
+@dataclass(frozen=True)
+class JudgedCheck:
+    """The result of one check; the figures are None if it judges none, or an infinite one."""
+
+    check: str
+    outcome: Outcome
+    why: str
+    observed: float | None = None
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    limit: float | None = None  # as a value of the figure
 
 
 @dataclass(frozen=True)
@@ -34,9 +50,9 @@ class ReleaseResult:
     stage: str  # "published", "no_change", "dry_run_passed", "awaiting_review" or "refused"
     method: str
     verdict: Outcome | None
-    findings: tuple[Finding, ...]
+    findings: tuple[JudgedCheck, ...]
     guarantee: str | None  # "bounded", "bounded_given_basis" or "empirical"
-    gammas: Mapping[str, str]  # of a component, an attribute and a record
+    ln_gammas: Mapping[str, float]  # of a component, an attribute and a record
     folder: Path | None  # of the published version; None: nothing was published
     approvals_missing: int  # before a release in review can be published
     reason: str | None  # why it was refused or awaits review
@@ -91,9 +107,11 @@ def build_result(found: Mapping[str, Any], error: Mapping[str, Any] | None) -> R
         stage=found["stage"],
         method=found["method"],
         verdict=found["verdict"],
-        findings=tuple(Finding(**finding) for finding in found["findings"]),
+        findings=tuple(JudgedCheck(**finding) for finding in found["findings"]),
         guarantee=found["guarantee"],
-        gammas=found["gammas"],
+        ln_gammas={
+            unit: math.inf if value is None else value for unit, value in found["ln_gammas"].items()
+        },
         folder=Path(found["published"]) if found["published"] else None,
         approvals_missing=found["approvals_missing"],
         reason=None if error is None else error["message"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from warehouse.stage_facts import (
     AuditedFacts,
     EndingFacts,
     SanitizedFacts,
+    SettingsFacts,
     ValidatedFacts,
     find_facts,
 )
@@ -46,6 +47,7 @@ class Summary:
 
     home: Path
     run: Run
+    settings: SettingsFacts | None = None
     validated: ValidatedFacts | None = None
     sanitized: SanitizedFacts | None = None
     report: AuditReport | None = None
@@ -129,26 +131,6 @@ class Summary:
         """Return gamma of a component, an attribute and a record, in words."""
         return {name: format_gamma(value) for name, value in self.ln_gammas().items()}
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the summary for `--json`."""
-        return {
-            "release_id": self.run.release_id,
-            "dataset": self.run.dataset,
-            "version": f"{self.run.number:04d}" if self.folder else None,
-            "stage": self.run.stage,
-            "method": self.method,
-            "verdict": self.verdict.outcome if self.verdict else None,
-            "approvals": self.approvals or [],
-            "approvals_missing": self.standing.missing if self.standing else 0,
-            "gammas": self.gammas(),
-            "guarantee": self.guarantee.kind if self.guarantee else None,
-            "findings": [
-                asdict(finding) for finding in (self.verdict.findings if self.verdict else ())
-            ],
-            "repeated_rows": self.validated.repeated_rows if self.validated else None,
-            "published": str(self.folder) if self.folder else None,
-        }
-
 
 def read_summary(store: Store, release_id: str) -> Summary:
     """Return everything that the warehouse holds of a release."""
@@ -169,6 +151,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
     return Summary(
         home=db.home.root,
         run=run,
+        settings=find_facts(db, release_id, SettingsFacts),
         validated=find_facts(db, release_id, ValidatedFacts),
         sanitized=find_facts(db, release_id, SanitizedFacts),
         report=audited.report if audited else None,

@@ -18,8 +18,9 @@ from enum import StrEnum
 from ppdm_core.model.errors import Defect
 
 RELEASE_AGAIN = "Release the same file again: it continues, to the same bytes."
-SHOW_CHECKS = "See every check: ppdm show {release_id}"
+SHOW_CHECKS = "See every check: ppdm show {release_id} --all"
 DECIDE = "To decide: ppdm decide {release_id} --approve --note WHY (or --reject)"
+NOT_FINISHED = "NOT FINISHED"
 EVENTS = "ppdm.release."
 
 
@@ -46,15 +47,15 @@ class Stage(StrEnum):
         stage.prefect_state = prefect_state
         return stage
 
-    CREATED = "created", "CREATED", RELEASE_AGAIN
-    RAW = "raw", "RAW", RELEASE_AGAIN
-    VALIDATED = "validated", "VALIDATED", RELEASE_AGAIN
-    SANITIZED = "sanitized", "SANITIZED", RELEASE_AGAIN
-    AUDITED = "audited", "AUDITED", RELEASE_AGAIN
-    APPROVED = "approved", "APPROVED", RELEASE_AGAIN
+    CREATED = "created", NOT_FINISHED, RELEASE_AGAIN
+    RAW = "raw", NOT_FINISHED, RELEASE_AGAIN
+    VALIDATED = "validated", NOT_FINISHED, RELEASE_AGAIN
+    SANITIZED = "sanitized", NOT_FINISHED, RELEASE_AGAIN
+    AUDITED = "audited", NOT_FINISHED, RELEASE_AGAIN
+    APPROVED = "approved", NOT_FINISHED, RELEASE_AGAIN
     AWAITING_REVIEW = (
         "awaiting_review",
-        "AWAITING REVIEW (nothing was published; a reviewer decides)",
+        "WAITS FOR REVIEW",
         DECIDE,
         "awaiting_review",
         "COMPLETED",  # no process waits for the decision
@@ -68,29 +69,29 @@ class Stage(StrEnum):
     )
     NO_CHANGE = (
         "no_change",
-        "NO CHANGE (the same bytes as the latest version; nothing new was published)",
+        "NO CHANGE",
         "Release again when the source has changed.",
         "no_change",
         "COMPLETED",
     )
     DRY_RUN_PASSED = (
         "dry_run_passed",
-        "DRY RUN PASSED (nothing was published)",
+        "DRY RUN PASSED",
         "Release the same file without --dry-run.",
         None,
         "COMPLETED",
     )
-    REFUSED = "refused", "REFUSED (nothing was published)", SHOW_CHECKS, "refused", "FAILED"
+    REFUSED = "refused", "REFUSED", SHOW_CHECKS, "refused", "FAILED"
     REJECTED = (
         "rejected",
-        "REJECTED (nothing was published)",
+        "INPUT REJECTED",
         "Correct the release file or the source, and release again.",
         "refused",
         "FAILED",
     )
     ABANDONED = (
         "abandoned",
-        "ABANDONED (nothing was published)",
+        "ABANDONED",
         "See the later runs of the dataset: ppdm status",
         None,
         "CANCELLED",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ppdm.cli.console import format_lines
 from ppdm.cli.home import check_new_file
-from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
+from ppdm.cli.replies.others import CheckReply
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server
 from ppdm_core.model.shown_text import show_line
@@ -29,15 +29,14 @@ def check_release_file(path: Path, suite: Path | None = None) -> CommandResult:
         check_new_file(suite)
     _, context = read_release_file(path)
     stop_orphaned_server(Path(context.home))
-    with show_progress():
-        facts = check_source(context)
+    facts = check_source(context)
     text = format_check(path, context, facts)
-    payload = {"file": str(path), **facts}
+    reply = CheckReply(file=str(path), **facts)
     if suite is not None:
         count = write_suite(suite, context)
         text += "\n" + show_line(f"The suite of {count} expectations is in {suite}.")
-        payload["expectations"] = str(suite)
-    return CommandResult(text, payload)
+        reply = CheckReply(file=str(path), **facts, expectations=str(suite))
+    return CommandResult(text, reply.as_payload())
 
 
 def write_suite(out: Path, context: ReleaseContext) -> int:

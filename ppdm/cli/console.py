@@ -1,6 +1,7 @@
-"""What several commands print: tables, wrapped text, outcomes of releases, paths and options.
+"""What commands print: grids, panels, wrapped text, paths and options.
 
-Tables are neither wrapped nor cut, so that each row is one line for `grep`. Sentences are wrapped.
+On a terminal, everything fits its width. In a file, a row of a grid is one line for `grep`, and
+there are no colours; NO_COLOR is obeyed, too.
 """
 
 from __future__ import annotations
@@ -13,46 +14,64 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdm_core.model.shown_text import show_line
-from ppdm_core.model.verdict import Finding
-from ppdm_core.numerics.amplification import (
-    NO_USEFUL_BOUND,
-    format_gamma_value,
-    is_useless_bound,
-)
-from warehouse.stages import Stage
+from rich.console import Console, Group, RenderableType
+from rich.constrain import Constrain
+from rich.panel import Panel
+from rich.segment import Segment, Segments
+from rich.table import Table
+from rich.text import Text
+
+from ppdm_core.model.shown_text import show_line, show_lines
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
+    from rich.table import Table
 
-    from ppdm_core.model.score import Score
+    from ppdm_core.model.verdict import Outcome
     from tasks.release_summary import Summary
 
-WIDTH = 100  # of sentences
+WIDTH = 100  # of sentences and panels
 NO_LIMIT = 100_000  # columns
-MAX_REASONS = 3  # a refusal must fit on one screen
-MAX_REASON_LINES = 3
 
-UNDECIDED_DRY_RUN = "REVIEW (dry run; a reviewer would have to decide)"
+MARKS: dict[Outcome | None, tuple[str, str]] = {  # with its style
+    "PASS": ("✓", "green"),
+    "REVIEW": ("?", "yellow"),
+    "FAIL": ("✗", "red"),
+    None: ("", ""),
+}
+STYLES = {"good": "green", "bad": "red", "open": "yellow", "neutral": "blue"}
+VERDICT_STYLES = {"PASS": "green", "REVIEW": "yellow", "FAIL": "red"}
+
+
+def is_terminal() -> bool:
+    """Return whether standard output is a terminal."""
+    return sys.stdout.isatty()
 
 
 def get_width(limit: int = WIDTH) -> int:
     """Return the width of the terminal, but at most ``limit``, which also holds for a file."""
-    return min(limit, shutil.get_terminal_size().columns) if sys.stdout.isatty() else limit
+    return min(limit, shutil.get_terminal_size().columns) if is_terminal() else limit
 
 
-def format_table(
+def make_text(text: str, style: str = "") -> Text:
+    """Return a text on one line, which is wrapped when it is printed."""
+    return Text(show_line(text), style=style)
+
+
+def make_marked_text(text: str, outcome: Outcome | None) -> Text:
+    """Return a text with the mark of an outcome at its end, if there is one."""
+    mark, style = MARKS[outcome]
+    return Text.assemble(show_line(text), (f" {mark}" if mark else "", style))
+
+
+def make_grid(
     rows: Iterable[Sequence[RenderableType]],
     titles: Sequence[str] = (),
     *,
     right: Collection[int] = (),
-    indent: str = "",
-    width: int = NO_LIMIT,
-) -> str:
-    """Return one aligned line for each row; only the last column shrinks to fit the width."""
-    from rich.console import Console
-    from rich.table import Table
-
+    wrap: Collection[int] | None = None,
+) -> Table:
+    """Return aligned rows; only the columns ``wrap``, by default the last one, may be wrapped."""
     rows = list(rows)
     table = Table.grid(padding=(0, 2))
     table.show_header = bool(titles)
@@ -60,16 +79,68 @@ def format_table(
     for i, title in enumerate(titles or [""] * count):
         table.add_column(
             title,
+            header_style="bold",
             justify="right" if i in right else "left",
-            no_wrap=i < count - 1,
+            no_wrap=i not in (wrap if wrap is not None else (count - 1,)),
             overflow="fold",
+            vertical="top",
         )
     for row in rows:
-        table.add_row(*(show_line(cell) if isinstance(cell, str) else cell for cell in row))
-    console = Console(width=width, color_system=None, markup=False, emoji=False, highlight=False)
+        table.add_row(*(make_text(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
+
+
+def make_panel(
+    parts: Sequence[RenderableType], title: str, subtitle: str, style: str
+) -> RenderableType:
+    """Return a bordered panel of at most ``WIDTH`` columns with a coloured title."""
+    heading = Text.assemble(
+        (f" {show_line(title)} ", f"bold reverse {style}"), f" {show_line(subtitle)}"
+    )
+    panel = Panel(Group(*parts), title=heading, title_align="left", border_style=style)
+    return Constrain(panel, WIDTH)
+
+
+def make_console(*, is_plain: bool = False) -> Console:
+    """Return the console of standard output; ``is_plain`` is for text without colours."""
+    is_file = is_plain or not is_terminal()
+    return Console(
+        width=NO_LIMIT if is_file else None,
+        no_color=True if is_plain else None,
+        force_terminal=False if is_plain else None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def render_text(view: RenderableType) -> str:
+    """Return a view as text without colours, as it is written to a file."""
+    if isinstance(view, str):
+        return show_lines(view)
+    console = make_console(is_plain=True)
     with console.capture() as capture:
-        console.print(table)
-    return "\n".join(f"{indent}{line}".rstrip() for line in capture.get().splitlines())
+        console.print(make_safe(console, view), end="")
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def print_view(view: RenderableType) -> None:
+    """Print a view on standard output."""
+    if isinstance(view, str) or not is_terminal():
+        print(render_text(view))
+        return
+    console = make_console()
+    console.print(make_safe(console, view), end="")
+
+
+def make_safe(console: Console, view: RenderableType) -> RenderableType:
+    """Return a view whose text can move no cursor: names and reasons may hold anything."""
+    return Segments(
+        [
+            part if part.control else Segment(show_lines(part.text), part.style)
+            for part in console.render(view)
+        ]
+    )
 
 
 def format_lines(lines: Iterable[str]) -> str:
@@ -92,124 +163,15 @@ def wrap_text(text: str, first: str = "", rest: str | None = None) -> list[str]:
     )
 
 
-def format_outcome(summary: Summary) -> str:
-    """Return how a release ended, with the reasons or what attackers get of it."""
-    stage = summary.run.stage
-    is_undecided_dry_run = summary.is_undecided and stage == Stage.DRY_RUN_PASSED
-    ending = UNDECIDED_DRY_RUN if is_undecided_dry_run else stage.label
-    lines = [f"{summary.run.release_id}  {summary.method}  {ending}"]
-    lines += format_gammas(summary)
-    lines += format_repeated_rows(summary)
-    if stage == Stage.REFUSED or summary.is_undecided:
-        failures = summary.refusals
-        lines += [line for finding in failures[:MAX_REASONS] for line in format_reason(finding)]
-        more = len(failures) - MAX_REASONS
-        extra = f" ({more} more)" if more > 0 else ""
-        lines.append(f"  Every check{extra}: {format_show_command(summary)}")
-        lines += format_approvals(summary)
-    else:
-        lines += format_attacks(summary)
-        lines += format_review(summary)
-    if summary.folder:
-        lines.append(f"  Dataset, manifest, card: {shorten_path(summary.folder)}")
-    return format_lines(lines)
+def wrap_item(text: str) -> list[str]:
+    """Return a text as the wrapped lines of a list item."""
+    return wrap_text(text, "  - ")
 
 
-def format_gammas(summary: Summary) -> list[str]:
-    """Return the line on amplification, and a second one if the promise is weaker."""
-    ln_gammas = summary.ln_gammas()
-    useless = {name for name, ln_gamma in ln_gammas.items() if is_useless_bound(ln_gamma)}
-    short = ", ".join(
-        f"{name} {format_gamma_value(ln_gamma)}{'*' if name in useless else ''}"
-        for name, ln_gamma in ln_gammas.items()
-    )
-    is_weaker = summary.guarantee is not None and summary.guarantee.kind == "bounded_given_basis"
-    lines = [f"  gamma: {short}" + (f"   * {NO_USEFUL_BOUND}" if useless else "")]
-    if is_weaker:
-        lines.append("  weaker promise: it depends on private data, as the card states")
-    return lines
-
-
-def format_repeated_rows(summary: Summary) -> list[str]:
-    """Return how many rows of the table repeat an earlier one, if there are any."""
-    found = summary.validated
-    if found is None or not found.repeated_rows:
-        return []
-    rows = f"{found.repeated_rows:,} of {found.n:,} rows"
-    return wrap_item(f"{rows} repeat an earlier one in all features and the label.")
-
-
-def format_reason(finding: Finding) -> list[str]:
-    """Return a finding as an item of at most three lines."""
-    return wrap_item(f"{finding.check}: {finding.why}", max_lines=MAX_REASON_LINES)
-
-
-def format_attacks(summary: Summary) -> list[str]:
-    """Return one sentence for each attack: its judged score, or else its first.
-
-    Of the utility scores, only judged ones and those of a summary are included; the card has all.
-    """
-    if summary.report is None or summary.verdict is None:
-        return []
-    judged = {finding.check for finding in summary.verdict.findings}
-    chosen: dict[str, str] = {}
-    for score in sorted(summary.report.scores, key=lambda score: score.name not in judged):
-        if score.kind == "privacy" or score.name in judged or is_in_summary(score):
-            chosen.setdefault(score.name.split(".")[0], score.sentence)
-    return [line for sentence in chosen.values() for line in wrap_item(sentence)]
-
-
-def is_in_summary(score: Score) -> bool:
-    """Return whether the score of a release itself belongs in a short summary."""
-    from ppdm_core.metrics import METRICS
-
-    return score.name in METRICS and METRICS[score.name].in_summary
-
-
-def format_review(summary: Summary) -> list[str]:
-    """Return which checks a reviewer decided, and who approved."""
-    if summary.verdict is None or not summary.verdict.failures:
-        return []
-    checks = ", ".join(finding.check for finding in summary.verdict.failures)
-    names = ", ".join(one["name"] or one["by"] for one in summary.approvals or ())
-    return wrap_item(f"Decided by review: {checks}. Approved by: {names or 'no one'}.")
-
-
-def wrap_item(text: str, max_lines: int | None = None) -> list[str]:
-    """Return a text as the wrapped lines of a list item, cut after ``max_lines``."""
-    lines = wrap_text(text, "  - ")
-    if max_lines is not None and len(lines) > max_lines:
-        lines = [*lines[: max_lines - 1], f"{lines[max_lines - 1][: get_width() - 4]} ..."]
-    return lines
-
-
-def format_approvals(summary: Summary) -> list[str]:
-    """Return the approvals of a release that awaits a decision, and the command to decide."""
-    standing = summary.standing
-    if standing is None:
-        return []
-    given = f"{len(standing.counted)} of {standing.needed}"
-    return [
-        f"  Approvals: {given}, by others than its author.",
-        f"  {format_decide_command(summary)}",
-    ]
-
-
-def format_decide_command(summary: Summary) -> str:
-    """Return the command that decides about a release."""
-    next_step = Stage.AWAITING_REVIEW.next_step.format(release_id=summary.run.release_id)
-    return f"{next_step}{format_summary_home(summary)}"
-
-
-def format_show_command(summary: Summary) -> str:
-    """Return the command that shows every check of a release."""
-    return f"ppdm show {summary.run.release_id}{format_summary_home(summary)}"
-
-
-def format_summary_home(summary: Summary) -> str:
+def format_home_of(summary: Summary) -> str:
     """Return the --home option that a release needs, or "" for the default home."""
     home = shorten_path(summary.home)
-    return "" if home == ".ppdm" else f" --home {home}"
+    return "" if home == ".ppdm" else f" --home {shlex.quote(home)}"
 
 
 def format_home_option(home: Path | None) -> str:

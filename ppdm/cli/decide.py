@@ -16,44 +16,70 @@ from ppdm.cli.flow_runs import (
     write_defect_reports,
 )
 from ppdm.cli.home import open_home
-from ppdm.cli.progress import show_progress
+from ppdm.cli.release_ids import find_run
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import use_prefect_server
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, Interrupted
 from tasks.environment import set_library_defaults
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from warehouse.approvals import Choice, find_pending_file
 from warehouse.database import get_run
 
 if TYPE_CHECKING:
     from prefect import State
 
-    from tasks.release_summary import Summary
+    from ppdm.cli.outcome import ReleaseOutcome
     from warehouse.database import Store
 
 
 def decide_release(
-    release_id: str, approve: bool, note: str, shown: str | None, home: Path | None
+    name: str, choice: Choice, note: str, shown: str | None, home: Path | None
 ) -> CommandResult:
     """Record a decision; publish the release if it now has all approvals."""
     store = open_home(home)
+    with store.transaction("decide") as db:
+        release_id = find_run(db, name).release_id
     os.environ["PPDM_HOME"] = str(store.home.root)  # the stored file may have named another home
     set_library_defaults(store.home.root)
     from tasks.judge.decision import record_decision
-    from tasks.release_summary import read_summary
 
     file = read_stored_file(store, release_id)
-    choice: Choice = "approve" if approve else "reject"
-    with show_progress():
-        record_decision(build_context(file), release_id, choice, note, shown)
-    summary = read_summary(store, release_id)
-    if summary.standing is not None and summary.standing.missing:
-        return build_result(summary)
-    state = run_decide_flow(file, release_id)
-    summary = read_summary(store, release_id)
-    if summary.standing is not None and not summary.standing.missing:
+    record_decision(build_context(file), release_id, choice, note, shown)
+    outcome = read_stored_outcome(store, release_id)
+    standing = outcome.summary.standing
+    if standing is not None and standing.missing:
+        return build_result(outcome)
+    try:
+        state = run_decide_flow(file, release_id)
+    except KeyboardInterrupt:
+        stage = read_stored_outcome(store, release_id).summary.run.stage
+        raise Interrupted(
+            f"Interrupted: the decision is recorded, and {release_id} is at its stage '{stage}'.",
+            remedy="To carry the decision out, run the same command again.",
+        ) from None
+    outcome = read_stored_outcome(store, release_id)
+    standing = outcome.summary.standing
+    if standing is not None and not standing.missing:
         raise find_error(state)  # all approvals are there, but the flow did not publish
-    return build_decision_result(summary)
+    return build_decision_result(outcome)
+
+
+def read_stored_outcome(store: Store, release_id: str) -> ReleaseOutcome:
+    """Return how a release stands now."""
+    from ppdm.cli.outcome import read_outcome
+
+    with store.transaction(f"show {release_id}") as db:
+        return read_outcome(db, get_run(db, release_id))
+
+
+def parse_choice(approve: bool, reject: bool) -> Choice:
+    """Return the decision that the options state; raise BadInput unless they state one."""
+    if approve == reject:
+        raise BadInput(
+            "A decision is either an approval or a rejection.",
+            remedy="Give either --approve or --reject.",
+        )
+    return "approve" if approve else "reject"
 
 
 def read_stored_file(store: Store, release_id: str) -> ReleaseFile:
@@ -73,9 +99,9 @@ def read_stored_file(store: Store, release_id: str) -> ReleaseFile:
 def run_decide_flow(file: ReleaseFile, release_id: str) -> State[Any]:
     """Run the flow that carries out the recorded decisions; return its state."""
     home = file.home()
+    start_step(Step.START)
     with (
         write_defect_reports(home),
-        show_progress(),
         use_prefect_server(home, log_progress, meanwhile=preload_imports),
     ):
         from flows.decide import decide
@@ -84,8 +110,8 @@ def run_decide_flow(file: ReleaseFile, release_id: str) -> State[Any]:
             return decide(file, release_id, return_state=True)
 
 
-def build_decision_result(summary: Summary) -> CommandResult:
+def build_decision_result(outcome: ReleaseOutcome) -> CommandResult:
     """Return the result: a rejection by the user succeeds, a refusal to publish is an error."""
-    result = build_result(summary)
-    is_rejection = summary.ending.rejected_by is not None
-    return CommandResult(result.text, result.payload) if is_rejection else result
+    result = build_result(outcome)
+    is_rejection = outcome.summary.ending.rejected_by is not None
+    return CommandResult(result.view, result.payload) if is_rejection else result

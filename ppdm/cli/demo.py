@@ -8,17 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ppdm.cli.console import shorten_path
+from rich.console import Group, RenderableType
+
+from ppdm.cli.console import make_grid, make_text, shorten_path
 from ppdm.cli.examples import find_examples
 from ppdm.cli.release import release_files
 from ppdm.cli.result import CommandResult
 from ppdm.example_tables import TABLES
 from ppdm_core.model.errors import Defect
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 
 # In this order: after a refusal, other settings on the same data need a decision.
 EXAMPLES = ("wdbc_pca_laplace.toml", "wdbc_rotation.toml")
 TABLE = "wdbc.csv"
+TITLE = "Two releases of one table (569 patients, 30 measurements), same attacker and limits."
 
 
 def run_demo(folder: Path) -> CommandResult:
@@ -26,26 +29,21 @@ def run_demo(folder: Path) -> CommandResult:
     folder.mkdir(parents=True, exist_ok=True)
     for name in EXAMPLES:
         (folder / name).write_bytes((find_examples() / name).read_bytes())
-    log_progress("writing the table")
+    start_step(Step.START)
+    log_progress("write the table")
     (folder / TABLE).write_bytes(TABLES[TABLE]())
     with use_demo_home(folder):
         noisy, rotation = release_files([folder / name for name in EXAMPLES], dry_run=False)
     home = folder.absolute() / ".ppdm"
-    text = "\n\n".join(
-        [
-            "Two releases of one table (569 patients, 30 measurements), same attacker and limits.",
-            noisy.text,
-            rotation.text,
-            format_next_steps(home),
-        ]
-    )
-    is_as_expected = rotation.exit_code == 3 and noisy.exit_code == 0
-    if not is_as_expected:
-        raise Defect(f"The demo did not end as expected.\n{text}")
-    # Keyed by the second part of the file's name.
-    names = [Path(name).stem.partition("_")[2] for name in EXAMPLES]
-    payloads = dict(zip(names, (noisy.payload, rotation.payload), strict=True))
-    return CommandResult(text, {name: payloads[name] for name in reversed(names)})
+    view = Group(make_text(TITLE, "bold"), noisy.view, rotation.view, render_next_steps(home))
+    payload = {"releases": [each.payload["release"] for each in (noisy, rotation)]}
+    if (noisy.exit_code, rotation.exit_code) != (0, 3):
+        raise Defect(
+            f"The demo ended with the exit codes {noisy.exit_code} and {rotation.exit_code}, not "
+            "with 0 and 3.",
+            remedy=f"See: ppdm status --home {shorten_path(home)}",
+        )
+    return CommandResult(view, payload)
 
 
 @contextmanager
@@ -62,18 +60,16 @@ def use_demo_home(folder: Path) -> Iterator[None]:
             os.environ["PPDM_HOME"] = given
 
 
-def format_next_steps(home: Path) -> str:
+def render_next_steps(home: Path) -> RenderableType:
     """Return where the published files are and which commands show more."""
     latest = shorten_path(home / "published" / "wdbc" / "latest")
     ppdm = shorten_path(Path(sys.executable).with_name("ppdm"))
-    return "\n".join(
+    return make_grid(
         [
-            "Where to look:",
-            f"  dataset    {latest}/data.parquet",
-            f"  manifest   {latest}/manifest.json",
-            f"  card       {latest}/card.md",
-            f"  check it   {ppdm} verify {latest}",
-            f"  pages      {ppdm} up --home {shorten_path(home)}      "
-            "(Prefect and MLflow; then: down)",
+            ("dataset", f"{latest}/data.parquet"),
+            ("manifest", f"{latest}/manifest.json"),
+            ("card", f"{latest}/card.md"),
+            ("check it", f"{ppdm} verify {latest}"),
+            ("pages", f"{ppdm} up --home {shorten_path(home)}  (Prefect and MLflow; then: down)"),
         ]
     )

@@ -8,20 +8,25 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdm.cli.console import format_home_option, format_lines, format_table
+from rich.console import Group
+from rich.text import Text
+
+from ppdm.cli.console import format_home_option, format_lines, make_grid, make_text
 from ppdm.cli.home import check_home
+from ppdm.cli.replies.others import DoctorReply, RemarkBody
 from ppdm.cli.result import CommandResult
 from ppdm.services.local_servers import SERVER_NAMES
 from ppdm.services.prefect_server import stop_orphaned_server
 from ppdm.services.processes import read_record
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
-from ppdm_core.model.shown_text import show_line
 from tasks.environment import choose_home
 from warehouse.home import Home, is_shared
 from warehouse.locks import read_holder
 from warehouse.stages import FINISHED, Stage
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from warehouse.database import Store
 
 TIMEOUT_SECONDS = 10.0  # for the warehouse; a release may be writing to it
@@ -34,10 +39,19 @@ class Remark:
     about: str
     text: str
     remedy: str | None = None  # None: nothing is wrong
+    is_urgent: bool = True  # False: advice, which does not change the exit code
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether the home needs care now."""
+        return self.remedy is not None and self.is_urgent
 
 
 def examine_home(home: Path | None) -> CommandResult:
-    """Check servers, folders, locks, keys, history and runs; exit code 5 if one needs care."""
+    """Check servers, folders, locks, keys, history and runs; exit code 5 if one needs care.
+
+    A key without a backup and a release that awaits review are not trouble.
+    """
     root = choose_home(home)
     check_home(root)
     stop_orphaned_server(root)
@@ -47,29 +61,36 @@ def examine_home(home: Path | None) -> CommandResult:
         *check_locks(Home(root)),
         *check_warehouse(Home(root)),
     ]
-    wrong = [remark for remark in remarks if remark.remedy]
-    lines = [show_line(f"Home {root}"), format_remarks(remarks)]
-    trouble = None
-    if wrong:
-        count = "One thing needs" if len(wrong) == 1 else f"{len(wrong)} things need"
-        lines.append(f"{count} a look.")
-        trouble = MachineTrouble(wrong[0].text, remedy=wrong[0].remedy)
-    payload = {"home": str(root), "remarks": [asdict(remark) for remark in remarks]}
-    return CommandResult("\n".join(lines), payload, exit_code=5 if wrong else 0, error=trouble)
-
-
-def format_remarks(remarks: Sequence[Remark]) -> str:
-    """Return one line for each remark, with its remedy below."""
-    from rich.text import Text
-
-    return format_table(
-        (
-            "LOOK" if remark.remedy else "ok",
-            remark.about,
-            Text(format_lines(filter(None, (remark.text, remark.remedy)))),
-        )
-        for remark in remarks
+    wrong = [remark for remark in remarks if remark.is_trouble]
+    advice = sum(remark.remedy is not None for remark in remarks) - len(wrong)
+    trouble = MachineTrouble(wrong[0].text, remedy=wrong[0].remedy) if wrong else None
+    heading = make_text(f"Home {root}: {format_counts(len(wrong), advice)}", "bold")
+    reply = DoctorReply(
+        home=str(root), remarks=[RemarkBody(**asdict(remark)) for remark in remarks]
     )
+    view = Group(heading, render_remarks(remarks))
+    return CommandResult(view, reply.as_payload(), exit_code=5 if wrong else 0, error=trouble)
+
+
+def format_counts(troubles: int, advice: int) -> str:
+    """Return how many things need a look, and how many are advice."""
+    if not troubles and not advice:
+        return "nothing needs a look."
+    needs = "nothing needs" if not troubles else "1 thing needs"
+    needs = needs if troubles < 2 else f"{troubles} things need"
+    return f"{needs} a look{f', {advice} to do when you can' if advice else ''}."
+
+
+def render_remarks(remarks: Sequence[Remark]) -> Table:
+    """Return one row for each remark, with its remedy below; trouble first."""
+    rows = []
+    for remark in sorted(remarks, key=lambda each: (not each.is_trouble, each.remedy is None)):
+        mark, style = ("LOOK", "red") if remark.is_trouble else ("TODO", "yellow")
+        if remark.remedy is None:
+            mark, style = "ok", "green"
+        words = Text(format_lines(filter(None, (remark.text, remark.remedy))))
+        rows.append((make_text(mark, style), remark.about, words))
+    return make_grid(rows)
 
 
 def check_servers(root: Path) -> Iterator[Remark]:
@@ -155,7 +176,8 @@ def check_keys(store: Store) -> Iterator[Remark]:
         else:
             text = f"{name}: present, never backed up; without it no release can follow."
             command = " ".join(filter(None, ("ppdm key backup", file.dataset, "--out FILE")))
-            yield Remark("key", text, f"{command}{format_home_option(store.home.root)}")
+            remedy = f"{command}{format_home_option(store.home.root)}"
+            yield Remark("key", text, remedy, is_urgent=False)
 
 
 def check_history_chain(store: Store) -> Remark:
@@ -186,7 +208,8 @@ def check_runs(store: Store) -> Iterator[Remark]:
         if run.stage == Stage.AWAITING_REVIEW:
             text = f"{run.release_id} awaits a decision."
             how = run.stage.next_step.format(release_id=run.release_id)
-            yield Remark("run", text, f"{how}{format_home_option(store.home.root)}")
+            remedy = f"{how}{format_home_option(store.home.root)}"
+            yield Remark("run", text, remedy, is_urgent=False)
             continue
         orphans += 1
         text = f"{run.release_id} stopped after '{run.stage}' and its process is gone."

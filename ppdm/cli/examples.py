@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ppdm.cli.replies.others import ExamplesReply
 from ppdm.cli.result import CommandResult
 from ppdm.example_tables import TABLES
 from ppdm_core.model.errors import BadInput
@@ -30,7 +31,7 @@ def write_examples(folder: Path) -> CommandResult:
     count = f"{len(missing)} of {len(contents)} files written" if missing else "Nothing was missing"
     first = next(name for name in contents if name not in TABLES)
     text = f"{count} in {folder}. Try: ppdm check {folder / first}"
-    return CommandResult(text, {"folder": str(folder), "written": missing})
+    return CommandResult(text, ExamplesReply(folder=str(folder), written=missing).as_payload())
 
 
 def list_release_files() -> list[Path]:

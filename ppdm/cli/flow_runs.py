@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm.cli.console import format_decide_command, format_outcome, format_show_command
+from ppdm.cli.console import format_home_of
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import Defect, MachineTrouble, PpdmError, Refused, Undecided
 from tasks.defect_report import write_defect_report
@@ -18,7 +18,7 @@ from warehouse.stages import Stage
 if TYPE_CHECKING:
     from prefect import State
 
-    from tasks.release_summary import Summary
+    from ppdm.cli.outcome import ReleaseOutcome
 
 
 @contextmanager
@@ -33,13 +33,16 @@ def write_defect_reports(home: Path) -> Iterator[None]:
 
 def preload_imports() -> None:
     """Import the slow libraries while the Prefect server starts."""
-    log_progress("starting: Prefect, MLflow, Great Expectations")
+    log_progress("import Prefect (1 of 3)", 0.0)
     import flows.release
     from tasks.ingest import expectations
     from tasks.notify import mlflow_log
 
+    log_progress("import Great Expectations (2 of 3)", 0.15)
     expectations.preload()
+    log_progress("import MLflow (3 of 3)", 0.45)
     mlflow_log.preload()
+    log_progress("wait for the Prefect server", 0.55)
     assert flows.release
 
 
@@ -64,16 +67,22 @@ def find_error(state: State[Any]) -> PpdmError:
     )
 
 
-def build_result(summary: Summary) -> CommandResult:
+def build_result(outcome: ReleaseOutcome) -> CommandResult:
     """Return the result of a release: a refused or undecided one has an error."""
+    from ppdm.cli.panels import format_waiting, render_outcome
+    from ppdm.cli.release_reply import build_release
+    from ppdm.cli.replies.releases import ReleaseReply
+
+    summary = outcome.summary
     error: PpdmError | None = None
     if summary.run.stage == Stage.REFUSED:
-        error = Refused(summary.refusals[0].why, remedy=f"See: {format_show_command(summary)}")
+        command = f"ppdm show {summary.run.release_id} --all{format_home_of(summary)}"
+        error = Refused(summary.refusals[0].why, remedy=f"See: {command}")
     elif summary.is_undecided:
-        error = Undecided(summary.format_outcome_sentence(), remedy=format_decide_command(summary))
+        error = Undecided(summary.format_outcome_sentence(), remedy=format_waiting(summary)[0])
     return CommandResult(
-        format_outcome(summary),
-        {"release": summary.as_dict()},
+        render_outcome(outcome),
+        ReleaseReply(release=build_release(outcome)).as_payload(),
         exit_code=0 if error is None else error.exit_code,
         error=error,
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ppdm.cli.console import format_table
+from ppdm.cli.console import make_grid
 from ppdm.cli.home import open_home
+from ppdm.cli.replies.others import EventBody, HistoryReply
 from ppdm.cli.result import CommandResult
+
+TITLES = ("", "time", "about", "event")
 
 
 def list_events(home: Path | None) -> CommandResult:
@@ -24,13 +27,15 @@ def list_events(home: Path | None) -> CommandResult:
         )
         for row in rows
     ]
-    text = format_table(lines, right=[0]) if lines else "No event is recorded yet."
     events = [
-        {name: row[name] for name in ("number", "dataset", "release_id", "kind", "mac")}
-        | {"happened": row["happened"].isoformat()}
+        EventBody(
+            **{name: row[name] for name in ("number", "dataset", "release_id", "kind", "mac")},
+            happened=row["happened"].isoformat(),
+        )
         for row in rows
     ]
-    return CommandResult(text, {"events": events})
+    view = make_grid(lines, TITLES, right=[0]) if lines else "No event is recorded yet."
+    return CommandResult(view, HistoryReply(events=events, event_count=len(rows)).as_payload())
 
 
 def verify_history(home: Path | None) -> CommandResult:
@@ -46,4 +51,5 @@ def verify_history(home: Path | None) -> CommandResult:
         f"The history is complete: {events:,} events in a chain, {found.rows:,} sealed rows, "
         f"{folders:,} published version{'' if folders == 1 else 's'}."
     )
-    return CommandResult(text, {"events": events, "rows": found.rows, "folders": folders})
+    reply = HistoryReply(event_count=events, rows=found.rows, folders=folders)
+    return CommandResult(text, reply.as_payload())

@@ -11,8 +11,8 @@ from pathlib import Path
 from flows.config.draft.text import Heading, format_release_file
 from ppdm.cli.draft_summary import format_draft, list_decisions
 from ppdm.cli.home import check_new_file
-from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
+from ppdm.cli.replies.others import ColumnBody, InitReply
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
 from warehouse.columns import Source
@@ -27,8 +27,7 @@ def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
 
     check_new_file(out)
     found = guess_source(str(source), table)
-    with show_progress():
-        draft = draft_source(found)
+    draft = draft_source(found)
     heading = Heading(
         dataset=suggest_dataset_name(found.path),
         owner=read_user_name(),
@@ -38,10 +37,10 @@ def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
     write_new(out, format_release_file(draft, heading), found)
     decisions = list(list_decisions(draft))
     columns = [
-        {"name": each.name, "role": each.column.role, "why": each.why} for each in draft.columns
+        ColumnBody(name=each.name, role=each.column.role, why=each.why) for each in draft.columns
     ]
-    payload = {"file": str(out), "columns": columns, "decisions": decisions}
-    return CommandResult(format_draft(out, draft, decisions), payload)
+    reply = InitReply(file=str(out), columns=columns, decisions=decisions)
+    return CommandResult(format_draft(out, draft, decisions), reply.as_payload())
 
 
 def suggest_dataset_name(path: str) -> str:

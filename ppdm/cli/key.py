@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ppdm.cli.home import check_new_file, open_home
+from ppdm.cli.replies.others import KeyReply
 from ppdm.cli.result import CommandResult
 
 
@@ -18,7 +19,7 @@ def back_up_key(dataset: str, out: Path, home: Path | None) -> CommandResult:
     fingerprint = backup_key(store, file, out)
     name = dataset or "this home"
     text = f"The key of {name} ({fingerprint}) is in {out}. Store that file on another machine."
-    return CommandResult(text, {"dataset": dataset, "fingerprint": fingerprint})
+    return CommandResult(text, KeyReply(dataset=dataset, fingerprint=fingerprint).as_payload())
 
 
 def restore_key_backup(file: Path, home: Path | None) -> CommandResult:
@@ -26,7 +27,8 @@ def restore_key_backup(file: Path, home: Path | None) -> CommandResult:
     from warehouse.integrity.dataset_key import restore_key
 
     dataset = restore_key(open_home(home), file).dataset
-    return CommandResult(f"The key of {dataset or 'this home'} is restored.", {"dataset": dataset})
+    text = f"The key of {dataset or 'this home'} is restored."
+    return CommandResult(text, KeyReply(dataset=dataset).as_payload())
 
 
 def export_public_key(out: Path, home: Path | None) -> CommandResult:
@@ -48,4 +50,4 @@ def export_public_key(out: Path, home: Path | None) -> CommandResult:
         f"The public key ({fingerprint}) is in {out}. Give it to recipients by another way than "
         "the folders that it verifies."
     )
-    return CommandResult(text, {"fingerprint": fingerprint, "file": str(out)})
+    return CommandResult(text, KeyReply(fingerprint=fingerprint, file=str(out)).as_payload())

@@ -8,8 +8,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm.cli.console import NO_LIMIT, format_table, get_width
+from rich.console import Group
+
+from ppdm.cli.console import NO_LIMIT, get_width, make_grid, make_text
 from ppdm.cli.home import check_new_file, open_home
+from ppdm.cli.replies.releases import LedgerReply
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD
@@ -17,11 +20,14 @@ from ppdm_core.numerics.amplification import format_gamma, format_gamma_value
 
 if TYPE_CHECKING:
     import duckdb
+    from rich.console import RenderableType
+    from rich.table import Table
 
 Entry = dict[str, Any]
 BAR_WIDTH = 24
 TITLES = ("release", "date", "method", "records", "asked", "so far", "entry", "")
 MAX_LINES = 60
+MIN_WIDTH_FOR_NAMES = 90  # of a terminal; below it, names of releases are wrapped
 
 
 def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandResult:
@@ -42,7 +48,7 @@ def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandRe
         raise BadInput(
             f"There is no dataset '{dataset}' here.", remedy=suggest_name(dataset, known)
         )
-    payload = {"dataset": dataset, "accounts": accounts, "entries": found}
+    reply = LedgerReply.model_validate({"dataset": dataset, "accounts": accounts, "entries": found})
     if plot is not None and found:
         from ppdm.cli.ledger_plot import draw_ledger
         from tasks.environment import set_library_defaults
@@ -51,7 +57,7 @@ def show_ledger(dataset: str, plot: Path | None, home: Path | None) -> CommandRe
         set_library_defaults(store.home.root)
         with translate_disk_errors(plot.parent):
             draw_ledger(dataset, found, plot)
-    return CommandResult("\n".join(format_ledger(dataset, accounts, found)), payload)
+    return CommandResult(Group(*render_ledger(dataset, accounts, found)), reply.as_payload())
 
 
 def check_plot(plot: Path) -> None:
@@ -129,16 +135,19 @@ def format_ln_gamma(ln_gamma: float | None) -> str:
     return format_gamma_value(math.inf if ln_gamma is None else ln_gamma)
 
 
-def format_ledger(dataset: str, accounts: Sequence[Entry], found: Sequence[Entry]) -> Iterator[str]:
+def render_ledger(
+    dataset: str, accounts: Sequence[Entry], found: Sequence[Entry]
+) -> Iterator[RenderableType]:
     """Yield the balances and the table of the last entries."""
     if not found:
-        yield f"{dataset}: no release was judged yet."
+        yield make_text(f"{dataset}: no release was judged yet.")
         return
-    yield f"{dataset}: sum of all releases for the most exposed record (gamma)"
+    title = f"{dataset}: sum of all releases for the most exposed record (gamma)"
+    yield make_text(title, "bold")
     for each in accounts:
-        yield format_table(describe_account(each), indent="  ")
+        yield make_grid(("", *line) for line in describe_account(each))
     yield ""
-    yield format_entries(found[-MAX_LINES:])
+    yield render_entries(found[-MAX_LINES:])
     if len(found) > MAX_LINES:
         yield f"{len(found) - MAX_LINES} earlier entries: --json has them all"
 
@@ -162,7 +171,7 @@ def describe_account(each: Entry) -> Iterator[tuple[str, str]]:
         yield "draws", f"{each['draws_spent']:,} without a bound, {limit}"
 
 
-def format_entries(found: Sequence[Entry]) -> str:
+def render_entries(found: Sequence[Entry]) -> Table:
     """Return one line for each entry, oldest first, with a bar of ln gamma so far.
 
     The bar is full at the limit, or without a limit at the largest value of all entries.
@@ -185,7 +194,8 @@ def format_entries(found: Sequence[Entry]) -> str:
         )
         for entry in found
     ]
-    return format_table(rows, TITLES, right=(3, 4, 5), width=get_width(NO_LIMIT))
+    is_narrow = get_width(NO_LIMIT) < MIN_WIDTH_FOR_NAMES
+    return make_grid(rows, TITLES, right=(3, 4, 5), wrap=(0, 7) if is_narrow else (7,))
 
 
 def read_total(entry: Entry) -> float | None:

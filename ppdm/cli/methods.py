@@ -19,6 +19,7 @@ from ppdm.cli.docstrings import (
     split_docstring,
     split_paragraphs,
 )
+from ppdm.cli.replies.others import MethodsReply
 from ppdm.cli.result import CommandResult
 from ppdm_core.attacks import ATTACKS, describe_needs
 from ppdm_core.gates import GATES
@@ -39,14 +40,16 @@ def describe_methods(name: str | None) -> CommandResult:
             kind: [shorten_entry(build_entry(key)) for key in registry]
             for kind, registry, build_entry in list_registries()
         }
-        return CommandResult("\n".join(format_overview(payload)), payload)
+        reply = MethodsReply.model_validate(payload)
+        return CommandResult("\n".join(format_overview(payload)), reply.as_payload())
     builders = {key: build for _, registry, build in list_registries() for key in registry}
     if name not in builders:
         from ppdm_core.settings.errors import suggest_name
 
         raise BadInput(f"Nothing is called '{name}'.", remedy=suggest_name(name, list(builders)))
     entry = builders[name](name)
-    return CommandResult("\n".join(format_page(entry)), entry)
+    reply = MethodsReply.model_validate({"entry": entry})
+    return CommandResult("\n".join(format_page(entry)), reply.as_payload())
 
 
 def list_registries() -> Iterator[tuple[str, Mapping[str, Any], Callable[[str], Entry]]]:

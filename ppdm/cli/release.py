@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,19 +16,19 @@ from ppdm.cli.flow_runs import (
     preload_imports,
     write_defect_reports,
 )
-from ppdm.cli.progress import show_progress
+from ppdm.cli.interruption import describe_interruption
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
 from tasks.context import ReleaseContext
-from tasks.progress import log_progress
+from tasks.progress import Step, log_heading, log_progress, start_step
 from warehouse.home import Home
 from warehouse.stages import FINISHED, Stage
 
 if TYPE_CHECKING:
     from prefect import State
 
-    from tasks.release_summary import Summary
+    from ppdm.cli.outcome import ReleaseOutcome
 
 UNFINISHED_STAGES = frozenset(Stage) - FINISHED - {Stage.AWAITING_REVIEW}
 
@@ -43,12 +44,22 @@ def release_files(paths: Sequence[Path], dry_run: bool) -> list[CommandResult]:
     home = files[0].home()
     Home(home).create()
     stop_orphaned_server(home)
-    with (
-        write_defect_reports(home),
-        show_progress(),
-        use_prefect_server(home, log_progress, meanwhile=preload_imports),
-    ):
-        return [run_release(file, dry_run) for file in files]
+    start_step(Step.START)
+    results: list[CommandResult] = []
+    try:
+        with (
+            write_defect_reports(home),
+            use_prefect_server(home, log_progress, meanwhile=preload_imports),
+        ):
+            for number, file in enumerate(files, start=1):
+                if len(files) > 1:
+                    log_heading(f"release {number} of {len(files)}: {paths[number - 1].name}")
+                results.append(run_release(file, dry_run))
+    except KeyboardInterrupt:
+        number = min(len(results), len(files) - 1)
+        again = f"ppdm release {shlex.quote(str(paths[number]))}"
+        raise describe_interruption(home, files[number].dataset.name, again) from None
+    return results
 
 
 def run_release(file: ReleaseFile, dry_run: bool) -> CommandResult:
@@ -57,21 +68,21 @@ def run_release(file: ReleaseFile, dry_run: bool) -> CommandResult:
 
     with disable_heartbeats():
         state = release(file, dry_run=dry_run, return_state=True)
-    summary = find_summary(build_context(file), state)
-    if summary is None or summary.run.stage in {Stage.REJECTED, *UNFINISHED_STAGES}:
+    outcome = find_outcome(build_context(file), state)
+    if outcome is None or outcome.summary.run.stage in {Stage.REJECTED, *UNFINISHED_STAGES}:
         raise find_error(state)
-    return build_result(summary)
+    return build_result(outcome)
 
 
-def find_summary(context: ReleaseContext, state: State[Any]) -> Summary | None:
-    """Return the summary of the run that this flow run made, or None if it made none.
+def find_outcome(context: ReleaseContext, state: State[Any]) -> ReleaseOutcome | None:
+    """Return how the run ended that this flow run made, or None if it made none.
 
     The warehouse is the record of how a run ended; the state of the flow run is not.
     """
-    from tasks.release_summary import summarize_run
+    from ppdm.cli.outcome import read_outcome
     from warehouse.database import list_runs
 
     flow_run_id = str(state.state_details.flow_run_id)  # not the pid: containers reuse theirs
     with context.open_store().transaction("summary") as db:
         runs = [run for run in list_runs(db, context.dataset) if run.flow_run_id == flow_run_id]
-        return summarize_run(db, runs[-1]) if runs else None
+        return read_outcome(db, runs[-1]) if runs else None

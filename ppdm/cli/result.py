@@ -2,52 +2,104 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from json import dumps
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ppdm_core.model.errors import PpdmError
-from ppdm_core.model.shown_text import show_line, show_lines
+from ppdm_core.model.errors import Interrupted, PpdmError
+from ppdm_core.model.shown_text import show_line
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from tasks.progress import Step
+
+SCHEMA_VERSION = 1  # a change that breaks readers of `--json` increases it
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """Text and JSON payload of a command; a refusal is a result with an error."""
+    """What a command prints, and its JSON payload; a refusal is a result with an error."""
 
-    text: str
+    view: RenderableType
     payload: dict[str, Any] = field(default_factory=dict)
     exit_code: int = 0
     error: PpdmError | None = None
 
+    @property
+    def text(self) -> str:
+        """What is printed to a file."""
+        from ppdm.cli.console import render_text
 
-def run_command(as_json: bool, command: Callable[[], CommandResult]) -> NoReturn:
-    """Run a command, print its result and exit with its exit code."""
-    from tasks.redaction import Redaction
+        return render_text(self.view)
+
+
+def run_command(
+    name: str,
+    command: Callable[[], CommandResult],
+    steps: Sequence[Step] = (),
+    *,
+    json: bool = False,
+    live: bool = True,
+    kept: str = "nothing was kept",
+) -> NoReturn:
+    """Run a command, print its result and exit with its exit code.
+
+    The command does its own slow imports, so that its progress is shown before. ``kept`` is what
+    Ctrl-C leaves, unless the command itself raises ``Interrupted``.
+    """
+    from ppdm.cli.progress import show_progress
 
     try:
-        with Redaction():
-            result = command()
+        with show_progress(steps, live=live):
+            from tasks.redaction import Redaction
+
+            with Redaction():
+                result = command()
+    except KeyboardInterrupt:
+        remedy = "To start again, run the same command."
+        result = build_failure(Interrupted(f"Interrupted; {kept}.", remedy=remedy))
     except PpdmError as error:
-        result = CommandResult(format_error(error), exit_code=error.exit_code, error=error)
-    if as_json:
-        print(json.dumps(build_json(result), ensure_ascii=False))
-    elif result.text:
-        is_error = result.error is not None and not result.payload
-        print(show_lines(result.text), file=sys.stderr if is_error else sys.stdout)
+        result = build_failure(error)
+    if json:
+        print(dumps(build_json(name, result), ensure_ascii=False, allow_nan=False))
+    elif result.view:
+        print_result(result)
     sys.stdout.flush()
     raise SystemExit(result.exit_code)
 
 
-def build_json(result: CommandResult) -> dict[str, Any]:
+def build_failure(error: PpdmError) -> CommandResult:
+    """Return the result of a command that an error ended."""
+    return CommandResult(format_error(error), exit_code=error.exit_code, error=error)
+
+
+def print_result(result: CommandResult) -> None:
+    """Print a result; an error without a payload goes to standard error."""
+    from ppdm.cli.console import print_view
+
+    if result.error is not None and not result.payload:
+        print(result.text, file=sys.stderr)
+    else:
+        print_view(result.view)
+
+
+def build_json(name: str, result: CommandResult) -> dict[str, Any]:
     """Return the object that `--json` prints."""
     return {
+        "schema": name_schema(name),
         "ok": result.exit_code == 0,
         "exit_code": result.exit_code,
         "error": result.error.as_dict() if result.error else None,
         **result.payload,
     }
+
+
+def name_schema(command: str) -> str:
+    """Return the name and version of the schema of a command's reply."""
+    return f"ppdm.{command}.{SCHEMA_VERSION}"
 
 
 def format_error(error: PpdmError) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flows.config.release_file import ReleaseFile
-from ppdm.cli.progress import show_progress
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.deploy import lock_served_files, run_schedules
@@ -24,9 +23,7 @@ def serve_files(paths: Sequence[Path]) -> CommandResult:
     check_servable(paths, files)
     home = next(iter(files.values())).home()
     Home(home).create()
-    # Plain lines, because the releases write below them.
     with (
-        show_progress(live=False),
         lock_served_files(home, files),
         use_prefect_server(home, log_progress) as url,
     ):

@@ -21,7 +21,7 @@ from ppdm_core.two_tables.runner import (
 from ppdm_core.two_tables.tables import Table
 from tasks.audit.attack_process import run_attacks
 from tasks.audit.attack_worker import AttackJob
-from tasks.progress import log_progress
+from tasks.progress import Step, start_step
 
 if TYPE_CHECKING:
     from ppdm_core.audit.auditor import Auditor
@@ -73,7 +73,7 @@ def audit_files(
     taken, or the one for synthetic data if the numbers of rows differ.
     """
     policy = load_policy(policy_file)
-    log_progress("reading the files")
+    start_step(Step.READ)
     comparison = read_comparison(files)
     if policy_file is None and not comparison.aligned:
         policy = load_policy(SYNTHETIC_POLICY)

@@ -5,6 +5,7 @@
     |-- Refused                  3   the gate or publishing refused the release
     |-- Undecided                4   the release needs a decision by a person
     |-- MachineTrouble           5   lock, disk or server: try again
+    |-- Interrupted            130   the user pressed Ctrl-C
     |-- Defect                   1   a bug of the product, reported without any value of the data
     `-- NotApplicable            -   an attack or metric cannot run here; never an exit code
 
@@ -91,6 +92,13 @@ class MachineTrouble(PpdmError):
 
     kind = "machine"
     exit_code = 5
+
+
+class Interrupted(PpdmError):
+    """The user stopped the command."""
+
+    kind = "interrupted"
+    exit_code = 130
 
 
 class Defect(PpdmError):

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 from ppdm_core.audit.runner import Attempt, run_audit
 from ppdm_core.model.score import AuditReport
 from tasks.audit.attack_worker import AttackJob, Question, receive, send
-from tasks.audit.cost_estimate import estimate_cost
-from tasks.progress import log_progress
+from tasks.audit.cost_estimate import estimate_cost, weigh_audit
+from tasks.progress import Step, log_progress, start_step
 from warehouse.checkpoints import checkpoint
 
 Process: TypeAlias = "subprocess.Popen[bytes]"
@@ -32,12 +32,15 @@ def run_attacks(
 ) -> AuditReport:
     """Run audits in a child process, each under the time limit of the policy."""
     count = len(names)
-    log_progress(estimate_cost(job.shape, job.draws, names, job.policy))
+    start_step(Step.ATTACK)
+    cost = estimate_cost(job.shape, job.draws, names, job.policy)
+    log_progress(cost.sentence, 0.0, cost.seconds)
+    costs = list(map(weigh_audit, names))
 
     def log_start(done: int, name: str) -> None:
-        share = done / count
+        share = sum(costs[:done]) / sum(costs)
         on_share(share)
-        log_progress(f"attacking {done + 1}/{count}: {name.replace('_', ' ')}", share)
+        log_progress(f"attack {done + 1} of {count}: {name.replace('_', ' ')}", share)
 
     with nullcontext(process) if process else AttackProcess(job) as asked:
         limit = job.policy.time_limit

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import struct
 import sys
 import threading
@@ -118,6 +119,7 @@ def exit_when_parent_ends(parent: int) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     threading.Thread(target=exit_when_parent_ends, args=(int(sys.argv[1]),), daemon=True).start()
     # What an attack prints must not be read as a reply.
     replies = os.fdopen(os.dup(1), "wb")

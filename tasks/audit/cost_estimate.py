@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,17 +26,32 @@ PILOT_SECONDS = 0.3  # of measuring
 MIN_SECONDS_FOR_PILOT = 10.0  # a shorter audit is not worth a better estimate
 
 
-def estimate_cost(shape: tuple[int, ...], draws: int, audits: Sequence[str], policy: Policy) -> str:
-    """Return one line with the expected time and memory."""
-    attacks = sum(name in ATTACKS for name in audits)
-    work = attacks + UTILITY_SHARE * (len(audits) - attacks)
+@dataclass(frozen=True)
+class CostEstimate:
+    """The expected time of an audit, and a sentence that also states its memory."""
+
+    seconds: float
+    sentence: str
+
+
+def weigh_audit(name: str) -> float:
+    """Return the expected time of an audit in units of that of an attack."""
+    return 1.0 if name in ATTACKS else UTILITY_SHARE
+
+
+def estimate_cost(
+    shape: tuple[int, ...], draws: int, audits: Sequence[str], policy: Policy
+) -> CostEstimate:
+    """Return the expected time and memory."""
+    work = sum(map(weigh_audit, audits))
     seconds, bytes_ = compute_cost(shape, draws, work, policy, 1.0)
     if seconds > MIN_SECONDS_FOR_PILOT:
         seconds, bytes_ = compute_cost(shape, draws, work, policy, measure_slowness(shape[1]))
     limit = f"no audit gets more than {format_time(policy.time_limit)}"
-    return (
+    return CostEstimate(
+        seconds,
         f"{len(audits)} audits on {shape[0]:,} records: about {format_time(seconds)} and "
-        f"{bytes_ / 1e6:,.0f} MB, give or take a factor of three; {limit}"
+        f"{bytes_ / 1e6:,.0f} MB, give or take a factor of three; {limit}",
     )
 
 

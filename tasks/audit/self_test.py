@@ -17,7 +17,7 @@ from ppdm_core.model.self_test import LeakTest, SelfTestResult
 from tasks.audit.attack_process import AttackProcess
 from tasks.audit.attack_worker import AttackJob, Question
 from tasks.audit.leak_scan_check import check_leak_scan
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from warehouse.database import Change, Run
 from warehouse.integrity.seals import monotonic_now, read_sealed_rows
 from warehouse.tables import SELF_TESTS
@@ -63,7 +63,7 @@ class SelfTestRun:
         if broken:
             reply: Attempt[Any] = Attempt(error=f"{broken[0]} failed")
         else:
-            log_progress("self-test: would this policy refuse a bad release of this table?")
+            start_step(Step.POLICY_TEST)
             reply = process.ask(question, self.policy.time_limit)
         if reply.value is not None:
             self.result = replace(self.result, policy_check=reply.value)
@@ -112,9 +112,11 @@ def run_leak_tests(
     """Return what these notice of the leaks planted for them, and which of them failed."""
     found: LeakTests = {}
     failed: dict[str, str] = {}
-    for number, name in enumerate(names, start=1):
+    if names:
+        start_step(Step.SELF_TEST)
+    for done, name in enumerate(names):
         plain_name = name.replace("_", " ")
-        log_progress(f"self-test {number}/{len(names)}: does {plain_name} notice planted leaks?")
+        log_progress(f"self-test {done + 1} of {len(names)}: {plain_name}", done / len(names))
         reply = run_one_test(process, name)
         if reply.value is not None:
             found[name] = reply.value

@@ -13,7 +13,7 @@ from tasks.audit.self_test import SelfTestRun
 from tasks.context import ReleaseContext
 from tasks.ingest.task import reject_bad_input
 from tasks.notify.prefect_artifacts import ProgressBar
-from tasks.progress import log_progress
+from tasks.progress import Step, start_step
 from tasks.redaction import redact_errors
 from warehouse.audit_results import store_scores
 from warehouse.checkpoints import checkpoint
@@ -28,7 +28,7 @@ def attack_shadows(context: ReleaseContext, release_id: str) -> None:
 
     The self-test of the audit runs in the same process.
     """
-    log_progress("perturbing: shadow draws for the attacks")
+    start_step(Step.DRAW)
     store = context.open_store()
     store.home.clear_work(release_id)
     with reject_bad_input(context, release_id):

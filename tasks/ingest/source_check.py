@@ -9,7 +9,7 @@ from typing import Any
 from ppdm_core.model.policy import Policy
 from tasks.context import ReleaseContext
 from tasks.ingest import expectations
-from tasks.progress import log_progress
+from tasks.progress import Step, start_step
 from warehouse.changed_columns import count_changes
 from warehouse.database import open_scratch_database
 from warehouse.home import Home
@@ -30,14 +30,14 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
     from ppdm_core.audit.certifiable import compute_smallest_limits
 
     name = context.source.name
-    log_progress("reading the source")
+    start_step(Step.READ)
     with open_scratch_database() as db:
         SOURCES[context.source.kind].load(db, context.source, TABLE)
         check_columns(list(column_types(db, TABLE)), context.columns, name)
         counts = profile(db, TABLE, context.columns, context.record_id, context.expectations)
         changed = find_frequently_changed_columns(db, context)
         label = summarize_label(db, TABLE, context.columns)
-    log_progress("validating")
+    start_step(Step.VALIDATE)
     summary = expectations.check_profile(
         counts, context.columns, record_id=context.record_id, file=name
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from tasks.ingest.dead_runs import end_dead_runs
 from tasks.ingest.source_copy import copy_source, open_copy
 from tasks.ingest.stored_bounds import apply_published_bounds, mark_bounds_from_data
 from tasks.judge.ledger_charge import name_records
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from tasks.redaction import redact_errors
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
@@ -27,7 +27,7 @@ from warehouse.database import Run
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.integrity.home_key import home_key
 from warehouse.publishing.publish import find_latest_version, repair_latest
-from warehouse.raw_profile import REPEATED, check_columns, profile
+from warehouse.raw_profile import MISSING, REPEATED, UNKNOWN, check_columns, entry, profile
 from warehouse.runs import (
     begin_run,
     drop_old_tables,
@@ -39,7 +39,7 @@ from warehouse.same_data.cell_digests import CellDigests
 from warehouse.same_data.sketches import store_sketch
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types, count_rows
-from warehouse.stage_facts import ValidatedFacts, store_facts
+from warehouse.stage_facts import SettingsFacts, ValidatedFacts, store_facts
 from warehouse.stages import Stage, is_past
 from warehouse.tables import raw_table, validated_table
 from warehouse.transaction import Transaction
@@ -80,7 +80,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
 @redact_errors
 def load_raw(context: ReleaseContext, release_id: str) -> None:
     """Load the source into the raw table of the run."""
-    log_progress("reading the source")
+    start_step(Step.READ)
     store = context.open_store()
     with context.open_run(release_id) as (_, run):
         if is_past(run.stage, Stage.RAW):
@@ -99,7 +99,7 @@ def load_raw(context: ReleaseContext, release_id: str) -> None:
 @redact_errors
 def validate(context: ReleaseContext, release_id: str) -> None:
     """Check the raw table and write the validated one."""
-    log_progress("validating")
+    start_step(Step.VALIDATE)
     with reject_bad_input(context, release_id) as detail:
         with context.open_run(release_id) as (db, run):
             if is_past(run.stage, Stage.VALIDATED):
@@ -165,6 +165,7 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             lambda ids: noise.make_record_keys(ids, *scope),
             digests,
         )
+        released = [column for column in context.columns if column.role in ("feature", "label")]
         facts = ValidatedFacts(
             n=validated.n,
             data=validated.digest,
@@ -172,9 +173,16 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             clamped=validated.clamped,
             imputed=validated.imputed,
             dropped_rows=validated.dropped_rows,
+            dropped_empty=count_dropped(
+                survey, MISSING, (c for c in released if c.missing == "drop_row")
+            ),
+            dropped_unlisted=count_dropped(
+                survey, UNKNOWN, (c for c in released if c.outside == "drop_row" and c.categories)
+            ),
             repeated_rows=int(survey.profile[REPEATED]),
         )
         store_facts(change.db, run, facts)
+        store_facts(change.db, run, build_settings(context))
         store_sketch(
             change,
             run,
@@ -184,6 +192,17 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
         )
         change.detail.update(rows=validated.n, dropped=validated.dropped_rows)
         change.detail.update(data=facts.data, record_id=context.record_id)
+
+
+def build_settings(context: ReleaseContext) -> SettingsFacts:
+    """Return what the release file says of owner, audience and policy."""
+    return SettingsFacts(context.owner, context.audience, context.policy, context.file)
+
+
+def count_dropped(survey: RawSurvey, check: str, columns: Iterable[Column]) -> dict[str, int]:
+    """Return how many rows were dropped for a cell in each of these columns, where any were."""
+    counts = {column.name: int(survey.profile[entry(check, column)]) for column in columns}
+    return {name: count for name, count in counts.items() if count}
 
 
 def check_record_id(db: Transaction, context: ReleaseContext) -> None:

@@ -14,7 +14,7 @@ from ppdm_core.model.verdict import Outcome, Verdict, worst
 from tasks.context import ReleaseContext
 from tasks.judge.earlier_tables import judge_earlier_refusals, judge_record_ids
 from tasks.judge.ledger_charge import build_scope, charge_ledger, compute_balance
-from tasks.progress import log_progress
+from tasks.progress import Step, start_step
 from tasks.redaction import redact_errors
 from warehouse.audit_results import store_verdict
 from warehouse.database import Run
@@ -38,7 +38,7 @@ def judge(context: ReleaseContext, release_id: str, dry_run: bool = False) -> No
 
     One transaction reads the ledger, decides and charges: two runs cannot spend the same.
     """
-    log_progress("judging")
+    start_step(Step.JUDGE)
     with context.open_run(release_id) as (_, run):
         if is_past(run.stage, Stage.AWAITING_REVIEW):
             return

@@ -12,7 +12,7 @@ from tasks.context import ReleaseContext
 from tasks.notify.mlflow_entry import ReleaseEntry
 from tasks.notify.mlflow_log import find_page, log_to_mlflow
 from tasks.notify.prefect_artifacts import show_rejection, show_release
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from tasks.publish.card import find_card
 from tasks.redaction import redact_errors
 from tasks.release_summary import summarize_run
@@ -28,7 +28,7 @@ def log_release(context: ReleaseContext, release_id: str) -> str:
 
     The release does not depend on it: MLflow may be out of reach.
     """
-    log_progress("logging to MLflow")
+    start_step(Step.LOG)
     store = context.open_store()
     with store.transaction(release_id) as db:
         summary = summarize_run(db, get_run(db, release_id))

@@ -10,7 +10,7 @@ from ppdm_core.model.errors import BadInput, Refused, Undecided
 from ppdm_core.model.manifest import NAME
 from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
-from tasks.progress import log_progress
+from tasks.progress import Step, start_step
 from tasks.publish.card import format_card
 from tasks.publish.manifest_body import build_manifest
 from tasks.redaction import redact_errors
@@ -36,7 +36,7 @@ from warehouse.validated_table import id_column, list_identifiers
 @redact_errors
 def publish_candidate(context: ReleaseContext, release_id: str, dry_run: bool) -> Stage:
     """Publish a release if its verdict allows it; return the stage that the release ends in."""
-    log_progress("publishing")
+    start_step(Step.PUBLISH)
     store = context.open_store()
     with context.open_run(release_id) as (db, run):
         if run.stage in FINISHED:

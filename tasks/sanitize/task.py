@@ -16,7 +16,7 @@ from ppdm_core.sanitizers._basis import DRAWN
 from tasks.context import ReleaseContext
 from tasks.ingest.task import reject_bad_input
 from tasks.judge.ledger_charge import list_basis_draws, list_draws
-from tasks.progress import log_progress
+from tasks.progress import Step, start_step
 from tasks.redaction import redact_errors
 from tasks.sanitize.fitting import SplitRecords, split_records
 from tasks.sanitize.inputs import SanitizeInputs, read_inputs
@@ -38,7 +38,7 @@ from warehouse.transaction import Transaction
 @redact_errors
 def draw_candidate(context: ReleaseContext, release_id: str) -> None:
     """Draw the candidate and store it, with the file that would be published."""
-    log_progress("perturbing: the candidate")
+    start_step(Step.PERTURB)
     store = context.open_store()
     work = store.home.work(release_id)
     store.home.clear_work(release_id)

@@ -67,6 +67,16 @@ def test_decide_two_other_users_approve_published(
     check_published_approvals(release)
 
 
+def test_waiting_release_panel_and_status_name_the_decision(waiting: Small) -> None:
+    panel = waiting.ask("show", "latest").stdout
+    assert panel.splitlines()[0].startswith("╭─  WAITS FOR REVIEW  small-0001")
+    assert f"ppdm decide {ID} --approve" in panel and "Approvals: 0 of 2" in panel
+    (run,) = json.loads(waiting.ask("status", "--waiting", "--json").stdout)["runs"]
+    assert (run["release_id"], run["method"], run["verdict"]) == (ID, "pca_laplace", "REVIEW")
+    assert run["reason"] and f"ppdm decide {ID} --approve" in run["next_step"]
+    assert f"ppdm decide {ID}" in waiting.ask("status", "--waiting").stdout
+
+
 def check_published_approvals(release: Small) -> None:
     folder = release.published / "latest"
     manifest = verify(folder).manifest
@@ -78,7 +88,7 @@ def check_published_approvals(release: Small) -> None:
     assert "`knn_accuracy`" in card and "Approved by Dr. Other on" in card
     texts = [path.read_bytes() for path in folder.iterdir()]
     assert not any(b"I looked" in text for text in texts)  # the note is not for outsiders
-    shown = release.ask("show", ID).stdout
+    shown = release.ask("show", ID, "--all").stdout
     assert f"approve by {other} (Dr. Other)" in shown and "I looked, too." in shown
 
 

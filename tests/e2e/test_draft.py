@@ -106,5 +106,5 @@ def test_init_unusual_table_draft_releases(case: str, tmp_path: Path, prefect_ap
 def test_init_rare_classes_dropped_rows_counted(tmp_path: Path, prefect_api: str) -> None:
     write_csv(tmp_path / "table.csv", with_rare_classes())
     init_and_release(tmp_path, tmp_path / "table.csv", prefect_api)
-    shown = run_cli(["show", "table-0001", "--home", str(tmp_path / "home")])
+    shown = run_cli(["show", "table-0001", "--all", "--home", str(tmp_path / "home")])
     assert "8 rows dropped for missing values or unlisted categories" in shown.stdout

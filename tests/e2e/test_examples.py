@@ -180,9 +180,9 @@ def check_words(case: Case, found: dict[str, Any]) -> None:
     verb = "leaves" if case.waits else "approves" if case.released else "refuses"
     assert f"gate {verb}" in head
     observed = {
-        each["check"]: 100 * float(each["observed"].split()[0])
+        each["check"]: 100 * each["observed"]
         for each in found["findings"]
-        if each["check"] in (LINKED, KNOWN, INVERTED, ACCURACY) and each["observed"]
+        if each["check"] in (LINKED, KNOWN, INVERTED, ACCURACY) and each["observed"] is not None
     }
     if "reads all others" in head:
         assert observed[KNOWN] == 100

@@ -48,7 +48,7 @@ def test_release_hostile_names_shown_as_text_everywhere(small: Maker, prefect_ap
     release = make_hostile(small("hostile"))
     result = release.run("release")
     assert result.exit_code == 0, result
-    shown = release.ask("show", "hostile-0001")
+    shown = release.ask("show", "hostile-0001", "--all")
     listed = release.ask("ledger", "hostile")
     for text in (result.stdout, result.stderr, shown.stdout, listed.stdout):
         assert all(map(is_safe_line, text.split("\n")))

@@ -129,9 +129,9 @@ def test_history_verify_after_all_runs_passes(history: History, chain: Chain) ->
     for release, versions in ((history.release, 2), (chain.release, 1)):
         code, found = ask_json(release, "history", "--verify")
         assert (code, found["folders"]) == (0, versions)
-    listed = history.release.ask("history").stdout.splitlines()
+    _, *listed = history.release.ask("history").stdout.splitlines()
     code, found = ask_json(history.release, "history", "--verify")
-    assert len(listed) == found["events"]
+    assert len(listed) == found["event_count"]
     assert "history-0001" in listed[0] and "created" in listed[0]
 
 

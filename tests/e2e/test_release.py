@@ -26,7 +26,7 @@ def parse_output(result: Result) -> dict[str, Any]:
     """The one JSON object on standard output."""
     assert result.stdout.count("\n") == 1 and result.stdout.endswith("\n"), result
     content: dict[str, Any] = json.loads(result.stdout)
-    assert list(content)[:3] == ["ok", "exit_code", "error"]
+    assert list(content)[:4] == ["schema", "ok", "exit_code", "error"]
     assert content["exit_code"] == result.exit_code
     assert content["ok"] == (result.exit_code == 0)
     assert (content["error"] is None) == content["ok"]
@@ -48,7 +48,7 @@ def test_release_approved_published(history: History) -> None:
     assert (found["release_id"], found["stage"]) == ("history-0001", "published")
     folder = Path(found["published"])
     assert {path.name for path in folder.iterdir()} == {"data.parquet", "manifest.json", "card.md"}
-    assert set(found["gammas"]) == {"component", "attribute", "record"}
+    assert set(found["ln_gammas"]) == {"component", "attribute", "record"}
     assert {each["outcome"] for each in found["findings"]} == {"PASS"}
     assert {each["check"] for each in found["findings"]} >= set(history.release.content["limits"])
 
@@ -121,7 +121,7 @@ def test_status_show_history_list_stages_and_findings(history: History) -> None:
     endings = ["published", "dry_run_passed", "published", "refused"]
     endings += ["abandoned", "abandoned", "rejected"]  # the first of these waited for people
     assert stages == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}
-    shown = history.release.ask("show", "history-0004")
+    shown = history.release.ask("show", "history-0004", "--all")
     assert shown.exit_code == 0
     for finding in parse_output(history.results["refused"])["release"]["findings"]:
         assert finding["check"] in shown.stdout

@@ -102,7 +102,9 @@ class Office:
             change.insert_sealed(
                 "audit.verdict", {"release_id": run.release_id, **row, "happened": when}
             )
-            store_entry(change, run, LedgerScope("t", "all", "m"), None, "refused by the ledger")
+            terms = {"limits": {}, "waived": [], "collusion_waiver": ""}
+            scope = LedgerScope("t", "all", "m", terms=terms)
+            store_entry(change, run, scope, None, "refused by the ledger")
             if outcome == "REVIEW":
                 kept = {"release_id": run.release_id, "file": self.context.file}
                 change.insert_sealed("audit.waiting", kept)

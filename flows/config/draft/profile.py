@@ -14,7 +14,7 @@ from flows.config.draft.basis import choose_basis
 from flows.config.draft.roles import Drafted, draft_value_column, find_identifiers, find_label
 from ppdm_core.model.errors import BadInput, Defect
 from tasks.ingest.checks import list_checks
-from tasks.progress import log_progress
+from tasks.progress import Step, start_step
 from warehouse.column_summary import ColumnSummary, summarize_columns
 from warehouse.columns import Column, Source
 from warehouse.database import open_scratch_database
@@ -53,10 +53,10 @@ class Draft:
 
 def draft_source(source: Source) -> Draft:
     """Read the source into memory and draft roles for its columns; store nothing."""
-    log_progress("reading the source")
+    start_step(Step.READ)
     with open_scratch_database() as db:
         SOURCES[source.kind].load(db, source, TABLE)
-        log_progress("summarizing its columns")
+        start_step(Step.SUMMARIZE)
         summaries = summarize_columns(db, TABLE)
         if SOURCES[source.kind].has_header_line:
             check_header_line(summaries, source)

@@ -87,15 +87,26 @@ def test_audit_shuffled_rows_passes_with_full_text(folder: Path) -> None:
     """As if independent: row i reveals nothing about record i."""
     shuffled = pd.read_csv("A.csv").iloc[RNG.permutation(N)]
     shuffled.to_csv("B.csv", index=False)
-    result = audit_release(Path("A.csv"), Path("B.csv"), policy=Path("quick.toml"))
+    result = audit_release(Path("A.csv"), Path("B.csv"), policy=Path("quick.toml"), every=True)
     assert (result.exit_code, result.payload["verdict"]) == (0, "PASS"), result.text
     lines = result.text.splitlines()
-    assert lines[0].startswith("B.csv against A.csv: 60 records, 3 columns in common, rows aligned")
-    assert lines[2].split() == ["attack", "metric", "value", "interval", "baseline", "n"]
-    assert lines[3].split()[:2] == ["record_linkage", "rate"]
+    assert lines[0].startswith("╭─  PASS  B.csv against A.csv ─")
+    assert "60 records, 3 columns in common, rows aligned" in lines[2]
+    below = lines[[line[:1] for line in lines].index("╰") :]
+    assert below[2].split() == ["attack", "metric", "value", "interval", "baseline", "n"]
+    assert below[3].split()[:2] == ["record_linkage", "rate"]
     assert "  - An attacker with full records of real persons looks for their rows." in result.text
     assert "Left out: town. No numbers." in lines
-    assert lines[-1] == "PASS"
+
+
+def test_audit_short_text_verdict_and_risks_first(folder: Path) -> None:
+    pd.read_csv("A.csv").to_csv("B.csv", index=False)
+    result = audit_release(Path("A.csv"), Path("B.csv"), policy=Path("quick.toml"))
+    lines = result.text.splitlines()
+    assert (result.exit_code, lines[0].split()[1]) == (3, "FAIL")
+    assert "find a person (knows a person's full record)" in result.text
+    assert "interval" not in result.text and "with --all" in result.text
+    assert max(map(len, lines)) <= 100
 
 
 def test_audit_without_control_default_policy_is_review(
@@ -175,9 +186,9 @@ def test_audit_renamed_columns_and_overlap_are_reported(folder: Path) -> None:
         Path("A.csv"), Path("B.csv"), control=Path("C.csv"), policy=Path("quick.toml")
     )
     lines = result.text.splitlines()
-    assert "3 columns in common, rows aligned, 60 records in the control." in lines[0]
-    assert lines[1] == "By its values, column f_a is matched with a, f_b with b."
-    assert lines[2] == "12 rows of the control are rows of the original, and were left out."
+    assert "3 columns in common, rows aligned, 60 records in the control." in lines[2]
+    assert "By its values, column f_a is matched with a, f_b with b." in lines[3]
+    assert "12 rows of the control are rows of the original, and were left out." in lines[4]
     assert result.payload["taken_for"] == {"f_a": "a", "f_b": "b"}
     assert result.payload["control_left_out"] == 12
     assert (result.exit_code, result.payload["verdict"]) == (3, "FAIL")
@@ -279,7 +290,7 @@ def test_audit_label_secret_in_small_classes_refused(folder: Path) -> None:
     found = {each["check"]: each for each in result.payload["findings"]}
     assert found["label.rate"]["outcome"] == found["record_linkage.rate"]["outcome"] == "FAIL"
     assert "A class has fewer than 50 records" in found["label.rate"]["why"]
-    assert "label    " in result.text  # its line in the table of scores
+    assert "find a person (knows only the label)" in result.text
 
 
 def test_audit_label_identifier_fails_under_any_limit(folder: Path) -> None:
@@ -365,6 +376,6 @@ def test_estimate_cost_more_work_costs_more() -> None:
     small, large = (compute_cost((n, 10), 1, 20, policy, 1.0) for n in (1_000, 100_000))
     assert small[0] < large[0] and small[1] < large[1]
     assert compute_cost((1_000, 10), 3, 20, policy, 2.0)[0] > small[0]
-    line = estimate_cost((1_000, 10), 1, ["a", "b"], policy)
+    line = estimate_cost((1_000, 10), 1, ["a", "b"], policy).sentence
     assert line.startswith("2 audits on 1,000 records: about ")
     assert line.endswith("no audit gets more than 2 min")

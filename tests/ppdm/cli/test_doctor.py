@@ -110,7 +110,9 @@ def test_doctor_awaiting_review_suggests_decide(store: Store) -> None:
     for stage in ("raw", "validated", "sanitized", "audited", "awaiting_review"):
         with store.advance(run, Stage(stage)):
             pass
-    (remedy,) = [each for each in list_remedies(examine_home(store.home.root)) if "decide" in each]
+    result = examine_home(store.home.root)
+    assert (result.exit_code, result.error) == (0, None)
+    (remedy,) = [each for each in list_remedies(result) if "decide" in each]
     assert remedy.startswith("To decide: ppdm decide wine-0001 --approve")
 
 
@@ -152,7 +154,10 @@ def test_doctor_missing_or_wrong_key_is_reported(
 
 
 def test_doctor_backed_up_key_is_accepted(store: Store, tmp_path: Path) -> None:
-    assert "never backed up" in examine_home(store.home.root).text
+    before = examine_home(store.home.root)
+    urgent = [each for each in before.payload["remarks"] if each["remedy"] and each["is_urgent"]]
+    assert [each["about"] for each in urgent] == ["run"]  # a missing backup is only advice
+    assert "TODO  key" in before.text and "never backed up" in before.text
     backup_key(store, find_dataset_key(store, "wine"), tmp_path / "wine.key.json")
     found = examine_home(store.home.root).text
     assert "wine: present, and backed up once" in found

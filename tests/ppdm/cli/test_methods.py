@@ -96,14 +96,14 @@ def test_overview_entry_has_main_facts():
 def test_page_any_name_within_width_and_json(name: str):
     result = describe_methods(name)
     assert max(map(len, result.text.splitlines())) <= 100
-    assert result.text.startswith(f"{name}: {result.payload['kind']}")
+    assert result.text.startswith(f"{name}: {result.payload['entry']['kind']}")
     assert "``" not in result.text and "**" not in result.text
     assert json.loads(json.dumps(result.payload, allow_nan=False)) == result.payload
 
 
 @pytest.mark.parametrize("name", SANITIZERS)
 def test_page_sanitizer_has_all_parts(name: str):
-    cls, entry = SANITIZERS[name], describe_methods(name).payload
+    cls, entry = SANITIZERS[name], describe_methods(name).payload["entry"]
     for section in ("what", "takes", "guarantee", "broken_by", "public", "references"):
         assert entry[section], section
     assert {each["name"] for each in entry["parameters"]} == {each.name for each in fields(cls)}
@@ -145,15 +145,15 @@ def test_page_limits_state_their_demand():
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_page_attack_has_all_parts(name: str):
-    entry = describe_methods(name).payload
+    entry = describe_methods(name).payload["entry"]
     assert entry["story"].endswith(".") and "{" not in entry["story"]
     assert entry["needs"] and entry["references"]
     assert entry["measured_by"] == [m.name for m in METRICS.values() if m.goal == entry["goal"]]
 
 
 def test_page_attack_and_method_name_each_other():
-    assert "`known_pairs`" in describe_methods("random_rotation").payload["broken_by"]
-    assert "random_rotation" in describe_methods("known_pairs").payload["breaks"]
+    assert "`known_pairs`" in describe_methods("random_rotation").payload["entry"]["broken_by"]
+    assert "random_rotation" in describe_methods("known_pairs").payload["entry"]["breaks"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +223,7 @@ def test_overview_planted_entry_appears(name: str, monkeypatch: pytest.MonkeyPat
 def test_page_planted_entries_name_each_other(monkeypatch: pytest.MonkeyPatch):
     for name, (registry, entry, _) in PLANTED.items():
         monkeypatch.setitem(registry, name, entry)
-    assert describe_methods("guessing").payload["breaks"] == ["turning"]
+    assert describe_methods("guessing").payload["entry"]["breaks"] == ["turning"]
     assert "angle: must be given\n      How far it turns.\n" in read_text("turning")
     assert "It guesses well." in read_text("guessing")
     assert '"guessing.breach_rate" = {' in read_text("breach_rate")
@@ -249,6 +249,7 @@ def test_methods_command_imports_nothing_slow():
     result, heavy = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
     assert json.loads(result) == {
+        "schema": "ppdm.methods.1",
         "ok": True,
         "exit_code": 0,
         "error": None,

@@ -16,6 +16,8 @@ import pytest
 import tasks.judge.decision
 import warehouse.approvals
 import warehouse.process_user
+from ppdm.cli.outcome import read_outcome
+from ppdm.cli.release_reply import build_release
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError, Refused, Undecided
 from ppdm_core.model.verdict import Review
 from tasks.release_summary import read_summary
@@ -23,6 +25,7 @@ from tests.support.contexts import open_run
 from tests.support.waiting_runs import ANN, BOB, CAT, OWNER, Office, staffed
 from warehouse.approvals import Person, current_user, is_author, read_authors
 from warehouse.audit_results import find_verdict
+from warehouse.database import get_run
 from warehouse.publishing.publish import check_approved
 from warehouse.stages import Stage
 
@@ -257,7 +260,9 @@ def test_record_decision_note_stays_in_warehouse(office: Office) -> None:
     assert (event["choice"], event["by"]) == ("approve", "bob")
     assert "patient" not in detail
     summary = read_summary(office.store, "t-0001")
-    assert "patient" not in json.dumps(summary.as_dict()) + summary.format_outcome_sentence()
+    with office.store.transaction() as db:
+        reply = build_release(read_outcome(db, get_run(db, "t-0001")))
+    assert "patient" not in reply.model_dump_json() + summary.format_outcome_sentence()
     assert summary.decisions[0].note == "No patient is found."
 
 

@@ -1,0 +1,226 @@
+"""How a release ended, as typed figures for the panel and for `--json`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ppdm.cli.ledger import Entry, compute_account, entry_as_dict, find_latest
+from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit.auditor import SCENARIO_TITLES
+from ppdm_core.gates.score_limits import find_metric, orient_limit
+from ppdm_core.metrics import METRICS
+from ppdm_core.model.policy import AMPLIFICATION, LABEL, LEDGER_DRAWS, LEDGER_RECORD, Limit
+from ppdm_core.model.score import Score, is_sound
+from ppdm_core.model.verdict import Finding, Outcome
+from tasks.release_summary import Summary, summarize_run
+from warehouse.ledger.entries import read_entries
+from warehouse.stage_facts import EndingFacts
+from warehouse.stages import Stage
+
+if TYPE_CHECKING:
+    from warehouse.database import Run
+    from warehouse.transaction import Transaction
+
+Tone = Literal["good", "bad", "open", "neutral"]
+MAX_RISKS = 8
+TONES: dict[Stage, Tone] = {
+    Stage.PUBLISHED: "good",
+    Stage.NO_CHANGE: "good",
+    Stage.DRY_RUN_PASSED: "good",
+    Stage.AWAITING_REVIEW: "open",
+    Stage.REFUSED: "bad",
+    Stage.REJECTED: "bad",
+}
+GOALS = {  # what an attacker can do
+    "link": "find a person",
+    "source": "find the person behind a row",
+    "pair": "join two files about a person",
+    "single_out": "single out a person",
+    "reconstruct": "recover a record",
+    "norms": "recover the length of a record",
+    "member": "know who is in it",
+    "infer": "learn a value",
+}
+SEVERITY: dict[Outcome | None, int] = {"FAIL": 0, "REVIEW": 1, "PASS": 2, None: 3}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measured figure with what it is without the release, and its limit."""
+
+    name: str  # of the score
+    what: str  # in plain words
+    value: float
+    low: float
+    high: float
+    without: float  # the baseline: an attacker or recipient who ignores the release
+    original: float | None  # utility: the same on the original table
+    limit: float | None  # as a value of the score
+    better: Literal["up", "down"]
+    outcome: Outcome | None  # None: no limit judges it
+    is_share: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The worst-case bound of one release for a complete record."""
+
+    ln_gamma: float | None  # None: there is no bound
+    is_conditional: bool  # it depends on private data: a weaker promise
+    limit: float | None  # on gamma
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True)
+class ReleaseOutcome:
+    """Everything that the panel of a release shows."""
+
+    summary: Summary
+    headline: str
+    tone: Tone
+    risks: tuple[Line, ...]
+    utility: tuple[Line, ...]
+    bound: Bound | None
+    account: Entry | None  # of the ledger, after all releases
+    ledger_outcome: Outcome | None
+    reasons: tuple[Finding, ...]  # findings against it that no line shows
+
+
+def read_outcome(db: Transaction, run: Run) -> ReleaseOutcome:
+    """Return how a run ended, from the warehouse alone."""
+    summary = summarize_run(db, run)
+    findings = {one.check: one for one in summary.verdict.findings} if summary.verdict else {}
+    limits = summary.settings.policy.limits if summary.settings else {}
+    scores = summary.report.scores if summary.report else ()
+    risks, utility = build_lines(scores, limits, findings)
+    shown = {line.name for line in (*risks, *utility) if line.outcome == "FAIL"}
+    ledger = [findings[key].outcome for key in (LEDGER_RECORD, LEDGER_DRAWS) if key in findings]
+    headline, tone = choose_headline(summary)
+    return ReleaseOutcome(
+        summary=summary,
+        headline=headline,
+        tone=tone,
+        risks=risks,
+        utility=utility,
+        bound=build_bound(summary, limits, findings),
+        account=find_account(db, summary),
+        ledger_outcome=min(ledger, key=lambda outcome: SEVERITY[outcome], default=None),
+        reasons=tuple(one for one in list_open(summary) if one.check not in shown),
+    )
+
+
+def list_open(summary: Summary) -> tuple[Finding, ...]:
+    """Return the findings against a release; what ended it after its verdict is in the sentence."""
+    return summary.refusals if summary.ending == EndingFacts() else ()
+
+
+def build_lines(
+    scores: Iterable[Score], limits: Mapping[str, Limit], findings: Mapping[str, Finding]
+) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
+    """Return the risks and the utility that a panel shows."""
+    sound = [score for score in scores if is_sound(score)]
+    lines = [build_line(score, limits.get(score.name), findings) for score in sound]
+    risks = choose_risks([line for line in lines if is_privacy(line)])
+    return risks, tuple(line for line in lines if not is_privacy(line) and is_shown(line))
+
+
+def choose_headline(summary: Summary) -> tuple[str, Tone]:
+    """Return the outcome in capitals, and its tone."""
+    if summary.is_undecided and summary.run.stage == Stage.DRY_RUN_PASSED:
+        return "DRY RUN: A REVIEWER WOULD DECIDE", "open"
+    return summary.run.stage.label, TONES.get(summary.run.stage, "neutral")
+
+
+def build_line(score: Score, limit: Limit | None, findings: Mapping[str, Finding]) -> Line:
+    """Return the line of one score."""
+    found = findings.get(score.name)
+    return Line(
+        name=score.name,
+        what=describe_score(score),
+        value=score.value,
+        low=score.low,
+        high=score.high,
+        without=score.baseline,
+        original=score.original,
+        limit=None if limit is None else compute_limit(score, limit),
+        better=score.better,
+        outcome=found.outcome if found else None,
+        is_share=find_metric(score).bounds == (0.0, 1.0),
+    )
+
+
+def compute_limit(score: Score, limit: Limit) -> float:
+    """Return the largest or smallest value of a score that keeps its limit."""
+    line = orient_limit(score, limit, limit.value)
+    shift = 0.0 if limit.absolute else score.baseline
+    return line + shift if score.better == "down" else shift - line
+
+
+def describe_score(score: Score) -> str:
+    """Return what a score measures: "find a person (knows a person's full record)"."""
+    first, *rest = score.name.split(".")
+    if first in METRICS:
+        title = METRICS[first].title or METRICS[first].describe
+        return title if len(rest) == 0 else f"{title}, further errors"
+    scenario = SCENARIO_TITLES.get(rest[0]) if len(rest) > 1 else None
+    if first == LABEL:
+        goal, title = GOALS["link"], "knows only the label"
+    else:
+        attack = ATTACKS[first]
+        goal, title = GOALS[attack.goal], attack.title or attack.name.replace("_", " ")
+    if score.better == "up":
+        goal = f"error when attackers {goal}"
+    words = scenario or title
+    return f"{goal} ({words[0].lower()}{words[1:]})"
+
+
+def is_privacy(line: Line) -> bool:
+    """Return whether a line states a risk."""
+    return find_kind(line.name) == "privacy"
+
+
+def find_kind(name: str) -> str:
+    """Return the kind of the metric that a score is named by."""
+    return METRICS[name.split(".")[-1]].kind
+
+
+def is_shown(line: Line) -> bool:
+    """Return whether a utility score belongs in the panel: it is judged, or in every summary."""
+    return line.outcome is not None or (line.name in METRICS and METRICS[line.name].in_summary)
+
+
+def choose_risks(lines: list[Line]) -> tuple[Line, ...]:
+    """Return the judged risks, the worst first; without any, the largest gains."""
+    judged = [line for line in lines if line.outcome is not None]
+    shares = [line for line in lines if line.is_share and line.better == "down"]
+    chosen = judged or sorted(shares, key=lambda line: line.without - line.value)
+    return tuple(sorted(chosen, key=lambda line: SEVERITY[line.outcome])[:MAX_RISKS])
+
+
+def build_bound(
+    summary: Summary, limits: Mapping[str, Limit], findings: Mapping[str, Finding]
+) -> Bound | None:
+    """Return the bound for a record; None before the table was perturbed."""
+    guarantee = summary.guarantee
+    if guarantee is None:
+        return None
+    key = f"{AMPLIFICATION}record"
+    found, limit = findings.get(key), limits.get(key)
+    return Bound(
+        ln_gamma=guarantee.ln_record if math.isfinite(guarantee.ln_record) else None,
+        is_conditional=guarantee.kind == "bounded_given_basis",
+        limit=limit.value if limit else None,
+        outcome=found.outcome if found else None,
+    )
+
+
+def find_account(db: Transaction, summary: Summary) -> Entry | None:
+    """Return the account of the ledger that a release belongs to; None without any entry."""
+    entries = [entry_as_dict(entry) for entry in read_entries(db, summary.run.dataset)]
+    accounts = [compute_account(db, entry) for entry in find_latest(entries)]
+    audience = summary.settings.audience if summary.settings else None
+    own = [each for each in accounts if each["audience"] in (None, audience)]
+    return own[-1] if own else None

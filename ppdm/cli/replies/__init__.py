@@ -1,0 +1,58 @@
+"""What each command prints with `--json`, as models: `ppdm schema NAME` publishes their schemas.
+
+A change that breaks readers increases ``SCHEMA_VERSION``. Figures are numbers; None stands for a
+figure that was not measured, or that is infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ppdm.cli.replies.base import ErrorBody, Model
+from ppdm.cli.replies.others import (
+    CheckReply,
+    DoctorReply,
+    EmptyReply,
+    ExamplesReply,
+    HistoryReply,
+    InitReply,
+    KeyReply,
+    MethodsReply,
+    SchemaReply,
+    SelfTestReply,
+    ServersReply,
+    StoppedReply,
+    VerifyReply,
+)
+from ppdm.cli.replies.releases import (
+    AuditReply,
+    DemoReply,
+    LedgerReply,
+    ReleaseReply,
+    StatusReply,
+)
+
+REPLIES: Mapping[str, type[Model]] = {
+    "init": InitReply,
+    "check": CheckReply,
+    "release": ReleaseReply,
+    "decide": ReleaseReply,
+    "status": StatusReply,
+    "show": ReleaseReply,
+    "ledger": LedgerReply,
+    "history": HistoryReply,
+    "verify": VerifyReply,
+    "audit": AuditReply,
+    "self-test": SelfTestReply,
+    "methods": MethodsReply,
+    "schema": SchemaReply,
+    "up": ServersReply,
+    "down": StoppedReply,
+    "serve": EmptyReply,
+    "doctor": DoctorReply,
+    "examples": ExamplesReply,
+    "demo": DemoReply,
+    "key": KeyReply,
+}
+
+__all__ = ["REPLIES", "ErrorBody", "Model"]

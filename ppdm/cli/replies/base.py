@@ -1,0 +1,27 @@
+"""The base of all replies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Model(BaseModel):
+    """A part of a reply; keys that it does not declare are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def as_payload(self) -> dict[str, Any]:
+        """Return the keys that were set, as JSON values."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class ErrorBody(Model):
+    """Why a command did not succeed."""
+
+    kind: str
+    message: str
+    file: str | None
+    column: str | None
+    remedy: str | None

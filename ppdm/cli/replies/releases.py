@@ -1,0 +1,160 @@
+"""Replies about releases, their scores, checks and charges."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ppdm.cli.replies.base import Model
+
+Verdict = Literal["PASS", "REVIEW", "FAIL"]
+
+
+class ScoreBody(Model):
+    """A measured figure with its interval and baseline."""
+
+    attack: str | None  # None: a metric of the release itself
+    scenario: str | None
+    metric: str
+    value: float
+    low: float
+    high: float
+    baseline: float
+    original: float | None
+    n: int
+    worst_decile: float | None
+    candidate: str | None
+    sentence: str
+    notes: dict[str, float]
+
+
+class FindingBody(Model):
+    """The result of one check, with its figures if it judges one."""
+
+    check: str
+    outcome: Verdict
+    why: str
+    observed: float | None = None
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    limit: float | None = None  # as a value of the figure
+
+
+class AccountBody(Model):
+    """A balance of the ledger; amounts are natural logarithms of gamma."""
+
+    audience: str | None  # None: all audiences together
+    collusion_waiver: str
+    waived: list[str]
+    ln_spent: float | None
+    ln_limit: float | None
+    ln_remaining: float | None
+    releases_remaining: int | None
+    draws_spent: int
+    draws_limit: float | None
+
+
+class ApprovalBody(Model):
+    """An approval that counts."""
+
+    by: str
+    name: str
+    at: str
+
+
+class ReleaseBody(Model):
+    """How a release ended, with every check and score."""
+
+    release_id: str
+    dataset: str
+    version: str | None
+    stage: str
+    started: str
+    method: str | None
+    verdict: Verdict | None
+    guarantee: str | None
+    ln_gammas: dict[str, float | None]  # of a component, an attribute and a record
+    findings: list[FindingBody]
+    scores: list[ScoreBody]
+    skipped: dict[str, str]
+    failed: dict[str, str]
+    approvals: list[ApprovalBody]
+    approvals_missing: int
+    ledger: AccountBody | None
+    records: int | None
+    repeated_rows: int | None
+    published: str | None
+    next_steps: list[str]
+
+
+class ReleaseReply(Model):
+    """`release`, `decide` and `show`."""
+
+    release: ReleaseBody
+
+
+class DemoReply(Model):
+    """`demo`."""
+
+    releases: list[ReleaseBody]
+
+
+class RunBody(Model):
+    """One run of a home."""
+
+    release_id: str
+    dataset: str
+    stage: str
+    started: str
+    method: str | None
+    verdict: Verdict | None
+    reason: str | None
+    next_step: str
+
+
+class StatusReply(Model):
+    """`status`."""
+
+    runs: list[RunBody]
+
+
+class AuditReply(Model):
+    """`audit`."""
+
+    original: str
+    released: str
+    records: int
+    columns: list[str]
+    left_out: dict[str, str]
+    taken_for: dict[str, str]
+    control_left_out: int
+    scores: list[ScoreBody]
+    skipped: dict[str, str]
+    failed: dict[str, str]
+    not_run: dict[str, str]
+    verdict: Verdict
+    findings: list[FindingBody]
+
+
+class LedgerEntryBody(Model):
+    """One entry of the ledger."""
+
+    release_id: str
+    audience: str
+    kind: str
+    method: str
+    records: int
+    draws: int
+    ln_spent: float | None
+    ln_asked: float | None
+    ln_total: float | None
+    happened: str
+    terms: dict[str, Any]
+
+
+class LedgerReply(Model):
+    """`ledger`."""
+
+    dataset: str
+    accounts: list[AccountBody]
+    entries: list[LedgerEntryBody]
