@@ -15,7 +15,6 @@ from ppdm_core.model.reasons import Reason
 _MAX_ROWS = 20_000
 _ROUNDING = 1e-9  # of the largest value: residuals that differ by less are equal
 _SHUFFLES = 4
-_MAX_CHANCE = 0.5  # a column in which chance repeats more residuals shows nothing
 _MAX_DEVIATIONS = 7.0  # of a share by chance
 
 
@@ -73,13 +72,8 @@ def _compare(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     chance = np.maximum(shuffled.max(axis=0), measure_ties(X, Y))
     error = np.sqrt(np.maximum(chance * (1.0 - chance), 1.0 / len(rows)) / len(rows))
     bound = np.minimum(1.0, chance + _MAX_DEVIATIONS * error)
-    can_show = bound <= _MAX_CHANCE
-    if not can_show.any():
-        raise NotApplicable(
-            f"{name} needs a column in which differences repeat rarely by chance.",
-            reason=Reason.VALUES_REPEAT,
-        )
-    worst = int(np.argmax(np.where(can_show, shares - bound, -np.inf)))
+    # A column in which chance repeats everything shows nothing; it counts if there is no other.
+    worst = int(np.lexsort((-bound, shares - bound))[-1])
     return float(shares[worst]), float(bound[worst])
 
 

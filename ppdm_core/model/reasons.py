@@ -16,7 +16,6 @@ class Reason(Enum):
     NO_COMMON_COLUMN = "Reads values as they are, and here no original column is released."
     NO_NUMERIC_COLUMN = "Works on numbers, and no numeric feature is released."
     NO_LABEL = "No label is released."
-    VALUES_REPEAT = "In every column most values occur more than once, and so do their differences."
     NO_CONTROL = "Needs persons who are not in the release (--control)."
     NO_ALIGNMENT = "Needs to know which row belongs to which record (--unaligned was given)."
     NOT_REQUESTED = "The effort is quick, and the policy neither requires nor limits it."

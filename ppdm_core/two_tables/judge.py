@@ -11,7 +11,7 @@ from ppdm_core.gates.required_audits import (
     judge_goals,
     list_judged_attacks,
 )
-from ppdm_core.gates.score_limits import judge
+from ppdm_core.gates.score_limits import find_metric, is_unbreakable, judge
 from ppdm_core.model.attacker import Goal
 from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.reasons import Reason
@@ -19,14 +19,7 @@ from ppdm_core.model.score import AuditReport, Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome, worst
 
 # Not a gap in the audit: other attacks run on the rest.
-COMPLEMENTARY = frozenset(
-    {
-        Reason.COLUMNS_RELEASED,
-        Reason.NO_COMMON_COLUMN,
-        Reason.NO_LABEL,
-        Reason.VALUES_REPEAT,
-    }
-)
+COMPLEMENTARY = frozenset({Reason.COLUMNS_RELEASED, Reason.NO_COMMON_COLUMN, Reason.NO_LABEL})
 
 
 def judge_tables(report: AuditReport, policy: Policy) -> tuple[Outcome, tuple[Finding, ...]]:
@@ -101,7 +94,7 @@ def judge_limit(report: AuditReport, key: str, limit: Limit, reported: set[str])
     name, measured = key.split(".")[0], {score.name.split(".")[0] for score in report.scores}
     for score in report.scores:
         if score.name == key:
-            return [judge_score(score, limit)]
+            return [] if is_explained(score, limit) else [judge_score(score, limit)]
     skip = report.not_run.get(name) or report.skipped.get(name)
     is_complementary = skip is not None and skip.reason in COMPLEMENTARY
     if name not in measured and (name in reported or is_complementary):
@@ -109,6 +102,15 @@ def judge_limit(report: AuditReport, key: str, limit: Limit, reported: set[str])
     sentence = "" if skip is None else skip.sentence
     why = f"{key} has a limit but was not measured. {sentence}".strip()
     return [Finding(key, "REVIEW", why)]
+
+
+def is_explained(score: Score, limit: Limit) -> bool:
+    """Return whether chance explains any value of a fact, as that integers repeat.
+
+    Such a fact shows nothing about this table, and other checks judge it.
+    """
+    is_fact = find_metric(score).interval_method == "none"
+    return is_fact and is_sound(score) and is_unbreakable(score, limit)
 
 
 def judge_score(score: Score, limit: Limit) -> Finding:
