@@ -188,3 +188,25 @@ def test_audit_tables_sentences_suit_two_files():
 )
 def test_worst_findings_worst_outcome(outcomes: tuple[Any, ...], expected: str):
     assert worst(tuple(Finding("check", outcome, "why") for outcome in outcomes)) == expected
+
+
+def test_judge_tables_fact_that_chance_explains_no_gap_other_fact_judged():
+    policy = limit_to(LINK, "repeated_noise")
+    for baseline, value, outcome in ((1.0, 1.0, "PASS"), (0.1, 0.1, "PASS"), (0.1, 0.4, "FAIL")):
+        fact = replace(make_score(value, value, value, "repeated_noise"), baseline=baseline)
+        report = make_report((*make_kept_scores(LINK), fact), not_run=ALONE)
+        assert judge_tables(report, policy)[0] == outcome, (baseline, value)
+
+
+def test_judge_tables_few_persons_can_fail_and_are_not_needed_for_a_pass():
+    surest = "record_linkage.surest.rate"
+    policy = limit_to(LINK, surest)
+    wide = replace(make_score(0.05, 0.0, 0.4, surest), is_certifiable=False)
+    found = replace(make_score(0.9, 0.5, 1.0, surest), is_certifiable=False)
+    for score, outcome in (
+        (wide, "PASS"),
+        (replace(wide, is_certifiable=True), "REVIEW"),
+        (found, "FAIL"),
+    ):
+        report = make_report((*make_kept_scores(LINK), score), not_run=ALONE)
+        assert judge_tables(report, policy)[0] == outcome
