@@ -44,10 +44,12 @@ class NoiseAware(Classifier):
 
     Each class is a mixture of normal distributions, one for each of its groups (clusters of its
     rows). Noise does not change the centre of a group and adds its variance to the covariance of
-    the group, so this is subtracted. The remaining eigenvalues are shrunk to their mean, in units
-    of the noise, because sampling errors make them negative if the noise is large; and the sampling
-    variance of the centre is added. A query has no noise: its class is the one with the largest
-    prior times density. Only the variance of the noise is used, not its distribution.
+    the group, so this is subtracted. The remaining eigenvalues are at least their standard errors,
+    and are shrunk to their mean, in units of the noise, because sampling errors make them negative
+    if the noise is large; and the sampling variance of the centre is added. A query has no noise:
+    its class is the one with the largest prior times density. Only the variance of the noise is
+    used, not its distribution. A class has fewer groups than asked for if its rows within groups
+    would differ by less than the noise alone.
 
     The number of ``groups`` of a class, the ``shrinkage`` (shares), and whether groups have shapes
     of their own are chosen on the release: held-out rows are judged by the densities with the noise
