@@ -23,6 +23,7 @@ from warehouse.stage_facts import (
     AuditedFacts,
     EndingFacts,
     SanitizedFacts,
+    SettingsFacts,
     ValidatedFacts,
     find_facts,
 )
@@ -46,6 +47,7 @@ class Summary:
 
     home: Path
     run: Run
+    settings: SettingsFacts | None = None
     validated: ValidatedFacts | None = None
     sanitized: SanitizedFacts | None = None
     report: AuditReport | None = None
@@ -169,6 +171,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
     return Summary(
         home=db.home.root,
         run=run,
+        settings=find_facts(db, release_id, SettingsFacts),
         validated=find_facts(db, release_id, ValidatedFacts),
         sanitized=find_facts(db, release_id, SanitizedFacts),
         report=audited.report if audited else None,

@@ -1,5 +1,6 @@
 """What each step of a release stores for the next ones: typed, sealed, one row for each kind.
 
+settings    SettingsFacts     what the release file says of owner, audience and policy
 validated   ValidatedFacts    what the checked table holds
 sanitized   SanitizedFacts    how the candidate was made
 audited     AuditedFacts      what the attacks measured
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import Guarantee, PublicParameters
 from ppdm_core.model.schema import Schema
 from ppdm_core.model.score import AuditReport
@@ -34,6 +36,18 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class SettingsFacts(Facts):
+    """Owner, audience and policy of the release file, and the file itself."""
+
+    KIND = "settings"
+
+    owner: str
+    audience: str
+    policy: Policy
+    file: str  # JSON
+
+
+@dataclass(frozen=True)
 class ValidatedFacts(Facts):
     """The validated table: its records, columns, and the cells that were changed."""
 
@@ -45,6 +59,9 @@ class ValidatedFacts(Facts):
     clamped: Mapping[str, int] = field(default_factory=dict)  # column -> cells moved to its bounds
     imputed: Mapping[str, int] = field(default_factory=dict)  # column -> missing cells filled
     dropped_rows: int = 0
+    # column -> rows that were dropped for it; a row may be counted for several columns
+    dropped_empty: Mapping[str, int] = field(default_factory=dict)
+    dropped_unlisted: Mapping[str, int] = field(default_factory=dict)  # no declared category
     repeated_rows: int = 0  # equal to an earlier one in all features and the label
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ from warehouse.columns import Column
 from warehouse.database import Run
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.publishing.publish import find_latest_version, repair_latest
-from warehouse.raw_profile import REPEATED, check_columns, profile
+from warehouse.raw_profile import MISSING, REPEATED, UNKNOWN, check_columns, entry, profile
 from warehouse.runs import (
     begin_run,
     drop_old_tables,
@@ -38,7 +38,7 @@ from warehouse.same_data.renumbered import AccountNames
 from warehouse.same_data.sketches import store_sketch
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types, count_rows
-from warehouse.stage_facts import ValidatedFacts, store_facts
+from warehouse.stage_facts import SettingsFacts, ValidatedFacts, store_facts
 from warehouse.stages import Stage, is_past
 from warehouse.tables import raw_table, validated_table
 from warehouse.transaction import Transaction
@@ -166,6 +166,7 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             context.record_id,
             make_keys,
         )
+        released = [column for column in context.columns if column.role in ("feature", "label")]
         facts = ValidatedFacts(
             n=validated.n,
             data=validated.digest,
@@ -173,9 +174,16 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             clamped=validated.clamped,
             imputed=validated.imputed,
             dropped_rows=validated.dropped_rows,
+            dropped_empty=count_dropped(
+                survey, MISSING, (c for c in released if c.missing == "drop_row")
+            ),
+            dropped_unlisted=count_dropped(
+                survey, UNKNOWN, (c for c in released if c.outside == "drop_row" and c.categories)
+            ),
             repeated_rows=int(survey.profile[REPEATED]),
         )
         store_facts(change.db, run, facts)
+        store_facts(change.db, run, build_settings(context))
         store_sketch(
             change,
             run,
@@ -187,6 +195,17 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
         )
         change.detail.update(rows=validated.n, dropped=validated.dropped_rows)
         change.detail.update(data=facts.data, record_id=context.record_id)
+
+
+def build_settings(context: ReleaseContext) -> SettingsFacts:
+    """Return what the release file says of owner, audience and policy."""
+    return SettingsFacts(context.owner, context.audience, context.policy, context.file)
+
+
+def count_dropped(survey: RawSurvey, check: str, columns: Iterable[Column]) -> dict[str, int]:
+    """Return how many rows were dropped for a cell in each of these columns, where any were."""
+    counts = {column.name: int(survey.profile[entry(check, column)]) for column in columns}
+    return {name: count for name, count in counts.items() if count}
 
 
 def check_record_id(db: Transaction, context: ReleaseContext) -> None:

@@ -47,7 +47,8 @@ create table meta.fitted (
     set_aside blob not null
 );
 
--- one row for each kind of facts that a step stores: "validated", "sanitized", "audited", "ending";
+-- one row for each kind of facts that a step stores: "settings", "validated", "sanitized",
+-- "audited", "ending";
 -- the seal is checked when they are read, and no event names it
 create table meta.fact (
     release_id varchar not null,
