@@ -21,6 +21,7 @@ class Attack(ABC):
 
     name: ClassVar[str]
     story: ClassVar[str]  # one sentence: who the attacker is and what is known
+    title: ClassVar[str] = ""  # a line of a plot: what the attacker does; "": the name
     goal: ClassVar[Goal]
     needs: ClassVar[frozenset[str]]  # fields of the view, and "public.map", "public.noise", ...
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric"})  # columns it can work on alone

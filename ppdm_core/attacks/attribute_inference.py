@@ -46,6 +46,7 @@ class AttributeInference(Attack):
     story: ClassVar[str] = (
         "An attacker who knows all values of a person but one infers it from the release."
     )
+    title: ClassVar[str] = "Knows all values of a person but one"
     goal: ClassVar[Goal] = "infer"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reconstructions"})
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})

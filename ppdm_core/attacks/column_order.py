@@ -51,6 +51,7 @@ class ColumnOrder(Attack):
         "An outsider who knows a record, or a sample of the population, finds out which column is "
         "which."
     )
+    title: ClassVar[str] = "Finds out which column is which"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"known_or_sample"})
     must_notice: ClassVar[Mapping[str, float]] = {"shuffled cosines": 0.85}

@@ -53,6 +53,7 @@ class CorrelationFilter(Attack):
     story: ClassVar[str] = (
         "An analyst who knows the noise level keeps what the columns have in common."
     )
+    title: ClassVar[str] = "Filters noise by correlations"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"public.noise"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "slight noise": 0.85}

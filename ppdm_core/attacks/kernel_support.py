@@ -39,6 +39,7 @@ class KernelSupport(Attack):
     story: ClassVar[str] = (
         "An attacker who knows the rule for the bandwidths looks for rows near a person's record."
     )
+    title: ClassVar[str] = "Looks for rows near a record"
     goal: ClassVar[Goal] = "member"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "public.resampled"})
     must_notice: ClassVar[Mapping[str, float]] = {"kernels": 0.85}

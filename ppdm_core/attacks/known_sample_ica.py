@@ -63,6 +63,7 @@ class KnownSampleIca(Attack):
     story: ClassVar[str] = (
         "An attacker with a sample of the same population matches independent parts of both tables."
     )
+    title: ClassVar[str] = "Has a sample, matches independent parts"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"sample"})
     must_notice: ClassVar[Mapping[str, float]] = {"rotation": 0.85}

@@ -93,6 +93,7 @@ class KnownSamplePca(Attack):
         "An attacker with a sample of the same population matches its principal axes to the "
         "release's."
     )
+    title: ClassVar[str] = "Has a sample, matches its axes"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"sample"})
     must_notice: ClassVar[Mapping[str, float]] = {"rotation": 0.85}

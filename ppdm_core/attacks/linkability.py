@@ -49,6 +49,7 @@ class Linkability(Attack):
     story: ClassVar[str] = (
         "An attacker with two files about the same persons joins them through the release."
     )
+    title: ClassVar[str] = "Joins two files about a person"
     goal: ClassVar[Goal] = "pair"
     needs: ClassVar[frozenset[str]] = frozenset({"split_files", "reconstructions"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}

@@ -64,6 +64,7 @@ class LowBits(Attack):
     story: ClassVar[str] = (
         "An attacker with full records looks at the last bits of released values."
     )
+    title: ClassVar[str] = "Reads the last digits of values"
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"targets"})
     must_notice: ClassVar[Mapping[str, float]] = {"float Laplace": 0.85}

@@ -68,6 +68,7 @@ class Membership(Attack):
     story: ClassVar[str] = (
         "An attacker with full records asks who is in the release, and knows persons who are not."
     )
+    title: ClassVar[str] = "Compares a full record with the release"
     goal: ClassVar[Goal] = "member"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reference", "reconstructions"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "slight noise": 0.85}

@@ -42,6 +42,7 @@ class NormBounds(Attack):
     story: ClassVar[str] = (
         "An attacker with {k} known records estimates the lengths of the other records."
     )
+    title: ClassVar[str] = "Estimates the length of records"
     goal: ClassVar[Goal] = "norms"
     needs: ClassVar[frozenset[str]] = frozenset({"public.lengths"})
     must_notice: ClassVar[Mapping[str, float]] = {"projection": 0.85}

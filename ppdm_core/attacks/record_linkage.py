@@ -72,6 +72,7 @@ class RecordLinkage(Attack):
 
     name: ClassVar[str] = "record_linkage"
     story: ClassVar[str] = "An attacker with full records of real persons looks for their rows."
+    title: ClassVar[str] = "Knows a person's full record"
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reconstructions"})
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})

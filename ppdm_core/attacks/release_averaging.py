@@ -47,6 +47,7 @@ class ReleaseAveraging(Attack):
 
     name: ClassVar[str] = "release_averaging"
     story: ClassVar[str] = "A subscriber averages over all releases of the same persons."
+    title: ClassVar[str] = "Averages over several releases"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"earlier_releases"})
     must_notice: ClassVar[Mapping[str, float]] = {"twenty releases": 0.85}

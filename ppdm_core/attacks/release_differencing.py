@@ -38,6 +38,7 @@ class ReleaseDifferencing(Attack):
     story: ClassVar[str] = (
         "A subscriber compares releases, knowing when a person's record arrived or changed."
     )
+    title: ClassVar[str] = "Compares several releases"
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"arrival_batches", "targets"})
     must_notice: ClassVar[Mapping[str, float]] = {"arrivals": 0.85}

@@ -60,6 +60,7 @@ class Shrinkage(Attack):
 
     name: ClassVar[str] = "shrinkage"
     story: ClassVar[str] = "A statistician filters the noise out with its published scale."
+    title: ClassVar[str] = "Filters noise by its scale"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"public.map", "public.noise"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "slight noise": 0.85}

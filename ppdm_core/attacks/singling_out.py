@@ -55,6 +55,7 @@ class SinglingOut(Attack):
 
     name: ClassVar[str] = "singling_out"
     story: ClassVar[str] = "An attacker makes statements from isolated rows of the release."
+    title: ClassVar[str] = "Describes exactly one person"
     goal: ClassVar[Goal] = "single_out"
     needs: ClassVar[frozenset[str]] = frozenset({"reconstructions"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}

@@ -43,6 +43,7 @@ class SourceRecord(Attack):
     story: ClassVar[str] = (
         "An attacker with full records of real persons computes who is behind each released row."
     )
+    title: ClassVar[str] = "Computes who is behind a row"
     goal: ClassVar[Goal] = "source"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "public.resampled"})
     must_notice: ClassVar[Mapping[str, float]] = {"kernels": 0.85}

@@ -39,6 +39,7 @@ class TransformInverse(Attack):
 
     name: ClassVar[str] = "transform_inverse"
     story: ClassVar[str] = "A recipient undoes the published linear map and takes the noise as is."
+    title: ClassVar[str] = "Undoes the published map"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"map_or_leak"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85}

@@ -28,6 +28,12 @@ SCENARIO_STORIES = {
     "half": " Here the rows of half of the persons are recognised.",
     "left": " Here the attacker looks for persons who left, among as many rows as were removed.",
 }
+SCENARIO_TITLES = {  # in a line of a plot
+    "partial": "knows half of the columns",
+    "leaked": "the key has leaked",
+    "half": "recognises half of the rows",
+    "left": "looks for persons who left",
+}
 
 
 class Auditor(AttackRuns):

@@ -21,6 +21,7 @@ class BestAccuracy(ReleaseMetric):
     """
 
     name = "best_accuracy"
+    title = "The best classifier is right"
     describe = "share of records that the best classifier predicts correctly"
     template = (
         "The best classifier{story} classifies {value} of the records correctly{original}; always "

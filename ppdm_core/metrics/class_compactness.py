@@ -24,6 +24,7 @@ class ClassCompactness(ReleaseMetric):
     """
 
     name = "class_compactness"
+    title = "Ten nearest rows have the same class"
     describe = "share of the 10 nearest rows of the same class, mean over classes"
     template = (
         "Of the ten nearest rows, {value} have the same class{original}; with random neighbours, "

@@ -22,6 +22,7 @@ class ClusterFMeasure(ReleaseMetric):
     """
 
     name = "cluster_f_measure"
+    title = "Clusters match the classes"
     describe = "agreement of K-means on the release with the classes (F measure)"
     template = (
         "Clusters find the classes with an F measure of {value}{original}; a single cluster, "

@@ -17,6 +17,7 @@ class DistanceCorrelation(ReleaseMetric):
     """
 
     name = "distance_correlation"
+    title = "Distances correlate with the original"
     describe = "correlation of the distances between records before and after"
     template = (
         "Distances between records before and after have a correlation of {value}; distances of "

@@ -20,6 +20,7 @@ class FrequencyError(ReleaseMetric):
     """
 
     name = "frequency_error"
+    title = "Frequencies of categories are off by"
     describe = "error of the estimated frequencies of categories"
     template = (
         "Estimated frequencies of categories are {value} off; if all categories were assumed "

@@ -26,6 +26,7 @@ class KnnAccuracy(Accuracy):
     """
 
     name = "knn_accuracy"
+    title = "Five nearest neighbours are right"
     describe = "share of records that 5 nearest neighbours classify correctly"
     subject = "five nearest neighbours"
     verb = "classify"

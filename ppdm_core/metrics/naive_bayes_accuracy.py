@@ -18,6 +18,7 @@ class NaiveBayesAccuracy(Accuracy):
     """
 
     name = "naive_bayes_accuracy"
+    title = "Naive Bayes is right"
     describe = "share of records that naive Bayes classifies correctly"
     subject = "naive Bayes"
 

@@ -18,6 +18,7 @@ class NeuralNetworkAccuracy(Accuracy):
     """
 
     name = "neural_network_accuracy"
+    title = "A small neural network is right"
     describe = "share of records that a small neural network classifies correctly"
     subject = "a small neural network"
     max_training_rows = 2_000

@@ -23,6 +23,7 @@ class RadiusKnnAccuracy(Accuracy):
     """
 
     name = "radius_knn_accuracy"
+    title = "Neighbours within the radius are right"
     describe = "share of records that rows within the radius classify correctly"
     subject = "neighbours within the published radius"
     verb = "classify"

@@ -21,6 +21,7 @@ class Stress(ReleaseMetric):
     """
 
     name = "stress"
+    title = "Layout error (stress)"
     describe = "error of the distances after the best change of scale (stress-1)"
     template = (
         "After the best change of scale, distances are {value} off (stress); if all distances were "
