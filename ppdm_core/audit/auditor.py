@@ -30,7 +30,7 @@ SCENARIO_STORIES = {
 }
 SCENARIO_TITLES = {  # in a line of a plot
     "partial": "knows half of the columns",
-    "leaked": "the key has leaked",
+    "leaked": "knows the leaked key",
     "half": "recognises half of the rows",
     "left": "looks for persons who left",
 }

@@ -46,10 +46,8 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
     compared = choose_worst(line for line in lines if line.goal == "link") or choose_worst(lines)
     history = None if is_rounded else build_history(facts, compared, next(iter(utility), None))
     has_scores = bool(report.scores)
-    total = str(summary.ledger["gamma_so_far"]) if summary.ledger else ""
-    bound = build_bound_tile(
-        summary.guarantee, judgement, total, history.ledger if history else None
-    )
+    ledger = history.ledger if history else None
+    bound = build_bound_tile(summary.guarantee, judgement, summary.ln_ledger, ledger)
     return ReportView(
         edition=edition,
         day=summary.run.started.date(),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit.disclosure_rounding import format_bound
-from ppdm_core.model.policy import AMPLIFICATION, LABEL, Policy
+from ppdm_core.metrics import METRICS
+from ppdm_core.model.policy import AMPLIFICATION, LABEL, LEDGER, Policy
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding
@@ -32,6 +34,7 @@ def build_limits(
         lines.append(
             LimitLine(
                 check=finding.check,
+                title=name_check(finding.check),
                 outcome=finding.outcome,
                 observed=observed,
                 limit=finding.limit,
@@ -41,6 +44,16 @@ def build_limits(
             )
         )
     return tuple(lines)
+
+
+def name_check(check: str) -> str:
+    """Return the title of a check that compares a score or a bound with a limit, or ""."""
+    if check.startswith(AMPLIFICATION):
+        return f"Worst-case bound of one {check.removeprefix(AMPLIFICATION)}"
+    if check.startswith(LEDGER):
+        return "Sum over all releases"
+    first = check.split(".")[0]
+    return find_title(check) if first in ATTACKS or first in METRICS or first == LABEL else ""
 
 
 def describe_public(finding: Finding) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 WIDE, NARROW = 760.0, 360.0  # widths of a figure on a screen and on a phone, in units of the SVG
-LETTER_WIDTH = 6.4  # of a letter, about
+LETTER_WIDTH = 6.9  # of a letter, about
 TICKS = 5
 
 

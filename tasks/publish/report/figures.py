@@ -22,10 +22,11 @@ from tasks.publish.report.drawing import (
 from tasks.publish.report.view import DataAccount, ReportView, RiskLine, UtilityLine
 from tasks.publish.report.words import format_percent
 
-LABELS = 280.0  # width of the labels in a wide figure
+LABELS = 300.0  # width of the labels in a wide figure
 EDGE = 24.0
 WIDE_ROW, NARROW_ROW = 26.0, 42.0
 AXIS = 44.0  # height below the rows
+MAX_EXPOSED = 8  # lines in the figure of who is most exposed
 
 
 def draw_rows(
@@ -122,7 +123,8 @@ def draw_exposure(view: ReportView) -> Figure | None:
     ]
     if not lines or view.is_rounded:
         return None
-    lines.sort(key=lambda x: -(max(x.isolated_tenth or 0.0, x.worst_group or 0.0) - x.value))
+    lines.sort(key=lambda x: (x.value - max(x.isolated_tenth or 0.0, x.worst_group or 0.0), x.name))
+    drawn = lines[:MAX_EXPOSED]
 
     def mark(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
         def draw(scale: Scale, y: float) -> list[Mark]:
@@ -138,7 +140,7 @@ def draw_exposure(view: ReportView) -> Figure | None:
 
     values = [
         value
-        for x in lines
+        for x in drawn
         for value in (x.value, x.isolated_tenth, x.surest_tenth, x.worst_group)
         if value is not None
     ]
@@ -154,8 +156,12 @@ def draw_exposure(view: ReportView) -> Figure | None:
     columns = ("the attacker", *(meaning for _, meaning in EXPOSURE_LEGEND), "which group")
     has_group = any(x.worst_group is not None for x in lines)
     legend = tuple(EXPOSURE_LEGEND if has_group else EXPOSURE_LEGEND[:-1])
-    headed = [("", [(x.title, mark(x)) for x in lines])]
-    return Figure(title, legend, draw_rows(title, headed, choose_top(values)), columns, rows)
+    headed = [("", [(x.title, mark(x)) for x in drawn])]
+    note = (
+        f"The {len(drawn)} largest differences; the table has all." if lines[len(drawn) :] else ""
+    )
+    drawings = draw_rows(title, headed, choose_top(values))
+    return Figure(title, legend, drawings, columns, rows, note)
 
 
 EXPOSURE_LEGEND: tuple[tuple[Mark, str], ...] = (

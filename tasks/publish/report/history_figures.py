@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tasks.publish.report.drawing import (
     NARROW,
     WIDE,
@@ -30,6 +32,7 @@ MEANINGS: dict[Tone, str] = {
     "neutral": "ended otherwise",
 }
 MAX_LABELS = 8  # of points; more would overlap
+LABEL_WIDTH, LABEL_HEIGHT = 90.0, 15.0
 MAX_FORECAST = 6  # steps that are drawn
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 30.0, 16.0, 46.0  # margins
 
@@ -72,16 +75,17 @@ def draw_points(
     drawing = Drawing(title, width, height)
     risks = [*(x.risk or 0.0 for x in points), history.risk_limit or 0.0]
     uses = [*(x.utility or 0.0 for x in points), history.utility_limit or 1.0]
-    low = max(0.0, (int(min(uses) * 10) - 1) / 10)
+    low = max(0, int(min(uses) * 10) - 1) / 10
     across = Scale(low, 1.0, LEFT, width - RIGHT)
     up = Scale(0.0, choose_top(risks), height - BOTTOM, TOP)
-    for step in range(6):
-        x_value = low + (1.0 - low) * step / 5
-        y_value = up.high * step / 5
-        x, y = across.place(x_value), up.place(y_value)
+    for tenth in range(round(10 * low), 11, 1 if low >= 0.5 else 2):
+        x = across.place(tenth / 10)
         drawing.add(Line(((x, TOP), (x, height - BOTTOM)), "grid"))
+        drawing.add(Text(x, height - BOTTOM + 16, f"{10 * tenth}", "tick", "middle"))
+    for step in range(6):
+        y_value = up.high * step / 5
+        y = up.place(y_value)
         drawing.add(Line(((LEFT, y), (width - RIGHT, y)), "grid"))
-        drawing.add(Text(x, height - BOTTOM + 16, f"{100 * x_value:.3g}", "tick", "middle"))
         drawing.add(Text(LEFT - 8, y + 4, f"{100 * y_value:.3g}", "tick", "end"))
     middle = (across.start + across.end) / 2
     drawing.add(Text(middle, height - 10, f"{history.utility_title}, in 100", "tick", "middle"))
@@ -93,6 +97,7 @@ def draw_points(
         x = across.place(history.utility_limit)
         drawing.add(Line(((x, TOP), (x, height - BOTTOM)), "limit-line"))
     shown = points[-MAX_LABELS:]
+    labels: list[Text] = []
     for point in points:
         x, y = across.place(point.utility or 0.0), up.place(point.risk or 0.0)
         symbol = SYMBOLS[point.tone]
@@ -100,15 +105,18 @@ def draw_points(
         if point.is_this:
             drawing.add(Dot(x, y, "ring", radius=9.0))
         if point in shown or point.is_this:
-            drawing.add(label_point(x, y, point.release_id, is_right=x < middle))
+            labels.append(label_point(x, y, point.release_id, x < middle, labels))
+    drawing.add(*labels)
     return drawing
 
 
-def label_point(x: float, y: float, text: str, *, is_right: bool) -> Text:
-    """Return the label of a point, on the side with more room."""
-    if is_right:
-        return Text(x + 12, y - 7, text, "tick", "start")
-    return Text(x - 12, y - 7, text, "tick", "end")
+def label_point(x: float, y: float, text: str, is_right: bool, others: list[Text]) -> Text:
+    """Return the label of a point, on the side with more room and above labels at its place."""
+    x += 14 if is_right else -14
+    y = max(y - 7, TOP + 12)
+    while any(abs(one.y - y) < LABEL_HEIGHT and abs(one.x - x) < LABEL_WIDTH for one in others):
+        y -= LABEL_HEIGHT if y > 100 else -LABEL_HEIGHT
+    return Text(x, y, text, "tick", "start" if is_right else "end")
 
 
 def draw_ledger(ledger: LedgerPlan) -> Figure:
@@ -165,11 +173,12 @@ def draw_stair(title: str, width: float, ledger: LedgerPlan, forecast: list[floa
     across = Scale(0.0, float(max(count, 1)), LEFT + 14, width - RIGHT)
     up = Scale(0.0, top, height - BOTTOM, TOP)
     drawing = Drawing(title, width, height)
-    for step in range(5):
-        value = top * step / 4
-        y = up.place(value)
+    decades = int(top / math.log(10))
+    for decade in range(0, decades + 1, 1 + decades // 6):
+        y = up.place(decade * math.log(10))
         drawing.add(Line(((across.start, y), (width - RIGHT, y)), "grid"))
-        drawing.add(Text(across.start - 6, y + 4, format_ln_gamma(value), "tick", "end"))
+        text = format_ln_gamma(decade * math.log(10))
+        drawing.add(Text(across.start - 6, y + 4, text, "tick", "end"))
     totals = [top if step.ln_total is None else step.ln_total for step in ledger.steps]
     drawing.add(Line(build_stair(across, up, totals, 0), "stair"))
     if len(forecast) > 1:
@@ -183,6 +192,8 @@ def draw_stair(title: str, width: float, ledger: LedgerPlan, forecast: list[floa
             x = across.place(place + 0.5)
             text = ledger_step.release_id
             drawing.add(Text(x, height - BOTTOM + 16, text, "tick", "middle"))
+            if ledger_step.ln_total is None:
+                drawing.add(Text(x, up.place(top) - 5, "no bound", "tick", "middle"))
     return drawing
 
 

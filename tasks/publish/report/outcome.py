@@ -7,7 +7,7 @@ from tasks.publish.report.scores import choose_worst, format_risk
 from tasks.publish.report.view import RiskLine, Step, Tone
 from tasks.publish.report.words import join_names
 from tasks.release_summary import Summary
-from warehouse.stages import FINISHED, Stage
+from warehouse.stages import Stage
 
 STAGES: dict[Stage, tuple[str, Tone]] = {
     Stage.PUBLISHED: ("PUBLISHED", "pass"),
@@ -34,19 +34,30 @@ def format_head_sentence(summary: Summary, lines: tuple[RiskLine, ...], *, is_ro
     risk = format_risk(decisive, is_rounded=is_rounded) if decisive else ""
     audience = f" for {summary.settings.audience}" if summary.settings else ""
     if is_rounded or stage in (Stage.PUBLISHED, Stage.APPROVED):
-        approved = " after review" if summary.counted else ""
-        return (
-            f"Published{audience}{approved}: every limit was kept. {risk}".strip()
-            if not (summary.verdict and summary.verdict.failures)
-            else f"Published{audience}{approved}. {risk}".strip()
-        )
+        is_clear = summary.verdict is not None and not summary.verdict.failures
+        how = ": every limit was kept" if is_clear else " after review"
+        largest = f" The largest gain that a limit judges: {lower_first(risk)}" if risk else ""
+        return f"Published{audience}{how}.{largest}"
     if stage == Stage.REFUSED and decisive and decisive.outcome == "FAIL":
         count = len(summary.refusals)
         more = f" {count - 1} more checks failed." if count > 1 else ""
-        return f"Nothing was published, because a limit was broken. {decisive.title}: {risk}{more}"
+        who = name_attacker(decisive)
+        return f"Nothing was published, because a limit was broken. {who}: {risk}{more}"
     if stage == Stage.AWAITING_REVIEW and decisive and decisive.outcome == "REVIEW":
-        return f"Nothing was published; a reviewer decides. {decisive.title}: {risk}"
+        return f"Nothing was published; a reviewer decides. {name_attacker(decisive)}: {risk}"
+    if stage == Stage.AWAITING_REVIEW and summary.refusals:
+        return f"Nothing was published; a reviewer decides. {summary.refusals[0].why}"
     return summary.format_outcome_sentence()
+
+
+def name_attacker(line: RiskLine) -> str:
+    """Return the subject of a sentence about a risk."""
+    return line.title if line.goal == "release" else f"An attacker who {lower_first(line.title)}"
+
+
+def lower_first(text: str) -> str:
+    """Return a text with a small first letter."""
+    return f"{text[:1].lower()}{text[1:]}"
 
 
 def list_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[Step, ...]:
@@ -85,12 +96,12 @@ def list_refused_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[S
     steps = []
     if summary.ending.rejected_by or summary.ending.refused_because:
         steps.append(Step(" ".join(finding.why for finding in summary.refusals)))
-    broken = [line.title for line in lines if line.outcome == "FAIL"]
+    broken = [lower_first(name_attacker(line)) for line in lines if line.outcome == "FAIL"]
     if broken:
         steps.append(
             Step(
-                f"Perturb more, or release fewer columns, until these attackers stay below their "
-                f"limits: {join_names(broken)}. The parameters of the method:",
+                f"Perturb more, or release fewer columns. These broke their limits: "
+                f"{'; '.join(broken)}. The parameters of the method:",
                 f"ppdm methods {summary.method}",
             )
         )
@@ -133,8 +144,3 @@ def name_limit_setters(policy: Policy | None) -> str:
     """Return who set the limits of a policy."""
     names = dict.fromkeys(limit.set_by for limit in policy.limits.values()) if policy else {}
     return join_names(list(names)) or "nobody"
-
-
-def is_finished(stage: Stage) -> bool:
-    """Return whether a release ended."""
-    return stage in FINISHED

@@ -61,9 +61,12 @@ def build_utility_tile(lines: Sequence[UtilityLine], *, is_rounded: bool) -> Til
 
 
 def build_bound_tile(
-    guarantee: Guarantee | None, judgement: Judgement, total: str, ledger: LedgerPlan | None
+    guarantee: Guarantee | None,
+    judgement: Judgement,
+    ln_total: float | None,
+    ledger: LedgerPlan | None,
 ) -> Tile:
-    """Return the tile of the worst-case bound; ``total`` is gamma of all releases so far."""
+    """Return the tile of the worst-case bound; ``ln_total`` is ln gamma of all releases so far."""
     title = "Worst-case bound"
     if guarantee is None:
         return Tile(title, "not known", (), None)
@@ -78,7 +81,8 @@ def build_bound_tile(
             notes.append(f"above {MAX_USEFUL_GAMMA:.0f}: no useful bound")
     limit = judgement.limits.get(name) if name else None
     notes.append(f"limit: {format_gamma_limit(limit)}")
-    if total:
+    if ln_total is not None:
+        total = format_ln_gamma(ln_total)
         notes.append(f"all releases so far: {total}{format_room(judgement, ledger)}")
     figure = "none" if math.isinf(ln_gamma) else format_ln_gamma(ln_gamma)
     return Tile(title, figure, tuple(notes), finding.outcome if finding else None)

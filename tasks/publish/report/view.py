@@ -152,6 +152,7 @@ class LimitLine:
     """One check of the verdict."""
 
     check: str
+    title: str
     outcome: Outcome
     observed: str
     limit: str

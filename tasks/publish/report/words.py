@@ -19,6 +19,8 @@ def format_share(share: float, base: int = 100) -> str:
     """Return a share as a natural frequency: "5 in 100"."""
     if not math.isfinite(share):
         return "not measurable"
+    if share == 1:
+        return "all"
     count = round(share * base)
     if count == 0 and share > 0:
         return f"fewer than 1 in {base:,}"
