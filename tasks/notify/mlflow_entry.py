@@ -66,6 +66,7 @@ class ReleaseEntry:
     code_version: str
     flow_run_id: str | None
     card: str  # markdown
+    report: str  # HTML, the steward's edition
 
     @property
     def name(self) -> str:

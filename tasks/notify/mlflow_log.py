@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LOCK_LIMIT = 60.0
 MAX_PARAMETERS = 100  # MLflow takes no more in one request
 MAX_METRICS = 800  # nor more than 1,000 of all together
+REPORT = "report.html"  # name of the artifact
 NOISY_LOGGERS = ("mlflow", "alembic", "urllib3")
 # A release must not wait for a view: an address that does not answer costs 10 s at most.
 SHORT_TIMEOUTS = {
@@ -132,6 +133,7 @@ def _log(client: MlflowClient, home: Path, entry: ReleaseEntry) -> LoggedRun:
     run_id = str(run.info.run_id)
     _log_values(client, run_id, entry)
     client.log_text(run_id, entry.card, "card.md")
+    client.log_text(run_id, entry.report, REPORT)
     client.set_terminated(run_id, "FAILED" if entry.was_refused else "FINISHED")
     for previous in earlier:
         client.delete_run(previous.info.run_id)

@@ -14,6 +14,9 @@ from tasks.notify.mlflow_log import find_page, log_to_mlflow
 from tasks.notify.prefect_artifacts import show_rejection, show_release
 from tasks.progress import log_progress
 from tasks.publish.card import find_card
+from tasks.publish.report.build import build_view
+from tasks.publish.report.facts import collect_report_facts
+from tasks.publish.report.render import render_report
 from tasks.redaction import redact_errors
 from tasks.release_summary import summarize_run
 from warehouse.checkpoints import checkpoint
@@ -32,9 +35,11 @@ def log_release(context: ReleaseContext, release_id: str) -> str:
     store = context.open_store()
     with store.transaction(release_id) as db:
         summary = summarize_run(db, get_run(db, release_id))
+        facts = collect_report_facts(db, summary)
         ended = drop_old_tables(db, context.dataset, context.keep_raw)
     judged = summary.judged
-    card = find_card(context, summary)
+    view = build_view(facts, "steward")
+    card = find_card(summary, view)
     entry = ReleaseEntry(
         dataset=context.dataset,
         number=summary.run.number,
@@ -51,6 +56,7 @@ def log_release(context: ReleaseContext, release_id: str) -> str:
         code_version=summary.run.code_version,
         flow_run_id=summary.run.flow_run_id,
         card=card,
+        report=render_report(view),
     )
     logged = log_to_mlflow(Path(context.home), entry, log_progress)
     if logged is None:

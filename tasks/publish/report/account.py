@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ppdm_core.audit.disclosure_rounding import round_up
 from tasks.publish.report.view import CountLine, DataAccount
-from tasks.publish.report.words import format_count, join_names
+from tasks.publish.report.words import format_count, format_percent, join_names
 from tasks.release_summary import Summary
 
 
@@ -75,20 +75,36 @@ def describe_records(summary: Summary, *, is_rounded: bool) -> str:
     if sanitized is None:
         return f"{given:,} given"
     if not is_rounded:
-        return f"{sanitized.released:,} released of {given:,} given"
+        return f"{sanitized.released:,} used of {given:,} given"
     unused = given - sanitized.released
     if unused <= 0:
         return f"{sanitized.released:,} released"
     return f"{sanitized.released:,} released, {format_count(unused, is_rounded=True)} not used"
 
 
-def describe_repeats(summary: Summary) -> str:
-    """Return which share of the records repeats an earlier one, rounded."""
-    validated = summary.validated
-    if validated is None or not validated.n:
-        return ""
-    share = round_up(validated.repeated_rows / validated.n)
-    return (
-        f"Up to {100 * share:.0f} in 100 records repeat an earlier one: they are equal in all "
-        "features and the label. Each record counts as another person, here and in the ledger."
+def list_record_notes(summary: Summary, *, is_rounded: bool) -> list[str]:
+    """Return what recipients should know of the records, one sentence each."""
+    validated, sanitized = summary.validated, summary.sanitized
+    if validated is None or sanitized is None:
+        return []
+    notes = ["No record was dropped: the release file allows it for no column."]
+    if validated.schema.drops_rows:
+        dropped = format_count(validated.dropped_rows, is_rounded=is_rounded)
+        notes = [f"Records dropped for empty cells or unlisted categories: {dropped}."]
+    if sanitized.set_aside:
+        count = format_count(sanitized.set_aside, is_rounded=is_rounded)
+        notes.append(f"Records set aside to fit a basis, which are not released: {count}.")
+    share = validated.repeated_rows / max(validated.n, 1)
+    repeated = round_up(share) if is_rounded else share
+    notes.append(
+        f"Up to {format_percent(repeated)} of the records repeat an earlier one: they are equal in "
+        "all features and the label. Each record counts as another person, here and in the ledger."
     )
+    if sanitized.public.responses:
+        notes.append(
+            "Categories are random answers: count them with the gamma of their column, by "
+            "estimate_frequencies."
+        )
+    if sanitized.counts.get("clipped scores"):
+        notes.append("Component scores beyond their range were moved to its end.")
+    return notes

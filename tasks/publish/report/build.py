@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ppdm_core.audit.disclosure_rounding import round_report
 from ppdm_core.model.score import AuditReport
-from tasks.publish.report.account import build_account, describe_records
+from tasks.publish.report.account import build_account, describe_records, list_record_notes
 from tasks.publish.report.checks import build_limits, list_gaps, list_promises, list_unprotected
 from tasks.publish.report.facts import ReportFacts, build_judgement
 from tasks.publish.report.outcome import (
@@ -66,11 +66,20 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
         other_utility=list_other_utility(report),
         limits=build_limits(judgement, report, edition),
         data=None if is_rounded else build_account(summary),
+        columns=summary.sanitized.public.names if summary.sanitized else (),
+        label=find_label(summary),
+        record_notes=tuple(list_record_notes(summary, is_rounded=is_rounded)),
         promises=tuple(list_promises(summary.guarantee, summary.ledger)),
-        unprotected=tuple(list_unprotected(policy, summary.report)) if has_scores else (),
+        unprotected=tuple(list_unprotected(policy, find_label(summary))) if has_scores else (),
         gaps=list_gaps(report),
         provenance=build_provenance(facts, edition),
     )
+
+
+def find_label(summary: Summary) -> str | None:
+    """Return the name of the released label, or None."""
+    label = summary.validated.schema.label if summary.validated else None
+    return label.name if label else None
 
 
 def build_head(summary: Summary, lines: tuple[RiskLine, ...], edition: Edition) -> Head:

@@ -104,13 +104,13 @@ def list_promises(guarantee: Guarantee | None, ledger: Mapping[str, object] | No
     return promises
 
 
-def list_unprotected(policy: Policy | None, report: AuditReport | None) -> list[str]:
+def list_unprotected(policy: Policy | None, label: str | None) -> list[str]:
     """Return what a release does not protect, one sentence each."""
-    found = (
-        []
-        if report and LABEL in report.skipped
-        else ["The label is released as it is; what follows from the label alone is not hidden."]
-    )
+    found = []
+    if label is not None:
+        found.append(
+            "The label is released as it is; what follows from the label alone is not hidden."
+        )
     found.append(
         "It is not hidden that a record is in the release, when it changed, and which of its "
         "versions are equal."
@@ -125,5 +125,7 @@ def list_unprotected(policy: Policy | None, report: AuditReport | None) -> list[
             "No limit is set on the ledger: what all releases add up to was not judged, and "
             "further releases may add to it."
         )
-    found.append("Only the attacks named here were run. An attacker who knows more can do more.")
+    found.append(
+        "Only the attacks in this report were run. An attacker who knows more can do more."
+    )
     return found

@@ -42,9 +42,11 @@ def format_head_sentence(summary: Summary, lines: tuple[RiskLine, ...], *, is_ro
         count = len(summary.refusals)
         more = f" {count - 1} more checks failed." if count > 1 else ""
         who = name_attacker(decisive)
-        return f"Nothing was published, because a limit was broken. {who}: {risk}{more}"
+        return (
+            f"Nothing was published, because a limit was broken. {who}: {lower_first(risk)}{more}"
+        )
     if stage == Stage.AWAITING_REVIEW and decisive and decisive.outcome == "REVIEW":
-        return f"Nothing was published; a reviewer decides. {name_attacker(decisive)}: {risk}"
+        return f"Nothing was published; a reviewer decides. {name_attacker(decisive)}: {lower_first(risk)}"
     if stage == Stage.AWAITING_REVIEW and summary.refusals:
         return f"Nothing was published; a reviewer decides. {summary.refusals[0].why}"
     return summary.format_outcome_sentence()

@@ -207,7 +207,7 @@ def choose_worst(lines: Iterable[RiskLine]) -> RiskLine | None:
 def format_risk(line: RiskLine, *, is_rounded: bool) -> str:
     """Return a line as one plain sentence."""
     base = choose_base(line.value, line.baseline, line.limit)
-    value = format_share(line.value, base)
+    value = format_share(line.value, base, is_rounded=is_rounded)
     parts = [f"{format_share(line.baseline, base)} without the release"]
     if line.limit is not None:
         parts.append(f"limit {format_share(line.limit, base)}")

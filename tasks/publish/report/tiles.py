@@ -41,7 +41,8 @@ def build_risk_tile(title: str, line: RiskLine, *, is_rounded: bool) -> Tile:
     least = "at most " if is_rounded else ""
     limit = "none" if line.limit is None else format_share(line.limit, base)
     notes = (f"without the release: {format_share(line.baseline, base)}", f"limit: {limit}")
-    return Tile(title, f"{least}{format_share(line.value, base)}", notes, line.outcome)
+    value = format_share(line.value, base, is_rounded=is_rounded)
+    return Tile(title, f"{least}{value}", notes, line.outcome)
 
 
 def build_utility_tile(lines: Sequence[UtilityLine], *, is_rounded: bool) -> Tile:
@@ -53,11 +54,12 @@ def build_utility_tile(lines: Sequence[UtilityLine], *, is_rounded: bool) -> Til
     least = "at least " if is_rounded else ""
     limit = "none" if line.limit is None else f"at least {format_share(line.limit)}"
     notes = (
-        f"original table: {format_share(line.original)}",
+        f"original table: {format_share(line.original, is_rounded=is_rounded)}",
         f"without the release: {format_share(line.baseline)}",
         f"limit: {limit}",
     )
-    return Tile(line.title, f"{least}{format_share(line.value)}", notes, line.outcome)
+    value = format_share(line.value, is_rounded=is_rounded)
+    return Tile(line.title, f"{least}{value}", notes, line.outcome)
 
 
 def build_bound_tile(

@@ -217,6 +217,9 @@ class ReportView:
     other_utility: tuple[tuple[str, str, str], ...] = ()  # title, value, without the release
     limits: tuple[LimitLine, ...] = ()
     data: DataAccount | None = None
+    columns: tuple[str, ...] = ()  # released ones, without the label
+    label: str | None = None
+    record_notes: tuple[str, ...] = ()
     promises: tuple[str, ...] = ()
     unprotected: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -225,6 +228,11 @@ class ReportView:
     @property
     def is_rounded(self) -> bool:
         return self.edition == "recipients"
+
+    @property
+    def has_page(self) -> bool:
+        """Whether the page of this view is a file next to the card."""
+        return self.is_rounded
 
     @property
     def risk_lines(self) -> tuple[RiskLine, ...]:

@@ -15,11 +15,11 @@ def choose_base(*shares: float | None) -> int:
     return 1000 if any(share is not None and 0 < share < 0.01 for share in shares) else 100
 
 
-def format_share(share: float, base: int = 100) -> str:
-    """Return a share as a natural frequency: "5 in 100"."""
+def format_share(share: float, base: int = 100, *, is_rounded: bool = False) -> str:
+    """Return a share as a natural frequency: "5 in 100"; "all" only if that is exact."""
     if not math.isfinite(share):
         return "not measurable"
-    if share == 1:
+    if share == 1 and not is_rounded:
         return "all"
     count = round(share * base)
     if count == 0 and share > 0:
