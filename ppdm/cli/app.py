@@ -153,6 +153,9 @@ def audit(
     label: Annotated[
         str | None, typer.Option("--label", help="Column that holds the class.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="HTML file to write: the result as a page.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Attack a release that any tool made (CSV, Parquet, DuckDB as FILE::TABLE)."""
@@ -169,6 +172,7 @@ def audit(
             unaligned=unaligned,
             policy=policy,
             label=label,
+            report_file=report,
         ),
     )
 
@@ -204,6 +208,23 @@ def show(
     from ppdm.cli.show import show_release
 
     run_command(json, lambda: show_release(release_id, home))
+
+
+@app.command()
+def report(
+    release_id: Annotated[str, typer.Argument(help="For example wdbc-0003.", metavar="ID")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="HTML file to write; default: private/reports in the home."),
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """Write the report of one release, published or not, as one HTML page."""
+    from ppdm.cli.report import write_release_report
+
+    run_command(json, lambda: write_release_report(release_id, out, open_page, home))
 
 
 @app.command()

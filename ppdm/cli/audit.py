@@ -34,11 +34,14 @@ def audit_release(
     unaligned: bool = False,
     policy: Path | None = None,
     label: str | None = None,
+    report_file: Path | None = None,
 ) -> CommandResult:
-    """Attack a release in files and judge it by a policy; nothing is written."""
+    """Attack a release in files and judge it by a policy; write only the report, if asked for."""
+    from ppdm.cli.report import check_report_file, write_table_report
     from ppdm.cli.table_audit import AuditedFiles, audit_files
     from ppdm_core.two_tables.judge import judge_tables
 
+    check_report_file(report_file)
     files = AuditedFiles(
         original=str(original),
         released=str(released),
@@ -51,6 +54,8 @@ def audit_release(
     with show_progress():
         case, loaded_policy, report = audit_files(files, policy)
     outcome, findings = judge_tables(report, loaded_policy)
+    if report_file is not None:
+        write_table_report(report_file, files, case, loaded_policy, report, outcome, findings)
     return build_result(files, case, report, outcome, findings)
 
 

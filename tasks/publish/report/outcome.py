@@ -46,7 +46,8 @@ def format_head_sentence(summary: Summary, lines: tuple[RiskLine, ...], *, is_ro
             f"Nothing was published, because a limit was broken. {who}: {lower_first(risk)}{more}"
         )
     if stage == Stage.AWAITING_REVIEW and decisive and decisive.outcome == "REVIEW":
-        return f"Nothing was published; a reviewer decides. {name_attacker(decisive)}: {lower_first(risk)}"
+        who = name_attacker(decisive)
+        return f"Nothing was published; a reviewer decides. {who}: {lower_first(risk)}"
     if stage == Stage.AWAITING_REVIEW and summary.refusals:
         return f"Nothing was published; a reviewer decides. {summary.refusals[0].why}"
     return summary.format_outcome_sentence()
