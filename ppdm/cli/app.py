@@ -273,11 +273,15 @@ def history(
 
 
 @app.command()
-def up(home: HomeOption = None, json: Json = False) -> None:
+def up(
+    home: HomeOption = None,
+    open_pages: Annotated[bool, typer.Option("--open", help="Open both in a browser.")] = False,
+    json: Json = False,
+) -> None:
     """Start the Prefect server and the MLflow pages of a home; `down` stops them."""
     from ppdm.cli.up import start_services
 
-    run_command(json, lambda: start_services(home))
+    run_command(json, lambda: start_services(home, open_pages))
 
 
 @app.command()

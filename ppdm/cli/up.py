@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 
 from ppdm.cli.console import format_home_option, format_table
 from ppdm.cli.progress import show_progress
 from ppdm.cli.result import CommandResult
-from ppdm.services.local_servers import SERVER_NAMES, start_missing_servers
+from ppdm.services.local_servers import start_missing_servers
+from ppdm.services.pages import list_pages
 from tasks.environment import choose_home, set_library_defaults
 from tasks.progress import log_progress
 from warehouse.home import Home
 
 
-def start_services(home: Path | None) -> CommandResult:
-    """Start the servers that do not run yet, and return the addresses of both."""
+def start_services(home: Path | None, open_pages: bool = False) -> CommandResult:
+    """Start the servers that do not run yet, and return the pages of both; open them if asked."""
     root = choose_home(home)
     Home(root).create()
     set_library_defaults(root)
@@ -22,9 +24,19 @@ def start_services(home: Path | None) -> CommandResult:
         servers = start_missing_servers(root, log_progress)
     addresses = {service: server.address for service, server in servers.items()}
     api = f"{addresses['prefect']}/api"
+    links = list_pages(addresses)
     lines = [
-        format_table((SERVER_NAMES[service], address) for service, address in addresses.items()),
+        format_table(links.items()),
         f"Both respond to this machine only. To stop them: ppdm down{format_home_option(home)}",
         f"For the commands of Prefect itself: export PREFECT_API_URL={api}",
     ]
-    return CommandResult("\n".join(lines), {"home": str(root), "pages": addresses, "api": api})
+    if open_pages and not all([webbrowser.open(page) for page in choose_first_pages(links)]):
+        lines.append("No browser was found to open them.")
+    payload = {"home": str(root), "pages": addresses, "links": links, "api": api}
+    return CommandResult("\n".join(lines), payload)
+
+
+def choose_first_pages(links: dict[str, str]) -> list[str]:
+    """Return one page of each server: of MLflow the only dataset, or else the list of all."""
+    prefect, every, *datasets = links.values()
+    return [prefect, datasets[0] if len(datasets) == 1 else every]

@@ -1,4 +1,4 @@
-"""One MLflow run per release: a view. The record itself is in the warehouse.
+"""One MLflow run per release, and one per dataset: a view. The record is in the warehouse.
 
 The only module that imports mlflow, and only when it is used.
 
@@ -8,6 +8,7 @@ and charts go by releases, also when an earlier one is logged again later.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import socket
@@ -17,11 +18,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ppdm_core.model.errors import MachineTrouble
-from tasks.notify.mlflow_entry import ReleaseEntry, experiment_tags
+from tasks.notify.mlflow_entry import NOTE, SERIES_NOTE, ReleaseEntry, experiment_tags
 from warehouse.home import Home
 from warehouse.locks import hold, locks_folder
 
@@ -32,6 +33,12 @@ LOCK_LIMIT = 60.0
 MAX_PARAMETERS = 100  # MLflow takes no more in one request
 MAX_METRICS = 800  # nor more than 1,000 of all together
 REPORT = "report.html"  # name of the artifact
+ASSISTANT = "assistant"  # a part of the paths of MLflow's assistant
+# The browser sends nothing to other hosts, whatever the pages ask for.
+ONLY_HERE = b"default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; frame-ancestors 'self'"
+VIEW = "ppdm"  # key of the columns that the list of runs shows
+SERIES = "series"  # tag of the run that holds all releases of a dataset
+WORKFLOW = "workflowType=machine_learning"  # else MLflow shows its pages for chats
 NOISY_LOGGERS = ("mlflow", "alembic", "urllib3")
 # A release must not wait for a view: an address that does not answer costs 10 s at most.
 SHORT_TIMEOUTS = {
@@ -96,23 +103,66 @@ def serve_pages(home: Path, listener: socket.socket) -> None:
         ).as_uri(),
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # nothing of a release runs in it
     }
-    config = uvicorn.Config(
-        "mlflow.server.fastapi_app:app", log_level="error", timeout_graceful_shutdown=2
-    )
+    with _quiet():
+        from mlflow.server.fastapi_app import app
+    config = uvicorn.Config(RestrictedPages(app), log_level="error", timeout_graceful_shutdown=2)
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def find_page(home: Path, run: LoggedRun) -> str | None:
-    """Return the run's page, if a given server or that of `ppdm up` shows it."""
+class RestrictedPages:
+    """The pages of MLflow without its assistant, which runs commands, and without other hosts."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Handle one request as ASGI asks for it."""
+        if scope["type"] == "http" and ASSISTANT in scope["path"].split("/"):
+            await send({"type": "http.response.start", "status": 404, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+
+        async def send_restricted(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", ()), (b"content-security-policy", ONLY_HERE)]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self.app(scope, receive, send_restricted)
+
+
+@dataclass(frozen=True)
+class RunPages:
+    """Where an MLflow server shows a run and its report."""
+
+    run: str
+    report: str
+
+
+def find_pages(home: Path, run: LoggedRun) -> RunPages | None:
+    """Return the run's pages, if a given server or that of `ppdm up` shows them."""
     given = os.environ.get("MLFLOW_TRACKING_URI")
     address = given if given and given.startswith("http") else Home(home).address("mlflow")
-    return run_page(address, run) if address else None
+    return name_run_pages(address, run) if address else None
 
 
-def run_page(address: str, run: LoggedRun) -> str:
+def name_run_pages(address: str, run: LoggedRun) -> RunPages:
     """Return where the MLflow server at this address shows the run, not among its chat pages."""
     page = f"{_page(address)}/#/experiments/{run.experiment_id}/runs/{run.run_id}"
-    return f"{page}?workflowType=machine_learning"
+    return RunPages(
+        run=f"{page}?{WORKFLOW}",
+        report=f"{page}/artifacts/{REPORT}?{WORKFLOW}",
+    )
+
+
+def name_experiments_page(address: str) -> str:
+    """Return where the MLflow server at this address lists the datasets."""
+    return f"{_page(address)}/#/experiments?{WORKFLOW}"
+
+
+def name_experiment_page(address: str, experiment: str) -> str:
+    """Return the list of releases of a dataset, with columns of outcome, risk and use."""
+    return f"{_page(address)}/#/experiments/{experiment}/runs?{WORKFLOW}&viewStateShareKey={VIEW}"
 
 
 def _page(address: str) -> str:
@@ -137,7 +187,29 @@ def _log(client: MlflowClient, home: Path, entry: ReleaseEntry) -> LoggedRun:
     client.set_terminated(run_id, "FAILED" if entry.was_refused else "FINISHED")
     for previous in earlier:
         client.delete_run(previous.info.run_id)
+    _log_series(client, experiment, entry)
+    view = json.dumps(
+        {"selectedColumns": entry.list_columns(), "orderByKey": "attributes.start_time"}
+    )
+    client.set_experiment_tag(experiment, f"mlflow.sharedViewState.{VIEW}", view)
     return LoggedRun(experiment, run_id)
+
+
+def _log_series(client: MlflowClient, experiment: str, entry: ReleaseEntry) -> None:
+    """Log the main figures to the run of all releases: charts of one run go over its steps."""
+    from mlflow.entities import Metric
+
+    found = client.search_runs([experiment], f"tags.{SERIES} = '{entry.dataset}'", max_results=1)
+    when = _milliseconds(entry.started)
+    if found:
+        run_id = str(found[0].info.run_id)
+    else:
+        name = f"{entry.dataset}: all releases"
+        tags = {SERIES: entry.dataset, NOTE: SERIES_NOTE}
+        run_id = str(client.create_run(experiment, when, tags, name).info.run_id)
+    metrics = [Metric(*figure, when, entry.number) for figure in entry.main_metrics().items()]
+    client.log_batch(run_id, metrics=metrics[:MAX_METRICS])
+    client.set_terminated(run_id)
 
 
 def _log_values(client: MlflowClient, run_id: str, entry: ReleaseEntry) -> None:

@@ -10,7 +10,7 @@ from prefect.cache_policies import NO_CACHE
 from ppdm_core.model.errors import BadInput
 from tasks.context import ReleaseContext
 from tasks.notify.mlflow_entry import ReleaseEntry
-from tasks.notify.mlflow_log import find_page, log_to_mlflow
+from tasks.notify.mlflow_log import find_pages, log_to_mlflow
 from tasks.notify.prefect_artifacts import show_rejection, show_release
 from tasks.progress import log_progress
 from tasks.publish.card import find_card
@@ -18,10 +18,11 @@ from tasks.publish.report.build import build_view
 from tasks.publish.report.facts import collect_report_facts
 from tasks.publish.report.render import render_report
 from tasks.redaction import redact_errors
-from tasks.release_summary import summarize_run
+from tasks.release_summary import Summary, summarize_run
 from warehouse.checkpoints import checkpoint
 from warehouse.database import get_run
 from warehouse.runs import drop_old_tables, remove_files
+from warehouse.stages import Stage
 
 
 @task(name="log release", task_run_name="log {release_id}", cache_policy=NO_CACHE)
@@ -61,11 +62,20 @@ def log_release(context: ReleaseContext, release_id: str) -> str:
     logged = log_to_mlflow(Path(context.home), entry, log_progress)
     if logged is None:
         log_progress("MLflow could not be reached; the release does not depend on it")
-    page = find_page(Path(context.home), logged) if logged else None
-    show_release(context, summary, card, page)
+    pages = find_pages(Path(context.home), logged) if logged else None
+    show_release(context, summary, card, pages)
     checkpoint("release logged")
     remove_files(store.home, context.dataset, ended)
-    return summary.format_outcome_sentence()
+    return format_message(summary)
+
+
+def format_message(summary: Summary) -> str:
+    """Return the outcome for the last state of the flow run, with the command of a reviewer."""
+    outcome = summary.format_outcome_sentence()
+    if summary.run.stage != Stage.AWAITING_REVIEW:
+        return outcome
+    next_step = summary.run.stage.next_step.format(release_id=summary.run.release_id)
+    return f"WAITS FOR REVIEW. {outcome} {next_step}"
 
 
 @task(name="log rejection", task_run_name="log rejection", cache_policy=NO_CACHE)
