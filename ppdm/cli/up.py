@@ -30,7 +30,8 @@ def start_services(home: Path | None, open_pages: bool = False) -> CommandResult
         f"Both respond to this machine only. To stop them: ppdm down{format_home_option(home)}",
         f"For the commands of Prefect itself: export PREFECT_API_URL={api}",
     ]
-    if open_pages and not all([webbrowser.open(page) for page in choose_first_pages(links)]):
+    opened = [webbrowser.open(page) for page in choose_first_pages(links)] if open_pages else []
+    if not all(opened):
         lines.append("No browser was found to open them.")
     payload = {"home": str(root), "pages": addresses, "links": links, "api": api}
     return CommandResult("\n".join(lines), payload)

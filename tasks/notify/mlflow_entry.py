@@ -72,7 +72,7 @@ class ReleaseEntry:
 
     @property
     def name(self) -> str:
-        return f"{self.release_id} {self.method} {self.outcome}"
+        return f"{self.release_id} {self.outcome}"
 
     @property
     def was_refused(self) -> bool:

@@ -18,11 +18,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ppdm_core.model.errors import MachineTrouble
 from tasks.notify.mlflow_entry import NOTE, SERIES_NOTE, ReleaseEntry, experiment_tags
+from tasks.notify.mlflow_pages import RestrictedPages
 from warehouse.home import Home
 from warehouse.locks import hold, locks_folder
 
@@ -33,9 +34,6 @@ LOCK_LIMIT = 60.0
 MAX_PARAMETERS = 100  # MLflow takes no more in one request
 MAX_METRICS = 800  # nor more than 1,000 of all together
 REPORT = "report.html"  # name of the artifact
-ASSISTANT = "assistant"  # a part of the paths of MLflow's assistant
-# The browser sends nothing to other hosts, whatever the pages ask for.
-ONLY_HERE = b"default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; frame-ancestors 'self'"
 VIEW = "ppdm"  # key of the columns that the list of runs shows
 SERIES = "series"  # tag of the run that holds all releases of a dataset
 WORKFLOW = "workflowType=machine_learning"  # else MLflow shows its pages for chats
@@ -107,28 +105,6 @@ def serve_pages(home: Path, listener: socket.socket) -> None:
         from mlflow.server.fastapi_app import app
     config = uvicorn.Config(RestrictedPages(app), log_level="error", timeout_graceful_shutdown=2)
     uvicorn.Server(config).run(sockets=[listener])
-
-
-class RestrictedPages:
-    """The pages of MLflow without its assistant, which runs commands, and without other hosts."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Handle one request as ASGI asks for it."""
-        if scope["type"] == "http" and ASSISTANT in scope["path"].split("/"):
-            await send({"type": "http.response.start", "status": 404, "headers": []})
-            await send({"type": "http.response.body", "body": b""})
-            return
-
-        async def send_restricted(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ()), (b"content-security-policy", ONLY_HERE)]
-                message = {**message, "headers": headers}
-            await send(message)
-
-        await self.app(scope, receive, send_restricted)
 
 
 @dataclass(frozen=True)
