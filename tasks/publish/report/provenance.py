@@ -8,7 +8,6 @@ from typing import Any
 
 from tasks.publish.report.facts import ReportFacts
 from tasks.publish.report.outcome import format_verify
-from tasks.publish.report.scores import find_title
 from tasks.publish.report.view import Edition, Provenance
 from tasks.publish.report.words import join_names
 from tasks.release_summary import Summary
@@ -66,15 +65,15 @@ def describe_self_test(summary: Summary) -> tuple[str, ...]:
     found = summary.self_test
     if found is None:
         return ("The audit did not test itself.",)
-    lines = [f"{len(found['proven'])} attacks and checks noticed the leaks planted for them."]
+    proven = join_names(found["proven"])
+    lines = [f"These attacks and checks noticed the leaks planted for them: {proven}."]
     if found["refused"]:
         lines.append(
             "The limits refuse these bad releases of a sample of the table: "
             f"{join_names(found['refused'])}."
         )
     if found["without_power"]:
-        names = [find_title(name).lower() for name in found["without_power"]]
-        lines.append(f"Without power on this table: {join_names(names)}.")
+        lines.append(f"Without power on this table: {join_names(found['without_power'])}.")
     return tuple(lines)
 
 

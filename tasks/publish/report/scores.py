@@ -213,4 +213,7 @@ def format_risk(line: RiskLine, *, is_rounded: bool) -> str:
         parts.append(f"limit {format_share(line.limit, base)}")
     least = "At most " if is_rounded else ""
     text = f"{least}{value} {NOUNS[line.goal]} ({', '.join(parts)})."
+    is_unsure = line.outcome == "REVIEW" and line.limit is not None and line.high > line.limit
+    if is_unsure:
+        text += f" Too few records to be sure: up to {format_share(line.high, base)} is possible."
     return f"{text[0].upper()}{text[1:]}"

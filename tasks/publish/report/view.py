@@ -230,20 +230,15 @@ class ReportView:
         return self.edition == "recipients"
 
     @property
-    def has_page(self) -> bool:
-        """Whether the page of this view is a file next to the card."""
-        return self.is_rounded
-
-    @property
     def risk_lines(self) -> tuple[RiskLine, ...]:
         return tuple(line for group in self.risks for line in group.lines)
 
     @property
-    def failures(self) -> tuple[LimitLine, ...]:
+    def failures(self) -> list[LimitLine]:
         """Checks that are not a PASS, the worst first."""
         order = ("FAIL", "REVIEW")
-        return tuple(x for outcome in order for x in self.limits if x.outcome == outcome)
+        return [x for outcome in order for x in self.limits if x.outcome == outcome]
 
     @property
-    def passes(self) -> tuple[LimitLine, ...]:
-        return tuple(line for line in self.limits if line.outcome == "PASS")
+    def passes(self) -> list[LimitLine]:
+        return [line for line in self.limits if line.outcome == "PASS"]
