@@ -20,6 +20,7 @@ ENDINGS = {
     "history-0004": "REFUSED",
     "history-0005": "WAITS FOR REVIEW",
 }
+NOW = {**ENDINGS, "history-0005": "ABANDONED"}  # a later run of another file ended the waiting
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def pages(history: History, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 
 def test_report_every_ending_names_its_outcome(pages: dict[str, str]) -> None:
-    for release_id, outcome in ENDINGS.items():
+    for release_id, outcome in NOW.items():
         assert f"<title>{release_id}: {outcome}</title>" in pages[release_id]
         assert len(pages[release_id].encode()) < 400_000
         for other in ENDINGS:  # all releases of the dataset are listed, also refused ones

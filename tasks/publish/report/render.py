@@ -41,7 +41,6 @@ def draw_figures(view: ReportView) -> dict[str, Figure | None]:
     return {
         "risks": draw_risks(view),
         "exposure": draw_exposure(view),
-        "columns": None,
         "releases": draw_releases(history) if history else None,
         "ledger": draw_ledger(history.ledger) if history and history.ledger else None,
         "utility": draw_utility(view),

@@ -93,15 +93,6 @@ class UtilityLine:
 
 
 @dataclass(frozen=True)
-class ColumnRisk:
-    """How many persons the attacker finds without knowing one column."""
-
-    column: str
-    value: float
-    drop: float  # what the attacker loses
-
-
-@dataclass(frozen=True)
 class ReleaseLine:
     """A release of the same dataset, with its risk and use where both were measured."""
 
@@ -211,7 +202,6 @@ class ReportView:
     tiles: tuple[Tile, ...] = ()
     steps: tuple[Step, ...] = ()
     risks: tuple[RiskGroup, ...] = ()
-    column_risks: tuple[ColumnRisk, ...] = ()
     history: DatasetHistory | None = None
     utility: tuple[UtilityLine, ...] = ()
     other_utility: tuple[tuple[str, str, str], ...] = ()  # title, value, without the release
