@@ -42,7 +42,6 @@ def build_table_view(
     left_out = tuple(Gap((f"Column {name}",), why) for name, why in case.left_out.items())
     return ReportView(
         edition="steward",
-        day=None,
         head=Head(
             outcome=outcome,
             tone=TONES[outcome],

@@ -17,7 +17,7 @@ def compute_code_version() -> str:
     digest = hashlib.sha256()
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*")):
-            if path.suffix in (".py", ".sql", ".j2"):
+            if path.suffix in (".py", ".sql", ".j2", ".css"):
                 digest.update(str(path.relative_to(root)).encode() + b"\0")
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]

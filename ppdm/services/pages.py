@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from tasks.notify.mlflow_log import name_experiment_page, name_experiments_page
+from tasks.notify.mlflow_addresses import name_experiment_page, name_experiments_page
 
 TIMEOUT = 5.0  # seconds
 MAX_DATASETS = 20

@@ -15,16 +15,14 @@ import socket
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from ppdm_core.model.errors import MachineTrouble
+from tasks.notify.mlflow_addresses import REPORT, VIEW, LoggedRun
 from tasks.notify.mlflow_entry import NOTE, SERIES_NOTE, ReleaseEntry, experiment_tags
 from tasks.notify.mlflow_pages import RestrictedPages
-from warehouse.home import Home
 from warehouse.locks import hold, locks_folder
 
 if TYPE_CHECKING:
@@ -33,10 +31,7 @@ if TYPE_CHECKING:
 LOCK_LIMIT = 60.0
 MAX_PARAMETERS = 100  # MLflow takes no more in one request
 MAX_METRICS = 800  # nor more than 1,000 of all together
-REPORT = "report.html"  # name of the artifact
-VIEW = "ppdm"  # key of the columns that the list of runs shows
 SERIES = "series"  # tag of the run that holds all releases of a dataset
-WORKFLOW = "workflowType=machine_learning"  # else MLflow shows its pages for chats
 NOISY_LOGGERS = ("mlflow", "alembic", "urllib3")
 # A release must not wait for a view: an address that does not answer costs 10 s at most.
 SHORT_TIMEOUTS = {
@@ -44,14 +39,6 @@ SHORT_TIMEOUTS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
-
-
-@dataclass(frozen=True)
-class LoggedRun:
-    """The MLflow run of a release."""
-
-    experiment_id: str
-    run_id: str
 
 
 def preload() -> None:
@@ -105,46 +92,6 @@ def serve_pages(home: Path, listener: socket.socket) -> None:
         from mlflow.server.fastapi_app import app
     config = uvicorn.Config(RestrictedPages(app), log_level="error", timeout_graceful_shutdown=2)
     uvicorn.Server(config).run(sockets=[listener])
-
-
-@dataclass(frozen=True)
-class RunPages:
-    """Where an MLflow server shows a run and its report."""
-
-    run: str
-    report: str
-
-
-def find_pages(home: Path, run: LoggedRun) -> RunPages | None:
-    """Return the run's pages, if a given server or that of `ppdm up` shows them."""
-    given = os.environ.get("MLFLOW_TRACKING_URI")
-    address = given if given and given.startswith("http") else Home(home).address("mlflow")
-    return name_run_pages(address, run) if address else None
-
-
-def name_run_pages(address: str, run: LoggedRun) -> RunPages:
-    """Return where the MLflow server at this address shows the run, not among its chat pages."""
-    page = f"{_page(address)}/#/experiments/{run.experiment_id}/runs/{run.run_id}"
-    return RunPages(
-        run=f"{page}?{WORKFLOW}",
-        report=f"{page}/artifacts/{REPORT}?{WORKFLOW}",
-    )
-
-
-def name_experiments_page(address: str) -> str:
-    """Return where the MLflow server at this address lists the datasets."""
-    return f"{_page(address)}/#/experiments?{WORKFLOW}"
-
-
-def name_experiment_page(address: str, experiment: str) -> str:
-    """Return the list of releases of a dataset, with columns of outcome, risk and use."""
-    return f"{_page(address)}/#/experiments/{experiment}/runs?{WORKFLOW}&viewStateShareKey={VIEW}"
-
-
-def _page(address: str) -> str:
-    """Return a tracking address without its password."""
-    parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
 
 def _log(client: MlflowClient, home: Path, entry: ReleaseEntry) -> LoggedRun:

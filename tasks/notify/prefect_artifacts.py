@@ -16,7 +16,7 @@ from warehouse.stages import Stage
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from tasks.notify.mlflow_log import RunPages
+    from tasks.notify.mlflow_addresses import RunPages
 
 MIN_PROGRESS_INTERVAL = 1.0  # seconds
 FAILED = "failed"  # not a stage: the machine or this program failed

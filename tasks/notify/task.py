@@ -9,8 +9,9 @@ from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput
 from tasks.context import ReleaseContext
+from tasks.notify.mlflow_addresses import find_pages
 from tasks.notify.mlflow_entry import ReleaseEntry
-from tasks.notify.mlflow_log import find_pages, log_to_mlflow
+from tasks.notify.mlflow_log import log_to_mlflow
 from tasks.notify.prefect_artifacts import show_rejection, show_release
 from tasks.progress import log_progress
 from tasks.publish.card import find_card

@@ -50,7 +50,6 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
     bound = build_bound_tile(summary.guarantee, judgement, summary.ln_ledger, ledger)
     return ReportView(
         edition=edition,
-        day=summary.run.started.date(),
         head=build_head(summary, lines, edition),
         tiles=(
             *build_risk_tiles(lines, is_rounded=is_rounded),

@@ -7,7 +7,6 @@ scores only, so no figure, table or sentence of it can hold an exact one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from typing import Literal
 
 from ppdm_core.model.verdict import Outcome
@@ -197,7 +196,6 @@ class ReportView:
     """Everything that a report shows; empty parts are left out."""
 
     edition: Edition
-    day: date | None
     head: Head
     tiles: tuple[Tile, ...] = ()
     steps: tuple[Step, ...] = ()

@@ -21,8 +21,9 @@ from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import Score
 from ppdm_core.model.shown_text import show_line
 from ppdm_core.model.verdict import Finding, Verdict
+from tasks.notify.mlflow_addresses import LoggedRun, find_pages, name_run_pages
 from tasks.notify.mlflow_entry import NOTE, SCORE_PARTS, ReleaseEntry
-from tasks.notify.mlflow_log import LoggedRun, find_pages, log_to_mlflow, name_run_pages
+from tasks.notify.mlflow_log import log_to_mlflow
 from tests.support.forkserver import ROOT, Result, run_cli, start_cli
 from tests.support.hostile_text import HOSTILE, is_safe_line, list_structure, read_text
 from warehouse.home import Home
