@@ -136,7 +136,8 @@ def find_facts(db: Transaction, release_id: str, kind: type[F]) -> F | None:
             raise integrity_error(
                 f"The stored facts of {release_id} ({kind.KIND}) were changed afterwards."
             )
-    return decode_facts(kind, rows[0]["value"]) if rows else None
+    known: Any = kind  # mypy does not know that a type is hashable
+    return decode_facts(known, rows[0]["value"]) if rows else None
 
 
 @lru_cache(maxsize=8)
