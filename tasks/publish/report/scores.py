@@ -91,7 +91,7 @@ def find_title(name: str) -> str:
     if first in ATTACKS:
         scenario = rest[0] if len(rest) > 1 else ""
         title = SCENARIO_TITLES.get(scenario) or ATTACKS[first].title or first.replace("_", " ")
-        part = f" ({PART_TITLES[scenario]})" if scenario in PART_TITLES else ""
+        part = f", {PART_TITLES[scenario]}" if scenario in PART_TITLES else ""
         return f"{title[0].upper()}{title[1:]}{part}"
     if first in METRICS:
         title = METRICS[first].title or METRICS[first].describe

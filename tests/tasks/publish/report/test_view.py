@@ -6,9 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from ppdm_core.audit.auditor import SCENARIO_STORIES
 from tasks.publish.report.build import build_view
+from tasks.publish.report.drawing import shorten
+from tasks.publish.report.figures import LABELS
 from tasks.publish.report.history_figures import describe_room, forecast_totals
 from tasks.publish.report.past import count_room
+from tasks.publish.report.scores import find_title, format_risk
+from tasks.publish.report.tiles import build_risk_tile
 from tasks.publish.report.words import choose_base, format_count, format_share
 from tests.support.report_facts import make_facts, make_refused, make_summary, make_waiting
 
@@ -63,6 +68,23 @@ def test_build_view_risks_grouped_and_sorted_by_gain() -> None:
         assert gains == sorted(gains, reverse=True)
     titles = [line.title for line in view.risks[0].lines]
     assert titles == ["Knows a person's full record", "Knows half of the columns"]
+
+
+def test_build_view_surest_persons_named_in_title_sentence_and_tile() -> None:
+    view = build_view(make_facts(make_summary()), "steward")
+    line = replace(view.risks[0].lines[0], name="learned_linkage.few.rate", value=0.5)
+    assert find_title(line.name) == "Learns from recognised rows, surest fiftieth"
+    assert "of the surest fiftieth of the persons were found" in format_risk(line, is_rounded=False)
+    assert build_risk_tile("Persons found", line, is_rounded=False).notes[0] == (
+        "of the surest fiftieth"
+    )
+
+
+def test_find_title_every_scenario_fits_its_figure() -> None:
+    for scenario in SCENARIO_STORIES:
+        title = find_title(f"record_linkage.{scenario}.rate")
+        assert title != find_title("record_linkage.rate")
+        assert shorten(title, LABELS - 24) == title
 
 
 def test_build_view_tiles_have_baseline_and_limit() -> None:
