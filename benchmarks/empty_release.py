@@ -55,7 +55,7 @@ def build_empty_release(file: ReleaseFile, artifacts: list[dict[str, Any]]) -> C
         for step in steps:
             step(context, release_id)
         last(context, release_id)
-        return Completed(name="Published", message="Nothing was published.")
+        return Completed(message="Nothing was published.")
 
     def run() -> None:
         with disable_heartbeats():

@@ -84,11 +84,12 @@ def run_release(file: ReleaseFile) -> None:
     """Run a real release, which must be published."""
     from benchmarks.empty_release import disable_heartbeats
     from flows.release import release
+    from warehouse.stages import Stage
 
     with disable_heartbeats():
         state = release(file, return_state=True)
-    if state.name != "Published":
-        raise RuntimeError(f"The release ended as {state.name}: {state.message}")
+    if state.data != Stage.PUBLISHED:
+        raise RuntimeError(f"The release ended as {state.data}: {state.message}")
 
 
 def read_artifacts_since(moment: datetime, dataset: str) -> list[dict[str, Any]]:

@@ -61,16 +61,19 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
 def build_final_state(
     outcome: Stage | str, message: str, error: Exception | None = None
 ) -> State[Any]:
-    """Return the last state of the flow run, named by the stage that the release ended in."""
+    """Return the last state of the flow run.
+
+    Its name is a standard one, because Prefect's pages filter by those: run name, tags and message
+    tell the outcome.
+    """
     log_progress(message)
     print_served_outcome(message)
+    kind = StateType.CANCELLED
     if isinstance(outcome, Stage):
-        kind, name = StateType[outcome.prefect_state], outcome.state_name
-    else:
-        kind, name = StateType.CANCELLED, outcome.capitalize()
+        kind = StateType[outcome.prefect_state]
     if kind != StateType.COMPLETED:
         logging.getLogger("prefect.flow_runs").addFilter(is_not_engine_exit)
-    return State(type=kind, name=name, message=message, data=error or str(outcome))
+    return State(type=kind, message=message, data=error or str(outcome))
 
 
 def report_failure(file: ReleaseFile, error: PpdmError) -> PpdmError:

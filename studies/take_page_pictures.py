@@ -1,4 +1,4 @@
-"""Take the pictures of Prefect's pages that README.md shows.
+"""Take the pictures of Prefect's pages and of a report that README.md shows.
 
     python -m studies.take_page_pictures        # from the root of the project
 
@@ -23,6 +23,8 @@ PICTURE_FOLDER = ROOT / "docs" / "pictures"
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 WAIT_MS = 300_000
 SETTLE_MS = 4_000
+PAGE_SIZE: Any = {"width": 1600, "height": 950}
+REPORT_SIZE: Any = {"width": 1000, "height": 1400}
 
 
 def run_ppdm(folder: Path, *arguments: str) -> dict[str, Any]:
@@ -44,12 +46,12 @@ def query(address: str, body: dict[str, Any]) -> Any:
 
 def list_prefect_pages(address: str) -> dict[str, tuple[str, str]]:
     """Return the pages of the refused run and of its verdict, with words that each shows."""
-    refused = {"flow_runs": {"state": {"name": {"any_": ["Refused"]}}}}
+    refused = {"flow_runs": {"tags": {"all_": ["outcome:refused"]}}}
     (run,) = query(f"{address}/api/flow_runs/filter", refused)
     of_run = {"artifacts": {"flow_run_id": {"any_": [run["id"]]}, "type": {"any_": ["table"]}}}
     (verdict,) = query(f"{address}/api/artifacts/filter", of_run)
     return {
-        "prefect_refused.png": (f"{address}/runs/flow-run/{run['id']}", "Refused"),
+        "prefect_refused.png": (f"{address}/runs/flow-run/{run['id']}", "REFUSED"),
         "prefect_verdict.png": (
             f"{address}/artifacts/artifact/{verdict['id']}",
             "self_test.policy",
@@ -65,7 +67,7 @@ def take_pictures(pages: dict[str, tuple[str, str]], folder: Path) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
         for name, (address, words) in pages.items():
-            page = browser.new_page(viewport={"width": 1600, "height": 950})
+            page = browser.new_page(viewport=REPORT_SIZE if name == "report.png" else PAGE_SIZE)
             page.goto(address)
             page.get_by_text(words).first.wait_for(timeout=WAIT_MS)
             page.wait_for_timeout(SETTLE_MS)
@@ -81,7 +83,10 @@ def main() -> None:
         home = str(folder / "demo" / ".ppdm")
         pages = run_ppdm(folder, "up", "--home", home)["pages"]
         try:
-            take_pictures(list_prefect_pages(pages["prefect"]), PICTURE_FOLDER)
+            report = Path(run_ppdm(folder, "report", "wdbc-0002", "--home", home)["report"])
+            found = {"report.png": (report.as_uri(), "What to do now")}
+            found |= list_prefect_pages(pages["prefect"])
+            take_pictures(found, PICTURE_FOLDER)
         finally:
             run_ppdm(folder, "down", "--home", home)
 

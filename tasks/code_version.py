@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 PACKAGES = ("flows", "ppdm", "ppdm_core", "tasks", "warehouse")
-SUFFIXES = (".py", ".sql", ".j2")
+SUFFIXES = (".py", ".sql", ".j2", ".css")
 MAX_FILES = 4096  # whose digests are kept
 ROOT = Path(__file__).resolve().parent.parent
 

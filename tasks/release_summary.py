@@ -59,6 +59,7 @@ class Summary:
     standing: Standing | None = None  # of a release that awaits review
     counted: tuple[Decision, ...] = ()  # approvals that count now, or did when it was published
     ledger: dict[str, Any] | None = None  # for outsiders
+    ln_ledger: float | None = None  # ln gamma of all releases up to this one; None: not judged
 
     @property
     def judged(self) -> JudgedFacts:
@@ -144,6 +145,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
     audited = find_facts(db, release_id, AuditedFacts)
     verdict = find_verdict(db, release_id)
     latest = find_latest_version(db, run.dataset)
+    entry = find_entry(db, release_id)
     is_review = verdict is not None and verdict.outcome == "REVIEW"
     is_pending = run.stage == Stage.AWAITING_REVIEW
     standing = find_standing(db, release_id, verdict) if is_pending else None
@@ -162,7 +164,8 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
         decisions=tuple(read_decisions(db, release_id)) if is_review else (),
         standing=standing,
         counted=counted,
-        ledger=format_entry(find_entry(db, release_id)),
+        ledger=format_entry(entry),
+        ln_ledger=entry["total"] if entry else None,
     )
 
 

@@ -10,10 +10,10 @@ ending      EndingFacts       why a release ended without a new version
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import Guarantee, PublicParameters
@@ -136,13 +136,14 @@ def find_facts(db: Transaction, release_id: str, kind: type[F]) -> F | None:
             raise integrity_error(
                 f"The stored facts of {release_id} ({kind.KIND}) were changed afterwards."
             )
-    return cast("F", decode_facts(cast(Hashable, kind), rows[0]["value"])) if rows else None
+    known: Any = kind  # mypy does not know that a type is hashable
+    return decode_facts(known, rows[0]["value"]) if rows else None
 
 
 @lru_cache(maxsize=8)
-def decode_facts(kind: Hashable, value: str) -> Any:
+def decode_facts(kind: Any, value: str) -> Any:
     """Return the facts of a stored text; each step of a release reads the same few."""
-    return from_json(cast(Any, kind), json.loads(value))
+    return from_json(kind, json.loads(value))
 
 
 def read_facts(db: Transaction, release_id: str, kind: type[F]) -> F:

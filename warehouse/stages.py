@@ -97,11 +97,6 @@ class Stage(StrEnum):
         "CANCELLED",
     )
 
-    @property
-    def state_name(self) -> str:
-        """The name of the Prefect state that a release ends in: "No change"."""
-        return self.value.replace("_", " ").capitalize()
-
 
 _ENDED_BEFORE_AUDIT = frozenset({Stage.REJECTED, Stage.ABANDONED})
 ALLOWED: dict[Stage, frozenset[Stage]] = {

@@ -44,6 +44,7 @@ for command in (
     release_commands.decide,
     home_commands.status,
     home_commands.show,
+    home_commands.report,
     home_commands.ledger,
     home_commands.history,
     home_commands.verify,

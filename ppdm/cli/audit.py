@@ -25,15 +25,18 @@ def audit_release(
     unaligned: bool = False,
     policy: Path | None = None,
     label: str | None = None,
+    report_file: Path | None = None,
     every: bool = False,
 ) -> CommandResult:
-    """Attack a release in files and judge it by a policy; nothing is written.
+    """Attack a release in files and judge it by a policy; write only the report, if asked for.
 
     ``every`` also prints all scores, and what was left out or did not apply.
     """
+    from ppdm.cli.report import check_report_file, write_table_report
     from ppdm.cli.table_audit import AuditedFiles, audit_files
     from ppdm_core.two_tables.judge import judge_tables
 
+    check_report_file(report_file)
     files = AuditedFiles(
         original=str(original),
         released=str(released),
@@ -46,6 +49,8 @@ def audit_release(
     case, loaded_policy, report = audit_files(files, policy)
     outcome, findings = judge_tables(report, loaded_policy)
     judged = JudgedTables(files, case, loaded_policy, report, outcome, findings)
+    if report_file is not None:
+        write_table_report(report_file, judged)
     return build_result(judged, every)
 
 

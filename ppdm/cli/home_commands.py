@@ -66,6 +66,29 @@ def show(
     run_command("show", run, json=json)
 
 
+def report(
+    release_id: ReleaseId,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="HTML file to write; default: private/reports in the home."),
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """Write the report of one release as one HTML page.
+
+    The release may be published or not.
+    """
+
+    def run() -> CommandResult:
+        from ppdm.cli.report import write_release_report
+
+        return write_release_report(release_id, out, open_page, home)
+
+    run_command("report", run, json=json)
+
+
 def ledger(
     dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
     plot: Annotated[

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 from ppdm.cli.ledger import Entry, compute_account, entry_as_dict, find_latest
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.auditor import SCENARIO_TITLES
-from ppdm_core.gates.score_limits import find_metric, orient_limit
+from ppdm_core.gates.score_limits import compute_limit, find_metric
 from ppdm_core.metrics import METRICS
 from ppdm_core.model.policy import AMPLIFICATION, LABEL, LEDGER_DRAWS, LEDGER_RECORD, Limit
 from ppdm_core.model.score import Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome
+from tasks.publish.report.outcome import lower_first
+from tasks.publish.report.scores import SEVERITY, find_title
 from tasks.release_summary import Summary, summarize_run
 from warehouse.ledger.entries import read_entries
 from warehouse.stage_facts import EndingFacts
@@ -44,7 +45,6 @@ GOALS = {  # what an attacker can do
     "member": "know who is in it",
     "infer": "learn a value",
 }
-SEVERITY: dict[Outcome | None, int] = {"FAIL": 0, "REVIEW": 1, "PASS": 2, None: 3}
 
 
 @dataclass(frozen=True)
@@ -152,29 +152,15 @@ def build_line(score: Score, limit: Limit | None, findings: Mapping[str, Finding
     )
 
 
-def compute_limit(score: Score, limit: Limit) -> float:
-    """Return the largest or smallest value of a score that keeps its limit."""
-    line = orient_limit(score, limit, limit.value)
-    shift = 0.0 if limit.absolute else score.baseline
-    return line + shift if score.better == "down" else shift - line
-
-
 def describe_score(score: Score) -> str:
     """Return what a score measures: "find a person (knows a person's full record)"."""
-    first, *rest = score.name.split(".")
+    first, title = score.name.split(".")[0], find_title(score.name)
     if first in METRICS:
-        title = METRICS[first].title or METRICS[first].describe
-        return title if len(rest) == 0 else f"{title}, further errors"
-    scenario = SCENARIO_TITLES.get(rest[0]) if len(rest) > 1 else None
-    if first == LABEL:
-        goal, title = GOALS["link"], "knows only the label"
-    else:
-        attack = ATTACKS[first]
-        goal, title = GOALS[attack.goal], attack.title or attack.name.replace("_", " ")
+        return title
+    goal = GOALS["link" if first == LABEL else ATTACKS[first].goal]
     if score.better == "up":
         goal = f"error when attackers {goal}"
-    words = scenario or title
-    return f"{goal} ({words[0].lower()}{words[1:]})"
+    return f"{goal} ({lower_first(title)})"
 
 
 def is_privacy(line: Line) -> bool:

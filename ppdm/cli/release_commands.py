@@ -127,6 +127,9 @@ def audit(
     label: Annotated[
         str | None, typer.Option("--label", help="Column that holds the class.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="HTML file to write: the result as a page.")
+    ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Also print every score and what did not apply.")
     ] = False,
@@ -149,6 +152,7 @@ def audit(
             unaligned=unaligned,
             policy=policy,
             label=label,
+            report_file=report,
             every=every,
         )
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ppdm.cli.outcome import compute_limit
 from ppdm.cli.panels import list_next_steps
 from ppdm.cli.replies.releases import (
     AccountBody,
@@ -15,6 +14,7 @@ from ppdm.cli.replies.releases import (
     ReleaseBody,
     ScoreBody,
 )
+from ppdm_core.gates.score_limits import compute_limit
 from ppdm_core.model.policy import AMPLIFICATION, Limit
 from ppdm_core.model.reasons import Skip
 from ppdm_core.model.score import Score

@@ -15,13 +15,17 @@ from ppdm.cli.progress import SERVER_STEPS
 from ppdm.cli.result import CommandResult, run_command
 
 
-def up(home: HomeOption = None, json: Json = False) -> None:
+def up(
+    home: HomeOption = None,
+    open_pages: Annotated[bool, typer.Option("--open", help="Open both in a browser.")] = False,
+    json: Json = False,
+) -> None:
     """Start the Prefect server and the MLflow pages of a home."""
 
     def run() -> CommandResult:
         from ppdm.cli.up import start_services
 
-        return start_services(home)
+        return start_services(home, open_pages)
 
     run_command("up", run, SERVER_STEPS, json=json)
 

@@ -44,7 +44,7 @@ class KnownPairs(Attack):
 
     name: ClassVar[str] = "known_pairs"
     story: ClassVar[str] = "An insider knows {k} records and which released rows are theirs."
-    title: ClassVar[str] = "Insider: knows some records and their rows"
+    title: ClassVar[str] = "Knows some records and their rows"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"known"})
     must_notice: ClassVar[Mapping[str, float]] = {

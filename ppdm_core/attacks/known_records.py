@@ -49,7 +49,7 @@ class KnownRecords(Attack):
 
     name: ClassVar[str] = "known_records"
     story: ClassVar[str] = "An insider knows {k} records, but not which released rows are theirs."
-    title: ClassVar[str] = "Insider: knows some records, not their rows"
+    title: ClassVar[str] = "Knows some records, not their rows"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"records"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "rotation": 0.85}

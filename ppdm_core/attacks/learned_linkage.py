@@ -82,7 +82,7 @@ class LearnedLinkage(Attack):
     story: ClassVar[str] = (
         "An insider recognises the rows of {k} persons and learns from them how to find others."
     )
-    title: ClassVar[str] = "Recognises some rows and learns from them"
+    title: ClassVar[str] = "Learns from recognised rows"
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"known", "targets"})
     runs_half_known: ClassVar[bool] = True

@@ -52,7 +52,7 @@ class Trilateration(Attack):
 
     name: ClassVar[str] = "trilateration"
     story: ClassVar[str] = "An insider knows {k} records and measures distances from their rows."
-    title: ClassVar[str] = "Insider: measures distances to known rows"
+    title: ClassVar[str] = "Measures distances to known rows"
     goal: ClassVar[Goal] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"known"})
     must_notice: ClassVar[Mapping[str, float]] = {"identity": 0.85, "rotation": 0.85}

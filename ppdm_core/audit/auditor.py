@@ -34,10 +34,11 @@ SCENARIO_STORIES = {
 }
 SCENARIO_TITLES = {  # in a line of a plot
     "partial": "knows half of the columns",
-    "leaked": "the key has leaked",
+    "leaked": "knows the leaked key",
     "half": "recognises half of the rows",
     "left": "looks for persons who left",
 }
+PART_TITLES = {"surest": "surest tenth", "few": "surest fiftieth"}  # of the persons
 
 
 class Auditor(AttackRuns):

@@ -108,6 +108,13 @@ def orient_limit(score: Score | Metric, limit: Limit, value: float) -> float:
     return value if score.better == "down" or is_shortfall else -value
 
 
+def compute_limit(score: Score, limit: Limit) -> float:
+    """Return the largest or smallest value of a score that keeps its limit."""
+    line = orient_limit(score, limit, limit.value)
+    shift = 0.0 if limit.absolute else score.baseline
+    return line + shift if score.better == "down" else shift - line
+
+
 def is_weak(score: Score, limit: Limit) -> bool:
     """Return whether a privacy score passes far above the baseline, so that a reviewer decides.
 

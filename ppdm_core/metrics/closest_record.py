@@ -26,7 +26,7 @@ class ClosestRecord(ReleaseMetric):
     """
 
     name = "closest_record"
-    title = "Rows are close to original records"
+    title = "Rows close to original records"
     describe = "probability that a row is closer to an original than originals are"
     template = (
         "In {value} of the comparisons a released row is closer to an original than two originals "

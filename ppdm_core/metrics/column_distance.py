@@ -18,7 +18,7 @@ class ColumnDistance(ReleaseMetric):
     """
 
     name = "column_distance"
-    title = "Distributions of columns differ by"
+    title = "Difference of column distributions"
     describe = "Wasserstein distance of the columns' distributions, by their range"
     template = (
         "The distributions of the columns differ by {value} of their range (Wasserstein distance, "

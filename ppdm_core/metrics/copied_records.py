@@ -28,7 +28,7 @@ class CopiedRecords(ReleaseMetric):
     """
 
     name = "copied_records"
-    title = "Records are copied"
+    title = "Copied records"
     describe = "share of the records that are copied, exactly or nearly, beyond chance"
     template = (
         "{value} of the records are in the release as they are or nearly so, which the noise of "

@@ -17,7 +17,7 @@ class CorrelationError(ReleaseMetric):
     """
 
     name = "correlation_error"
-    title = "Correlations change by"
+    title = "Change of correlations"
     describe = "mean absolute change of the correlations between columns"
     template = (
         "Correlations between columns change by {value} on average; if all columns were assumed "

@@ -23,6 +23,7 @@ class DaplHeldOut(Dapl):
     """
 
     name = "dapl_held_out"
+    title = "Error of the density, held-out records"
     describe = "lower bound of the distance of the resampled from the true density"
     template = (
         "On held-out records, the resampled density is at least {value} away from the true one; "

@@ -22,6 +22,7 @@ class DaplPlugIn(Dapl):
     """
 
     name = "dapl_plug_in"
+    title = "Error of the density, normal classes"
     describe = "distance of the resampled density from normal classes"
     template = (
         "If every class were normal, the resampled density would be {value} away from it; this is "

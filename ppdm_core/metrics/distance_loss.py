@@ -18,7 +18,7 @@ class DistanceLoss(ReleaseMetric):
     """
 
     name = "distance_loss"
-    title = "Distances change by"
+    title = "Change of distances"
     describe = "mean relative change of the distance between two records"
     template = "The distance between two records changes by {value} on average."
     better = "down"

@@ -20,7 +20,7 @@ class FrequencyError(ReleaseMetric):
     """
 
     name = "frequency_error"
-    title = "Frequencies of categories are off by"
+    title = "Error of category frequencies"
     describe = "error of the estimated frequencies of categories"
     template = (
         "Estimated frequencies of categories are {value} off; if all categories were assumed "

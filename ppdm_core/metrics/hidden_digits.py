@@ -38,7 +38,7 @@ class HiddenDigits(ReleaseMetric):
     """
 
     name = "hidden_digits"
-    title = "Last digits depend on the original"
+    title = "Digits that depend on the original"
     describe = "dependence of low-order digits on original values"
     template = (
         "Low-order digits of released values depend on original values with a strength of {value}; "

@@ -33,7 +33,7 @@ class RecomputedNoise(ReleaseMetric):
     """
 
     name = "recomputed_noise"
-    title = "Noise can be computed again"
+    title = "Noise that can be computed again"
     describe = "agreement of the noise with generators and seeds that can be guessed"
     template = (
         "The noise agrees with a known generator and a small seed to {value} (squared "

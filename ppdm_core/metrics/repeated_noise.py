@@ -28,7 +28,7 @@ class RepeatedNoise(ReleaseMetric):
     """
 
     name = "repeated_noise"
-    title = "Rows share their noise"
+    title = "Noise that rows share"
     describe = "share of the rows whose noise is that of another row"
     template = (
         "In the worst column, the noise of {value} of the rows is also that of another row; "

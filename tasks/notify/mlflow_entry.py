@@ -34,6 +34,8 @@ from ppdm_core.numerics.amplification import MAX_USEFUL_GAMMA, format_gamma
 from warehouse.stages import Stage
 
 NOTE = "mlflow.note.content"  # MLflow shows this tag as the description
+ZOOM = "zoom/"  # before the parts of a score
+SERIES_NOTE = "All releases of the dataset in one run: the step is the number of the release."
 SCORE_PARTS = (
     "low",
     "high",
@@ -66,10 +68,11 @@ class ReleaseEntry:
     code_version: str
     flow_run_id: str | None
     card: str  # markdown
+    report: str  # HTML, the steward's edition
 
     @property
     def name(self) -> str:
-        return f"{self.release_id} {self.method} {self.outcome}"
+        return f"{self.release_id} {self.outcome}"
 
     @property
     def was_refused(self) -> bool:
@@ -84,9 +87,26 @@ class ReleaseEntry:
         for score in scores:
             parts = {part: getattr(score, part) for part in SCORE_PARTS}
             present = {part: value for part, value in parts.items() if value is not None}
-            values |= {f"zoom/{score.name}.{part}": value for part, value in present.items()}
+            values |= {f"{ZOOM}{score.name}.{part}": value for part, value in present.items()}
         # MLflow would store infinity as a large number.
         return {name: round_figure(value) for name, value in values.items() if math.isfinite(value)}
+
+    def main_metrics(self) -> dict[str, float]:
+        """Return the figures that are compared over releases: all but the parts of scores."""
+        return {name: value for name, value in self.metrics().items() if not name.startswith(ZOOM)}
+
+    def list_columns(self) -> list[str]:
+        """Return the columns of the list of runs: outcome, method, judged scores and gamma."""
+        judged = [s for s in self.scores if s.name in self._judged]
+        judged.sort(key=lambda score: score.kind)  # privacy, then utility
+        metrics = [f"{score.kind}/{score.name}" for score in judged]
+        return [
+            "tags.`outcome`",
+            "tags.`verdict`",
+            "params.`method`",
+            *(f"metrics.`{name}`" for name in metrics),
+            "params.`gamma/record`",
+        ]
 
     def params(self) -> dict[str, str]:
         limits = {f.check: f.limit for f in self.verdict.findings if f.limit}

@@ -1,4 +1,4 @@
-"""One MLflow run per release: a view. The record itself is in the warehouse.
+"""One MLflow run per release, and one per dataset: a view. The record is in the warehouse.
 
 The only module that imports mlflow, and only when it is used.
 
@@ -8,21 +8,21 @@ and charts go by releases, also when an earlier one is logged again later.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import socket
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from ppdm_core.model.errors import MachineTrouble
-from tasks.notify.mlflow_entry import ReleaseEntry, experiment_tags
-from warehouse.home import Home
+from tasks.notify.mlflow_addresses import REPORT, VIEW, LoggedRun
+from tasks.notify.mlflow_entry import NOTE, SERIES_NOTE, ReleaseEntry, experiment_tags
+from tasks.notify.mlflow_pages import RestrictedPages
 from warehouse.locks import hold, locks_folder
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LOCK_LIMIT = 60.0
 MAX_PARAMETERS = 100  # MLflow takes no more in one request
 MAX_METRICS = 800  # nor more than 1,000 of all together
+SERIES = "series"  # tag of the run that holds all releases of a dataset
 NOISY_LOGGERS = ("mlflow", "alembic", "urllib3")
 # A release must not wait for a view: an address that does not answer costs 10 s at most.
 SHORT_TIMEOUTS = {
@@ -38,14 +39,6 @@ SHORT_TIMEOUTS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
-
-
-@dataclass(frozen=True)
-class LoggedRun:
-    """The MLflow run of a release."""
-
-    experiment_id: str
-    run_id: str
 
 
 def preload() -> None:
@@ -95,29 +88,10 @@ def serve_pages(home: Path, listener: socket.socket) -> None:
         ).as_uri(),
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # nothing of a release runs in it
     }
-    config = uvicorn.Config(
-        "mlflow.server.fastapi_app:app", log_level="error", timeout_graceful_shutdown=2
-    )
+    with _quiet():
+        from mlflow.server.fastapi_app import app
+    config = uvicorn.Config(RestrictedPages(app), log_level="error", timeout_graceful_shutdown=2)
     uvicorn.Server(config).run(sockets=[listener])
-
-
-def find_page(home: Path, run: LoggedRun) -> str | None:
-    """Return the run's page, if a given server or that of `ppdm up` shows it."""
-    given = os.environ.get("MLFLOW_TRACKING_URI")
-    address = given if given and given.startswith("http") else Home(home).address("mlflow")
-    return run_page(address, run) if address else None
-
-
-def run_page(address: str, run: LoggedRun) -> str:
-    """Return where the MLflow server at this address shows the run, not among its chat pages."""
-    page = f"{_page(address)}/#/experiments/{run.experiment_id}/runs/{run.run_id}"
-    return f"{page}?workflowType=machine_learning"
-
-
-def _page(address: str) -> str:
-    """Return a tracking address without its password."""
-    parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
 
 def _log(client: MlflowClient, home: Path, entry: ReleaseEntry) -> LoggedRun:
@@ -132,10 +106,33 @@ def _log(client: MlflowClient, home: Path, entry: ReleaseEntry) -> LoggedRun:
     run_id = str(run.info.run_id)
     _log_values(client, run_id, entry)
     client.log_text(run_id, entry.card, "card.md")
+    client.log_text(run_id, entry.report, REPORT)
     client.set_terminated(run_id, "FAILED" if entry.was_refused else "FINISHED")
     for previous in earlier:
         client.delete_run(previous.info.run_id)
+    _log_series(client, experiment, entry)
+    view = json.dumps(
+        {"selectedColumns": entry.list_columns(), "orderByKey": "attributes.start_time"}
+    )
+    client.set_experiment_tag(experiment, f"mlflow.sharedViewState.{VIEW}", view)
     return LoggedRun(experiment, run_id)
+
+
+def _log_series(client: MlflowClient, experiment: str, entry: ReleaseEntry) -> None:
+    """Log the main figures to the run of all releases: charts of one run go over its steps."""
+    from mlflow.entities import Metric
+
+    found = client.search_runs([experiment], f"tags.{SERIES} = '{entry.dataset}'", max_results=1)
+    when = _milliseconds(entry.started)
+    if found:
+        run_id = str(found[0].info.run_id)
+    else:
+        name = f"{entry.dataset}: all releases"
+        tags = {SERIES: entry.dataset, NOTE: SERIES_NOTE}
+        run_id = str(client.create_run(experiment, when, tags, name).info.run_id)
+    metrics = [Metric(*figure, when, entry.number) for figure in entry.main_metrics().items()]
+    client.log_batch(run_id, metrics=metrics[:MAX_METRICS])
+    client.set_terminated(run_id)
 
 
 def _log_values(client: MlflowClient, run_id: str, entry: ReleaseEntry) -> None:

@@ -13,6 +13,9 @@ from tasks.context import ReleaseContext
 from tasks.progress import Step, start_step
 from tasks.publish.card import format_card
 from tasks.publish.manifest_body import build_manifest
+from tasks.publish.report.build import build_view
+from tasks.publish.report.facts import ReportFacts
+from tasks.publish.report.render import render_report
 from tasks.redaction import redact_errors
 from tasks.release_summary import Summary, summarize_run
 from warehouse.database import Run, Store
@@ -85,6 +88,7 @@ def end_run(store: Store, run: Run, stage: Stage, **why: str) -> Stage:
 def build_request(db: Transaction, context: ReleaseContext, summary: Summary) -> PublishRequest:
     """Return everything that publishing needs and checks."""
     sanitized = summary.judged.sanitized
+    view = build_view(ReportFacts(summary), "recipients")
     noise = dataset_noise(db, context.dataset)
     return PublishRequest(
         run=summary.run,
@@ -96,7 +100,8 @@ def build_request(db: Transaction, context: ReleaseContext, summary: Summary) ->
         table_digest=sanitized.table_digest,
         # Without stable ids, or where rows belong to no record, releases cannot be compared.
         is_comparable=context.record_id is not None and sanitized.row_aligned,
-        card=format_card(context, summary),
+        card=format_card(view),
+        report=render_report(view),
         manifest=build_manifest(context, summary, noise),
     )
 

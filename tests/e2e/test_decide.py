@@ -85,7 +85,7 @@ def check_published_approvals(release: Small) -> None:
     other, third = (pwd.getpwuid(uid).pw_name for uid in (OTHER, THIRD))
     assert names == [(other, "Dr. Other"), (third, "")]
     card = (folder / "card.md").read_text()
-    assert "`knn_accuracy`" in card and "Approved by Dr. Other on" in card
+    assert "| REVIEW | `knn_accuracy` |" in card and "Decided by review: Dr. Other, " in card
     texts = [path.read_bytes() for path in folder.iterdir()]
     assert not any(b"I looked" in text for text in texts)  # the note is not for outsiders
     shown = release.ask("show", ID, "--all").stdout

@@ -118,11 +118,12 @@ def test_published_files_scores_only_in_bands(history: History) -> None:
     assert len(exact) > 30
     for folder in history.release.published.glob("0*"):
         card = (folder / "card.md").read_text()
+        page = re.sub(r"<(svg|style).*?</\1>", "", (folder / "report.html").read_text(), flags=re.S)
         manifest = json.loads((folder / "manifest.json").read_text())
-        published_text = card + json.dumps([manifest["verdict"], manifest.get("self_test")])
+        published_text = card + page + json.dumps([manifest["verdict"], manifest.get("self_test")])
         numbers = set(re.findall(r"\d[\d.]*(?: %)?", published_text))
         assert not exact & numbers
-        assert "record_linkage.rate | 0." in card  # it is reported, in bands
+        assert "`record_linkage.rate` | at most 0." in card  # it is reported, in bands
 
 
 def test_history_verify_after_all_runs_passes(history: History, chain: Chain) -> None:

@@ -47,7 +47,8 @@ def test_release_approved_published(history: History) -> None:
     found = content["release"]
     assert (found["release_id"], found["stage"]) == ("history-0001", "published")
     folder = Path(found["published"])
-    assert {path.name for path in folder.iterdir()} == {"data.parquet", "manifest.json", "card.md"}
+    names = {"data.parquet", "manifest.json", "card.md", "report.html"}
+    assert {path.name for path in folder.iterdir()} == names
     assert set(found["ln_gammas"]) == {"component", "attribute", "record"}
     assert {each["outcome"] for each in found["findings"]} == {"PASS"}
     assert {each["check"] for each in found["findings"]} >= set(history.release.content["limits"])
@@ -152,7 +153,7 @@ def test_events_published_release_all_steps_in_order(history: History) -> None:
     assert [kind for (kind,) in query(history.release, select)] == steps
 
 
-def test_prefect_run_refused_release_state_refused(history: History, prefect_api: str) -> None:
+def test_prefect_run_refused_release_failed_and_named(history: History, prefect_api: str) -> None:
     from prefect.client.orchestration import get_client
 
     (row,) = query(
@@ -160,7 +161,24 @@ def test_prefect_run_refused_release_state_refused(history: History, prefect_api
     )
     with get_client(sync_client=True) as client:
         run = client.read_flow_run(row[0])
-    assert (run.state_name, run.state_type) == ("Refused", "FAILED")
+    assert (run.state_name, run.state_type) == ("Failed", "FAILED")
+    assert run.name == "history-0004 REFUSED random_rotation"
+    assert "history-0004 was refused" in str(run.state and run.state.message)
+
+
+def test_prefect_run_waiting_release_says_so_and_how_to_decide(
+    history: History, prefect_api: str
+) -> None:
+    from prefect.client.orchestration import get_client
+
+    select = "select flow_run_id from meta.run where release_id = 'history-0005'"
+    (row,) = query(history.release, select)
+    with get_client(sync_client=True) as client:
+        run = client.read_flow_run(row[0])
+    assert run.state_name == "Completed"
+    assert "WAITS FOR REVIEW" in run.name and "WAITS" in run.tags
+    message = str(run.state and run.state.message)
+    assert message.startswith("WAITS FOR REVIEW.") and "ppdm decide history-0005" in message
 
 
 def test_mlflow_runs_history_tagged_with_outcomes(history: History) -> None:
@@ -170,6 +188,10 @@ def test_mlflow_runs_history_tagged_with_outcomes(history: History) -> None:
     experiment = client.get_experiment_by_name("history")
     assert experiment is not None
     runs = client.search_runs([experiment.experiment_id])
+    assert [run.info.run_name for run in runs if "series" in run.data.tags] == [
+        "history: all releases"
+    ]
+    runs = [run for run in runs if "series" not in run.data.tags]
     verdicts = {run.data.tags["release_id"]: run.data.tags["outcome"] for run in runs}
     endings = ["published", "dry_run_passed", "published", "refused", "awaiting_review"]
     assert verdicts == {f"history-{i:04d}": stage for i, stage in enumerate(endings, start=1)}

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from warehouse.transaction import Transaction
 
-DATA, CARD = "data.parquet", "card.md"  # names of published files
+DATA, CARD, REPORT = "data.parquet", "card.md", "report.html"  # names of published files
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,7 @@ class PublishRequest:
     table_digest: str  # of the candidate's table
     is_comparable: bool  # rows belong to records that later releases can be compared with
     card: str
+    report: str  # the recipients' edition, as HTML
     manifest: Mapping[str, Any]  # everything except the files
 
 
@@ -171,7 +172,8 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
         draft.mkdir()
     with remove_on_error(store, run, draft):
         checkpoint("publishing begun")
-        (draft / CARD).write_text(request.card)
+        (draft / CARD).write_text(request.card, encoding="utf-8")
+        (draft / REPORT).write_text(request.report, encoding="utf-8")
         move_candidate(home, request, draft)
         files = describe_files(draft)
         if files[DATA]["sha256"] != request.data_digest:  # it may not even be a Parquet file

@@ -102,7 +102,15 @@ class ServersReply(Model):
 
     home: str
     pages: dict[str, str]
+    links: dict[str, str]
     api: str
+
+
+class ReportReply(Model):
+    """`report`."""
+
+    release_id: str
+    report: str
 
 
 class StoppedReply(Model):

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from ppdm.cli.outcome import MAX_RISKS, build_lines, compute_limit, describe_score
+from ppdm.cli.outcome import MAX_RISKS, build_lines, describe_score
 from ppdm.cli.panels import format_figure
+from ppdm_core.gates.score_limits import compute_limit
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Finding, Outcome
@@ -41,6 +42,10 @@ def test_compute_limit_as_a_value_of_the_score(score: Score, limit: Limit, expec
     [
         ("record_linkage.rate", "find a person (knows a person's full record)"),
         ("record_linkage.partial.rate", "find a person (knows half of the columns)"),
+        (
+            "record_linkage.surest.rate",
+            "find a person (knows a person's full record, surest tenth)",
+        ),
         ("label.rate", "find a person (knows only the label)"),
         ("best_accuracy", "The best classifier is right"),
     ],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 import math
 import re
@@ -20,8 +21,9 @@ from ppdm_core.model.release import Guarantee
 from ppdm_core.model.score import Score
 from ppdm_core.model.shown_text import show_line
 from ppdm_core.model.verdict import Finding, Verdict
+from tasks.notify.mlflow_addresses import LoggedRun, find_pages, name_run_pages
 from tasks.notify.mlflow_entry import NOTE, SCORE_PARTS, ReleaseEntry
-from tasks.notify.mlflow_log import LoggedRun, find_page, log_to_mlflow, run_page
+from tasks.notify.mlflow_log import log_to_mlflow
 from tests.support.forkserver import ROOT, Result, run_cli, start_cli
 from tests.support.hostile_text import HOSTILE, is_safe_line, list_structure, read_text
 from warehouse.home import Home
@@ -94,6 +96,7 @@ ENTRY = ReleaseEntry(
     code_version="0.1.0",
     flow_run_id="2f1c8a52-0000-4000-8000-000000000000",
     card="# wdbc-0001\n\nPublished.\n",
+    report="<!DOCTYPE html>\n<title>wdbc-0001</title>\n",
 )
 
 
@@ -137,15 +140,17 @@ def client(home: Path) -> Any:
 
 
 def list_runs(home: Path, dataset: str) -> list[Any]:
+    """Return the runs of releases, without the run of all of them."""
     experiment = client(home).get_experiment_by_name(dataset)
-    return list(client(home).search_runs([experiment.experiment_id]))
+    found = client(home).search_runs([experiment.experiment_id])
+    return [run for run in found if "series" not in run.data.tags]
 
 
 def test_log_to_mlflow_release_one_run_all_figures(home: Path) -> None:
     logged = log_to_mlflow(home, ENTRY)
     (run,) = list_runs(home, "wdbc")
     assert logged == LoggedRun(run.info.experiment_id, run.info.run_id)
-    assert run.info.run_name == "wdbc-0001 pca_laplace published"
+    assert run.info.run_name == "wdbc-0001 published"
     assert run.info.status == "FINISHED"
     assert run.data.metrics == {
         "privacy/known_pairs.breach_rate": 0.04,
@@ -208,7 +213,7 @@ def test_log_to_mlflow_release_one_run_all_figures(home: Path) -> None:
 def test_log_to_mlflow_refused_release_failed_run_same_metrics(home: Path) -> None:
     log_to_mlflow(home, refused(1))
     (run,) = list_runs(home, "wdbc")
-    assert run.info.run_name == "wdbc-0001 random_rotation refused"
+    assert run.info.run_name == "wdbc-0001 refused"
     assert run.info.status == "FAILED"
     assert run.data.metrics["privacy/record_linkage.rate"] == 1.0
     gammas = {name: text for name, text in run.data.params.items() if name.startswith("gamma/")}
@@ -272,6 +277,20 @@ def test_log_to_mlflow_card_artifact_inside_home(home: Path) -> None:
     artifacts = home / "views" / "mlflow" / "artifacts" / "wdbc" / logged.run_id / "artifacts"
     card = artifacts / "card.md"
     assert card.read_text() == ENTRY.card
+    assert (artifacts / "report.html").read_text() == ENTRY.report
+
+
+def test_log_to_mlflow_series_one_run_with_a_step_per_release(home: Path) -> None:
+    for number in (1, 2):
+        log_to_mlflow(home, release(number))
+    log_to_mlflow(home, release(2))  # logged again
+    experiment = client(home).get_experiment_by_name("wdbc")
+    (run,) = client(home).search_runs([experiment.experiment_id], "tags.series = 'wdbc'")
+    points = client(home).get_metric_history(run.info.run_id, "privacy/known_pairs.breach_rate")
+    assert sorted((point.step, point.value) for point in points) == [(1, 0.04), (2, 0.04)]
+    assert not any(name.startswith("zoom/") for name in run.data.metrics)
+    columns = json.loads(experiment.tags["mlflow.sharedViewState.ppdm"])["selectedColumns"]
+    assert "tags.`outcome`" in columns and "metrics.`privacy/known_pairs.breach_rate`" in columns
 
 
 def test_log_to_mlflow_infinite_values_logged_as_text(home: Path) -> None:
@@ -369,25 +388,30 @@ def test_log_to_mlflow_logging_settings_unchanged(home: Path) -> None:
     assert warnings.filters == filters
 
 
-def test_find_page_without_server_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_pages_without_server_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = LoggedRun("3", "ab12")
-    assert find_page(home, run) is None
+    assert find_pages(home, run) is None
     record = Home(home).up_record("mlflow")
     record.parent.mkdir(parents=True, exist_ok=True)
     with open_listener(0) as listener:
         port = listener.getsockname()[1]
         record.write_text(f'{{"port": {port}}}')
-        assert find_page(home, run) == run_page(f"http://127.0.0.1:{port}", run)
-    assert find_page(home, run) is None
+        assert find_pages(home, run) == name_run_pages(f"http://127.0.0.1:{port}", run)
+    assert find_pages(home, run) is None
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://mlflow.example:5000")
-    assert find_page(home, run) == run_page("http://mlflow.example:5000", run)
+    assert find_pages(home, run) == name_run_pages("http://mlflow.example:5000", run)
 
 
 def test_run_page_address_with_password_removed() -> None:
     run = LoggedRun("3", "ab12")
     page = "/#/experiments/3/runs/ab12?workflowType=machine_learning"
-    assert run_page("http://127.0.0.1:5000", run) == f"http://127.0.0.1:5000{page}"
-    assert run_page("https://me:word@mlflow.example/", run) == f"https://mlflow.example{page}"
+    for address, shown in (
+        ("http://127.0.0.1:5000", "http://127.0.0.1:5000"),
+        ("https://me:word@mlflow.example/", "https://mlflow.example"),
+    ):
+        pages = name_run_pages(address, run)
+        assert pages.run == f"{shown}{page}"
+        assert pages.report == f"{shown}{page.replace('?', '/artifacts/report.html?')}"
 
 
 def run_the_query(args: list[str]) -> int:

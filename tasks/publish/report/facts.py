@@ -1,0 +1,61 @@
+"""What the warehouse holds of a release and its dataset, as far as a report shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.publish.report.scores import Judgement, build_risks, build_utility, choose_worst
+from tasks.release_summary import Summary, summarize_run
+from warehouse.database import Store, get_run
+from warehouse.dataset_history import PastRelease, read_events, read_past_releases
+from warehouse.ledger.entries import read_entries
+from warehouse.transaction import Transaction
+
+
+@dataclass(frozen=True, eq=False)
+class ReportFacts:
+    """A release with its events, the other releases of its dataset and their ledger.
+
+    The recipients' edition needs the summary alone.
+    """
+
+    summary: Summary
+    events: Sequence[Mapping[str, Any]] = ()
+    releases: Sequence[PastRelease] = ()
+    entries: Sequence[Mapping[str, Any]] = ()  # of the ledger
+
+
+def read_report_facts(store: Store, release_id: str) -> ReportFacts:
+    """Return everything that the steward's edition shows of a release."""
+    with store.transaction(f"report of {release_id}") as db:
+        return collect_report_facts(db, summarize_run(db, get_run(db, release_id)))
+
+
+def collect_report_facts(db: Transaction, summary: Summary) -> ReportFacts:
+    """Return a summary with everything else that the steward's edition shows."""
+    dataset = summary.run.dataset
+    return ReportFacts(
+        summary=summary,
+        events=read_events(db, summary.run.release_id),
+        releases=read_past_releases(db, dataset, name_compared_scores(summary)),
+        entries=read_entries(db, dataset),
+    )
+
+
+def name_compared_scores(summary: Summary) -> list[str]:
+    """Return the scores of risk and use by which releases of the dataset are compared."""
+    if summary.report is None:
+        return []
+    judgement = build_judgement(summary)
+    lines = [line for group in build_risks(summary.report, judgement) for line in group.lines]
+    risk = choose_worst(line for line in lines if line.goal == "link") or choose_worst(lines)
+    utility = build_utility(summary.report, judgement)
+    return [line.name for line in (risk, *utility[:1]) if line is not None]
+
+
+def build_judgement(summary: Summary) -> Judgement:
+    """Return limits and findings of a release, as far as there are any."""
+    limits = summary.settings.policy.limits if summary.settings else {}
+    return Judgement.of(limits, summary.verdict.findings if summary.verdict else ())

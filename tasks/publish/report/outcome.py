@@ -1,0 +1,145 @@
+"""The outcome of a release: its head line, and what a person can do now."""
+
+from __future__ import annotations
+
+from ppdm_core.model.policy import Policy
+from tasks.publish.report.scores import choose_worst, format_risk
+from tasks.publish.report.view import RiskLine, Step, Tone
+from tasks.publish.report.words import join_names
+from tasks.release_summary import Summary
+from warehouse.stages import Stage
+
+TONES: dict[Stage, Tone] = {
+    Stage.PUBLISHED: "pass",
+    Stage.AWAITING_REVIEW: "review",
+    Stage.REFUSED: "fail",
+    Stage.REJECTED: "fail",
+}
+PUBLIC_KEY = "steward.pem"
+
+
+def describe_stage(stage: Stage) -> tuple[str, Tone]:
+    """Return the stage of a release in capitals, and its tone."""
+    return stage.label, TONES.get(stage, "neutral")
+
+
+def format_head_sentence(summary: Summary, lines: tuple[RiskLine, ...], *, is_rounded: bool) -> str:
+    """Return why a release ended as it did, in one or two sentences."""
+    stage = summary.run.stage
+    decisive = choose_worst(line for line in lines if line.limit is not None)
+    risk = format_risk(decisive, is_rounded=is_rounded) if decisive else ""
+    audience = f" for {summary.settings.audience}" if summary.settings else ""
+    if is_rounded or stage in (Stage.PUBLISHED, Stage.APPROVED):
+        is_clear = summary.verdict is not None and not summary.verdict.failures
+        how = ": every limit was kept" if is_clear else " after review"
+        largest = f" The largest gain that a limit judges: {lower_first(risk)}" if risk else ""
+        return f"Published{audience}{how}.{largest}"
+    if stage == Stage.REFUSED and decisive and decisive.outcome == "FAIL":
+        count = len(summary.refusals)
+        more = f" {count - 1} more checks failed." if count > 1 else ""
+        who = name_attacker(decisive)
+        return (
+            f"Nothing was published, because a limit was broken. {who}: {lower_first(risk)}{more}"
+        )
+    if stage == Stage.AWAITING_REVIEW and decisive and decisive.outcome == "REVIEW":
+        who = name_attacker(decisive)
+        return f"Nothing was published; a reviewer decides. {who}: {lower_first(risk)}"
+    if stage == Stage.AWAITING_REVIEW and summary.refusals:
+        return f"Nothing was published; a reviewer decides. {summary.refusals[0].why}"
+    return summary.format_outcome_sentence()
+
+
+def name_attacker(line: RiskLine) -> str:
+    """Return the subject of a sentence about a risk."""
+    return line.title if line.goal == "release" else f"An attacker who {lower_first(line.title)}"
+
+
+def lower_first(text: str) -> str:
+    """Return a text with a small first letter."""
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def list_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[Step, ...]:
+    """Return what a person can do now, the first thing first."""
+    run = summary.run
+    if run.stage == Stage.PUBLISHED:
+        return list_published_steps(summary)
+    if run.stage == Stage.REFUSED:
+        return list_refused_steps(summary, lines)
+    if run.stage == Stage.AWAITING_REVIEW:
+        return list_waiting_steps(summary)
+    return (Step(run.stage.next_step.format(release_id=run.release_id)),)
+
+
+def list_published_steps(summary: Summary) -> tuple[Step, ...]:
+    """Return the steps after a publication: hand over, verify, back up."""
+    run = summary.run
+    return (
+        Step("Hand over this folder of the home:", folder_name(summary)),
+        Step(
+            "Send recipients the public key another way than the folder:",
+            f"ppdm key public --out {PUBLIC_KEY}",
+        ),
+        Step("Recipients check that nothing was changed:", format_verify(summary)),
+        Step(
+            "If that was not done yet, write a backup of both keys to another machine:",
+            f"ppdm key backup {run.dataset} --out {run.dataset}.key; "
+            "ppdm key backup --out home.key",
+        ),
+    )
+
+
+def list_refused_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[Step, ...]:
+    """Return the steps after a refusal."""
+    run = summary.run
+    steps = []
+    if summary.ending.rejected_by or summary.ending.refused_because:
+        steps.append(Step(" ".join(finding.why for finding in summary.refusals)))
+    broken = [lower_first(name_attacker(line)) for line in lines if line.outcome == "FAIL"]
+    if broken:
+        steps.append(
+            Step(
+                f"Perturb more, or release fewer columns. These broke their limits: "
+                f"{'; '.join(broken)}. The parameters of the method:",
+                f"ppdm methods {summary.method}",
+            )
+        )
+    if summary.verdict is not None:
+        steps.append(
+            Step(
+                "Do not try settings until one passes: after this refusal, another release of the "
+                "same data is decided by a reviewer."
+            )
+        )
+    return (*steps, Step("Every check in the terminal:", f"ppdm show {run.release_id}"))
+
+
+def list_waiting_steps(summary: Summary) -> tuple[Step, ...]:
+    """Return the steps of reviewers."""
+    release_id, standing = summary.run.release_id, summary.standing
+    checks = [finding.check for finding in summary.refusals]
+    needed = f"{standing.missing} of {standing.needed}" if standing else "some"
+    return (
+        Step(f"A person who did not make this release decides about: {join_names(checks)}."),
+        Step(
+            f"To approve ({needed} approvals are missing):",
+            f"ppdm decide {release_id} --approve --note WHY",
+        ),
+        Step("To reject:", f"ppdm decide {release_id} --reject --note WHY"),
+    )
+
+
+def folder_name(summary: Summary) -> str:
+    """Return the folder of a published version, below its home."""
+    return f"published/{summary.run.dataset}/{summary.run.number:04d}"
+
+
+def format_verify(summary: Summary) -> str:
+    """Return the command that recipients check a version with."""
+    return f"ppdm verify {summary.run.number:04d} --public-key {PUBLIC_KEY}"
+
+
+def name_limit_setters(policy: Policy | None) -> str:
+    """Return who set the limits of a policy."""
+    names = dict.fromkeys(limit.set_by for limit in policy.limits.values()) if policy else {}
+    return join_names(list(names)) or "nobody"
