@@ -164,6 +164,8 @@ class LiveSteps:
         self.timetable.record(event)
         if not self.live.is_started:
             self.live.start()
+        elif event.step is not None:
+            self.live.refresh()  # a short step is shown, too
 
     def close(self) -> None:
         self.live.stop()

@@ -70,18 +70,20 @@ class TerminalCommand:
         self.written += some.decode(errors="replace")
         return bool(some)
 
-    def wait_for(self, words: str, timeout: float = 120) -> None:
+    def wait_for(self, words: str, timeout: float = 300) -> None:
         """Read until it has written the words."""
         deadline = time.monotonic() + timeout
         while words not in self.text:
             is_open = self.read(0.1)
             if not is_open or time.monotonic() > deadline:
+                self.process.kill()
+                self.process.wait()
                 raise AssertionError(f"{words!r} was not written: {self.text[-2000:]}")
 
     def press_ctrl_c(self) -> None:
         os.write(self.main, CTRL_C)
 
-    def wait(self, timeout: float = 240) -> int:
+    def wait(self, timeout: float = 300) -> int:
         """Read to the end, and return the exit code."""
         deadline = time.monotonic() + timeout
         while self.read(0.2):
