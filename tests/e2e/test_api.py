@@ -118,8 +118,6 @@ def test_api_and_command_other_modules_in_folder_not_imported(
     (folder / "script.py").write_text(SCRIPT.format(folder=str(folder)))
     run(sys.executable, "script.py")
     command = str(Path(sys.executable).with_name("ppdm"))
-    run(command, "methods")
-    run(command, "verify", "fixture", "--public-key", "fixture.pem")
     pair = ("--original", "patients.csv", "--released", "noisy.csv")
     run(command, "audit", *pair, "--policy", "quick.toml", code=3)
     assert not planted.exists()

@@ -40,11 +40,9 @@ FAILURES = {
     "scoreless": "NoScore",
 }
 NORMAL = {
-    ("removed", "known_pairs"),
     ("raising", "transform_inverse"),
     ("hanging", "record_linkage"),
     ("nan", "record_linkage"),
-    ("scoreless", "transform_inverse"),
 }
 MATRIX = [
     pytest.param(kind, name, marks=() if (kind, name) in NORMAL else pytest.mark.slow)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from ppdm_core.model.policy import Policy
 from ppdm_core.numerics.noise import Noise
 from tasks.context import ReleaseContext
 from tasks.ingest.task import survey_raw, write_records
+from tests.support.shared_files import make_once
 from warehouse.columns import Column, Source
 from warehouse.database import Run, Store
 from warehouse.home import Home
@@ -37,8 +40,31 @@ def make_context(folder: Path, **changes: Any) -> ReleaseContext:
         "record_id": "id",
     }
     context = ReleaseContext(**{**fields, **changes})
-    Home(Path(context.home)).create()
+    create_home(Path(context.home))
     return context
+
+
+def create_home(folder: Path) -> Home:
+    """Create a home with an empty warehouse, which is copied: its tables take longer to create."""
+    home = Home(folder)
+    home.create()
+    if not home.database.exists():
+        shutil.copyfile(find_empty_warehouse(), home.database)
+    return home
+
+
+@cache
+def find_empty_warehouse() -> Path:
+    """Return the warehouse of a new home."""
+    return make_once("warehouse.duckdb", write_empty_warehouse)
+
+
+def write_empty_warehouse(path: Path) -> None:
+    home = Home(path.with_suffix(".home"))
+    home.create()
+    with Store(home).transaction("tests"):
+        pass
+    home.database.rename(path)
 
 
 def open_run(context: ReleaseContext, release_id: str) -> tuple[Store, Run]:

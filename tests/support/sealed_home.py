@@ -15,9 +15,8 @@ import duckdb
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.manifest import NAME
-from tests.support.contexts import start_run
+from tests.support.contexts import create_home, start_run
 from warehouse.database import Run, Store
-from warehouse.home import Home
 from warehouse.integrity.history import check_history
 from warehouse.ledger.entries import LedgerScope, insert_entry, next_entry_number
 from warehouse.publishing.manifest import file_digest
@@ -43,9 +42,7 @@ STEPS = ("raw", "validated", "sanitized", "audited")
 
 
 def new_store(folder: Path) -> Store:
-    home = Home(folder)
-    home.create()
-    return Store(home)
+    return Store(create_home(folder))
 
 
 def begin(store: Store, dataset: str = "wine") -> Run:

@@ -347,7 +347,7 @@ def make_random_case(
 
 @pytest.mark.parametrize(
     ("seed", "count"),
-    [(0, 6), *(pytest.param(seed, 15, marks=pytest.mark.slow) for seed in range(3))],
+    [(3, 6), *(pytest.param(seed, 15, marks=pytest.mark.slow) for seed in range(3))],
 )
 def test_suite_random_tables_same_verdict(tmp_path: Path, seed: int, count: int) -> None:
     rng = random.Random(seed)
