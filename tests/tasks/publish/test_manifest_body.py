@@ -32,8 +32,14 @@ FINDINGS = (
 
 def build(folder: Path, noise: Noise) -> dict[str, object]:
     verdict = Verdict("PASS", FINDINGS, "p", "d", "c")
-    facts = make_validated_facts(), make_sanitized_facts()
-    summary = Summary(folder, RUN, *facts, report=AuditReport((RISK,)), verdict=verdict)
+    summary = Summary(
+        folder,
+        RUN,
+        validated=make_validated_facts(),
+        sanitized=make_sanitized_facts(),
+        report=AuditReport((RISK,)),
+        verdict=verdict,
+    )
     return build_manifest(make_context(folder), summary, noise)
 
 
