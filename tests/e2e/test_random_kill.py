@@ -80,6 +80,8 @@ def list_side_effects(ready: Ready) -> list[int]:
     found = []
     for number, line in enumerate(ready.lines, 1):
         file, _, place = line.rpartition(":")
+        if not file.endswith(".py"):  # a template, whose lines are numbered otherwise
+            continue
         text = (ROOT / file).read_text().splitlines()[int(place) - 1]
         if any(call in text for call in SIDE_EFFECTS):
             found.append(number)

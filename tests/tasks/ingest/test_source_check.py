@@ -27,8 +27,10 @@ def find_restless(steward: Steward) -> dict[str, float]:
 
 def test_check_source_first_release_no_restless_columns(steward: Steward) -> None:
     context = steward.build_context()
+    warehouse = Path(context.home, "private", "warehouse.duckdb")
+    warehouse.unlink()
     assert check_source(context)["restless_columns"] == {}
-    assert not Path(context.home, "private", "warehouse.duckdb").exists()
+    assert not warehouse.exists()
 
 
 def test_check_source_column_changed_everywhere_reported(steward: Steward) -> None:
