@@ -22,14 +22,16 @@ def write_release_report(
     release_id: str, out: Path | None, open_page: bool, home: Path | None
 ) -> CommandResult:
     """Write the steward's edition of a release, and open it in a browser if asked for."""
+    from ppdm.cli.release_ids import find_run
     from tasks.publish.report.build import build_view
     from tasks.publish.report.facts import read_report_facts
     from tasks.publish.report.render import render_report
 
     store = open_home(home)
     check_report_file(out)
-    facts = read_report_facts(store, release_id)
-    name = facts.summary.run.release_id
+    with store.transaction(f"report {release_id}") as db:
+        name = find_run(db, release_id).release_id
+    facts = read_report_facts(store, name)
     path = out or store.home.private / FOLDER / f"{name}.html"
     write_page(path, render_report(build_view(facts, "steward")))
     lines = [f"The report of {name} is in {shorten_path(path)}. It is not for recipients."]

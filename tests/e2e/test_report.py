@@ -90,3 +90,8 @@ def test_report_bad_input_one_sentence(
     result = history.release.ask("report", *arguments)
     assert result.exit_code == 2 and words in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_report_latest_is_that_of_the_newest_release(history: History) -> None:
+    result = history.release.ask("report", "latest", "--json")
+    assert json.loads(result.stdout)["release_id"] > max(ENDINGS)  # the run of another file
