@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
+from ppdm.cli.ctrl_c import is_interruption
 from ppdm.cli.flow_runs import (
     build_result,
     disable_heartbeats,
@@ -19,7 +20,7 @@ from ppdm.cli.home import open_home
 from ppdm.cli.release_ids import find_run
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import use_prefect_server
-from ppdm_core.model.errors import BadInput, Interrupted
+from ppdm_core.model.errors import BadInput, Interrupted, PpdmError
 from tasks.environment import set_library_defaults
 from tasks.progress import Step, log_progress, start_step
 from warehouse.approvals import Choice, find_pending_file
@@ -51,7 +52,9 @@ def decide_release(
         return build_result(outcome)
     try:
         state = run_decide_flow(file, release_id)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, PpdmError) as error:
+        if not is_interruption(error):
+            raise
         stage = read_stored_outcome(store, release_id).summary.run.stage
         raise Interrupted(
             f"Interrupted: the decision is recorded, and {release_id} is at its stage '{stage}'.",

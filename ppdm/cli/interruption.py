@@ -25,7 +25,7 @@ def describe_interruption(home: Path, dataset: str, again: str) -> Interrupted:
         return Interrupted(f"The release of {dataset} was interrupted.", remedy=remedy)
     if run is None:
         return Interrupted(
-            f"Interrupted before a release of {dataset} began; nothing was kept.",
+            f"Interrupted before the release of {dataset} began; nothing new was kept.",
             remedy=f"To start it: {again}",
         )
     name = run.release_id

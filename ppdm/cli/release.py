@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
+from ppdm.cli.ctrl_c import is_interruption
 from ppdm.cli.flow_runs import (
     build_result,
     disable_heartbeats,
@@ -20,6 +21,7 @@ from ppdm.cli.interruption import describe_interruption
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
+from ppdm_core.model.errors import PpdmError
 from tasks.context import ReleaseContext
 from tasks.progress import Step, log_heading, log_progress, start_step
 from warehouse.home import Home
@@ -55,7 +57,9 @@ def release_files(paths: Sequence[Path], dry_run: bool) -> list[CommandResult]:
                 if len(files) > 1:
                     log_heading(f"release {number} of {len(files)}: {paths[number - 1].name}")
                 results.append(run_release(file, dry_run))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, PpdmError) as error:
+        if not is_interruption(error):
+            raise
         number = min(len(results), len(files) - 1)
         again = f"ppdm release {shlex.quote(str(paths[number]))}"
         raise describe_interruption(home, files[number].dataset.name, again) from None

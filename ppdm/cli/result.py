@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from json import dumps
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ppdm.cli.ctrl_c import is_interruption, note_ctrl_c
 from ppdm_core.model.errors import Interrupted, PpdmError
 from ppdm_core.model.shown_text import show_line
 
@@ -53,22 +54,28 @@ def run_command(
     from ppdm.cli.progress import show_progress
 
     try:
-        with show_progress(steps, live=live):
+        with note_ctrl_c(), show_progress(steps, live=live):
             from tasks.redaction import Redaction
 
             with Redaction():
                 result = command()
-    except KeyboardInterrupt:
-        remedy = "To start again, run the same command."
-        result = build_failure(Interrupted(f"Interrupted; {kept}.", remedy=remedy))
-    except PpdmError as error:
-        result = build_failure(error)
+    except (KeyboardInterrupt, PpdmError) as error:
+        result = build_failure(explain_interruption(error, kept))
     if json:
         print(dumps(build_json(name, result), ensure_ascii=False, allow_nan=False))
     elif result.view:
         print_result(result)
     sys.stdout.flush()
     raise SystemExit(result.exit_code)
+
+
+def explain_interruption(error: KeyboardInterrupt | PpdmError, kept: str) -> PpdmError:
+    """Return what Ctrl-C leaves if the error comes from it, else the error."""
+    if isinstance(error, Interrupted) or not is_interruption(error):
+        assert isinstance(error, PpdmError)
+        return error
+    remedy = "To start again, run the same command."
+    return Interrupted(f"Interrupted; {kept}.", remedy=remedy)
 
 
 def build_failure(error: PpdmError) -> CommandResult:

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CTRL_C = b"\x03"
+# Python itself ends by the signal if it hits an `exec` of a library; a shell shows 130 for both.
+INTERRUPTED = (130, -signal.SIGINT)
 PPDM = (sys.executable, "-m", "ppdm.cli.app")
 
 
