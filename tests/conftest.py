@@ -27,7 +27,7 @@ if not IS_WORKER:
 SESSION_HOME = Path(os.environ[shared_files.HOME])
 
 # What a developer has set must not reach the tests; what libraries write must stay in one place.
-for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME"):
+for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME", "PYTHONPATH"):
     os.environ.pop(name, None)
 set_library_defaults(SESSION_HOME)
 # As in an attack process. There is a process for each core already.

@@ -106,6 +106,7 @@ def planted(patients: Small) -> Path:
     return mark
 
 
+@pytest.mark.slow
 def test_api_and_command_other_modules_in_folder_not_imported(
     patients: Small, planted: Path
 ) -> None:

@@ -140,6 +140,7 @@ def test_gate_missing_self_test_refused(
     assert not release.published.exists()
 
 
+@pytest.mark.slow
 def test_gate_printing_attack_published(sanitized: Small, tmp_path: Path) -> None:
     """The control: an attack that only prints text does not block."""
     release = sanitized.copied_to(tmp_path / "copy")
@@ -167,6 +168,7 @@ def test_release_file_edited_in_the_middle_first_settings_hold(
     assert limits["record_linkage.rate"].startswith("at most 0.2 ")
 
 
+@pytest.mark.slow
 def test_release_broken_audit_short_report(sanitized: Small, tmp_path: Path) -> None:
     release = sanitized.copied_to(tmp_path / "copy")
     install_mutant(release, "raising", "known_pairs")

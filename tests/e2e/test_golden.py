@@ -109,8 +109,10 @@ def read_words() -> set[str]:
 
 
 # The others are enough to notice that a step changed; these notice what is changed in a method.
-SLOW = ("random_projection", "dct_fuzzy", "nonmetric_mds", "kde_resample")
-METHODS = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SETTINGS]
+NORMAL = ("pca_laplace", "randomized_response")  # a number and a category
+METHODS = [
+    pytest.param(name, marks=() if name in NORMAL else pytest.mark.slow) for name in SETTINGS
+]
 
 
 @pytest.mark.parametrize("method", METHODS)

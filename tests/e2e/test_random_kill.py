@@ -100,6 +100,7 @@ def test_strike_lines_cover_publish_and_ledger(ready: Ready) -> None:
     assert len(ready.lines) > 400 and len(list_side_effects(ready)) > 30
 
 
+@pytest.mark.slow
 def test_release_killed_before_some_side_effects_charged_once(ready: Ready, tmp_path: Path) -> None:
     check_struck(ready, random.Random(20).sample(list_side_effects(ready), 6), tmp_path)
 

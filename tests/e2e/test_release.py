@@ -288,6 +288,7 @@ def test_release_missing_or_other_key_bad_input(
     assert key.exists() == (what != "missing")
 
 
+@pytest.mark.slow
 def test_release_without_ids_new_draws_same_scores(small: Maker) -> None:
     release = small()
     del release.content["dataset"]["record_id"]

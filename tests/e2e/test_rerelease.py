@@ -68,6 +68,7 @@ def test_rerelease_public_basis_no_information_on_added_record(history: History)
     assert regressed_error(B - A, X, x) == 1.0
 
 
+@pytest.mark.slow
 def test_rerelease_private_basis_not_refitted(small: Callable[..., Small]) -> None:
     release = small("twice")
     release.content["sanitizer"] |= {"basis": "private"}

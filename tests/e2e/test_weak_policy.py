@@ -56,7 +56,8 @@ def test_release_limits_of_nine_tenths_await_review(small: Maker) -> None:
     assert others == dict.fromkeys(others, "PASS")
 
 
-@pytest.mark.parametrize("has_limit", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("has_limit", [True, False])
 def test_release_excluded_column_as_label_refused(has_limit: bool, small: Maker) -> None:
     secret = make_secret(small())
     if not has_limit:

@@ -61,6 +61,7 @@ def test_import_ppdm_loads_nothing_else() -> None:
     assert run_python(code) == ["ppdm"]
 
 
+@pytest.mark.slow
 def test_api_used_pipeline_not_imported(folder: Path, original: pd.DataFrame) -> None:
     original.to_csv("A.csv", index=False)
     code = (

@@ -131,6 +131,7 @@ def exclude_numeric(context: ReleaseContext) -> ReleaseContext:
     )
 
 
+@pytest.mark.slow
 def test_publish_mixed_table_categories_as_text(context: ReleaseContext, quiet: None) -> None:
     # The leak tests of record_linkage are shared, those of attribute_inference take seconds.
     context = replace(context, policy=replace(SMALL, required=("record_linkage",)))

@@ -109,6 +109,7 @@ def test_audit_short_text_verdict_and_risks_first(folder: Path) -> None:
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.slow
 def test_audit_without_control_default_policy_is_review(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

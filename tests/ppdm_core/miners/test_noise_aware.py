@@ -67,6 +67,7 @@ def test_noise_aware_equal_prior_shifts_odds() -> None:
     assert np.allclose(found, odds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("b", [1.0, 2.0])
 def test_noise_aware_small_class_better_than_radius_knn(b: float) -> None:
     gains = []

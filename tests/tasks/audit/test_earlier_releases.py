@@ -113,6 +113,7 @@ def test_earlier_releases_changed_records_only_these_redrawn(context: ReleaseCon
     np.testing.assert_array_equal(past.unchanged_rows[20:], version.Y[20:])
 
 
+@pytest.mark.slow
 def test_earlier_releases_repeated_rows_counted_once(context: ReleaseContext) -> None:
     """The first 20 records change each time, the last 20 never, and the others once."""
     values = make_values(1)
@@ -138,6 +139,7 @@ def test_earlier_releases_other_settings_separate_versions(context: ReleaseConte
     assert errors[1] > 2 * errors[0]
 
 
+@pytest.mark.slow
 def test_earlier_releases_other_bounds_rescaled_values(context: ReleaseContext) -> None:
     make_release(context, make_values(1))
     columns = (context.columns[0], *(replace(c, high=20.0) for c in context.columns[1:]))
@@ -174,6 +176,7 @@ def replace_columns(context: ReleaseContext, names: str, digest: str) -> Release
     return replace(context, columns=columns, file_digest=digest)
 
 
+@pytest.mark.slow
 def test_earlier_releases_reordered_columns_same_values(context: ReleaseContext) -> None:
     """The noise is redrawn for each order of columns, so that averaging reduces it."""
     X = make_values(1)
@@ -192,6 +195,7 @@ def test_earlier_releases_reordered_columns_same_values(context: ReleaseContext)
     assert np.abs(played.candidates["mean"] - truth.X).mean() < 0.85 * single
 
 
+@pytest.mark.slow
 def test_earlier_releases_new_column_missing_in_earlier_version(context: ReleaseContext) -> None:
     make_release(replace_columns(context, "x", "a"), make_values(1))
     (version,) = read_past(
@@ -200,6 +204,7 @@ def test_earlier_releases_new_column_missing_in_earlier_version(context: Release
     assert np.isfinite(version.Y[:, 0]).all() and np.isnan(version.Y[:, 1]).all()
 
 
+@pytest.mark.slow
 def test_find_same_draws_other_space_same_draw(context: ReleaseContext) -> None:
     parameters = {"components": 2, "b": 0.3, "basis": "private"}
     one = replace(context, method="pca_laplace", parameters={**parameters, "space": "original"})

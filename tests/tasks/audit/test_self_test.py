@@ -104,6 +104,7 @@ def read_stored_tests(context: ReleaseContext) -> list[tuple[str, str]]:
         return db.execute(query).fetchall()
 
 
+@pytest.mark.slow
 def test_leak_tests_same_code_reused_other_code_repeated(
     context: ReleaseContext,
     tmp_path: Path,

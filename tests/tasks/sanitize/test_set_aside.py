@@ -131,6 +131,7 @@ def test_judge_pipeline_drawn_set_aside_waiver_names_inner_method(steward: Stewa
     assert (entry["kind"], entry["draws"], entry["method"]) == ("charged", 1, "pca_laplace")
 
 
+@pytest.mark.slow
 def test_split_records_new_records_taken_in_place_of_drawn_ones(steward: Steward) -> None:
     old = set(steward.rows)
     steward.release(**ADDITIVE)
@@ -168,6 +169,7 @@ def test_split_records_larger_share_uses_records_in_no_release(steward: Steward)
     assert after == before and not is_weaker(facts)
 
 
+@pytest.mark.slow
 def test_split_records_unpublished_fit_drawn_since_weaker_promise(steward: Steward) -> None:
     """A refused release sets nothing aside for good; its basis must not be used silently."""
     first = steward.release(**PCA)
@@ -195,6 +197,7 @@ def test_split_records_without_id_after_set_aside_bad_input(steward: Steward) ->
         steward.release(**ADDITIVE, record_id=None)
 
 
+@pytest.mark.slow
 def test_split_records_equal_fit_of_other_settings_kept(steward: Steward) -> None:
     """Both settings keep one component of two, and learn the same from the same records."""
     publish(steward, steward.release(**PCA))

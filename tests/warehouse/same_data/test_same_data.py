@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -65,8 +65,16 @@ def replace_rows(table: dict[str, Any], share: float) -> dict[str, Any]:
     return append_rows(kept, select_rows(others, range(int(share * n))))
 
 
+def keep_first(names: Iterable[str]) -> list[Any]:
+    """Return the first case for the normal suite; the others are slow."""
+    first, *others = names
+    return [first, *(pytest.param(name, marks=pytest.mark.slow) for name in others)]
+
+
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("table", [PEOPLE, COARSE], ids=["people", "coarse"])
+@pytest.mark.parametrize(
+    "table", [PEOPLE, pytest.param(COARSE, marks=pytest.mark.slow)], ids=["people", "coarse"]
+)
 def test_store_sketch_changed_table_same_group(
     home: ComparedTables, table: dict[str, Any], change: str
 ) -> None:
@@ -144,7 +152,7 @@ UNRELATED: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", UNRELATED)
+@pytest.mark.parametrize("kind", keep_first(UNRELATED))
 def test_store_sketch_unrelated_small_integers_other_groups(
     home: ComparedTables, kind: str
 ) -> None:
@@ -166,7 +174,9 @@ def samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("samples")
-@pytest.mark.parametrize("change", ["one row deleted", "columns renamed", "one column dropped"])
+@pytest.mark.parametrize(
+    "change", keep_first(["one row deleted", "columns renamed", "one column dropped"])
+)
 def test_store_sketch_sampled_table_same_group(home: ComparedTables, change: str) -> None:
     table = number_people(3000)
     first = home.add(table)
@@ -213,7 +223,7 @@ SAMPLED: dict[str, Callable[[int, int], dict[str, Any]]] = {
 
 
 @pytest.mark.usefixtures("samples")
-@pytest.mark.parametrize("kind", SAMPLED)
+@pytest.mark.parametrize("kind", keep_first(SAMPLED))
 def test_store_sketch_sampled_unrelated_tables_other_groups(
     home: ComparedTables, kind: str
 ) -> None:
