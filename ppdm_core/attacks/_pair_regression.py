@@ -113,15 +113,12 @@ def _improve_kernel(K: Floats, V: Floats, best: Floats) -> tuple[Bools, Floats, 
     ``best`` are the smallest leave-one-out errors so far; they are updated.
     """
     values, Q = np.linalg.eigh(K)
-    values, T = np.maximum(values, 0.0), Q.T @ V
-    is_better = np.zeros(len(best), dtype=np.bool_)
-    weights, residuals = np.zeros(V.shape), np.zeros(V.shape)
-    for penalty in _KERNEL_PENALTIES:
-        inverse = 1.0 / (values + penalty)
-        alpha = Q @ (inverse[:, None] * T)  # (k, q)
-        left_out = alpha / (Q**2 @ inverse)[:, None]
-        loss = np.mean(left_out**2, axis=0)
-        better = loss < best
-        best[better], is_better[better] = loss[better], True
-        weights[:, better], residuals[:, better] = alpha[:, better], left_out[:, better]
-    return is_better, weights[:, is_better], residuals[:, is_better]
+    inverse = 1.0 / (np.maximum(values, 0.0) + np.array(_KERNEL_PENALTIES)[:, None])  # (p, k)
+    alpha = Q @ (inverse[:, :, None] * (Q.T @ V))  # (p, k, q)
+    left_out = alpha / (inverse @ (Q**2).T)[:, :, None]
+    loss = np.mean(left_out**2, axis=1)  # (p, q)
+    chosen, outputs = loss.argmin(axis=0), np.arange(len(best))
+    is_better = loss[chosen, outputs] < best
+    chosen, outputs = chosen[is_better], outputs[is_better]
+    best[is_better] = loss[chosen, outputs]
+    return is_better, alpha[chosen, :, outputs].T, left_out[chosen, :, outputs].T

@@ -41,15 +41,12 @@ def _shrink(values: Floats, share: float) -> Floats:
 
 def _choose_shrinkage(Z: Floats) -> float:
     """Return the shrinkage with the largest likelihood of left-out errors."""
-    fold = np.arange(len(Z)) % _FOLDS
-    total = np.zeros(len(_SHRINKAGES))
-    for number in range(_FOLDS):
-        learned, tested = Z[fold != number], Z[fold == number]
-        if not len(learned) or not len(tested):
-            continue
-        values, Q = np.linalg.eigh(learned.T @ learned / len(learned))
-        squares = ((tested @ Q) ** 2).sum(axis=0)
-        for place, share in enumerate(_SHRINKAGES):
-            shrunk = _shrink(values, share)
-            total[place] -= np.sum(squares / shrunk) + len(tested) * np.sum(np.log(shrunk))
-    return _SHRINKAGES[int(total.argmax())]
+    folds = [part for part in (Z[first::_FOLDS] for first in range(_FOLDS)) if len(part)]
+    sizes = np.array([len(part) for part in folds])
+    tested = np.stack([part.T @ part for part in folds])  # (f, q, q)
+    learned = (tested.sum(axis=0) - tested) / np.maximum(len(Z) - sizes, 1)[:, None, None]
+    values, Q = np.linalg.eigh(learned)
+    squares = (Q * (tested @ Q)).sum(axis=1)  # (f, q)
+    shrunk = np.stack([_shrink(values, share) for share in _SHRINKAGES])  # (s, f, q)
+    loss = squares / shrunk + sizes[:, None] * np.log(shrunk)
+    return _SHRINKAGES[int(loss.sum(axis=(1, 2)).argmin())]

@@ -1,4 +1,4 @@
-"""Features of rows that a map may keep: columns, ranks, sorted values, sums and lengths."""
+"""Features of rows that a map may keep: columns, ranks, sorted values, sums, lengths, angles."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ppdm_core.model.arrays import Floats
 
 _MIN_RELATIVE_SPREAD = 1e-12
 _MAX_PAIRED_COLUMNS = 10
+_MAX_ORDERED_COLUMNS = 7  # whose order is one number
 Features = dict[str, Floats]
 
 
@@ -29,6 +30,7 @@ def compute_features(A: Floats, raw: Floats, reference: Floats) -> Features:
             )
         ),
         "lengths of pairs": measure_pairs(Z),
+        "figures": standardise_self(compute_figures(Z)),
     }
 
 
@@ -81,6 +83,32 @@ def measure_pairs(Z: Floats) -> Floats:
     if d > _MAX_PAIRED_COLUMNS:
         left, right = np.arange(d), np.roll(np.arange(d), -1)
     return np.hypot(Z[:, left], Z[:, right])
+
+
+def compute_figures(Z: Floats) -> Floats:
+    """Return figures of each row that may stand for one hidden number; (n, f).
+
+    Figures of the complete row: sum, length, extremes, median, spread, product, the place of the
+    largest value and the order of the first values. Figures of adjacent columns: difference,
+    product and angle.
+    """
+    size = np.log(np.abs(Z) + np.finfo(np.float64).tiny)
+    order = np.argsort(np.argsort(Z[:, :_MAX_ORDERED_COLUMNS], axis=1), axis=1)
+    left, right = Z[:, :-1], Z[:, 1:]
+    return np.column_stack(
+        [
+            *list_invariants(Z),
+            np.ptp(Z, axis=1),
+            np.median(Z, axis=1),
+            size.sum(axis=1),
+            Z.argmax(axis=1),
+            Z.argmin(axis=1),
+            order @ float(_MAX_ORDERED_COLUMNS) ** -np.arange(order.shape[1]),
+            right - left,
+            left * right,
+            np.arctan2(right, left),
+        ]
+    )
 
 
 def list_invariants(A: Floats) -> list[Floats]:

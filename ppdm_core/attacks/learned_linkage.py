@@ -16,6 +16,7 @@ from ppdm_core.attacks._assignment import (
 )
 from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
+from ppdm_core.attacks._noise_shape import NoiseShape, fit_noise_shape
 from ppdm_core.attacks._pair_regression import (
     Fit,
     fit_by_column,
@@ -24,7 +25,12 @@ from ppdm_core.attacks._pair_regression import (
     fit_ridge,
 )
 from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
-from ppdm_core.attacks._row_features import Features, compute_features, to_original_units
+from ppdm_core.attacks._row_features import (
+    Features,
+    compute_features,
+    standardise,
+    to_original_units,
+)
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
@@ -42,6 +48,7 @@ _PREDICTED: dict[str, tuple[str, ...]] = {
     "sorted": ("columns", "invariants"),
     "invariants": ("invariants",),
     "lengths of pairs": ("lengths of pairs",),
+    "figures": ("columns", "ranks"),
 }
 _REGRESSIONS: dict[str, Fit] = {
     "ridge": fit_ridge,
@@ -63,7 +70,9 @@ class LearnedLinkage(Attack):
     side are predicted from those of the other, both ways, by linear maps, by kernel regression, and
     each from one column alone by a map of any shape.
     Errors on the known pairs give the weight of every feature, or of every direction: what the
-    release keeps exactly decides, however much noise is on the rest.
+    release keeps exactly decides, however much noise is on the rest. Figures of the row, such as
+    its length, its median or the order of its values, may stand for one column of the record. The
+    noise itself is compared too: its length and its direction, seen from the record and the row.
 
     All linkers are fitted to two thirds of the pairs and tried on the others. The best three are
     fitted to all pairs and used: ``first``, ``second`` and ``third``.
@@ -130,7 +139,7 @@ class Pairs:
     persons: Features  # the known persons, then the targets
     released: Features
     rows: Ints  # (k,) of the known persons
-    is_same_space: bool
+    comparable: tuple[Floats, Floats] | None  # persons and rows in the same units, if there are any
 
 
 def describe_pairs(view: AttackerView) -> Pairs:
@@ -141,12 +150,15 @@ def describe_pairs(view: AttackerView) -> Pairs:
     is_same = view.public.space == "original" and X.shape[1] == view.Y.shape[1]
     units = (view.offset, view.unit)
     others = X[:0] if view.sample is None else view.sample
-    persons = compute_features(X, to_original_units(X, *units), np.vstack([X, others]))
+    everyone = np.vstack([X, others])
+    persons = compute_features(X, to_original_units(X, *units), everyone)
     rows = to_original_units(view.Y, *units) if is_same else view.Y
     released = compute_features(view.Y, rows, view.Y)
+    comparable = None
     if is_same:
         persons["values"], released["values"] = X, view.Y
-    return Pairs(persons, released, view.known.rows, is_same)
+        comparable = persons["columns"], standardise(view.Y, everyone)
+    return Pairs(persons, released, view.known.rows, comparable)
 
 
 @dataclass(frozen=True)
@@ -159,6 +171,9 @@ class LinkerSpec:
     compared: str  # family of features
     weights: str = "features"
     uses_odds: bool = False
+
+
+_BY_NOISE = LinkerSpec("", True, "noise", "noise")
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +206,10 @@ class Linker:
 
 def fit_linkers(
     pairs: Pairs, learned: Ints, chosen: Collection[LinkerSpec] | None = None
-) -> Iterator[tuple[LinkerSpec, Linker]]:
+) -> Iterator[tuple[LinkerSpec, Linker | NoiseShape]]:
     """Yield linkers fitted to some pairs; ``chosen``: only these."""
+    if pairs.comparable is not None and (chosen is None or _BY_NOISE in chosen):
+        yield _BY_NOISE, fit_noise_shape(*pairs.comparable, learned, pairs.rows[learned])
     for spec, persons, rows, errors in predict_points(pairs, learned, chosen):
         variance = (rows if spec.predicts_rows else persons).var(axis=0)
         for weights, weigh in _WEIGHTS.items():
@@ -222,7 +239,7 @@ def predict_points(
     """Yield points in which persons and rows can be compared, without weights."""
     wanted = None if chosen is None else {remove_weights(spec) for spec in chosen}
     persons, released, rows = pairs.persons, pairs.released, pairs.rows[learned]
-    for family in persons if pairs.is_same_space else ():
+    for family in persons if pairs.comparable is not None else ():
         spec = LinkerSpec("", True, family, family)
         if wanted is None or spec in wanted:
             gaps = released[family][rows] - persons[family][learned]
@@ -254,6 +271,6 @@ def remove_weights(spec: LinkerSpec) -> LinkerSpec:
 
 def can_fit(regression: str, pairs: int, given: str, features: int) -> bool:
     """Return whether a regression on this many features of a family can be fitted."""
-    if regression == "by column":
-        return given == "columns"
+    if regression == "by column" or given == "figures":
+        return regression == "by column" and given in ("columns", "figures")
     return regression != "least squares" or pairs >= _PAIRS_PER_FEATURE * (features + 2)

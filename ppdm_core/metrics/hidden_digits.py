@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from ppdm_core.model.reasons import Reason
 
 _MAX_ROWS = 4_000
 _MIN_ROWS = 50
+_MIN_SIGNED_ZEROS = 20  # of either sign
 _MIN_CLASS_ROWS = 20  # the spread of a smaller class is not considered
 _MIN_NOISE_UNITS = 4.0  # noise of so many units leaves the rest modulo the unit uniform
 _MAX_DECIMALS = 13
@@ -34,7 +35,8 @@ class HiddenDigits(ReleaseMetric):
     unless somebody or some defect put it there. For each released column, the rest modulo decimal
     units finer than the noise, and the low bits of the mantissa, are compared with each original
     column: Cramer's V squared of a table of 4 x 4 or 8 x 8 cells. The noise is what a linear map
-    of the original does not explain. The baseline is what chance exceeds almost never.
+    of the original does not explain. The signs of zeros are compared too, within the rows that are
+    zero. The baseline is what chance exceeds almost never.
     """
 
     name = "hidden_digits"
@@ -75,19 +77,34 @@ def _search(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     if len(rows) < _MIN_ROWS:
         raise NotApplicable(f"{name} needs {_MIN_ROWS} rows.", reason=Reason.TOO_FEW_RECORDS)
     X = comparison.X[comparison.records[rows]]
+    cells, label = comparison.cells[rows], comparison.row_label[rows]
     bins = 8 if len(rows) >= 800 else 4
-    freedom = (_DIGITS - 1) * (bins - 1)
-    chance = (freedom + _MAX_DEVIATIONS * math.sqrt(2.0 * freedom)) / (len(rows) * (bins - 1))
-    label = comparison.row_label[rows]
-    parts = find_fine_parts(X, comparison.cells[rows], label)
-    if not parts.shape[1]:
-        return 0.0, min(1.0, chance)
     B = encode_bins(X, bins)
-    found = (
-        compute_dependence(encode_bins(parts, bins), B, (bins, bins)),
-        compute_dependence(encode_digits(parts), B, (_DIGITS, bins)),
-    )
-    return max(found), min(1.0, chance)
+    chance = bound_dependence(len(rows), _DIGITS, bins)
+    found = [(0.0, chance), *compare_zero_signs(cells, B, bins)]
+    parts = find_fine_parts(X, cells, label)
+    if parts.shape[1]:
+        found.append((compute_dependence(encode_bins(parts, bins), B, (bins, bins)), chance))
+        found.append((compute_dependence(encode_digits(parts), B, (_DIGITS, bins)), chance))
+    return max(found, key=lambda pair: pair[0] - pair[1])
+
+
+def bound_dependence(n: int, a: int, b: int) -> float:
+    """Return the dependence of a table of a x b cells that chance exceeds almost never."""
+    freedom = (a - 1) * (b - 1)
+    statistic = freedom + _MAX_DEVIATIONS * math.sqrt(2.0 * freedom)
+    return min(1.0, statistic / (n * (min(a, b) - 1)))
+
+
+def compare_zero_signs(cells: Floats, B: Floats, bins: int) -> Iterator[tuple[float, float]]:
+    """Yield the dependence of the signs of zeros on original values, and what chance explains."""
+    for y in cells.T:
+        zeros = np.flatnonzero(y == 0)
+        signs = np.signbit(y[zeros])
+        if min(signs.sum(), (~signs).sum()) >= _MIN_SIGNED_ZEROS:
+            P = np.column_stack([signs, ~signs]).astype(np.float64)
+            dependence = compute_dependence(P, B[zeros], (2, bins))
+            yield dependence, bound_dependence(len(zeros), 2, bins)
 
 
 def find_fine_parts(X: Floats, cells: Floats, label: Codes) -> Floats:

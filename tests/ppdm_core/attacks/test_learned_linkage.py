@@ -55,7 +55,26 @@ def rotate_each(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return G / np.linalg.norm(G, axis=1, keepdims=True) * np.linalg.norm(X, axis=1, keepdims=True)
 
 
+def add_constant_length(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    G = rng.standard_normal(X.shape)
+    return X + 20 * X.std(axis=0) * G / np.linalg.norm(G, axis=1, keepdims=True)
+
+
+def add_orthogonal(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    Z, G = X / X.std(axis=0), 20 * rng.standard_normal(X.shape)
+    along = (G * Z).sum(axis=1, keepdims=True) / (Z**2).sum(axis=1, keepdims=True)
+    return X + X.std(axis=0) * (G - along * Z)
+
+
+def hide_in_median(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    G = 5 * rng.standard_normal(X.shape)
+    return G - np.median(G, axis=1, keepdims=True) + X[:, :1]
+
+
 UNSAFE = {
+    "constant length of the noise": add_constant_length,
+    "noise orthogonal to the record": add_orthogonal,
+    "one column as the median": hide_in_median,
     "sums to zero": lambda X, rng: (
         X + (lambda E: E - E.mean(axis=1, keepdims=True))(20 * rng.standard_normal(X.shape))
     ),

@@ -81,6 +81,12 @@ UNSAFE: dict[str, tuple[Release, str]] = {
     ),
     "mantissa": (hide_in_mantissa, "hidden_digits"),
     "parity": (hide_parity, "hidden_digits"),
+    "signs of zeros": (
+        lambda X, rng: np.where(
+            rng.random(X.shape) < 0.6, np.copysign(0.0, X - 2.0), rng.normal(size=X.shape)
+        ),
+        "hidden_digits",
+    ),
     "noise on a grid": (lambda X, rng: X + rng.integers(-9, 10, X.shape), "repeated_noise"),
     "seed of numpy": (
         lambda X, rng: X + np.random.default_rng(42).normal(0, 2, X.shape),
@@ -104,6 +110,7 @@ SAFE: dict[str, Release] = {
     "means": lambda X, rng: np.tile(X.mean(axis=0), (len(X), 1)),
     "factors": lambda X, rng: X * np.exp(rng.normal(0.0, 1.0, X.shape)),
     "rounded noise": lambda X, rng: np.round(add_noise(X, rng), 1),
+    "whole numbers": lambda X, rng: np.round(X - 2.0 + rng.laplace(0.0, 4.0, X.shape)),
 }
 
 

@@ -107,3 +107,11 @@ def test_has_position_trend_table_along_a_tour_noticed() -> None:
 def test_has_position_trend_random_order_never() -> None:
     for seed in range(50):
         assert not has_position_trend(make_table(draw_table(np.random.default_rng(seed))), None)
+
+
+def test_has_position_trend_fast_waves_noticed() -> None:
+    rng = np.random.default_rng(10)
+    X = draw_table(rng)
+    order = np.argsort(X.sum(axis=1))
+    wave = np.argsort(np.argsort(np.sin(np.arange(N) * 1.1)))  # 52 waves: more than are compared
+    assert has_position_trend(make_table(X[order[wave]]), None)
