@@ -69,8 +69,25 @@ def judge(score: Score, limit: Limit) -> Finding:
         why = (
             f"{score.sentence} {score.n} records are too few to tell whether the limit "
             f"({allowed}) holds; the interval is {score.low:.3g} to {score.high:.3g}."
+            f"{explain_size(score, limit)}"
         )
     return Finding(score.name, outcome, why, observed, allowed)
+
+
+def explain_size(score: Score, limit: Limit) -> str:
+    """Return how many records a PASS needs, if the interval alone is wider than a limit on the gain.
+
+    The width falls with the square root of the number of records, or faster.
+    """
+    width = score.high - score.value if score.better == "down" else score.value - score.low
+    if limit.absolute or score.kind != "privacy" or not 0 < limit.value < width:
+        return ""
+    needed = score.n * (width / limit.value) ** 2
+    digits = 1 - math.floor(math.log10(needed))
+    return (
+        " So few records cannot show it, even for an attack that gains nothing: about "
+        f"{round(needed, digits):,.0f} are needed."
+    )
 
 
 def judge_outcome(score: Score, limit: Limit) -> Outcome:

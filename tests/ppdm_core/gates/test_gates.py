@@ -57,8 +57,15 @@ def test_score_limits_limit_inside_interval_review():
     broken = judge_score(make_score(LINK, 0.50, 0.02), make_limit(0.05))
     assert (unsure.outcome, broken.outcome) == ("REVIEW", "FAIL")
     assert "500 records are too few to tell" in unsure.why
+    assert "are needed" not in unsure.why
     assert "too few" not in broken.why
     assert "DPO: for the test" in broken.why
+
+
+def test_score_limits_interval_wider_than_limit_says_how_many_records():
+    found = judge_score(make_score(LINK, 0.03, 0.10), make_limit(0.05))
+    assert found.outcome == "REVIEW"
+    assert "about 2,000 are needed" in found.why  # 500 x (0.10 / 0.05)^2
 
 
 @pytest.mark.parametrize(
