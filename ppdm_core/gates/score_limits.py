@@ -75,7 +75,7 @@ def judge(score: Score, limit: Limit) -> Finding:
 
 
 def explain_size(score: Score, limit: Limit) -> str:
-    """Return how many records a PASS needs, if the interval alone is wider than a limit on the gain.
+    """Return how many records a PASS needs, if the interval alone is wider than the limit.
 
     The width falls with the square root of the number of records, or faster.
     """

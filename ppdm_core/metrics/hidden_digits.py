@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._chance import ChanceMetric
+from ppdm_core.metrics._comparison import ReleaseComparison
 from ppdm_core.metrics._release import check_comparison, sample_indices
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
@@ -28,7 +28,7 @@ _MANTISSA_BITS = (*range(4, 45, 4), 23, 31, 33)
 _MAX_DEVIATIONS = 15.0  # of a chi-square statistic by chance; the normal law exceeds 7 once in 1e12
 
 
-class HiddenDigits(ReleaseMetric):
+class HiddenDigits(ChanceMetric):
     """Dependence of low-order digits of released values on original values.
 
     The digits of a released value that are finer than its noise carry nothing of the record,
@@ -46,27 +46,15 @@ class HiddenDigits(ReleaseMetric):
         "Low-order digits of released values depend on original values with a strength of {value}; "
         "chance explains up to {baseline}."
     )
-    kind = "privacy"
-    better = "down"
     max_records = _MAX_ROWS
-    interval_method = "none"
-    on_original = 1.0
     must_notice: ClassVar[Mapping[str, float]] = {"hidden digits": 0.85}
 
-    def measure(self, comparison: ReleaseComparison) -> Measurement:
-        value, _ = _measure(self.name, comparison)
-        return Measurement(value, lambda keep: value)
-
-    def baseline(self, comparison: ReleaseComparison) -> float:
-        return _measure(self.name, comparison)[1]
+    def compare(self, comparison: ReleaseComparison) -> tuple[float, float]:
+        return find_strongest_dependence(self.name, comparison)
 
 
-def _measure(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
+def find_strongest_dependence(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     """Return the strongest dependence, and what chance explains."""
-    return comparison.get_or_compute(name, lambda: _search(name, comparison))
-
-
-def _search(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     check_comparison(name, comparison)
     if comparison.cells is None or bool((comparison.records < 0).any()):
         raise NotApplicable(

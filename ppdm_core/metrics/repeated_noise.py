@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._chance import ChanceMetric
+from ppdm_core.metrics._comparison import ReleaseComparison
 from ppdm_core.metrics._release import check_same_columns, sample_indices
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
@@ -18,7 +18,7 @@ _SHUFFLES = 4
 _MAX_DEVIATIONS = 7.0  # of a share by chance
 
 
-class RepeatedNoise(ReleaseMetric):
+class RepeatedNoise(ChanceMetric):
     """Share of the rows whose noise in a column is that of another row, beyond chance.
 
     Noise of few sizes, on a grid of its own, or shared by several rows does not hide a record: an
@@ -34,27 +34,15 @@ class RepeatedNoise(ReleaseMetric):
         "In the worst column, the noise of {value} of the rows is also that of another row; "
         "for rows and records that do not belong together it is up to {baseline}."
     )
-    kind = "privacy"
-    better = "down"
     max_records = _MAX_ROWS
-    interval_method = "none"
-    on_original = 1.0
     must_notice: ClassVar[Mapping[str, float]] = {"few sizes of noise": 0.85}
 
-    def measure(self, comparison: ReleaseComparison) -> Measurement:
-        value = _measure(self.name, comparison)[0]
-        return Measurement(value, lambda keep: value)
-
-    def baseline(self, comparison: ReleaseComparison) -> float:
-        return _measure(self.name, comparison)[1]
+    def compare(self, comparison: ReleaseComparison) -> tuple[float, float]:
+        return find_worst_column(self.name, comparison)
 
 
-def _measure(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
+def find_worst_column(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     """Return the share in the column with the largest excess, and what chance explains there."""
-    return comparison.get_or_compute(name, lambda: _compare(name, comparison))
-
-
-def _compare(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     check_same_columns(name, comparison)
     if bool((comparison.records < 0).any()):
         raise NotApplicable(
