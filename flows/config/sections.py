@@ -21,8 +21,14 @@ class DatasetSpec(Section):
         pattern=DATASET_NAME,
         description="Short name: lower-case letters, digits and '_', at most 40.",
     )
-    owner: str = Field(min_length=1, description="The author of the release; may not approve it.")
-    audience: str = Field(min_length=1, description="Who will receive the release.")
+    owner: str = Field(
+        default="",
+        description="The author of the release, who may not approve it; without one, a reviewer "
+        "decides.",
+    )
+    audience: str = Field(
+        default="", description="Who will receive the release; without one, a reviewer decides."
+    )
     record_id: str | None = Field(
         default=None,
         description="Column that identifies a record in every delivery; its role is identifier.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.config.draft.text import ROLES
+from flows.config.draft.text import ROLES, Heading
 from ppdm.cli.console import format_lines, shorten_path, wrap_text
 from ppdm_core.model.shown_text import show_line
 
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 MAX_NAMES = 8
 
 
-def list_decisions(draft: Draft) -> Iterator[str]:
+def list_decisions(draft: Draft, heading: Heading) -> Iterator[str]:
     """Yield what the steward must decide, in the order of the file."""
-    yield "Who owns the release and who receives it: owner, audience."
+    if not (heading.owner and heading.audience):
+        yield (
+            "Who owns the release and who receives it: owner, audience. Without them, a reviewer "
+            "decides about every release."
+        )
     if draft.record_id is not None:
         yield (
             f"Is '{show_line(draft.record_id)}' the same for the same record in every delivery? "
@@ -42,7 +46,11 @@ def list_decisions(draft: Draft) -> Iterator[str]:
         )
     if draft.select("exclude"):
         yield "Excluded columns: is something lost that could be derived as a number?"
-    yield "The limits: they are suggestions; put your own, with who set them and why."
+    if not heading.set_by:
+        yield (
+            "The limits: they are suggestions. Put your own, with set_by; without it, a reviewer "
+            "decides about every release."
+        )
     yield "How often it is repeated: [schedule]."
 
 

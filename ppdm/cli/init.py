@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import re
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from flows.config.draft.text import Heading, format_release_file
@@ -20,22 +20,39 @@ from warehouse.columns import Source
 MAX_PARENT_FOLDERS = 1  # that a relative path may go up
 
 
-def draft_file(source: Path, out: Path, table: str | None) -> CommandResult:
+@dataclass(frozen=True)
+class Decided:
+    """What the steward has decided already; "" for what is open."""
+
+    owner: str = ""
+    audience: str = ""
+    set_by: str = ""  # of the limits
+    label: str = ""  # column
+
+
+NOTHING_DECIDED = Decided()
+
+
+def draft_file(
+    source: Path, out: Path, table: str | None, decided: Decided = NOTHING_DECIDED
+) -> CommandResult:
     """Write a release file that `ppdm release` accepts unchanged; return what is left to decide."""
     from flows.config.draft.profile import draft_source
     from warehouse.sources.guess import guess_source
 
     check_new_file(out)
     found = guess_source(str(source), table)
-    draft = draft_source(found)
+    draft = draft_source(found, decided.label)
     heading = Heading(
         dataset=suggest_dataset_name(found.path),
-        owner=read_user_name(),
+        owner=decided.owner,
+        audience=decided.audience,
+        set_by=decided.set_by,
         source=found,
         path=choose_path(out, found.path),
     )
     write_new(out, format_release_file(draft, heading), found)
-    decisions = list(list_decisions(draft))
+    decisions = list(list_decisions(draft, heading))
     columns = [
         ColumnBody(name=each.name, role=each.column.role, why=each.why) for each in draft.columns
     ]
@@ -49,14 +66,6 @@ def suggest_dataset_name(path: str) -> str:
     plain = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")
     name = plain if plain[:1].isalpha() else f"table_{plain}"
     return name[:40].strip("_")
-
-
-def read_user_name() -> str:
-    """Return the name of the operating-system user, or "to be decided" if there is none."""
-    try:
-        return getpass.getuser()
-    except (ImportError, KeyError, OSError):  # as in a container without a user of that number
-        return "to be decided"
 
 
 def choose_path(out: Path, path: str) -> str:

@@ -94,7 +94,8 @@ def format_sentence(outcome: ReleaseOutcome) -> str:
     is_newest = summary.latest is None or summary.latest == summary.run.number
     stays = "" if is_newest else f"; version {summary.latest:04d} stays the latest"
     if stage == Stage.PUBLISHED:
-        audience = f" for {summary.settings.audience}" if summary.settings else ""
+        name = summary.settings.audience if summary.settings else ""
+        audience = f" for {name}" if name else ""
         version = f"Version {summary.run.number:04d} is published{audience}"
         if not summary.refusals:
             return f"{version}: all {count} checks passed."

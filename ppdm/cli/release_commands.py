@@ -28,14 +28,22 @@ def init(
     table: Annotated[
         str | None, typer.Option("--table", help="Table of a DuckDB file, if it has several.")
     ] = None,
+    label: Annotated[
+        str, typer.Option("--label", help="Column of the class, released unchanged.")
+    ] = "",
+    owner: Annotated[str, typer.Option("--owner", help="Author of the release.")] = "",
+    audience: Annotated[str, typer.Option("--audience", help="Who will receive the release.")] = "",
+    set_by: Annotated[
+        str, typer.Option("--set-by", help="Person or body that sets the drafted limits.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Draft a release file for a table. List what is left to decide."""
 
     def run() -> CommandResult:
-        from ppdm.cli.init import draft_file
+        from ppdm.cli.init import Decided, draft_file
 
-        return draft_file(source, out, table)
+        return draft_file(source, out, table, Decided(owner, audience, set_by, label))
 
     run_command("init", run, INIT_STEPS, json=json)
 

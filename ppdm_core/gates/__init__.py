@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.gates.amplification import Amplification
+from ppdm_core.gates.decisions import Decisions
 from ppdm_core.gates.label import Label
 from ppdm_core.gates.ledger import Ledger
 from ppdm_core.gates.required_audits import RequiredAudits
@@ -14,6 +15,7 @@ from ppdm_core.gates.self_test import SelfTest
 from ppdm_core.model.verdict import Verdict, worst
 
 GATES: dict[str, Gate] = {
+    "decisions": Decisions(),
     "required_audits": RequiredAudits(),
     "label": Label(),
     "amplification": Amplification(),

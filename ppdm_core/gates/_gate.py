@@ -21,6 +21,8 @@ class GateInput:
     guarantee: Guarantee
     method: str
     policy: Policy
+    owner: str = ""  # of the release
+    audience: str = ""
     has_numbers: bool = True  # a numeric feature is released
     code_version: str = ""  # of the run that is judged
     balance: LedgerBalance | None = None  # None: the ledger was not read, which fails

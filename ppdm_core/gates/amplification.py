@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.model.policy import AMPLIFICATION as PREFIX
-from ppdm_core.model.policy import Limit
+from ppdm_core.model.policy import UNDECIDED, Limit
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.verdict import Finding
 from ppdm_core.numerics.amplification import format_gamma
@@ -48,14 +48,12 @@ def judge(key: str, limit: Limit, guarantee: Guarantee, method: str) -> Finding:
         names = list_unbounded(guarantee, method)
         waived = set(names) <= set(limit.waive)
         why = f"{' and '.join(names)} has no worst-case bound" + (
-            f"; {limit.set_by} waived it: {limit.reason}."
-            if waived
-            else ", so no limit on amplification can hold."
+            f"; waived ({limit.origin})." if waived else ", so no limit on amplification can hold."
         )
         return Finding(key, "PASS" if waived else "FAIL", why, observed, allowed)
     why = (
         f"One released row changes the odds of any statement about a {unit} by at most "
-        f"{observed}; the limit is {limit.value:,.0f} ({limit.set_by})."
+        f"{observed}; the limit is {limit.value:,.0f} ({limit.set_by or UNDECIDED})."
     )
     if not keeps(ln_gamma, limit.value):
         return Finding(key, "FAIL", why, observed, allowed)

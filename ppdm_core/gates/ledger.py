@@ -51,7 +51,7 @@ def judge_product(balance: LedgerBalance, policy: Policy) -> Finding:
     if limit is None:
         return Finding(RECORD, "PASS", f"{summary} No limit is set.", observed)
     line = math.log(limit.value) if limit.value > 0 else -math.inf  # NaN keeps nothing
-    why = f"{summary} Limit: {format_limit(limit.value)} ({limit.set_by}: {limit.reason})."
+    why = f"{summary} Limit: {format_limit(limit.value)} ({limit.origin})."
     if limit.waive:
         why += f" Draws without a bound by {' and '.join(limit.waive)} are not counted here."
     if policy.collusion_waiver:
@@ -137,7 +137,7 @@ def judge_draws(balance: LedgerBalance, limit: Limit) -> Finding:
     why = (
         f"One record has up to {format_count(balance.draws_spent, 'draw')} without a worst-case "
         f"bound so far, with this release up to {observed}. Limit: {limit.value:,.0f} "
-        f"({limit.set_by}: {limit.reason})."
+        f"({limit.origin})."
     )
     if not balance.draws_after <= limit.value:
         why += describe_lack(balance, balance.draws_over)

@@ -49,10 +49,10 @@ def judge(score: Score, limit: Limit) -> Finding:
     if outcome == "PASS":
         why = score.sentence
     elif outcome == "FAIL":
-        why = f"{score.sentence} Limit: {allowed} ({limit.set_by}: {limit.reason})."
+        why = f"{score.sentence} Limit: {allowed} ({limit.origin})."
     elif is_weak(score, limit):
         why = (
-            f"{score.sentence} The limit ({allowed}; {limit.set_by}: {limit.reason}) is weak: a "
+            f"{score.sentence} The limit ({allowed}; {limit.origin}) is weak: a "
             f"reviewer decides where a limit allows more than {format_ceiling(score)}."
         )
     elif is_unbreakable(score, limit):
@@ -63,7 +63,7 @@ def judge(score: Score, limit: Limit) -> Finding:
     elif keeps_surely(score, limit, limit.value):
         why = (
             f"{score.sentence} The limit ({allowed}) holds, but from {limit.review:.3g} on a "
-            f"reviewer decides ({limit.set_by}: {limit.reason})."
+            f"reviewer decides ({limit.origin})."
         )
     else:
         why = (

@@ -25,16 +25,30 @@ class Attacker:
     epsilon: float = 0.1
 
 
+PLACEHOLDERS = frozenset({"", "?", "-", "draft", "none", "tba", "tbd", "to be decided"})
+UNDECIDED = "not decided"
+
+
+def is_decided(text: str) -> bool:
+    """Return whether a text names somebody, and is no placeholder."""
+    return text.strip().strip(".").lower() not in PLACEHOLDERS
+
+
 @dataclass(frozen=True)
 class Limit:
     """A limit that a person set, with a reason."""
 
     value: float
-    set_by: str
+    set_by: str  # "": no person yet
     reason: str
     absolute: bool = False  # else the limit is on the excess over the baseline
     waive: tuple[str, ...] = ()  # gamma only: methods without a bound that may pass
     review: float | None = None  # from here to ``value`` a reviewer decides
+
+    @property
+    def origin(self) -> str:
+        """Who set it and why, as far as that is known."""
+        return ": ".join(filter(None, (self.set_by or UNDECIDED, self.reason)))
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,10 @@ class LimitSpec(Section):
     """A limit that a steward set."""
 
     value: float = Field(description="The limit; its direction comes from the metric.")
-    set_by: str = Field(min_length=1, description="Person or body that set it.")
-    reason: str = Field(min_length=1, description="Reason for the limit.")
+    set_by: str = Field(
+        default="", description="Person or body that set it; without one, a reviewer decides."
+    )
+    reason: str = Field(default="", description="Reason for the limit.")
     absolute: bool = Field(
         default=False,
         description="Limits the value itself instead of its excess over the baseline.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ppdm_core.gates.decisions import judge_decisions, list_undecided_limits
 from ppdm_core.gates.label import judge_coverage, judge_identity
 from ppdm_core.gates.required_audits import (
     GOAL_NAMES,
@@ -39,6 +40,8 @@ def judge_tables(report: AuditReport, policy: Policy) -> tuple[Outcome, tuple[Fi
     if found:
         found.extend(judge_kinds(report, policy))
     found.extend(judge_identity(report))
+    undecided = list_undecided_limits(policy)
+    found.extend([judge_decisions(undecided)] if undecided else [])
     found.extend(judge_unread(report, name) for name in report.unread)
     found.extend(Finding("row_order", "FAIL", why) for why in report.leaks)
     found.extend(Finding("doubt", "REVIEW", why) for why in report.doubts)

@@ -90,6 +90,8 @@ def reach_verdict(
         guarantee=sanitized.guarantee,
         method=context.method,
         policy=context.policy,
+        owner=context.owner,
+        audience=context.audience,
         has_numbers=bool(sanitized.public.columns),
         balance=balance,
     )

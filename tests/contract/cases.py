@@ -155,6 +155,7 @@ SOURCES: dict[str, SourceCase] = {
 
 # The broken inputs (tests.contract.gate_inputs) that each gate must refuse on its own.
 GATES: dict[str, tuple[str, ...]] = {
+    "decisions": ("no owner", "audience to be decided", "limit set by no person"),
     "required_audits": (
         "empty report",
         "required audit failed",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ppdm_core.gates import GateInput
 from ppdm_core.gates._gate import Gate
+from ppdm_core.gates.label import LABEL_RATE
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Verdict, worst
@@ -80,6 +81,7 @@ def check_worse_score_never_helps(gate: Gate) -> None:
         name=st.sampled_from([s.name for s in make_good_input().report.scores]),
     )
     def holds(value, width, line, baseline, shift, wider, absolute, band, better, name) -> None:
+        better = "down" if name == LABEL_RATE else better  # what the label gives is a risk
         review = None if band is None else line - band
         drawn = make_limit(line, absolute=absolute, review=review)
         worse = value + (shift if better == "down" else -shift)

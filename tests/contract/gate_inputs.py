@@ -82,6 +82,8 @@ def make_untested_input() -> GateInput:
         ),
         guarantee=Guarantee("bounded", 1.0, 2.0, 3.0, ("One release.",)),
         method="pca_laplace",
+        owner="registry",
+        audience="partners",
         policy=Policy(
             required=("known_pairs", "record_linkage"),
             limits={
@@ -177,7 +179,18 @@ def change_policy_check(**changed: Any) -> GateInput:
     return change_self_test(policy_check=replace(result.policy_check, **changed))
 
 
+def forget_who_set_limits() -> GateInput:
+    """Return an input whose self-test is of the same policy, without the names."""
+    gate_input = make_untested_input()
+    limits = {name: replace(one, set_by="") for name, one in gate_input.policy.limits.items()}
+    policy = replace(gate_input.policy, limits=limits)
+    return add_self_test(replace(gate_input, policy=policy))
+
+
 BROKEN_INPUTS: dict[str, GateInput] = {
+    "no owner": replace(make_good_input(), owner=" "),
+    "audience to be decided": replace(make_good_input(), audience="To be decided"),
+    "limit set by no person": forget_who_set_limits(),
     "no self-test": change_report(self_test=None),
     "self-test of other code": change_self_test(code_version="d"),
     "self-test of no code": replace(change_self_test(code_version=""), code_version=""),
@@ -261,4 +274,10 @@ BROKEN_INPUTS: dict[str, GateInput] = {
     ),
 }
 # Of those, what a reviewer decides; all others fail.
-REVIEWED_INPUTS = {"too few records to tell", "limit far above the baseline"}
+REVIEWED_INPUTS = {
+    "too few records to tell",
+    "limit far above the baseline",
+    "no owner",
+    "audience to be decided",
+    "limit set by no person",
+}

@@ -11,8 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flows.config.draft.basis import choose_basis
-from flows.config.draft.roles import Drafted, draft_value_column, find_identifiers, find_label
+from flows.config.draft.roles import (
+    MAX_CLASSES,
+    MIN_CATEGORY_RECORDS,
+    Drafted,
+    draft_value_column,
+    find_identifiers,
+    find_label,
+)
 from ppdm_core.model.errors import BadInput, Defect
+from ppdm_core.settings.errors import suggest_name
 from tasks.ingest.checks import list_checks
 from tasks.progress import Step, start_step
 from warehouse.column_summary import ColumnSummary, summarize_columns
@@ -51,8 +59,11 @@ class Draft:
         return any(each.column.missing == "median" for each in self.columns)
 
 
-def draft_source(source: Source) -> Draft:
-    """Read the source into memory and draft roles for its columns; store nothing."""
+def draft_source(source: Source, label: str = "") -> Draft:
+    """Read the source into memory and draft roles for its columns; store nothing.
+
+    ``label`` is the column of the class, if it is known.
+    """
     start_step(Step.READ)
     with open_scratch_database() as db:
         SOURCES[source.kind].load(db, source, TABLE)
@@ -60,8 +71,13 @@ def draft_source(source: Source) -> Draft:
         summaries = summarize_columns(db, TABLE)
         if SOURCES[source.kind].has_header_line:
             check_header_line(summaries, source)
-        found, record_id = find_identifiers(db, TABLE, summaries)
-        found |= find_label(db, TABLE, [each for each in summaries if each.name not in found])
+        check_label_name(label, summaries, source)
+        others = [each for each in summaries if each.name != label]
+        found, record_id = find_identifiers(db, TABLE, others)
+        candidates = [each for each in summaries if each.name not in found]
+        found |= find_label(db, TABLE, candidates, label)
+        if label and label not in found:
+            raise build_label_error(label, source)
         columns = [found.get(each.name) or draft_value_column(each) for each in summaries]
         columns = exclude_invalid_columns(db, columns, record_id)
         if all(each.column.role != "feature" for each in columns):
@@ -69,6 +85,28 @@ def draft_source(source: Source) -> Draft:
         declared = tuple(each.column for each in columns)
         basis, components = choose_basis(db, TABLE, declared, record_id)
     return Draft(tuple(columns), record_id, basis, components)
+
+
+def check_label_name(label: str, summaries: Sequence[ColumnSummary], source: Source) -> None:
+    """Raise BadInput if there is no such column."""
+    names = [each.name for each in summaries]
+    if label and label not in names:
+        raise BadInput(
+            f"{source.name} has no column '{label}'.",
+            file=source.path,
+            remedy=suggest_name(label, names),
+        )
+
+
+def build_label_error(label: str, source: Source) -> BadInput:
+    """Return the error for a column that cannot be the class."""
+    return BadInput(
+        f"The column cannot be the label: it needs 2 to {MAX_CLASSES} classes of "
+        f"{MIN_CATEGORY_RECORDS} records or more, in most rows.",
+        file=source.path,
+        column=label,
+        remedy="Merge rare classes in the source, or name another column with --label.",
+    )
 
 
 def check_header_line(summaries: Sequence[ColumnSummary], source: Source) -> None:

@@ -132,10 +132,14 @@ def is_category(summary: ColumnSummary) -> bool:
 
 
 def find_label(
-    db: duckdb.DuckDBPyConnection, table: str, summaries: Sequence[ColumnSummary]
+    db: duckdb.DuckDBPyConnection,
+    table: str,
+    summaries: Sequence[ColumnSummary],
+    name: str = "",
 ) -> dict[str, Drafted]:
-    """Return the column that is most likely the class, or nothing."""
-    for summary, why in list_label_candidates(summaries):
+    """Return the column that is most likely the class, or nothing; ``name``: only this one."""
+    named = [(each, "named by you") for each in summaries if each.name == name]
+    for summary, why in named or list_label_candidates(summaries):
         records = count_categories(db, table, summary.name, MAX_CLASSES)
         classes = tuple(name for name, count in records.items() if count >= MIN_CATEGORY_RECORDS)
         covered = sum(records[name] for name in classes)

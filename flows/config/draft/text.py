@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,9 @@ class Heading:
     """What the first sections of the file hold."""
 
     dataset: str
-    owner: str
+    owner: str  # "": not decided
+    audience: str
+    set_by: str  # of the limits
     source: Source
     path: str  # of the source, as written in the file
 
@@ -35,7 +37,11 @@ def format_release_file(draft: Draft, heading: Heading) -> str:
     """Return the complete text of the drafted release file."""
     from ppdm_core.sanitizers import DRAFTED_METHOD
 
-    filters = {"toml": format_toml_value, "format_column": format_column}
+    filters: dict[str, Callable[..., str]] = {
+        "toml": format_toml_value,
+        "format_column": format_column,
+        "decided": format_decision,
+    }
     groups = {role: group_by_reason(draft.select(role)) for role in ROLES}
     return render_text(
         TEMPLATE,
@@ -46,6 +52,11 @@ def format_release_file(draft: Draft, heading: Heading) -> str:
         kinds=SOURCES,
         method=DRAFTED_METHOD,
     )
+
+
+def format_decision(key: str, text: str) -> str:
+    """Return the line of a decision, or a comment with the line to fill in."""
+    return f"{key} = {format_toml_value(text)}" if text else f'# {key} = "..."'
 
 
 def group_by_reason(drafted: Sequence[Drafted]) -> dict[str, list[Drafted]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ppdm_core.audit.disclosure_rounding import round_report
+from ppdm_core.model.policy import UNDECIDED
 from ppdm_core.model.score import AuditReport
 from tasks.publish.report.account import build_account, describe_records, list_record_notes
 from tasks.publish.report.checks import build_limits, list_gaps, list_promises, list_unprotected
@@ -92,8 +93,8 @@ def build_head(summary: Summary, lines: tuple[RiskLine, ...], edition: Edition) 
     ]
     if settings is not None:
         facts += [
-            ("from", settings.owner),
-            ("to", settings.audience),
+            ("from", settings.owner or UNDECIDED),
+            ("to", settings.audience or UNDECIDED),
             ("limits set by", name_limit_setters(settings.policy)),
         ]
     sentence = format_head_sentence(summary, lines, is_rounded=is_rounded)

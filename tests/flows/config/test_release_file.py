@@ -260,7 +260,6 @@ def test_demo_examples_differ_only_in_method() -> None:
         ),
         ("format = 1", "format = 2", "The 'format' key of the release file must be 1. Got 2."),
         ("format = 1", "format = 1\nbase = 'x'", "Unknown key 'base'"),
-        ('owner = "registry"', "", "The 'owner' key of [dataset] is missing."),
         ('record_id = "patient_id"', 'record_id = "patent_id"', "Did you mean 'patient_id'?"),
         ("known_records = 40", "known_records = -1", "greater than or equal to 0. Got -1."),
         ("known_records = 40", 'known_records = "40"', "must be a valid integer. Got '40'."),

@@ -22,7 +22,7 @@ from flows.config.draft.roles import Drafted
 from flows.config.draft.text import Heading, format_release_file
 from flows.config.release_file import ReleaseFile
 from flows.config.toml_values import format_toml_key, format_toml_value
-from ppdm.cli.init import draft_file, suggest_dataset_name
+from ppdm.cli.init import Decided, draft_file, suggest_dataset_name
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
@@ -121,11 +121,11 @@ def test_draft_table_without_label_is_complete(
     many: tuple[ReleaseFile, CommandResult, str],
 ) -> None:
     file, result, text = many
-    assert (file.dataset.name, file.dataset.audience) == ("t", "to be decided")
+    assert (file.dataset.name, file.dataset.owner, file.dataset.audience) == ("t", "", "")
     assert file.sanitizer_parameters()["gamma"] == {"record": 1000}
     assert len(file.audit.required) == 5
-    assert {limit.set_by for limit in file.limits.values()} == {"draft"}
-    assert "best_accuracy" not in file.limits  # no label
+    assert {limit.set_by for limit in file.limits.values()} == {""}
+    assert all(limit.reason for limit in file.limits.values())
     assert "WEAKER PROMISE" in text and "# [schedule]" in text
     assert max(map(len, text.splitlines())) < 100
     for word in ("owner", "audience", "Bounds", "Excluded", "limits", "schedule", "No label"):
@@ -154,7 +154,7 @@ def test_draft_secret_cells_are_not_written(tmp_path: Path) -> None:
     _, result, text = draft_table(source)
     output = text + result.text + json.dumps(result.payload)
     assert str(SECRET) not in output and "canary" not in output and str(rows) not in output
-    constants = {"1", "2", "1000", "99", "40", "0.05", "0.1", "0.15", "10", "1100", "0", "3"}
+    constants = {"1", "2", "1000", "99", "40", "20", "0.05", "0.1", "0.15", "10", "1100", "0", "3"}
     digits = {word.strip('.,*%"') for word in text.split() if any(c.isdigit() for c in word)}
     assert {each for each in digits if each.replace(".", "").isdigit()} <= constants
 
@@ -181,7 +181,8 @@ def test_draft_label_lists_categories_of_enough_records(
     assert (found.role, found.categories) == ("label", categories)
     assert (found.outside, found.missing) == (outside, missing)
     assert read_roles(result)["income"] == ("label", "named like a class")
-    assert "best_accuracy" in file.limits
+    assert "label.rate" in file.limits
+    assert "best_accuracy" not in file.limits  # utility that nobody asked for
 
 
 NO_LABELS: dict[str, Cell] = {
@@ -443,12 +444,39 @@ def test_format_release_file_any_names_are_valid_toml(
     others = [Column(name, "exclude") for name in names[3:]]
     columns = (label, feature, Column(names[2], "identifier"), *others)
     draft = Draft(tuple(Drafted(each, "a reason") for each in columns), names[2], "sample", 1)
-    heading = Heading("t", path, Source("duckdb", path, {"table": names[0]}), path)
+    heading = Heading(
+        "t", path, names[0], classes[0], Source("duckdb", path, {"table": names[0]}), path
+    )
     content = tomllib.loads(format_release_file(draft, heading))
     assert content["columns"].keys() == set(names)
     assert content["columns"][names[0]]["categories"] == list(classes)
     assert content["columns"][names[1]]["missing"] == "median"
     assert (content["source"]["path"], content["dataset"]["record_id"]) == (path, names[2])
+    assert content["dataset"].get("owner", "") == path
+    assert content["dataset"].get("audience", "") == names[0]
+    assert {one.get("set_by", "") for one in content["limits"].values()} == {classes[0]}
+
+
+def test_draft_decisions_given_written_and_no_longer_listed(tmp_path: Path) -> None:
+    source, out = tmp_path / "t.csv", tmp_path / "t.toml"
+    rows = [f"{i * 37 % 101},{i % 7},{'xy'[i % 2]}" for i in range(200)]
+    source.write_text("\n".join(["a,b,c", *rows]))
+    result = draft_file(source, out, None, Decided("registry", "partners", "DPO", "c"))
+    file, _ = read_release_file(out)
+    assert (file.dataset.owner, file.dataset.audience) == ("registry", "partners")
+    assert {limit.set_by for limit in file.limits.values()} == {"DPO"}
+    assert file.columns["c"].role == "label"
+    assert not any("owner" in each or "set_by" in each for each in result.payload["decisions"])
+
+
+@pytest.mark.parametrize(("label", "words"), [("d", "no column 'd'"), ("a", "cannot be the label")])
+def test_draft_label_of_other_columns_bad_input(tmp_path: Path, label: str, words: str) -> None:
+    source, out = tmp_path / "t.csv", tmp_path / "t.toml"
+    rows = [f"{i * 37 % 101},{i % 7},{'xy'[i % 2]}" for i in range(200)]
+    source.write_text("\n".join(["a,b,c", *rows]))
+    with pytest.raises(BadInput, match=words):
+        draft_file(source, out, None, Decided(label=label))
+    assert not out.exists()
 
 
 def test_init_command_imports_nothing_slow(tmp_path: Path) -> None:
