@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+OTHER = "other"  # the category of all cells that are not listed, with outside = "other"
 RESERVED = "__ppdm_"  # prefix of our own columns; no source column may start with it
 
 
@@ -20,7 +21,7 @@ class Column:
     low: float | Literal["from_data"] | None = None
     high: float | Literal["from_data"] | None = None
     categories: tuple[str, ...] = ()
-    outside: Literal["clamp", "reject", "drop_row"] = "clamp"  # drop_row: categorical only
+    outside: Literal["clamp", "reject", "drop_row", "other"] = "clamp"
     missing: Literal["reject", "drop_row", "median", "keep"] = "reject"  # keep: categorical only
 
     @property

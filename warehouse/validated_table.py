@@ -15,7 +15,7 @@ import pyarrow as pa
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.rounding import round_outward
-from warehouse.columns import RESERVED, Column
+from warehouse.columns import OTHER, RESERVED, Column
 from warehouse.raw_profile import ROWS, ROWS_LEFT
 from warehouse.sql import (
     KEY,
@@ -269,7 +269,11 @@ def _code_expression(cell: str, column: Column) -> str:
     A missing cell that is a category of its own has the code -1.
     """
     categories = ", ".join(literal(category) for category in column.categories)
-    code = f"list_position([{categories}], {cell}) - 1"
+    place = f"list_position([{categories}], {cell})"
+    if column.outside == OTHER:
+        rest = column.categories.index(OTHER) + 1
+        place = f"case when {cell} is not null then coalesce({place}, {rest}) end"
+    code = f"{place} - 1"
     if column.missing == "keep":
         code = f"case when {cell} is null then -1 else {code} end"
     return f"({code})::integer"

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from ppdm_core.model.errors import BadInput
 from ppdm_core.settings.errors import suggest_name
 from ppdm_core.settings.sections import Section
-from warehouse.columns import RESERVED, Column
+from warehouse.columns import OTHER, RESERVED, Column
 
 BOUNDS_REMEDY = (
     'Declare both, or low = "from_data" and high = "from_data", which is a weaker promise.'
@@ -44,10 +44,10 @@ class ColumnSpec(Section):
     categories: list[str] | None = Field(
         default=None, description="All values of a categorical column, spelled as in the source."
     )
-    outside: Literal["clamp", "reject", "drop_row"] | None = Field(
+    outside: Literal["clamp", "reject", "drop_row", "other"] | None = Field(
         default=None,
         description="What happens to values outside the bounds (clamp, reject) or to categories "
-        "that are not listed (reject, drop_row; dropped rows are a weaker promise).",
+        "that are not listed (reject, drop_row, other; dropped rows are a weaker promise).",
     )
     missing: Literal["reject", "drop_row", "median", "keep"] | None = Field(
         default=None,
@@ -85,10 +85,16 @@ def build_column(name: str, spec: ColumnSpec, defaults: DefaultsSpec) -> Column:
         type="categorical" if spec.role == "label" else spec.type,
         low=spec.low,
         high=spec.high,
-        categories=tuple(spec.categories or ()),
+        categories=list_categories(spec),
         outside=outside or "clamp",
         missing=missing or "reject",
     )
+
+
+def list_categories(spec: ColumnSpec) -> tuple[str, ...]:
+    """Return the declared categories, and that of all other cells if there is one."""
+    declared = tuple(spec.categories or ())
+    return (*declared, OTHER) if spec.outside == OTHER and OTHER not in declared else declared
 
 
 def check_columns(columns: Mapping[str, ColumnSpec], record_id: str | None) -> None:
@@ -133,9 +139,10 @@ def _check_name(name: str, columns: Mapping[str, ColumnSpec]) -> None:
 def _check_numeric(name: str, spec: ColumnSpec) -> None:
     if spec.categories is not None:
         raise _build_error(name, "is numeric and declares categories.", "Remove 'categories'.")
-    if spec.outside == "drop_row":
+    if spec.outside in ("drop_row", OTHER):
+        what = "drop rows" if spec.outside == "drop_row" else "have a category for other values"
         raise _build_error(
-            name, "is numeric and would drop rows.", 'Use outside = "clamp" or "reject".'
+            name, f"is numeric and would {what}.", 'Use outside = "clamp" or "reject".'
         )
     if spec.missing == "keep":
         raise _build_error(
@@ -158,9 +165,15 @@ def _check_categorical(name: str, spec: ColumnSpec) -> None:
     if spec.low is not None or spec.high is not None:
         raise _build_error(name, "is categorical and declares 'low' or 'high'.", "Remove them.")
     if spec.outside == "clamp":
-        raise _build_error(name, "is categorical and has no bounds.", 'Use outside = "drop_row".')
+        raise _build_error(
+            name, "is categorical and has no bounds.", 'Use outside = "drop_row" or "other".'
+        )
     if spec.missing == "median":
         raise _build_error(name, "is categorical and has no median.", 'Use "reject" or "drop_row".')
+    if spec.role == "label" and spec.outside == OTHER:
+        raise _build_error(
+            name, "is a label and would have other classes.", 'Use "reject" or "drop_row".'
+        )
     if spec.role == "label" and spec.missing == "keep":
         raise _build_error(
             name, "is a label and would keep empty cells.", 'Use "reject" or "drop_row".'

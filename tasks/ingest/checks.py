@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from warehouse.columns import Column
+from warehouse.columns import OTHER, Column
 from warehouse.raw_profile import (
     CLASSES,
     CONSTANT,
@@ -48,7 +48,7 @@ CELLS = {  # check: one such cell, several, and the remedy
     UNKNOWN: (
         "is not among the declared categories",
         "are not among the declared categories",
-        "Correct them, add to 'categories', or declare outside = \"drop_row\".",
+        'Correct them, add to \'categories\', or declare outside = "other" or "drop_row".',
     ),
 }
 
@@ -105,7 +105,7 @@ def _value_checks(profile: Mapping[str, float | int], column: Column, file: str)
     if column.missing == "reject":
         yield _cells(profile, column, MISSING, file)
     if column.type == "categorical":
-        if column.outside != "drop_row":
+        if column.outside not in ("drop_row", OTHER):
             yield _cells(profile, column, UNKNOWN, file)
         if column.role == "label":
             yield Check(

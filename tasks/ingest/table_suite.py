@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ppdm_core.model.errors import BadInput
-from warehouse.columns import Column
+from warehouse.columns import OTHER, Column
 from warehouse.expectations import Expectation
 
 Entry = dict[str, Any]  # type and kwargs of one expectation
@@ -56,7 +56,7 @@ def _list_value_expectations(column: Column, kept: Entry) -> Iterator[Entry]:
     if column.missing == "reject":
         yield _entry("expect_column_values_to_not_be_null", column)
     if column.type == "categorical":
-        if column.outside != "drop_row":
+        if column.outside not in ("drop_row", OTHER):
             categories = list(column.categories)
             yield _entry("expect_column_values_to_be_in_set", column, value_set=categories)
         if column.role == "label":

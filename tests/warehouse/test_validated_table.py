@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,20 @@ def test_write_validated_missing_keep_code_minus_one() -> None:
     assert [(row[2], row[3]) for row in rows] == [(2, 1.0), (-1, 2.0), (0, 4.0)]
     assert result.schema.categorical == (Categorical("c", ("b", "it's", "a"), missing=True),)
     assert result.dropped_rows == 1
+
+
+def test_write_validated_outside_other_code_of_other() -> None:
+    rest = replace(category("c", missing="keep", outside="other"), categories=("b", "other", "a"))
+    cells = [("a", "1"), (None, "2"), ("rare", "3"), ("b", "4"), ("other", "5")]
+    result, _, rows = write_rows("c varchar, x varchar", cells, rest, number("x"))
+    assert [row[2] for row in rows] == [2, -1, 1, 0, 1]
+    assert result.dropped_rows == 0
+
+
+def test_write_validated_outside_other_empty_cell_defect() -> None:
+    rest = replace(category("c", outside="other"), categories=("b", "other"))
+    with pytest.raises(Defect):
+        write_rows("c varchar, x varchar", [("b", "1"), (None, "2")], rest, number("x"))
 
 
 def test_write_validated_unlisted_category_defect() -> None:

@@ -95,6 +95,12 @@ def test_build_columns_features_get_defaults(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("listed", ['"i", "ii"', '"i", "ii", "other"'])
+def test_build_columns_outside_other_adds_category(tmp_path: Path, listed: str) -> None:
+    path = changed(tmp_path, '["i", "ii"]', f'[{listed}], outside = "other"')
+    assert load(path).build_columns()[4].categories == ("i", "ii", "other")
+
+
 @pytest.mark.parametrize("outside", ["reject", "drop_row"])
 def test_build_columns_unlisted_categories_follow_outside(tmp_path: Path, outside: str) -> None:
     path = changed(tmp_path, '["i", "ii"]', f'["i", "ii"], outside = "{outside}"')
@@ -306,6 +312,8 @@ def test_load_bad_key_or_value_raises(tmp_path: Path, old: str, new: str, words:
         ('categories = ["i", "ii"]', "low = 0", "stage", "Remove them"),
         ('["i", "ii"]', '["i", "ii"], outside = "clamp"', "stage", 'Use outside = "drop_row"'),
         (RADIUS, RADIUS.replace("low", 'outside = "drop_row", low'), "radius", "would drop rows"),
+        (RADIUS, RADIUS.replace("low", 'outside = "other", low'), "radius", "for other values"),
+        (DIAGNOSIS, ', outside = "other"' + DIAGNOSIS, "diagnosis", "would have other classes"),
         ('categories = ["i", "ii"]', "categories = [1, 2]", "stage", "must be a valid string"),
         ('{ role = "exclude" }', '{ role = "label", type = "numeric" }', "notes", "categorical"),
         ("notes = { role", "__ppdm_row = { role", "__ppdm_row", "reserved prefix"),

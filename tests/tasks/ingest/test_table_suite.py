@@ -168,6 +168,7 @@ TABLES = {
         change("c", outside="drop_row"),
         False,
     ),
+    "other categories": ([*GOOD, "5,1,z,0,"], change("c", outside="other"), True),
     "kept gaps": (
         ["1,5,,0,", "2,6,,1,", "3,6,z,1,"],
         change("c", outside="drop_row", missing="keep"),
