@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
-OTHER = "other"  # the category of all cells that are not listed, with outside = "other"
+OTHER: Final = "other"  # the category of all cells that are not listed, with outside = "other"
 RESERVED = "__ppdm_"  # prefix of our own columns; no source column may start with it
 
 

@@ -27,9 +27,8 @@ SANITIZERS: dict[str, type[Sanitizer]] = {
     "randomized_response": RandomizedResponse,
     "pipeline": Pipeline,
 }
-DRAFTED_METHOD = "pca_laplace"  # of a release file that `ppdm init` writes
 
-__all__ = ["DRAFTED_METHOD", "SANITIZERS", "Sanitizer", "make_sanitizer"]
+__all__ = ["SANITIZERS", "Sanitizer", "make_sanitizer"]
 
 
 def make_sanitizer(method: str, parameters: Mapping[str, Any]) -> Sanitizer:

@@ -29,7 +29,7 @@ def choose_basis(
     Setting records aside needs a record id, and enough records: if every twentieth of the rows
     varies in so many directions, the fifth that is set aside does so too.
     """
-    names = [column.name for column in columns if column.role == "feature"]
+    names = [column.name for column in columns if column.type == "numeric"]
     X = scale_columns(read_feature_rows(db, table, columns, names, MAX_ROWS))
     if record_id is not None:
         order = np.random.default_rng(0).permutation(len(X))

@@ -42,7 +42,7 @@ class Draft:
 
     columns: tuple[Drafted, ...]  # in the order of the source
     record_id: str | None
-    basis: str
+    basis: str  # "" without numbers
     components: int
 
     def select(self, role: str) -> tuple[Drafted, ...]:
@@ -52,6 +52,16 @@ class Draft:
     @property
     def label(self) -> Drafted | None:
         return next(iter(self.select("label")), None)
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a feature is numeric."""
+        return any(each.column.type == "numeric" for each in self.select("feature"))
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether a feature is categorical."""
+        return any(each.column.type == "categorical" for each in self.select("feature"))
 
     @property
     def has_empty_cells(self) -> bool:
@@ -78,12 +88,15 @@ def draft_source(source: Source, label: str = "") -> Draft:
         found |= find_label(db, TABLE, candidates, label)
         if label and label not in found:
             raise build_label_error(label, source)
-        columns = [found.get(each.name) or draft_value_column(each) for each in summaries]
+        columns = [
+            found.get(each.name) or draft_value_column(db, TABLE, each) for each in summaries
+        ]
         columns = exclude_invalid_columns(db, columns, record_id)
         if all(each.column.role != "feature" for each in columns):
             raise build_no_feature_error(source)
         declared = tuple(each.column for each in columns)
-        basis, components = choose_basis(db, TABLE, declared, record_id)
+        has_numbers = any(column.type == "numeric" for column in declared)
+        basis, components = choose_basis(db, TABLE, declared, record_id) if has_numbers else ("", 0)
     return Draft(tuple(columns), record_id, basis, components)
 
 
@@ -151,13 +164,10 @@ def exclude_invalid_columns(
 
 
 def build_no_feature_error(source: Source) -> BadInput:
-    """Return the error for a table without a column that the drafted method accepts."""
-    from ppdm_core.sanitizers import DRAFTED_METHOD, SANITIZERS
-
-    kinds = " or ".join(sorted(SANITIZERS[DRAFTED_METHOD].accepts))
+    """Return the error for a table without a column that can be released."""
     return BadInput(
-        f"No column of {source.name} can be released: method '{DRAFTED_METHOD}' takes {kinds} "
-        "columns, and none has numbers that vary.",
+        f"No column of {source.name} can be released: none has numbers that vary, or categories "
+        "that ten records share.",
         file=source.path,
         remedy="Add numbers to the source: ages, amounts, counts, or 0 and 1 for yes and no.",
     )

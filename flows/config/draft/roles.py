@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.column_summary import ColumnSummary, count_categories, is_row_counter, is_unique
-from warehouse.columns import Column
+from warehouse.columns import OTHER, Column
 
 if TYPE_CHECKING:
     import duckdb
@@ -194,7 +194,6 @@ OBSTACLES: dict[str, Callable[[ColumnSummary], bool]] = {
     "codes with leading zeros, not numbers": lambda s: s.is_numeric and s.leading_zeros > 0,
     "more than half of its cells are empty": lambda s: s.is_numeric and 2 * s.filled < s.rows,
     "numbers too large or too small to compute with": lambda s: s.is_numeric and is_extreme(s),
-    "true or false, {methods}: write 0 and 1 in the source": lambda s: s.kind == "boolean",
     "numbers with NaN or infinity among them: leave such cells empty in the source": (
         lambda s: 0 < s.not_finite == s.filled - s.numbers
     ),
@@ -204,26 +203,56 @@ OBSTACLES: dict[str, Callable[[ColumnSummary], bool]] = {
     "numbers with units, separators or words: write plain numbers in the source": (
         lambda s: not s.is_numeric and 2 * s.like_numbers >= s.filled
     ),
-    "categories, {methods}: derive numbers in the source": lambda s: is_category(s),
+    f"more than {MAX_CLASSES} categories: group them in the source": (
+        lambda s: is_category(s) and s.distinct > MAX_CLASSES
+    ),
+    "categories, of which too few are shared by ten records: group them in the source": is_category,
     "free text": lambda s: not s.is_numeric,
 }
 
 
-def draft_value_column(summary: ColumnSummary) -> Drafted:
+def draft_value_column(
+    db: duckdb.DuckDBPyConnection, table: str, summary: ColumnSummary
+) -> Drafted:
     """Return the column as a feature, or excluded with the reason."""
+    if can_be_category(summary):
+        found = draft_category(db, table, summary)
+        if found is not None:
+            return found
     for why, applies in OBSTACLES.items():
         if applies(summary):
-            reason = why.format(methods=list_category_methods())
-            return Drafted(Column(summary.name, "exclude"), reason)
+            return Drafted(Column(summary.name, "exclude"), why)
     column = Column(summary.name, "feature", "numeric", "from_data", "from_data")
     if summary.filled < summary.rows:
         return Drafted(replace(column, missing="median"), "numbers, some cells are empty")
     return Drafted(column, "numbers")
 
 
-def list_category_methods() -> str:
-    """Return which methods accept categories, as a clause."""
-    from ppdm_core.sanitizers import SANITIZERS
+def can_be_category(summary: ColumnSummary) -> bool:
+    """Return whether a value is a category: text, true or false, codes, or one of two numbers."""
+    if is_date(summary) or summary.filled == 0 or summary.is_constant:
+        return False
+    is_text = is_category(summary) and 2 * summary.like_numbers < summary.filled
+    is_coded = summary.is_numeric and summary.leading_zeros > 0
+    is_flag = summary.is_whole and summary.distinct == 2
+    return is_text or is_coded or is_flag or summary.kind == "boolean"
 
-    takers = [name for name, method in SANITIZERS.items() if "categorical" in method.accepts]
-    return f"which only {' and '.join(takers)} can take" if takers else "which no method takes yet"
+
+def draft_category(
+    db: duckdb.DuckDBPyConnection, table: str, summary: ColumnSummary
+) -> Drafted | None:
+    """Return a categorical feature with the categories that enough records hold, if two do."""
+    records = count_categories(db, table, summary.name, MAX_CATEGORIES)
+    listed = tuple(name for name, count in records.items() if count >= MIN_CATEGORY_RECORDS)
+    is_printable = all(name.strip() and name.isprintable() for name in listed)
+    if not 2 <= len(listed) <= MAX_CLASSES or not is_printable:
+        return None
+    column = Column(
+        summary.name,
+        "feature",
+        "categorical",
+        categories=listed,
+        outside=OTHER if len(listed) < len(records) else "reject",
+        missing="keep" if summary.filled < summary.rows else "reject",
+    )
+    return Drafted(column, "categories")

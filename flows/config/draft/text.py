@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.config.toml_values import format_toml_key, format_toml_value
 from tasks.text_template import render_text
-from warehouse.columns import Column, Source
+from warehouse.columns import OTHER, Column, Source
 from warehouse.sources import SOURCES
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ class Heading:
 
 def format_release_file(draft: Draft, heading: Heading) -> str:
     """Return the complete text of the drafted release file."""
-    from ppdm_core.sanitizers import DRAFTED_METHOD
-
     filters: dict[str, Callable[..., str]] = {
         "toml": format_toml_value,
         "format_column": format_column,
@@ -50,7 +48,6 @@ def format_release_file(draft: Draft, heading: Heading) -> str:
         heading=heading,
         groups=groups,
         kinds=SOURCES,
-        method=DRAFTED_METHOD,
     )
 
 
@@ -76,7 +73,7 @@ def format_column(column: Column) -> str:
         "low": column.low,
         "high": column.high,
         "categories": list(column.categories),
-        "outside": column.outside if column.outside == "drop_row" else None,
+        "outside": column.outside if column.outside in ("drop_row", OTHER) else None,
         "missing": column.missing if column.missing != "reject" else None,
     }
     settings = {key: value for key, value in given.items() if value}

@@ -81,7 +81,11 @@ COLUMNS: dict[str, tuple[Cell, str, str]] = {
     "timestamp": (lambda i: f"2021-03-01T10:{10 + i % 50}:00Z", "exclude", "a date"),
     "clock": (lambda i: f"{i % 24}:30", "exclude", "a date or time"),
     "prose": (lambda i: f"came with pain {i}, left without", "exclude", "free text"),
-    "ward": (lambda i: "nsew"[i % 4], "exclude", "categories, which only randomized_response"),
+    "ward": (lambda i: "nsew"[i % 4], "feature", "categories"),
+    "flag": (lambda i: "01"[i % 3 // 2], "feature", "categories"),
+    "answer": (lambda i: ("true", "false")[i % 2], "feature", "categories"),
+    "few codes": (lambda i: f"00{i % 5}", "feature", "categories"),
+    "rare words": (lambda i: f"word{i // 3}", "exclude", "group them"),
     "distinct measurements": (lambda i: f"{i * i * 0.37 + 0.01:.3f}", "feature", "numbers"),
     "distinct whole measurements": (lambda i: str(i * i * 37), "feature", "numbers"),
     "serial": (lambda i: str(5000 + i), "identifier", "every value is different"),
@@ -111,7 +115,7 @@ def test_draft_column_of_each_kind_gets_its_role(
 
 
 def test_draft_features_have_bounds_from_data(many: tuple[ReleaseFile, CommandResult, str]) -> None:
-    features = [spec for spec in many[0].columns.values() if spec.role == "feature"]
+    features = [spec for spec in many[0].columns.values() if spec.type == "numeric"]
     assert {(spec.low, spec.high) for spec in features} == {("from_data", "from_data")}
     assert many[0].columns["some empty"].missing == "median"
     assert many[0].columns["number"].missing is None
@@ -122,7 +126,9 @@ def test_draft_table_without_label_is_complete(
 ) -> None:
     file, result, text = many
     assert (file.dataset.name, file.dataset.owner, file.dataset.audience) == ("t", "", "")
-    assert file.sanitizer_parameters()["gamma"] == {"record": 1000}
+    assert file.sanitizer.method == "pipeline"
+    parts = file.sanitizer_parameters()
+    assert parts["numeric"]["gamma"] == parts["categorical"]["gamma"] == {"record": 30}
     assert len(file.audit.required) == 5
     assert {limit.set_by for limit in file.limits.values()} == {""}
     assert all(limit.reason for limit in file.limits.values())
@@ -145,7 +151,7 @@ def test_draft_secret_cells_are_not_written(tmp_path: Path) -> None:
             "key": lambda i: f"{SECRET}{i:06d}",
             "amount": lambda i: f"{SECRET}.{i}" if i % 9 else "",
             "prose": lambda i: f"canary number {SECRET}{i}",
-            "ward": lambda i: f"canary{i % 5}",
+            "ward": lambda i: f"canary{i % 90}",  # eight records each
             "class": lambda i: "canary" if i < 9 else "ab"[i % 2],
         },
         rows,
@@ -303,11 +309,12 @@ def test_draft_native_types_and_odd_names_are_read(tmp_path: Path) -> None:
     file, result, _ = draft_table(source)
     assert list(read_roles(result)) == list(types)
     excluded = {name for name, spec in file.columns.items() if spec.role == "exclude"}
-    assert excluded == {"list", "struct", "blob", "flag", "day", "instant"}
+    assert excluded == {"list", "struct", "blob", "day", "instant"}
+    assert file.columns["flag"].categories == ["false", "true"]
     assert file.dataset.record_id == "uid"
     assert all(file.columns[name].role == "feature" for name in ["money", "big", *odd])
     assert file.columns["float_id"].role == "identifier"
-    assert "new line" in result.text and "and 4 more" in result.text
+    assert "new line" in result.text and "and 5 more" in result.text
 
 
 def test_draft_every_kind_of_source_gives_the_same(tmp_path: Path) -> None:
@@ -378,8 +385,8 @@ def test_draft_table_without_header_raises(tmp_path: Path, case: str) -> None:
         ("a,,c\n1,2,3\n4,5,6\n", "Column 2 of t.csv has no name"),
         ("a,A\n1,2\n4,5\n", "have the same name"),
         ("é,É\n1,2\n4,5\n5,9\n", "differ only in case"),
-        ("a,b\ncanary,x\nother,y\n", "takes numeric columns, and none has numbers that vary"),
-        ("a,b\n1,2\n1,2\n", "takes numeric columns, and none has numbers that vary"),
+        ("a,b\ncanary,x\nother,y\n", "none has numbers that vary"),
+        ("a,b\n1,2\n1,2\n", "none has numbers that vary"),
     ],
 )
 def test_draft_unusable_table_raises(tmp_path: Path, content: str, words: str) -> None:
@@ -501,3 +508,32 @@ def test_init_command_imports_nothing_slow(tmp_path: Path) -> None:
     payload = json.loads(result)
     assert payload["ok"] and payload["file"].endswith("a.toml") and payload["decisions"]
     assert payload["columns"][1] == {"name": "class", "role": "label", "why": "named like a class"}
+
+
+@pytest.mark.parametrize(
+    ("head", "cells", "method"),
+    [
+        ("x,y", lambda i: f"{i * 37 % 101},{i * 53 % 97}", "pca_laplace"),
+        ("c,class", lambda i: f"{'abc'[i % 3]},{'xy'[i % 2]}", "randomized_response"),
+        ("x,c,y", lambda i: f"{i * 37 % 101},{'abc'[i % 3]},{i * 53 % 97}", "pipeline"),
+    ],
+)
+def test_draft_method_suits_kinds_of_columns(
+    tmp_path: Path, head: str, cells: Cell, method: str
+) -> None:
+    source = tmp_path / "t.csv"
+    source.write_text("\n".join([f"key,{head}", *(f"k{i},{cells(i)}" for i in range(300))]))
+    file, _, _ = draft_table(source)
+    assert file.sanitizer.method == method
+
+
+def test_draft_rare_categories_collected_as_other(tmp_path: Path) -> None:
+    cells = {
+        "x": lambda i: str(i * 37 % 101),
+        "c": lambda i: "" if i < 3 else "rare" if i < 9 else "ab"[i % 2],
+        "class": lambda i: "xy"[i % 2],
+    }
+    file, _, text = draft_table(write_table(tmp_path, cells))
+    spec = file.columns["c"]
+    assert (spec.categories, spec.outside, spec.missing) == (["a", "b"], "other", "keep")
+    assert "rare" not in text
