@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tasks.publish.report.drawing import (
-    NARROW,
+    INTERVAL,
+    LIMIT,
     WIDE,
+    WITHOUT,
     Bar,
     Dot,
     Drawing,
     Figure,
+    LegendItem,
     Line,
     Mark,
     Scale,
     Text,
     choose_top,
+    draw_both_widths,
     draw_share_axis,
+    mark_limit,
     shorten,
 )
 from tasks.publish.report.view import DataAccount, ReportView, RiskLine, UtilityLine
@@ -38,8 +43,8 @@ def draw_rows(
 
     ``headed`` are groups of lines, each a label and a function that returns the marks at a height.
     """
-    drawings = []
-    for width in (WIDE, NARROW):
+
+    def draw(width: float) -> Drawing:
         is_wide = width == WIDE
         row = WIDE_ROW if is_wide else NARROW_ROW
         scale = Scale(0.0, top, LABELS if is_wide else EDGE, width - EDGE)
@@ -62,8 +67,9 @@ def draw_rows(
                     drawing.add(Text(4.0, y + 15, shorten(label, width - 8), "label"))
                     drawing.add(*make_marks(scale, y + 30))
                 y += row
-        drawings.append(drawing)
-    return tuple(drawings)
+        return drawing
+
+    return draw_both_widths(draw)
 
 
 def mark_risk(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
@@ -71,14 +77,12 @@ def mark_risk(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
 
     def draw(scale: Scale, y: float) -> list[Mark]:
         ends = (scale.place(line.low), y), (scale.place(line.high), y)
-        marks: list[Mark] = [Line(ends, "interval")]
-        if line.limit is not None:
-            x = scale.place(line.limit)
-            marks.append(Line(((x, y - 9), (x, y + 9)), "limit"))
-        marks.append(Dot(scale.place(line.baseline), y, "without"))
-        broken = "broken" if line.outcome == "FAIL" else "with"
-        marks.append(Dot(scale.place(line.value), y, broken))
-        return marks
+        return [
+            Line(ends, "interval"),
+            *mark_limit(scale, y, line.limit),
+            Dot(scale.place(line.baseline), y, "without"),
+            Dot(scale.place(line.value), y, "broken" if line.outcome == "FAIL" else "with"),
+        ]
 
     return draw
 
@@ -91,12 +95,7 @@ def draw_risks(view: ReportView) -> Figure | None:
     reach = [max(x.high, x.value, x.baseline, x.limit or 0.0) for x in lines]
     headed = [(g.title, [(x.title, mark_risk(x)) for x in g.lines]) for g in view.risks]
     title = "What attackers gain"
-    legend: list[tuple[Mark, str]] = [
-        (Dot(10, 7, "without"), "without the release"),
-        (Dot(10, 7, "with"), "with the release"),
-        (Line(((1, 7), (19, 7)), "interval"), "interval"),
-        (Line(((10, 0), (10, 14)), "limit"), "limit"),
-    ]
+    legend = [WITHOUT, (Dot(10, 7, "with"), "with the release"), INTERVAL, LIMIT]
     if any(line.outcome == "FAIL" for line in lines):
         legend.insert(2, (Dot(10, 7, "broken"), "limit broken"))
     rows = tuple(
@@ -164,7 +163,7 @@ def draw_exposure(view: ReportView) -> Figure | None:
     return Figure(title, legend, drawings, columns, rows, note)
 
 
-EXPOSURE_LEGEND: tuple[tuple[Mark, str], ...] = (
+EXPOSURE_LEGEND: tuple[LegendItem, ...] = (
     (Dot(10, 7, "with"), "all"),
     (Dot(10, 7, "tenth", "diamond"), "most isolated tenth"),
     (Dot(10, 7, "surest", "triangle"), "tenth that the attacker is surest of"),
@@ -177,17 +176,14 @@ def mark_utility(line: UtilityLine) -> Callable[[Scale, float], Sequence[Mark]]:
 
     def draw(scale: Scale, y: float) -> list[Mark]:
         ends = [scale.place(each) for each in (line.baseline, line.original, line.value)]
-        marks: list[Mark] = [
+        return [
             Line(((min(ends), y), (max(ends), y)), "span"),
             Line(((scale.place(line.low), y), (scale.place(line.high), y)), "interval"),
+            *mark_limit(scale, y, line.limit),
+            Dot(scale.place(line.baseline), y, "without"),
+            Dot(scale.place(line.original), y, "original", "diamond"),
+            Dot(scale.place(line.value), y, "kept"),
         ]
-        if line.limit is not None:
-            x = scale.place(line.limit)
-            marks.append(Line(((x, y - 9), (x, y + 9)), "limit"))
-        marks.append(Dot(scale.place(line.baseline), y, "without"))
-        marks.append(Dot(scale.place(line.original), y, "original", "diamond"))
-        marks.append(Dot(scale.place(line.value), y, "kept"))
-        return marks
 
     return draw
 
@@ -197,12 +193,12 @@ def draw_utility(view: ReportView) -> Figure | None:
     if not view.utility:
         return None
     title = "What recipients keep"
-    legend: tuple[tuple[Mark, str], ...] = (
-        (Dot(10, 7, "without"), "without the release"),
+    legend: tuple[LegendItem, ...] = (
+        WITHOUT,
         (Dot(10, 7, "kept"), "with the release"),
         (Dot(10, 7, "original", "diamond"), "original table"),
-        (Line(((1, 7), (19, 7)), "interval"), "interval"),
-        (Line(((10, 0), (10, 14)), "limit"), "limit"),
+        INTERVAL,
+        LIMIT,
     )
     rows = tuple(
         (
@@ -224,8 +220,8 @@ def draw_account(account: DataAccount) -> Figure:
     """Return the bars of records given, dropped, set aside and released."""
     most = max(line.count for line in account.records) or 1
     title = "Records"
-    drawings = []
-    for width in (WIDE, NARROW):
+
+    def draw(width: float) -> Drawing:
         start = 130.0 if width == WIDE else 110.0
         scale = Scale(0.0, float(most), start, width - 70.0)
         drawing = Drawing(title, width, 30.0 * len(account.records) + 6)
@@ -236,6 +232,7 @@ def draw_account(account: DataAccount) -> Figure:
             drawing.add(Text(start - 10, y + 16, line.what, "label", "end"))
             drawing.add(Bar(start, y, max(x - start, 1.0), 22.0, f"bar {style}"))
             drawing.add(Text(x + 6, y + 16, line.shown, "label"))
-        drawings.append(drawing)
+        return drawing
+
     rows = tuple((line.what, line.shown, line.why) for line in account.records)
-    return Figure(title, (), tuple(drawings), ("records", "count", "why"), rows)
+    return Figure(title, (), draw_both_widths(draw), ("records", "count", "why"), rows)
