@@ -10,6 +10,7 @@ from typing import Any
 from ppdm_core.gates.amplification import judge as judge_gamma
 from ppdm_core.gates.score_limits import judge
 from ppdm_core.metrics import METRICS, SentenceValues
+from ppdm_core.model.column_risks import ColumnRisk, ColumnRisks
 from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.release import Guarantee, PublicParameters
@@ -22,7 +23,7 @@ from tasks.release_summary import Summary
 from tests.support.facts import make_sanitized_facts, make_validated_facts
 from warehouse.database import Run
 from warehouse.dataset_history import PastRelease
-from warehouse.stage_facts import SettingsFacts
+from warehouse.stage_facts import ColumnFacts, SettingsFacts
 from warehouse.stages import Stage
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
@@ -131,6 +132,16 @@ def make_waiting() -> Summary:
     return make_summary(Stage.AWAITING_REVIEW, verdict=make_verdict(SCORES, doubt))
 
 
+# Without x, the attacker finds measurably fewer persons.
+COLUMNS = ColumnFacts(
+    ColumnRisks(
+        519,
+        0.41234,
+        (ColumnRisk("y", 0.40123, -0.02, 0.04), ColumnRisk("x", 0.05123, 0.31, 0.41)),
+    )
+)
+
+
 def make_facts(summary: Summary) -> ReportFacts:
     """Return a summary with two other releases of the dataset and their ledger."""
     names = ("record_linkage.rate", "best_accuracy")
@@ -166,4 +177,4 @@ def make_facts(summary: Summary) -> ReportFacts:
     }
     second = {**entry, "release_id": "wine-0002", "kind": "refused", "spent": 2.0, "total": 4.0}
     event = {"kind": "created", "detail": "{}", "happened": NOW}
-    return ReportFacts(summary, [event], releases, [entry, second])
+    return ReportFacts(summary, [event], releases, [entry, second], COLUMNS)

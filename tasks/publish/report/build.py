@@ -6,6 +6,7 @@ from ppdm_core.audit.disclosure_rounding import round_report
 from ppdm_core.model.score import AuditReport
 from tasks.publish.report.account import build_account, describe_records, list_record_notes
 from tasks.publish.report.checks import build_limits, list_gaps, list_promises, list_unprotected
+from tasks.publish.report.columns import build_columns
 from tasks.publish.report.facts import ReportFacts, build_judgement
 from tasks.publish.report.outcome import (
     describe_stage,
@@ -60,6 +61,9 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
         else (),
         steps=() if is_rounded else list_steps(summary, lines),
         risks=risks,
+        column_exposure=None
+        if is_rounded
+        else build_columns(facts.columns, summary.run.release_id),
         history=history,
         utility=utility,
         other_utility=list_other_utility(report),

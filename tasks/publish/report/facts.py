@@ -11,6 +11,7 @@ from tasks.release_summary import Summary, summarize_run
 from warehouse.database import Store, get_run
 from warehouse.dataset_history import PastRelease, read_events, read_past_releases
 from warehouse.ledger.entries import read_entries
+from warehouse.stage_facts import ColumnFacts, find_facts
 from warehouse.transaction import Transaction
 
 
@@ -25,6 +26,7 @@ class ReportFacts:
     events: Sequence[Mapping[str, Any]] = ()
     releases: Sequence[PastRelease] = ()
     entries: Sequence[Mapping[str, Any]] = ()  # of the ledger
+    columns: ColumnFacts | None = None
 
 
 def read_report_facts(store: Store, release_id: str) -> ReportFacts:
@@ -41,6 +43,7 @@ def collect_report_facts(db: Transaction, summary: Summary) -> ReportFacts:
         events=read_events(db, summary.run.release_id),
         releases=read_past_releases(db, dataset, name_compared_scores(summary)),
         entries=read_entries(db, dataset),
+        columns=find_facts(db, summary.run.release_id, ColumnFacts),
     )
 
 

@@ -20,56 +20,13 @@ from tasks.publish.report.drawing import (
     Text,
     choose_top,
     draw_both_widths,
-    draw_share_axis,
     mark_limit,
-    shorten,
 )
+from tasks.publish.report.row_chart import Row, draw_rows
 from tasks.publish.report.view import DataAccount, ReportView, RiskLine, UtilityLine
-from tasks.publish.report.words import format_percent
+from tasks.publish.report.words import format_change, format_percent
 
-LABELS = 344.0  # width of the labels in a wide figure
-EDGE = 24.0
-WIDE_ROW, NARROW_ROW = 26.0, 42.0
-AXIS = 44.0  # height below the rows
 MAX_EXPOSED = 8  # lines in the figure of who is most exposed
-
-
-def draw_rows(
-    title: str,
-    headed: Sequence[tuple[str, Sequence[tuple[str, Callable[[Scale, float], Sequence[Mark]]]]]],
-    top: float,
-) -> tuple[Drawing, ...]:
-    """Return a figure of labelled lines in both widths.
-
-    ``headed`` are groups of lines, each a label and a function that returns the marks at a height.
-    """
-
-    def draw(width: float) -> Drawing:
-        is_wide = width == WIDE
-        row = WIDE_ROW if is_wide else NARROW_ROW
-        scale = Scale(0.0, top, LABELS if is_wide else EDGE, width - EDGE)
-        count = sum(len(lines) for _, lines in headed)
-        heads = sum(bool(head) for head, _ in headed)
-        bottom = 8.0 + row * count + 30.0 * heads
-        drawing = Drawing(title, width, bottom + AXIS)
-        draw_share_axis(drawing, scale, 8.0, bottom)
-        y = 8.0
-        for head, lines in headed:
-            if head:
-                drawing.add(Text(4.0, y + 22, head, "head"))
-                y += 30.0
-            for label, make_marks in lines:
-                if is_wide:
-                    text = shorten(label, LABELS - 24)
-                    drawing.add(Text(LABELS - 14, y + row / 2 + 4, text, "label", "end"))
-                    drawing.add(*make_marks(scale, y + row / 2))
-                else:
-                    drawing.add(Text(4.0, y + 15, shorten(label, width - 8), "label"))
-                    drawing.add(*make_marks(scale, y + 30))
-                y += row
-        return drawing
-
-    return draw_both_widths(draw)
 
 
 def mark_risk(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
@@ -93,7 +50,13 @@ def draw_risks(view: ReportView) -> Figure | None:
     if not lines:
         return None
     reach = [max(x.high, x.value, x.baseline, x.limit or 0.0) for x in lines]
-    headed = [(g.title, [(x.title, mark_risk(x)) for x in g.lines]) for g in view.risks]
+    groups = [
+        (
+            group.title,
+            [Row(x.title, format_change(x.baseline, x.value), mark_risk(x)) for x in group.lines],
+        )
+        for group in view.risks
+    ]
     title = "What attackers gain"
     legend = [WITHOUT, (Dot(10, 7, "with"), "with the release"), INTERVAL, LIMIT]
     if any(line.outcome == "FAIL" for line in lines):
@@ -111,8 +74,13 @@ def draw_risks(view: ReportView) -> Figure | None:
         for line in group.lines
     )
     columns = ("the attacker wants to", "the attacker", "without", "with", "interval", "limit")
-    drawings = draw_rows(title, headed, choose_top(reach))
+    drawings = draw_rows(title, groups, "without → with", choose_top(reach))
     return Figure(title, tuple(legend), drawings, columns, rows)
+
+
+def find_most_exposed(line: RiskLine) -> float:
+    """Return the risk of the tenth or the group that is most exposed."""
+    return max(line.isolated_tenth or 0.0, line.surest_tenth or 0.0, line.worst_group or 0.0)
 
 
 def draw_exposure(view: ReportView) -> Figure | None:
@@ -122,7 +90,7 @@ def draw_exposure(view: ReportView) -> Figure | None:
     ]
     if not lines or view.is_rounded:
         return None
-    lines.sort(key=lambda x: (x.value - max(x.isolated_tenth or 0.0, x.worst_group or 0.0), x.name))
+    lines.sort(key=lambda x: (x.value - find_most_exposed(x), x.name))
     drawn = lines[:MAX_EXPOSED]
 
     def mark(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
@@ -155,11 +123,13 @@ def draw_exposure(view: ReportView) -> Figure | None:
     columns = ("the attacker", *(meaning for _, meaning in EXPOSURE_LEGEND), "which group")
     has_group = any(x.worst_group is not None for x in lines)
     legend = tuple(EXPOSURE_LEGEND if has_group else EXPOSURE_LEGEND[:-1])
-    headed = [("", [(x.title, mark(x)) for x in drawn])]
+    rows_drawn = [
+        Row(x.title, format_change(x.value, find_most_exposed(x)), mark(x)) for x in drawn
+    ]
     note = (
         f"The {len(drawn)} largest differences; the table has all." if lines[len(drawn) :] else ""
     )
-    drawings = draw_rows(title, headed, choose_top(values))
+    drawings = draw_rows(title, [("", rows_drawn)], "all → most", choose_top(values))
     return Figure(title, legend, drawings, columns, rows, note)
 
 
@@ -212,8 +182,12 @@ def draw_utility(view: ReportView) -> Figure | None:
         for line in view.utility
     )
     columns = ("use", "without", "with", "interval", "original", "limit")
-    headed = [("", [(line.title, mark_utility(line)) for line in view.utility])]
-    return Figure(title, legend, draw_rows(title, headed, 1.0), columns, rows)
+    drawn = [
+        Row(line.title, format_change(line.baseline, line.value), mark_utility(line))
+        for line in view.utility
+    ]
+    drawings = draw_rows(title, [("", drawn)], "without → with", 1.0)
+    return Figure(title, legend, drawings, columns, rows)
 
 
 def draw_account(account: DataAccount) -> Figure:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ppdm_core.model.column_risks import ColumnRisk
 from ppdm_core.model.verdict import Outcome
 
 Edition = Literal["steward", "recipients"]
@@ -74,6 +75,16 @@ class RiskGroup:
 
     title: str
     lines: tuple[RiskLine, ...]
+
+
+@dataclass(frozen=True)
+class ColumnExposure:
+    """What an attacker finds without each column; no line: it was not measured."""
+
+    lines: tuple[ColumnRisk, ...]  # the largest difference first
+    rate: float  # share of the persons that are found with all columns
+    sentence: str
+    unmeasured: str = ""  # the release that it can be asked for
 
 
 @dataclass(frozen=True)
@@ -200,6 +211,7 @@ class ReportView:
     tiles: tuple[Tile, ...] = ()
     steps: tuple[Step, ...] = ()
     risks: tuple[RiskGroup, ...] = ()
+    column_exposure: ColumnExposure | None = None
     history: DatasetHistory | None = None
     utility: tuple[UtilityLine, ...] = ()
     other_utility: tuple[tuple[str, str, str], ...] = ()  # title, value, without the release

@@ -9,9 +9,9 @@ import pytest
 from ppdm_core.audit.auditor import SCENARIO_STORIES
 from tasks.publish.report.build import build_view
 from tasks.publish.report.drawing import shorten
-from tasks.publish.report.figures import LABELS
 from tasks.publish.report.history_figures import describe_room, forecast_totals
 from tasks.publish.report.past import count_room
+from tasks.publish.report.row_chart import LABELS
 from tasks.publish.report.scores import find_title, format_risk
 from tasks.publish.report.tiles import build_risk_tile
 from tasks.publish.report.words import choose_base, format_count, format_share
