@@ -7,6 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from ppdm_core.gates.amplification import judge as judge_gamma
 from ppdm_core.gates.score_limits import judge
 from ppdm_core.metrics import METRICS, SentenceValues
@@ -23,6 +27,7 @@ from tasks.release_summary import Summary
 from tests.support.facts import make_sanitized_facts, make_validated_facts
 from warehouse.database import Run
 from warehouse.dataset_history import PastRelease
+from warehouse.publishing.released_profile import ReleasedProfile, read_released_profile
 from warehouse.stage_facts import ColumnFacts, SettingsFacts
 from warehouse.stages import Stage
 
@@ -178,3 +183,16 @@ def make_facts(summary: Summary) -> ReportFacts:
     second = {**entry, "release_id": "wine-0002", "kind": "refused", "spent": 2.0, "total": 4.0}
     event = {"kind": "created", "detail": "{}", "happened": NOW}
     return ReportFacts(summary, [event], releases, [entry, second], COLUMNS)
+
+
+def make_released_profile(folder: Path, count: int, n: int = 500) -> ReleasedProfile:
+    """Return the profile of a table with this many columns, the last one a label."""
+    rng = np.random.default_rng(count)
+    name = "a_rather_long_name_of_a_measured_column"
+    columns = {f"{name}_{j:03d}": rng.laplace(0.0, 1.0, n) * 1.7**j for j in range(count - 1)}
+    path = folder / "data.parquet"
+    label = ["calm"] * (n - 9) + ["tense"] * 9
+    pq.write_table(pa.table({**columns, "mood": label}), path)
+    found = read_released_profile(path)
+    assert found is not None
+    return found

@@ -69,6 +69,7 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
         other_utility=list_other_utility(report),
         limits=build_limits(judgement, report, edition),
         data=None if is_rounded else build_account(summary),
+        released=facts.released if is_rounded else None,
         columns=summary.sanitized.public.names if summary.sanitized else (),
         label=find_label(summary),
         record_notes=tuple(list_record_notes(summary, is_rounded=is_rounded)),

@@ -11,8 +11,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 WIDE, NARROW = 760.0, 360.0  # widths of a figure on a screen and on a phone, in units of the SVG
-LETTER_WIDTH = 6.9  # of a letter, about
+LETTER_WIDTH, WIDE_LETTER = 6.9, 8.0  # of a letter in a sentence and in a name, about
 TICKS = 5
+
+
+def format_points(points: Sequence[tuple[float, float]]) -> str:
+    """Return points as an attribute of SVG."""
+    return " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class Line:
 
     @property
     def path(self) -> str:
-        return " ".join(f"{x:.2f},{y:.2f}" for x, y in self.points)
+        return format_points(self.points)
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,19 @@ class Bar:
 
 
 @dataclass(frozen=True)
+class Area:
+    """A closed surface."""
+
+    points: tuple[tuple[float, float], ...]
+    style: str
+    shape: Literal["area"] = "area"
+
+    @property
+    def path(self) -> str:
+        return format_points(self.points)
+
+
+@dataclass(frozen=True)
 class Text:
     """A text on one line."""
 
@@ -79,7 +97,7 @@ class Text:
     shape: Literal["text"] = "text"
 
 
-Mark = Line | Dot | Bar | Text
+Mark = Line | Dot | Bar | Area | Text
 LegendItem = tuple[Mark, str]  # symbol within 20 x 14, meaning
 
 
@@ -171,6 +189,15 @@ def mark_limit(scale: Scale, y: float, limit: float | None) -> list[Mark]:
         return []
     x = scale.place(limit)
     return [Line(((x, y - 9), (x, y + 9)), "limit")]
+
+
+def shorten_name(name: str, width: float) -> str:
+    """Return the name of a column cut in the middle: many names differ only at their end."""
+    letters = max(int(width / WIDE_LETTER), 3)
+    if len(name) <= letters:
+        return name
+    end = letters // 2
+    return f"{name[: letters - end - 1]}…{name[-end:]}"
 
 
 def shorten(text: str, width: float) -> str:

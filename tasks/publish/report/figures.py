@@ -80,57 +80,44 @@ def draw_risks(view: ReportView) -> Figure | None:
 
 def find_most_exposed(line: RiskLine) -> float:
     """Return the risk of the tenth or the group that is most exposed."""
-    return max(line.isolated_tenth or 0.0, line.surest_tenth or 0.0, line.worst_group or 0.0)
+    return max(each for each in line.exposures[1:] if each is not None)
 
 
 def draw_exposure(view: ReportView) -> Figure | None:
     """Return the figure of who is more exposed than others."""
-    lines = [
-        x for x in view.risk_lines if x.isolated_tenth is not None or x.worst_group is not None
-    ]
+    lines = [x for x in view.risk_lines if any(each is not None for each in x.exposures[1:])]
     if not lines or view.is_rounded:
         return None
     lines.sort(key=lambda x: (x.value - find_most_exposed(x), x.name))
     drawn = lines[:MAX_EXPOSED]
-
-    def mark(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
-        def draw(scale: Scale, y: float) -> list[Mark]:
-            given = (line.value, line.isolated_tenth, line.surest_tenth, line.worst_group)
-            xs = [scale.place(value) for value in given if value is not None]
-            marks: list[Mark] = [Line(((min(xs), y), (max(xs), y)), "span")]
-            for value, (symbol, _) in zip(given, EXPOSURE_LEGEND, strict=True):
-                if value is not None and isinstance(symbol, Dot):
-                    marks.append(Dot(scale.place(value), y, symbol.style, symbol.form))
-            return marks
-
-        return draw
-
-    values = [
-        value
-        for x in drawn
-        for value in (x.value, x.isolated_tenth, x.surest_tenth, x.worst_group)
-        if value is not None
-    ]
     title = "Who is most exposed"
-    rows = tuple(
-        (
-            x.title,
-            *map(format_percent, (x.value, x.isolated_tenth, x.surest_tenth, x.worst_group)),
-            x.group or "",
-        )
-        for x in lines
-    )
+    rows = tuple((x.title, *map(format_percent, x.exposures), x.group or "") for x in lines)
     columns = ("the attacker", *(meaning for _, meaning in EXPOSURE_LEGEND), "which group")
-    has_group = any(x.worst_group is not None for x in lines)
-    legend = tuple(EXPOSURE_LEGEND if has_group else EXPOSURE_LEGEND[:-1])
-    rows_drawn = [
-        Row(x.title, format_change(x.value, find_most_exposed(x)), mark(x)) for x in drawn
-    ]
+    by_symbol = zip(EXPOSURE_LEGEND, zip(*(x.exposures for x in drawn), strict=True), strict=True)
+    legend = tuple(item for item, values in by_symbol if any(v is not None for v in values))
     note = (
         f"The {len(drawn)} largest differences; the table has all." if lines[len(drawn) :] else ""
     )
-    drawings = draw_rows(title, [("", rows_drawn)], "all → most", choose_top(values))
+    reach = [each for x in drawn for each in x.exposures if each is not None]
+    marked = [
+        Row(x.title, format_change(x.value, find_most_exposed(x)), mark_exposure(x)) for x in drawn
+    ]
+    drawings = draw_rows(title, [("", marked)], "all → most", choose_top(reach))
     return Figure(title, legend, drawings, columns, rows, note)
+
+
+def mark_exposure(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
+    """Return a function that draws the risk of all and of the most exposed."""
+
+    def draw(scale: Scale, y: float) -> list[Mark]:
+        xs = [scale.place(value) for value in line.exposures if value is not None]
+        marks: list[Mark] = [Line(((min(xs), y), (max(xs), y)), "span")]
+        for value, (symbol, _) in zip(line.exposures, EXPOSURE_LEGEND, strict=True):
+            if value is not None and isinstance(symbol, Dot):
+                marks.append(Dot(scale.place(value), y, symbol.style, symbol.form))
+        return marks
+
+    return draw
 
 
 EXPOSURE_LEGEND: tuple[LegendItem, ...] = (

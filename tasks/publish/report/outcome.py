@@ -120,7 +120,7 @@ def list_refused_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[S
                 "same data is decided by a reviewer."
             )
         )
-    return (*steps, Step("Every check in the terminal:", f"ppdm show {run.release_id}"))
+    return (*steps, Step("Every check in the terminal:", f"ppdm show {run.release_id} --all"))
 
 
 def list_waiting_steps(summary: Summary) -> tuple[Step, ...]:

@@ -50,8 +50,7 @@ def draw_rows(
         height = WIDE_ROW if is_wide else NARROW_ROW
         bottom = TOP + height * count + HEAD * heads
         drawing = Drawing(title, width, bottom + AXIS)
-        ends = (LABELS, width - EDGE - FIGURES) if is_wide else (EDGE, width - EDGE)
-        scale = Scale(0.0, top, *ends)
+        scale = Scale(0.0, top, LABELS if is_wide else EDGE, width - EDGE - FIGURES)
         draw_share_axis(drawing, scale, TOP, bottom)
         drawing.add(Text(width - 4, TOP - 8, figures, "tick", "end"))
         y = TOP
@@ -68,14 +67,11 @@ def draw_rows(
 
 
 def draw_row(drawing: Drawing, row: Row, scale: Scale, y: float) -> None:
-    """Add one row: on a phone, label and figures are above the marks."""
-    width = drawing.width
+    """Add one row: on a phone, the label is above the marks."""
+    width, middle = drawing.width, y + (30.0 if drawing.is_narrow else WIDE_ROW / 2)
     if drawing.is_narrow:
-        drawing.add(Text(4.0, y + 15, shorten(row.label, width - FIGURES), "label"))
-        drawing.add(Text(width - 4, y + 15, row.figures, "value", "end"))
-        drawing.add(*row.make_marks(scale, y + 30))
-        return
-    middle = y + WIDE_ROW / 2
-    drawing.add(Text(LABELS - 14, middle + 4, shorten(row.label, LABELS - 24), "label", "end"))
+        drawing.add(Text(4.0, y + 15, shorten(row.label, width - 8), "label"))
+    else:
+        drawing.add(Text(LABELS - 14, middle + 4, shorten(row.label, LABELS - 24), "label", "end"))
     drawing.add(Text(width - 4, middle + 4, row.figures, "value", "end"))
     drawing.add(*row.make_marks(scale, middle))

@@ -11,6 +11,7 @@ from typing import Literal
 
 from ppdm_core.model.column_risks import ColumnRisk
 from ppdm_core.model.verdict import Outcome
+from warehouse.publishing.released_profile import ReleasedProfile
 
 Edition = Literal["steward", "recipients"]
 Tone = Literal["pass", "review", "fail", "neutral"]
@@ -67,6 +68,11 @@ class RiskLine:
     @property
     def gain(self) -> float:
         return self.value - self.baseline
+
+    @property
+    def exposures(self) -> tuple[float | None, ...]:
+        """The risk of all, of the isolated and the surest tenth, and of the worst group."""
+        return self.value, self.isolated_tenth, self.surest_tenth, self.worst_group
 
 
 @dataclass(frozen=True)
@@ -217,6 +223,7 @@ class ReportView:
     other_utility: tuple[tuple[str, str, str], ...] = ()  # title, value, without the release
     limits: tuple[LimitLine, ...] = ()
     data: DataAccount | None = None
+    released: ReleasedProfile | None = None
     columns: tuple[str, ...] = ()  # released ones, without the label
     label: str | None = None
     record_notes: tuple[str, ...] = ()
