@@ -113,6 +113,9 @@ def test_page_printed_on_a4_with_folded_parts(case: str, browser: Any, folder: P
     page = context.new_page()
     page.goto((folder / f"{case}.html").as_uri())
     page.emulate_media(media="print")
+    page.set_viewport_size({"width": 680, "height": 960})  # what the margins leave of A4
+    cell = "getComputedStyle(document.querySelector('td')).display"
+    assert page.evaluate(cell) == "table-cell"  # not stacked, as on a phone
     tables = page.locator("table")
     assert tables.count() > 3
     assert all(table.bounding_box()["height"] > 20 for table in tables.all())

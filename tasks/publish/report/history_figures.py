@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from tasks.publish.report.drawing import (
-    WIDE,
     Dot,
     Drawing,
     Figure,
@@ -185,7 +184,7 @@ def draw_stair(title: str, width: float, ledger: LedgerPlan, forecast: list[floa
     if ledger.ln_limit is not None:
         y = up.place(ledger.ln_limit)
         drawing.add(Line(((across.start, y), (width - RIGHT, y)), "limit-line"))
-    every = max(1, count // (8 if width == WIDE else 3))
+    every = math.ceil(LABEL_WIDTH * count / (across.end - across.start))
     for place, ledger_step in enumerate(ledger.steps):
         if place % every == 0:
             x = across.place(place + 0.5)

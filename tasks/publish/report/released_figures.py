@@ -33,7 +33,7 @@ NAMES, NARROW_NAMES = 200.0, 130.0  # width of the names at the correlations
 MAX_NUMBERED = 16  # columns whose correlations are written into the cells
 MAX_NARROW = 12  # columns in the correlations on a phone
 STEPS = 5  # shades of a colour
-FEWER = f"fewer than {SMALL_COUNT}"
+FEW, FEWER = f"<{SMALL_COUNT}", f"fewer than {SMALL_COUNT}"
 SHADES: tuple[LegendItem, ...] = (
     (Bar(0, 0, 20, 14, f"minus shade{STEPS}"), "-1"),
     (Bar(0, 0, 20, 14, "minus shade2"), "-0.4"),
@@ -61,7 +61,7 @@ def draw_distributions(profile: ReleasedProfile) -> Figure:
         return drawing
 
     rows = tuple((column.name, *describe_column(column)) for column in columns)
-    names = ("column", "mean", "standard deviation", "rows by value")
+    names = ("column", "mean", "standard deviation", f"rows in each bar ({FEW}: {FEWER})")
     more = profile.columns - len(columns)
     left_out = f" {more:,} further columns are in the file." if more else ""
     note = (
@@ -102,7 +102,7 @@ def name_ends(column: ColumnProfile) -> tuple[str, str]:
 
 def describe_column(column: ColumnProfile) -> tuple[str, str, str]:
     """Return mean, standard deviation and counts of a column as text."""
-    shown = [FEWER if count is None else f"{count:,}" for count in column.counts]
+    shown = [FEW if count is None else f"{count:,}" for count in column.counts]
     if isinstance(column, CategoryProfile):
         pairs = zip(column.categories, shown, strict=True)
         return "", "", "; ".join(f"{name}: {count}" for name, count in pairs)
