@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ppdm_core.model.errors import NotApplicable
 from tasks.audit.attack_inputs import make_job, read_inputs
 from tasks.audit.attack_process import AttackProcess
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from warehouse.stage_facts import ColumnFacts
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ def ask_columns(process: AttackProcess, seconds: float) -> ColumnFacts:
     policy = process.job.policy
     if policy.effort == "quick":
         return ColumnFacts(None, "The effort of the audit is quick.")
-    log_progress("which columns drive the risk")
     return read_reply(process, ColumnQuestion(seconds), policy.time_limit)
 
 
 def read_reply(process: AttackProcess, question: ColumnQuestion, limit: float) -> ColumnFacts:
     """Return the reply of the attack process as facts."""
+    log_progress("which columns drive the risk")
     reply = process.ask(question, limit)
     if reply.skip is not None:
         return ColumnFacts(None, reply.skip.sentence)
@@ -69,10 +69,13 @@ def measure_stored_release(store: Store, context: ReleaseContext, run: Run) -> C
     The draws are those of its audit: their keys follow from the same records, settings and code.
     """
     name = f"{run.release_id}-columns"
+    start_step(Step.DRAW)
     try:
         with store.transaction(name) as db:
             inputs = read_inputs(db, context, run, store.home.work(name))
-        with AttackProcess(make_job(context, run, inputs)) as process:
+        job = make_job(context, run, inputs)
+        start_step(Step.ATTACK)
+        with AttackProcess(job) as process:
             return read_reply(process, ColumnQuestion(), MAX_SECONDS)
     finally:
         store.home.clear_work(name)
