@@ -56,11 +56,11 @@ def ticks(schedule: Schedule, release: Small) -> list[dict[str, Any]]:
     release.rows = small_rows(ROWS + 20)
     write_csv(release.table, release.rows)
     second = schedule.wait_for(
-        lambda run: run["name"].endswith("published") and run["id"] != first["id"]
+        lambda run: "outcome:published" in run["tags"] and run["id"] != first["id"]
     )
     release.rows[3]["pulse"] = "much too fast"
     write_csv(release.table, release.rows)
-    return [first, second, schedule.wait_for(is_named("weekly", "rejected"))]
+    return [first, second, schedule.wait_for(is_named("weekly", "REJECTED"))]
 
 
 def test_up_called_twice_same_pages(schedule: Schedule) -> None:
@@ -279,7 +279,7 @@ def test_work_pool_worker_run_publishes(schedule: Schedule, release: Small) -> N
         line = [sys.executable, "-m", "prefect", *command.split()]
         done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done
-    wanted = is_named("wdbc_pca_laplace-0001", "published")
+    wanted = is_named("wdbc_pca_laplace-0001", "PUBLISHED")
     assert schedule.wait_for(wanted)["state"]["name"] == "Completed"
     assert pooled.versions() == ["0001"]
 
