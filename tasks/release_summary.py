@@ -27,7 +27,7 @@ from warehouse.stage_facts import (
     ValidatedFacts,
     find_facts,
 )
-from warehouse.stages import Stage
+from warehouse.stages import FINISHED, Stage
 from warehouse.transaction import Transaction
 
 
@@ -121,6 +121,10 @@ class Summary:
         why = f" {self.refusals[0].why}" if self.refusals else ""
         if stage == Stage.AWAITING_REVIEW:
             return f"{name} waits for a decision and nothing was published{stays}.{why}"
+        if stage not in FINISHED:
+            return f"{name} is not finished and nothing was published{stays}."
+        if stage == Stage.ABANDONED:
+            return f"{name} was abandoned and nothing was published{stays}."
         return f"{name} was refused and nothing was published{stays}.{why}"
 
     def ln_gammas(self) -> dict[str, float]:

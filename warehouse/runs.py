@@ -119,6 +119,12 @@ def reject_run(store: Store, release_id: str, detail: Mapping[str, Any]) -> None
     store.home.candidate(release_id).unlink(missing_ok=True)
 
 
+def has_validated_table(db: duckdb.DuckDBPyConnection, run: Run) -> bool:
+    """Return whether the checked records of a run are still stored."""
+    query = "select 1 from information_schema.tables where table_schema = ? and table_name = ?"
+    return bool(fetch_first(db, query, ["validated", run.table]))
+
+
 def drop_tables(db: duckdb.DuckDBPyConnection, runs: Iterable[Run]) -> None:
     """Drop the private tables of these runs."""
     names = {run.table for run in runs}

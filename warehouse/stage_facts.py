@@ -4,6 +4,7 @@ settings    SettingsFacts     what the release file says of owner, audience and 
 validated   ValidatedFacts    what the checked table holds
 sanitized   SanitizedFacts    how the candidate was made
 audited     AuditedFacts      what the attacks measured
+columns     ColumnFacts       which columns drive the risk
 ending      EndingFacts       why a release ended without a new version
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from ppdm_core.model.column_risks import ColumnRisks
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import Guarantee, PublicParameters
 from ppdm_core.model.schema import Schema
@@ -105,6 +107,16 @@ class AuditedFacts(Facts):
     KIND = "audited"
 
     report: AuditReport
+
+
+@dataclass(frozen=True)
+class ColumnFacts(Facts):
+    """Which columns drive the risk; for the steward alone."""
+
+    KIND = "columns"
+
+    risks: ColumnRisks | None
+    why: str = ""  # why it was not measured
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Stage(StrEnum):
         "WAITS FOR REVIEW",
         DECIDE,
         "awaiting_review",
-        "COMPLETED",  # no process waits for the decision
+        "COMPLETED",  # Prefect's button to resume a paused run would show it as running for ever
     )
     PUBLISHED = (
         "published",

@@ -20,6 +20,7 @@ from ppdm.cli.panels import (
 )
 from ppdm.cli.release_reply import format_skips, split_name
 from ppdm.cli.scores import render_scores
+from tasks.publish.report.scores import Judgement
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,8 +58,8 @@ def render_audit(judged: JudgedTables, every: bool) -> RenderableType:
 
 def render_panel(judged: JudgedTables, every: bool) -> RenderableType:
     """Return verdict, risks, reasons and utility."""
-    findings = {finding.check: finding for finding in judged.findings}
-    risks, utility = build_lines(judged.report.scores, judged.policy.limits, findings)
+    judgement = Judgement.of(judged.policy.limits, judged.findings)
+    risks, utility = build_lines(judged.report.scores, judgement)
     shown = {line.name for line in risks if line.outcome == "FAIL"}
     order = ("FAIL", "REVIEW")
     reasons = sorted(

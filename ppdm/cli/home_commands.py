@@ -73,6 +73,12 @@ def report(
         typer.Option("--out", help="HTML file to write; default: private/reports in the home."),
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    columns: Annotated[
+        bool,
+        typer.Option(
+            "--columns", help="Measure which columns drive the risk, if the audit left it out."
+        ),
+    ] = False,
     home: HomeOption = None,
     json: Json = False,
 ) -> None:
@@ -84,7 +90,7 @@ def report(
     def run() -> CommandResult:
         from ppdm.cli.report import write_release_report
 
-        return write_release_report(release_id, out, open_page, home)
+        return write_release_report(release_id, out, open_page, columns, home)
 
     run_command("report", run, json=json)
 

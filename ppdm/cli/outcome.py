@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ppdm.cli.ledger import Entry, compute_account, entry_as_dict, find_latest
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.gates.score_limits import compute_limit, find_metric
+from ppdm_core.gates.score_limits import find_metric
 from ppdm_core.metrics import METRICS
-from ppdm_core.model.policy import AMPLIFICATION, LABEL, LEDGER_DRAWS, LEDGER_RECORD, Limit
+from ppdm_core.model.policy import AMPLIFICATION, LABEL, LEDGER_DRAWS, LEDGER_RECORD
 from ppdm_core.model.score import Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome
+from tasks.publish.report.facts import build_judgement
 from tasks.publish.report.outcome import lower_first
-from tasks.publish.report.scores import SEVERITY, find_title
+from tasks.publish.report.scores import SEVERITY, Judgement, find_title
 from tasks.release_summary import Summary, summarize_run
 from warehouse.ledger.entries import read_entries
 from warehouse.stage_facts import EndingFacts
@@ -92,12 +93,11 @@ class ReleaseOutcome:
 def read_outcome(db: Transaction, run: Run) -> ReleaseOutcome:
     """Return how a run ended, from the warehouse alone."""
     summary = summarize_run(db, run)
-    findings = {one.check: one for one in summary.verdict.findings} if summary.verdict else {}
-    limits = summary.settings.policy.limits if summary.settings else {}
+    judgement = build_judgement(summary)
     scores = summary.report.scores if summary.report else ()
-    risks, utility = build_lines(scores, limits, findings)
+    risks, utility = build_lines(scores, judgement)
     shown = {line.name for line in (*risks, *utility) if line.outcome == "FAIL"}
-    ledger = [findings[key].outcome for key in (LEDGER_RECORD, LEDGER_DRAWS) if key in findings]
+    ledger = map(judgement.find_outcome, (LEDGER_RECORD, LEDGER_DRAWS))
     headline, tone = choose_headline(summary)
     return ReleaseOutcome(
         summary=summary,
@@ -105,9 +105,9 @@ def read_outcome(db: Transaction, run: Run) -> ReleaseOutcome:
         tone=tone,
         risks=risks,
         utility=utility,
-        bound=build_bound(summary, limits, findings),
+        bound=build_bound(summary, judgement),
         account=find_account(db, summary),
-        ledger_outcome=min(ledger, key=lambda outcome: SEVERITY[outcome], default=None),
+        ledger_outcome=min(ledger, key=lambda outcome: SEVERITY[outcome]),
         reasons=tuple(one for one in list_open(summary) if one.check not in shown),
     )
 
@@ -118,11 +118,11 @@ def list_open(summary: Summary) -> tuple[Finding, ...]:
 
 
 def build_lines(
-    scores: Iterable[Score], limits: Mapping[str, Limit], findings: Mapping[str, Finding]
+    scores: Iterable[Score], judgement: Judgement
 ) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
     """Return the risks and the utility that a panel shows."""
     sound = [score for score in scores if is_sound(score)]
-    lines = [build_line(score, limits.get(score.name), findings) for score in sound]
+    lines = [build_line(score, judgement) for score in sound]
     risks = choose_risks([line for line in lines if is_privacy(line)])
     return risks, tuple(line for line in lines if not is_privacy(line) and is_shown(line))
 
@@ -134,9 +134,8 @@ def choose_headline(summary: Summary) -> tuple[str, Tone]:
     return summary.run.stage.label, TONES.get(summary.run.stage, "neutral")
 
 
-def build_line(score: Score, limit: Limit | None, findings: Mapping[str, Finding]) -> Line:
+def build_line(score: Score, judgement: Judgement) -> Line:
     """Return the line of one score."""
-    found = findings.get(score.name)
     return Line(
         name=score.name,
         what=describe_score(score),
@@ -145,9 +144,9 @@ def build_line(score: Score, limit: Limit | None, findings: Mapping[str, Finding
         high=score.high,
         without=score.baseline,
         original=score.original,
-        limit=None if limit is None else compute_limit(score, limit),
+        limit=judgement.find_limit(score),
         better=score.better,
-        outcome=found.outcome if found else None,
+        outcome=judgement.find_outcome(score.name),
         is_share=find_metric(score).bounds == (0.0, 1.0),
     )
 
@@ -186,20 +185,18 @@ def choose_risks(lines: list[Line]) -> tuple[Line, ...]:
     return tuple(sorted(chosen, key=lambda line: SEVERITY[line.outcome])[:MAX_RISKS])
 
 
-def build_bound(
-    summary: Summary, limits: Mapping[str, Limit], findings: Mapping[str, Finding]
-) -> Bound | None:
+def build_bound(summary: Summary, judgement: Judgement) -> Bound | None:
     """Return the bound for a record; None before the table was perturbed."""
     guarantee = summary.guarantee
     if guarantee is None:
         return None
     key = f"{AMPLIFICATION}record"
-    found, limit = findings.get(key), limits.get(key)
+    limit = judgement.limits.get(key)
     return Bound(
         ln_gamma=guarantee.ln_record if math.isfinite(guarantee.ln_record) else None,
         is_conditional=guarantee.kind == "bounded_given_basis",
         limit=limit.value if limit else None,
-        outcome=found.outcome if found else None,
+        outcome=judgement.find_outcome(key),
     )
 
 

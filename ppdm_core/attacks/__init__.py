@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ppdm_core.attacks._attack import Attack, ExplainsError
+from ppdm_core.attacks._column_linkage import ColumnLinkage
 from ppdm_core.attacks._needs import check_needs, describe_needs
 from ppdm_core.attacks.attribute_inference import AttributeInference
 from ppdm_core.attacks.column_order import ColumnOrder
@@ -51,4 +52,11 @@ ATTACKS: dict[str, Attack] = {
     "linkability": Linkability(),
 }
 
-__all__ = ["ATTACKS", "Attack", "ExplainsError", "check_needs", "describe_needs"]
+__all__ = [
+    "ATTACKS",
+    "Attack",
+    "ColumnLinkage",
+    "ExplainsError",
+    "check_needs",
+    "describe_needs",
+]

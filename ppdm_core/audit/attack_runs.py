@@ -137,6 +137,12 @@ class AttackRuns:
             estimate = Estimate({name: estimate.candidates[name]})
         return trial.make_outcome(attack.goal, estimate)
 
+    def build_linkage_view(self, number: int) -> AttackerView:
+        """Return what a linking attacker sees of a draw of all records."""
+        trial = self.trials[number]
+        view = trial.build_view(self.policy.attacker.epsilon, self.policy.effort)
+        return replace(view, reconstructions=self._reconstructions(number, trial, on_halves=False))
+
     def _run_half_known(
         self, attack: Attack, trial: AttackTrial, view: AttackerView, purpose: Sequence[object]
     ) -> dict[str, Ints]:

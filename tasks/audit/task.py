@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.audit.runner import choose_audits
 from tasks.audit.attack_inputs import make_job, read_inputs
 from tasks.audit.attack_process import AttackProcess, run_attacks
+from tasks.audit.column_question import MAX_TIME_SHARE, ask_columns
 from tasks.audit.leak_scan_check import ReleasePolicyQuestion
 from tasks.audit.self_test import SelfTestRun
 from tasks.context import ReleaseContext
@@ -29,6 +32,7 @@ def attack_shadows(context: ReleaseContext, release_id: str) -> None:
     The self-test of the audit runs in the same process.
     """
     start_step(Step.DRAW)
+    start = time.monotonic()
     store = context.open_store()
     store.home.clear_work(release_id)
     with reject_bad_input(context, release_id):
@@ -46,10 +50,12 @@ def attack_shadows(context: ReleaseContext, release_id: str) -> None:
         self_test.check_attacks(process)
         report = run_attacks(job, choose_audits(context.policy), show_share, process)
         report = self_test.check_policy(process, question, report)
+        columns = ask_columns(process, MAX_TIME_SHARE * (time.monotonic() - start))
     store.home.clear_work(release_id)
     checkpoint("attacks run")
     with store.advance(run, Stage.AUDITED) as change:
         store_facts(change.db, run, AuditedFacts(report))
+        store_facts(change.db, run, columns)
         store_scores(change.db, run.release_id, report.scores)
         self_test.store_tests(change)
         change.detail.update(scores=len(report.scores), failed=len(report.failed))

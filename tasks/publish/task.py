@@ -28,6 +28,7 @@ from warehouse.publishing.publish import (
     find_latest_version,
     publish_release,
 )
+from warehouse.publishing.released_profile import read_released_profile
 from warehouse.sanitized_tables import read_candidate_order, read_validated
 from warehouse.stage_facts import EndingFacts, SanitizedFacts, store_facts
 from warehouse.stages import FINISHED, Stage
@@ -88,7 +89,8 @@ def end_run(store: Store, run: Run, stage: Stage, **why: str) -> Stage:
 def build_request(db: Transaction, context: ReleaseContext, summary: Summary) -> PublishRequest:
     """Return everything that publishing needs and checks."""
     sanitized = summary.judged.sanitized
-    view = build_view(ReportFacts(summary), "recipients")
+    released = read_released_profile(db.home.candidate(summary.run.release_id))
+    view = build_view(ReportFacts(summary, released=released), "recipients")
     noise = dataset_noise(db, context.dataset)
     return PublishRequest(
         run=summary.run,

@@ -56,16 +56,21 @@ def test_release_hostile_names_shown_as_text_everywhere(small: Maker, prefect_ap
     cards = [(one.published / "latest" / "card.md").read_text() for one in (release, plain)]
     assert list_structure(cards[0]) == list_structure(cards[1])
     assert all(map(is_safe_line, cards[0].split("\n")))
+    page = (release.published / "latest" / "report.html").read_text()
+    assert "# PASS" in page  # the name of a column, as text
+    assert "<script" not in page and all(map(is_safe_line, page.split("\n")))
     manifest = json.loads((release.published / "latest" / "manifest.json").read_text())
     assert manifest["owner"] == f"Dora{PASS}" and manifest["label"] == f"mood{NAME}"
     notes = read_notes(release.home)
     assert len(notes) >= 2 and all(list_structure(note) == list_structure("x") for note in notes)
     with get_client(sync_client=True) as client:
         artifacts = client.read_artifacts()
-    ours = {one.key: one for one in artifacts if (one.key or "").startswith("hostile-")}
+    ours = {str(one.key): one for one in artifacts}
     table = json.loads(str(ours["hostile-verdict"].data))
-    cells = [cell for row in table for cell in row.values() if cell]
-    for text in (*cells, str(ours["hostile-verdict"].description)):
+    for text in (cell for row in table for cell in row.values() if cell):
         assert is_safe_line(text)
         assert list_structure(f"x {text}") == list_structure("x y")
+    both = [str(ours[f"{name}-verdict"].description) for name in ("hostile", "plain")]
+    assert list_structure(both[0]) == list_structure(both[1])
+    assert all(map(is_safe_line, both[0].split("\n")))
     assert list_structure(str(ours["hostile-card"].data)) == list_structure(cards[1])

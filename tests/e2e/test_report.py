@@ -11,6 +11,7 @@ import pytest
 from ppdm_core.audit.disclosure_rounding import ENDS
 from tests.e2e.test_leak import find_private
 from tests.support.history import History
+from tests.support.small_release import Small
 from tests.support.svg_values import list_figures, read_shares
 
 ENDINGS = {
@@ -95,3 +96,24 @@ def test_report_bad_input_one_sentence(
 def test_report_latest_is_that_of_the_newest_release(history: History) -> None:
     result = history.release.ask("report", "latest", "--json")
     assert json.loads(result.stdout)["release_id"] > max(ENDINGS)  # the run of another file
+
+
+def test_report_columns_on_request_measured_on_the_same_draws(
+    waiting: Small, tmp_path: Path
+) -> None:
+    """A quick audit leaves it out; the records of a release that waits are stored."""
+    pages = []
+    for number, options in enumerate([(), ("--columns",), ("--columns",)]):
+        out = tmp_path / f"{number}.html"
+        result = waiting.ask("report", "latest", "--out", str(out), "--json", *options)
+        assert result.exit_code == 0, result
+        pages.append(out.read_text())
+    assert "--columns</code>" in pages[0] and "found without it" not in pages[0]
+    assert "--columns</code>" not in pages[1] and "found without it" in pages[1]
+    assert pages[1] == pages[2]
+
+
+def test_report_columns_records_not_stored_one_sentence(history: History) -> None:
+    result = history.release.ask("report", "history-0001", "--columns")
+    assert result.exit_code == 2 and "its records are not stored" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1

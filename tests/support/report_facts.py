@@ -7,9 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from ppdm_core.gates.amplification import judge as judge_gamma
 from ppdm_core.gates.score_limits import judge
 from ppdm_core.metrics import METRICS, SentenceValues
+from ppdm_core.model.column_risks import ColumnRisk, ColumnRisks
 from ppdm_core.model.policy import Attacker, Limit, Policy
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.release import Guarantee, PublicParameters
@@ -22,7 +27,8 @@ from tasks.release_summary import Summary
 from tests.support.facts import make_sanitized_facts, make_validated_facts
 from warehouse.database import Run
 from warehouse.dataset_history import PastRelease
-from warehouse.stage_facts import SettingsFacts
+from warehouse.publishing.released_profile import ReleasedProfile, read_released_profile
+from warehouse.stage_facts import ColumnFacts, SettingsFacts
 from warehouse.stages import Stage
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
@@ -131,6 +137,16 @@ def make_waiting() -> Summary:
     return make_summary(Stage.AWAITING_REVIEW, verdict=make_verdict(SCORES, doubt))
 
 
+# Without x, the attacker finds measurably fewer persons.
+COLUMNS = ColumnFacts(
+    ColumnRisks(
+        519,
+        0.41234,
+        (ColumnRisk("y", 0.40123, -0.02, 0.04), ColumnRisk("x", 0.05123, 0.31, 0.41)),
+    )
+)
+
+
 def make_facts(summary: Summary) -> ReportFacts:
     """Return a summary with two other releases of the dataset and their ledger."""
     names = ("record_linkage.rate", "best_accuracy")
@@ -166,4 +182,17 @@ def make_facts(summary: Summary) -> ReportFacts:
     }
     second = {**entry, "release_id": "wine-0002", "kind": "refused", "spent": 2.0, "total": 4.0}
     event = {"kind": "created", "detail": "{}", "happened": NOW}
-    return ReportFacts(summary, [event], releases, [entry, second])
+    return ReportFacts(summary, [event], releases, [entry, second], COLUMNS)
+
+
+def make_released_profile(folder: Path, count: int, n: int = 500) -> ReleasedProfile:
+    """Return the profile of a table with this many columns, the last one a label."""
+    rng = np.random.default_rng(count)
+    name = "a_rather_long_name_of_a_measured_column"
+    columns = {f"{name}_{j:03d}": rng.laplace(0.0, 1.0, n) * 1.7**j for j in range(count - 1)}
+    path = folder / "data.parquet"
+    label = ["calm"] * (n - 9) + ["tense"] * 9
+    pq.write_table(pa.table({**columns, "mood": label}), path)
+    found = read_released_profile(path)
+    assert found is not None
+    return found

@@ -9,8 +9,9 @@ SVG = re.compile(r'<svg class="wide".*?</svg>', re.DOTALL)
 
 
 def list_figures(page: str) -> list[ElementTree.Element]:
-    """Return the wide figures of a page in order."""
-    return [ElementTree.fromstring(text) for text in SVG.findall(page)]
+    """Return the wide figures of a page with an axis of shares, in order."""
+    figures = (ElementTree.fromstring(text) for text in SVG.findall(page))
+    return [one for one in figures if any(text.text == "in 100" for text in one.iter("text"))]
 
 
 def read_shares(figure: ElementTree.Element) -> dict[str, list[float]]:

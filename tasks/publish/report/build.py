@@ -7,6 +7,7 @@ from ppdm_core.model.policy import UNDECIDED
 from ppdm_core.model.score import AuditReport
 from tasks.publish.report.account import build_account, describe_records, list_record_notes
 from tasks.publish.report.checks import build_limits, list_gaps, list_promises, list_unprotected
+from tasks.publish.report.columns import build_columns
 from tasks.publish.report.facts import ReportFacts, build_judgement
 from tasks.publish.report.outcome import (
     describe_stage,
@@ -61,11 +62,15 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
         else (),
         steps=() if is_rounded else list_steps(summary, lines),
         risks=risks,
+        column_exposure=None
+        if is_rounded
+        else build_columns(facts.columns, summary.run.release_id),
         history=history,
         utility=utility,
         other_utility=list_other_utility(report),
         limits=build_limits(judgement, report, edition),
         data=None if is_rounded else build_account(summary),
+        released=facts.released if is_rounded else None,
         columns=summary.sanitized.public.names if summary.sanitized else (),
         label=find_label(summary),
         record_notes=tuple(list_record_notes(summary, is_rounded=is_rounded)),

@@ -6,13 +6,18 @@ dark and print. Coordinates follow from the drawn values alone: the same view gi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 WIDE, NARROW = 760.0, 360.0  # widths of a figure on a screen and on a phone, in units of the SVG
-LETTER_WIDTH = 6.9  # of a letter, about
+LETTER_WIDTH, WIDE_LETTER = 6.9, 8.0  # of a letter in a sentence and in a name, about
 TICKS = 5
+
+
+def format_points(points: Sequence[tuple[float, float]]) -> str:
+    """Return points as an attribute of SVG."""
+    return " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class Line:
 
     @property
     def path(self) -> str:
-        return " ".join(f"{x:.2f},{y:.2f}" for x, y in self.points)
+        return format_points(self.points)
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,19 @@ class Bar:
 
 
 @dataclass(frozen=True)
+class Area:
+    """A closed surface."""
+
+    points: tuple[tuple[float, float], ...]
+    style: str
+    shape: Literal["area"] = "area"
+
+    @property
+    def path(self) -> str:
+        return format_points(self.points)
+
+
+@dataclass(frozen=True)
 class Text:
     """A text on one line."""
 
@@ -79,7 +97,8 @@ class Text:
     shape: Literal["text"] = "text"
 
 
-Mark = Line | Dot | Bar | Text
+Mark = Line | Dot | Bar | Area | Text
+LegendItem = tuple[Mark, str]  # symbol within 20 x 14, meaning
 
 
 @dataclass(frozen=True)
@@ -120,11 +139,21 @@ class Figure:
     """A figure in two widths, with the table of what it shows."""
 
     title: str
-    legend: tuple[tuple[Mark, str], ...]  # symbol within 20 x 14, meaning
+    legend: tuple[LegendItem, ...]
     drawings: tuple[Drawing, ...]
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+
+WITHOUT: LegendItem = (Dot(10, 7, "without"), "without the release")
+INTERVAL: LegendItem = (Line(((1, 7), (19, 7)), "interval"), "interval")
+LIMIT: LegendItem = (Line(((10, 0), (10, 14)), "limit"), "limit")
+
+
+def draw_both_widths(draw: Callable[[float], Drawing]) -> tuple[Drawing, ...]:
+    """Return a drawing for screens and one for phones."""
+    return draw(WIDE), draw(NARROW)
 
 
 def choose_top(values: Sequence[float]) -> float:
@@ -137,11 +166,38 @@ def draw_share_axis(drawing: Drawing, scale: Scale, top: float, bottom: float) -
     """Add grid lines and labels of an axis of shares."""
     for step in range(TICKS + 1):
         value = scale.low + (scale.high - scale.low) * step / TICKS
-        x = scale.place(value)
-        drawing.add(Line(((x, top), (x, bottom)), "grid"))
-        drawing.add(Text(x, bottom + 16, f"{100 * value:.3g}", "tick", "middle"))
+        draw_grid_column(drawing, scale.place(value), (top, bottom), f"{100 * value:.3g}")
     text = "in 100"
     drawing.add(Text((scale.start + scale.end) / 2, bottom + 32, text, "tick", "middle"))
+
+
+def draw_grid_column(drawing: Drawing, x: float, ends: tuple[float, float], text: str) -> None:
+    """Add an upright grid line with its label below."""
+    drawing.add(Line(((x, ends[0]), (x, ends[1])), "grid"))
+    drawing.add(Text(x, ends[1] + 16, text, "tick", "middle"))
+
+
+def draw_grid_row(drawing: Drawing, y: float, ends: tuple[float, float], text: str) -> None:
+    """Add a level grid line with its label on the left."""
+    drawing.add(Line(((ends[0], y), (ends[1], y)), "grid"))
+    drawing.add(Text(ends[0] - 8, y + 4, text, "tick", "end"))
+
+
+def mark_limit(scale: Scale, y: float, limit: float | None) -> list[Mark]:
+    """Return the mark of a limit on a line of a figure, if there is a limit."""
+    if limit is None:
+        return []
+    x = scale.place(limit)
+    return [Line(((x, y - 9), (x, y + 9)), "limit")]
+
+
+def shorten_name(name: str, width: float) -> str:
+    """Return the name of a column cut in the middle: many names differ only at their end."""
+    letters = max(int(width / WIDE_LETTER), 3)
+    if len(name) <= letters:
+        return name
+    end = letters // 2
+    return f"{name[: letters - end - 1]}…{name[-end:]}"
 
 
 def shorten(text: str, width: float) -> str:

@@ -11,6 +11,8 @@ from tasks.release_summary import Summary, summarize_run
 from warehouse.database import Store, get_run
 from warehouse.dataset_history import PastRelease, read_events, read_past_releases
 from warehouse.ledger.entries import read_entries
+from warehouse.publishing.released_profile import ReleasedProfile
+from warehouse.stage_facts import ColumnFacts, find_facts
 from warehouse.transaction import Transaction
 
 
@@ -18,13 +20,15 @@ from warehouse.transaction import Transaction
 class ReportFacts:
     """A release with its events, the other releases of its dataset and their ledger.
 
-    The recipients' edition needs the summary alone.
+    The recipients' edition needs only the summary and the profile of the released table.
     """
 
     summary: Summary
     events: Sequence[Mapping[str, Any]] = ()
     releases: Sequence[PastRelease] = ()
     entries: Sequence[Mapping[str, Any]] = ()  # of the ledger
+    columns: ColumnFacts | None = None
+    released: ReleasedProfile | None = None  # for recipients
 
 
 def read_report_facts(store: Store, release_id: str) -> ReportFacts:
@@ -41,6 +45,7 @@ def collect_report_facts(db: Transaction, summary: Summary) -> ReportFacts:
         events=read_events(db, summary.run.release_id),
         releases=read_past_releases(db, dataset, name_compared_scores(summary)),
         entries=read_entries(db, dataset),
+        columns=find_facts(db, summary.run.release_id, ColumnFacts),
     )
 
 

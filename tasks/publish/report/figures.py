@@ -5,65 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tasks.publish.report.drawing import (
-    NARROW,
+    INTERVAL,
+    LIMIT,
     WIDE,
+    WITHOUT,
     Bar,
     Dot,
     Drawing,
     Figure,
+    LegendItem,
     Line,
     Mark,
     Scale,
     Text,
     choose_top,
-    draw_share_axis,
-    shorten,
+    draw_both_widths,
+    mark_limit,
 )
+from tasks.publish.report.row_chart import Row, draw_rows
 from tasks.publish.report.view import DataAccount, ReportView, RiskLine, UtilityLine
-from tasks.publish.report.words import format_percent
+from tasks.publish.report.words import format_change, format_percent
 
-LABELS = 344.0  # width of the labels in a wide figure
-EDGE = 24.0
-WIDE_ROW, NARROW_ROW = 26.0, 42.0
-AXIS = 44.0  # height below the rows
 MAX_EXPOSED = 8  # lines in the figure of who is most exposed
-
-
-def draw_rows(
-    title: str,
-    headed: Sequence[tuple[str, Sequence[tuple[str, Callable[[Scale, float], Sequence[Mark]]]]]],
-    top: float,
-) -> tuple[Drawing, ...]:
-    """Return a figure of labelled lines in both widths.
-
-    ``headed`` are groups of lines, each a label and a function that returns the marks at a height.
-    """
-    drawings = []
-    for width in (WIDE, NARROW):
-        is_wide = width == WIDE
-        row = WIDE_ROW if is_wide else NARROW_ROW
-        scale = Scale(0.0, top, LABELS if is_wide else EDGE, width - EDGE)
-        count = sum(len(lines) for _, lines in headed)
-        heads = sum(bool(head) for head, _ in headed)
-        bottom = 8.0 + row * count + 30.0 * heads
-        drawing = Drawing(title, width, bottom + AXIS)
-        draw_share_axis(drawing, scale, 8.0, bottom)
-        y = 8.0
-        for head, lines in headed:
-            if head:
-                drawing.add(Text(4.0, y + 22, head, "head"))
-                y += 30.0
-            for label, make_marks in lines:
-                if is_wide:
-                    text = shorten(label, LABELS - 24)
-                    drawing.add(Text(LABELS - 14, y + row / 2 + 4, text, "label", "end"))
-                    drawing.add(*make_marks(scale, y + row / 2))
-                else:
-                    drawing.add(Text(4.0, y + 15, shorten(label, width - 8), "label"))
-                    drawing.add(*make_marks(scale, y + 30))
-                y += row
-        drawings.append(drawing)
-    return tuple(drawings)
 
 
 def mark_risk(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
@@ -71,14 +34,12 @@ def mark_risk(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
 
     def draw(scale: Scale, y: float) -> list[Mark]:
         ends = (scale.place(line.low), y), (scale.place(line.high), y)
-        marks: list[Mark] = [Line(ends, "interval")]
-        if line.limit is not None:
-            x = scale.place(line.limit)
-            marks.append(Line(((x, y - 9), (x, y + 9)), "limit"))
-        marks.append(Dot(scale.place(line.baseline), y, "without"))
-        broken = "broken" if line.outcome == "FAIL" else "with"
-        marks.append(Dot(scale.place(line.value), y, broken))
-        return marks
+        return [
+            Line(ends, "interval"),
+            *mark_limit(scale, y, line.limit),
+            Dot(scale.place(line.baseline), y, "without"),
+            Dot(scale.place(line.value), y, "broken" if line.outcome == "FAIL" else "with"),
+        ]
 
     return draw
 
@@ -89,14 +50,15 @@ def draw_risks(view: ReportView) -> Figure | None:
     if not lines:
         return None
     reach = [max(x.high, x.value, x.baseline, x.limit or 0.0) for x in lines]
-    headed = [(g.title, [(x.title, mark_risk(x)) for x in g.lines]) for g in view.risks]
-    title = "What attackers gain"
-    legend: list[tuple[Mark, str]] = [
-        (Dot(10, 7, "without"), "without the release"),
-        (Dot(10, 7, "with"), "with the release"),
-        (Line(((1, 7), (19, 7)), "interval"), "interval"),
-        (Line(((10, 0), (10, 14)), "limit"), "limit"),
+    groups = [
+        (
+            group.title,
+            [Row(x.title, format_change(x.baseline, x.value), mark_risk(x)) for x in group.lines],
+        )
+        for group in view.risks
     ]
+    title = "What attackers gain"
+    legend = [WITHOUT, (Dot(10, 7, "with"), "with the release"), INTERVAL, LIMIT]
     if any(line.outcome == "FAIL" for line in lines):
         legend.insert(2, (Dot(10, 7, "broken"), "limit broken"))
     rows = tuple(
@@ -112,59 +74,53 @@ def draw_risks(view: ReportView) -> Figure | None:
         for line in group.lines
     )
     columns = ("the attacker wants to", "the attacker", "without", "with", "interval", "limit")
-    drawings = draw_rows(title, headed, choose_top(reach))
+    drawings = draw_rows(title, groups, "without → with", choose_top(reach))
     return Figure(title, tuple(legend), drawings, columns, rows)
+
+
+def find_most_exposed(line: RiskLine) -> float:
+    """Return the risk of the tenth or the group that is most exposed."""
+    return max(each for each in line.exposures[1:] if each is not None)
 
 
 def draw_exposure(view: ReportView) -> Figure | None:
     """Return the figure of who is more exposed than others."""
-    lines = [
-        x for x in view.risk_lines if x.isolated_tenth is not None or x.worst_group is not None
-    ]
+    lines = [x for x in view.risk_lines if any(each is not None for each in x.exposures[1:])]
     if not lines or view.is_rounded:
         return None
-    lines.sort(key=lambda x: (x.value - max(x.isolated_tenth or 0.0, x.worst_group or 0.0), x.name))
+    lines.sort(key=lambda x: (x.value - find_most_exposed(x), x.name))
     drawn = lines[:MAX_EXPOSED]
-
-    def mark(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
-        def draw(scale: Scale, y: float) -> list[Mark]:
-            given = (line.value, line.isolated_tenth, line.surest_tenth, line.worst_group)
-            xs = [scale.place(value) for value in given if value is not None]
-            marks: list[Mark] = [Line(((min(xs), y), (max(xs), y)), "span")]
-            for value, (symbol, _) in zip(given, EXPOSURE_LEGEND, strict=True):
-                if value is not None and isinstance(symbol, Dot):
-                    marks.append(Dot(scale.place(value), y, symbol.style, symbol.form))
-            return marks
-
-        return draw
-
-    values = [
-        value
-        for x in drawn
-        for value in (x.value, x.isolated_tenth, x.surest_tenth, x.worst_group)
-        if value is not None
-    ]
     title = "Who is most exposed"
-    rows = tuple(
-        (
-            x.title,
-            *map(format_percent, (x.value, x.isolated_tenth, x.surest_tenth, x.worst_group)),
-            x.group or "",
-        )
-        for x in lines
-    )
+    rows = tuple((x.title, *map(format_percent, x.exposures), x.group or "") for x in lines)
     columns = ("the attacker", *(meaning for _, meaning in EXPOSURE_LEGEND), "which group")
-    has_group = any(x.worst_group is not None for x in lines)
-    legend = tuple(EXPOSURE_LEGEND if has_group else EXPOSURE_LEGEND[:-1])
-    headed = [("", [(x.title, mark(x)) for x in drawn])]
+    by_symbol = zip(EXPOSURE_LEGEND, zip(*(x.exposures for x in drawn), strict=True), strict=True)
+    legend = tuple(item for item, values in by_symbol if any(v is not None for v in values))
     note = (
         f"The {len(drawn)} largest differences; the table has all." if lines[len(drawn) :] else ""
     )
-    drawings = draw_rows(title, headed, choose_top(values))
+    reach = [each for x in drawn for each in x.exposures if each is not None]
+    marked = [
+        Row(x.title, format_change(x.value, find_most_exposed(x)), mark_exposure(x)) for x in drawn
+    ]
+    drawings = draw_rows(title, [("", marked)], "all → most", choose_top(reach))
     return Figure(title, legend, drawings, columns, rows, note)
 
 
-EXPOSURE_LEGEND: tuple[tuple[Mark, str], ...] = (
+def mark_exposure(line: RiskLine) -> Callable[[Scale, float], Sequence[Mark]]:
+    """Return a function that draws the risk of all and of the most exposed."""
+
+    def draw(scale: Scale, y: float) -> list[Mark]:
+        xs = [scale.place(value) for value in line.exposures if value is not None]
+        marks: list[Mark] = [Line(((min(xs), y), (max(xs), y)), "span")]
+        for value, (symbol, _) in zip(line.exposures, EXPOSURE_LEGEND, strict=True):
+            if value is not None and isinstance(symbol, Dot):
+                marks.append(Dot(scale.place(value), y, symbol.style, symbol.form))
+        return marks
+
+    return draw
+
+
+EXPOSURE_LEGEND: tuple[LegendItem, ...] = (
     (Dot(10, 7, "with"), "all"),
     (Dot(10, 7, "tenth", "diamond"), "most isolated tenth"),
     (Dot(10, 7, "surest", "triangle"), "tenth that the attacker is surest of"),
@@ -177,17 +133,14 @@ def mark_utility(line: UtilityLine) -> Callable[[Scale, float], Sequence[Mark]]:
 
     def draw(scale: Scale, y: float) -> list[Mark]:
         ends = [scale.place(each) for each in (line.baseline, line.original, line.value)]
-        marks: list[Mark] = [
+        return [
             Line(((min(ends), y), (max(ends), y)), "span"),
             Line(((scale.place(line.low), y), (scale.place(line.high), y)), "interval"),
+            *mark_limit(scale, y, line.limit),
+            Dot(scale.place(line.baseline), y, "without"),
+            Dot(scale.place(line.original), y, "original", "diamond"),
+            Dot(scale.place(line.value), y, "kept"),
         ]
-        if line.limit is not None:
-            x = scale.place(line.limit)
-            marks.append(Line(((x, y - 9), (x, y + 9)), "limit"))
-        marks.append(Dot(scale.place(line.baseline), y, "without"))
-        marks.append(Dot(scale.place(line.original), y, "original", "diamond"))
-        marks.append(Dot(scale.place(line.value), y, "kept"))
-        return marks
 
     return draw
 
@@ -197,12 +150,12 @@ def draw_utility(view: ReportView) -> Figure | None:
     if not view.utility:
         return None
     title = "What recipients keep"
-    legend: tuple[tuple[Mark, str], ...] = (
-        (Dot(10, 7, "without"), "without the release"),
+    legend: tuple[LegendItem, ...] = (
+        WITHOUT,
         (Dot(10, 7, "kept"), "with the release"),
         (Dot(10, 7, "original", "diamond"), "original table"),
-        (Line(((1, 7), (19, 7)), "interval"), "interval"),
-        (Line(((10, 0), (10, 14)), "limit"), "limit"),
+        INTERVAL,
+        LIMIT,
     )
     rows = tuple(
         (
@@ -216,16 +169,20 @@ def draw_utility(view: ReportView) -> Figure | None:
         for line in view.utility
     )
     columns = ("use", "without", "with", "interval", "original", "limit")
-    headed = [("", [(line.title, mark_utility(line)) for line in view.utility])]
-    return Figure(title, legend, draw_rows(title, headed, 1.0), columns, rows)
+    drawn = [
+        Row(line.title, format_change(line.baseline, line.value), mark_utility(line))
+        for line in view.utility
+    ]
+    drawings = draw_rows(title, [("", drawn)], "without → with", 1.0)
+    return Figure(title, legend, drawings, columns, rows)
 
 
 def draw_account(account: DataAccount) -> Figure:
     """Return the bars of records given, dropped, set aside and released."""
     most = max(line.count for line in account.records) or 1
     title = "Records"
-    drawings = []
-    for width in (WIDE, NARROW):
+
+    def draw(width: float) -> Drawing:
         start = 130.0 if width == WIDE else 110.0
         scale = Scale(0.0, float(most), start, width - 70.0)
         drawing = Drawing(title, width, 30.0 * len(account.records) + 6)
@@ -236,6 +193,7 @@ def draw_account(account: DataAccount) -> Figure:
             drawing.add(Text(start - 10, y + 16, line.what, "label", "end"))
             drawing.add(Bar(start, y, max(x - start, 1.0), 22.0, f"bar {style}"))
             drawing.add(Text(x + 6, y + 16, line.shown, "label"))
-        drawings.append(drawing)
+        return drawing
+
     rows = tuple((line.what, line.shown, line.why) for line in account.records)
-    return Figure(title, (), tuple(drawings), ("records", "count", "why"), rows)
+    return Figure(title, (), draw_both_widths(draw), ("records", "count", "why"), rows)

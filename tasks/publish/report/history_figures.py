@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 
 from tasks.publish.report.drawing import (
-    NARROW,
-    WIDE,
     Dot,
     Drawing,
     Figure,
+    LegendItem,
     Line,
-    Mark,
     Scale,
     Text,
     choose_top,
+    draw_both_widths,
+    draw_grid_column,
+    draw_grid_row,
 )
 from tasks.publish.report.view import DatasetHistory, LedgerPlan, ReleaseLine, Tone
 from tasks.publish.report.words import format_ln_gamma, format_percent
@@ -31,6 +32,7 @@ MEANINGS: dict[Tone, str] = {
     "fail": "refused",
     "neutral": "ended otherwise",
 }
+LIMIT_LINE: LegendItem = (Line(((1, 7), (19, 7)), "limit-line"), "limit")
 MAX_LABELS = 8  # of points; more would overlap
 LABEL_WIDTH, LABEL_HEIGHT = 90.0, 15.0
 MAX_FORECAST = 6  # steps that are drawn
@@ -56,10 +58,10 @@ def draw_releases(history: DatasetHistory) -> Figure | None:
     if not points:
         return Figure(title, (), (), columns, rows)
     tones = dict.fromkeys(x.tone for x in points)
-    legend: list[tuple[Mark, str]] = [(SYMBOLS[tone], MEANINGS[tone]) for tone in tones]
+    legend: list[LegendItem] = [(SYMBOLS[tone], MEANINGS[tone]) for tone in tones]
     legend.append((Dot(10, 7, "ring", radius=6.5), "this release"))
-    legend.append((Line(((1, 7), (19, 7)), "limit-line"), "limit"))
-    drawings = tuple(draw_points(title, width, history, points) for width in (WIDE, NARROW))
+    legend.append(LIMIT_LINE)
+    drawings = draw_both_widths(lambda width: draw_points(title, width, history, points))
     note = (
         f"Risk is the score “{history.risk_title}”, use is “{history.utility_title}”. The better a "
         "release, the farther down and to the right it is."
@@ -79,14 +81,11 @@ def draw_points(
     across = Scale(low, 1.0, LEFT, width - RIGHT)
     up = Scale(0.0, choose_top(risks), height - BOTTOM, TOP)
     for tenth in range(round(10 * low), 11, 1 if low >= 0.5 else 2):
-        x = across.place(tenth / 10)
-        drawing.add(Line(((x, TOP), (x, height - BOTTOM)), "grid"))
-        drawing.add(Text(x, height - BOTTOM + 16, f"{10 * tenth}", "tick", "middle"))
+        place = across.place(tenth / 10)
+        draw_grid_column(drawing, place, (TOP, height - BOTTOM), f"{10 * tenth}")
     for step in range(6):
-        y_value = up.high * step / 5
-        y = up.place(y_value)
-        drawing.add(Line(((LEFT, y), (width - RIGHT, y)), "grid"))
-        drawing.add(Text(LEFT - 8, y + 4, f"{100 * y_value:.3g}", "tick", "end"))
+        value = up.high * step / 5
+        draw_grid_row(drawing, up.place(value), (LEFT, width - RIGHT), f"{100 * value:.3g}")
     middle = (across.start + across.end) / 2
     drawing.add(Text(middle, height - 10, f"{history.utility_title}, in 100", "tick", "middle"))
     drawing.add(Text(LEFT, TOP - 4, f"{history.risk_title}, in 100", "tick"))
@@ -132,13 +131,13 @@ def draw_ledger(ledger: LedgerPlan) -> Figure:
         for step in ledger.steps
     )
     columns = ("release", "date", "gamma so far", "entry")
-    legend: list[tuple[Mark, str]] = [(Line(((1, 7), (19, 7)), "stair"), "so far")]
+    legend: list[LegendItem] = [(Line(((1, 7), (19, 7)), "stair"), "so far")]
     forecast = forecast_totals(ledger)
     if len(forecast) > 1:
         legend.append((Line(((1, 7), (19, 7)), "forecast"), "further releases like the last one"))
     if ledger.ln_limit is not None:
-        legend.append((Line(((1, 7), (19, 7)), "limit-line"), "limit"))
-    drawings = tuple(draw_stair(title, width, ledger, forecast) for width in (WIDE, NARROW))
+        legend.append(LIMIT_LINE)
+    drawings = draw_both_widths(lambda width: draw_stair(title, width, ledger, forecast))
     return Figure(title, tuple(legend), drawings, columns, rows, describe_room(ledger))
 
 
@@ -175,10 +174,9 @@ def draw_stair(title: str, width: float, ledger: LedgerPlan, forecast: list[floa
     drawing = Drawing(title, width, height)
     decades = int(top / math.log(10))
     for decade in range(0, decades + 1, 1 + decades // 6):
-        y = up.place(decade * math.log(10))
-        drawing.add(Line(((across.start, y), (width - RIGHT, y)), "grid"))
-        text = format_ln_gamma(decade * math.log(10))
-        drawing.add(Text(across.start - 6, y + 4, text, "tick", "end"))
+        ln_gamma = decade * math.log(10)
+        ends = across.start, width - RIGHT
+        draw_grid_row(drawing, up.place(ln_gamma), ends, format_ln_gamma(ln_gamma))
     totals = [top if step.ln_total is None else step.ln_total for step in ledger.steps]
     drawing.add(Line(build_stair(across, up, totals, 0), "stair"))
     if len(forecast) > 1:
@@ -186,7 +184,7 @@ def draw_stair(title: str, width: float, ledger: LedgerPlan, forecast: list[floa
     if ledger.ln_limit is not None:
         y = up.place(ledger.ln_limit)
         drawing.add(Line(((across.start, y), (width - RIGHT, y)), "limit-line"))
-    every = max(1, count // (8 if width == WIDE else 3))
+    every = math.ceil(LABEL_WIDTH * count / (across.end - across.start))
     for place, ledger_step in enumerate(ledger.steps):
         if place % every == 0:
             x = across.place(place + 0.5)

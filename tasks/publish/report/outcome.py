@@ -29,11 +29,13 @@ def format_head_sentence(summary: Summary, lines: tuple[RiskLine, ...], *, is_ro
     decisive = choose_worst(line for line in lines if line.limit is not None)
     risk = format_risk(decisive, is_rounded=is_rounded) if decisive else ""
     audience = f" for {summary.settings.audience}" if summary.settings else ""
-    if is_rounded or stage in (Stage.PUBLISHED, Stage.APPROVED):
+    largest = f" The largest gain that a limit judges: {lower_first(risk)}" if risk else ""
+    if is_rounded or stage == Stage.PUBLISHED:
         is_clear = summary.verdict is not None and not summary.verdict.failures
         how = ": every limit was kept" if is_clear else " after review"
-        largest = f" The largest gain that a limit judges: {lower_first(risk)}" if risk else ""
         return f"Published{audience}{how}.{largest}"
+    if stage == Stage.APPROVED:
+        return f"Every limit was kept, but nothing was published yet.{largest}"
     if stage == Stage.REFUSED and decisive and decisive.outcome == "FAIL":
         count = len(summary.refusals)
         more = f" {count - 1} more checks failed." if count > 1 else ""
@@ -41,12 +43,19 @@ def format_head_sentence(summary: Summary, lines: tuple[RiskLine, ...], *, is_ro
         return (
             f"Nothing was published, because a limit was broken. {who}: {lower_first(risk)}{more}"
         )
+    if is_approved_by_reviewers(summary):
+        return f"Reviewers approved it, but nothing was published yet.{largest}"
     if stage == Stage.AWAITING_REVIEW and decisive and decisive.outcome == "REVIEW":
         who = name_attacker(decisive)
         return f"Nothing was published; a reviewer decides. {who}: {lower_first(risk)}"
     if stage == Stage.AWAITING_REVIEW and summary.refusals:
         return f"Nothing was published; a reviewer decides. {summary.refusals[0].why}"
     return summary.format_outcome_sentence()
+
+
+def is_approved_by_reviewers(summary: Summary) -> bool:
+    """Return whether a release has all approvals that it needs, but was not published yet."""
+    return summary.standing is not None and not summary.standing.missing
 
 
 def name_attacker(line: RiskLine) -> str:
@@ -111,12 +120,15 @@ def list_refused_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[S
                 "same data is decided by a reviewer."
             )
         )
-    return (*steps, Step("Every check in the terminal:", f"ppdm show {run.release_id}"))
+    return (*steps, Step("Every check in the terminal:", f"ppdm show {run.release_id} --all"))
 
 
 def list_waiting_steps(summary: Summary) -> tuple[Step, ...]:
     """Return the steps of reviewers."""
     release_id, standing = summary.run.release_id, summary.standing
+    if is_approved_by_reviewers(summary):
+        again = f"ppdm decide {release_id} --approve --note WHY"
+        return (Step("Publishing was interrupted. To carry the decision out:", again),)
     checks = [finding.check for finding in summary.refusals]
     needed = f"{standing.missing} of {standing.needed}" if standing else "some"
     return (

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ppdm_core.model.shown_text import show_lines
+from tasks.publish.report.columns import draw_columns
 from tasks.publish.report.drawing import Figure
 from tasks.publish.report.figures import draw_account, draw_exposure, draw_risks, draw_utility
 from tasks.publish.report.history_figures import draw_ledger, draw_releases
+from tasks.publish.report.released_figures import draw_correlations, draw_distributions
 from tasks.publish.report.view import ReportView
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 TEMPLATES = Path(__file__).with_name("templates")
 SYMBOLS = {"pass": "✔", "review": "?", "fail": "✘", "neutral": "-"}
@@ -21,6 +27,7 @@ MARKS = {
     "FAIL": "✘ limit broken",
     None: "- not judged",
 }
+SHARE = re.compile(r"[\d,]+ in [\d,]+\d")
 GLOSSARY = (
     ("record", "The original values of one unit, usually a person."),
     ("release", "The perturbed copy of the records, made to be handed out."),
@@ -41,9 +48,12 @@ def draw_figures(view: ReportView) -> dict[str, Figure | None]:
     return {
         "risks": draw_risks(view),
         "exposure": draw_exposure(view),
+        "columns": draw_columns(view.column_exposure) if view.column_exposure else None,
         "releases": draw_releases(history) if history else None,
         "ledger": draw_ledger(history.ledger) if history and history.ledger else None,
         "utility": draw_utility(view),
+        "distributions": draw_distributions(view.released) if view.released else None,
+        "correlations": draw_correlations(view.released) if view.released else None,
         "account": draw_account(view.data) if view.data else None,
     }
 
@@ -62,6 +72,7 @@ def render_report(view: ReportView) -> str:
         lstrip_blocks=True,
     )
     environment.filters["place"] = format_place
+    environment.filters["unbroken"] = keep_shares_together
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template("report.html.j2").render(
@@ -78,6 +89,13 @@ def render_report(view: ReportView) -> str:
 def show_value(value: Any) -> Any:
     """Return a text without control characters or changes of direction; markup stays as it is."""
     return show_lines(value) if type(value) is str else value
+
+
+def keep_shares_together(text: str) -> Markup:
+    """Return a text as HTML in which no line ends within "5 in 100"."""
+    from markupsafe import Markup, escape
+
+    return Markup(SHARE.sub(r'<span class="share">\g<0></span>', str(escape(show_lines(text)))))
 
 
 def format_place(value: float) -> str:

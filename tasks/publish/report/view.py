@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ppdm_core.model.column_risks import ColumnRisk
 from ppdm_core.model.verdict import Outcome
+from warehouse.publishing.released_profile import ReleasedProfile
 
 Edition = Literal["steward", "recipients"]
 Tone = Literal["pass", "review", "fail", "neutral"]
@@ -67,6 +69,11 @@ class RiskLine:
     def gain(self) -> float:
         return self.value - self.baseline
 
+    @property
+    def exposures(self) -> tuple[float | None, ...]:
+        """The risk of all, of the isolated and the surest tenth, and of the worst group."""
+        return self.value, self.isolated_tenth, self.surest_tenth, self.worst_group
+
 
 @dataclass(frozen=True)
 class RiskGroup:
@@ -74,6 +81,16 @@ class RiskGroup:
 
     title: str
     lines: tuple[RiskLine, ...]
+
+
+@dataclass(frozen=True)
+class ColumnExposure:
+    """What an attacker finds without each column; no line: it was not measured."""
+
+    lines: tuple[ColumnRisk, ...]  # the largest difference first
+    rate: float  # share of the persons that are found with all columns
+    sentence: str
+    unmeasured: str = ""  # the release that it can be asked for
 
 
 @dataclass(frozen=True)
@@ -200,11 +217,13 @@ class ReportView:
     tiles: tuple[Tile, ...] = ()
     steps: tuple[Step, ...] = ()
     risks: tuple[RiskGroup, ...] = ()
+    column_exposure: ColumnExposure | None = None
     history: DatasetHistory | None = None
     utility: tuple[UtilityLine, ...] = ()
     other_utility: tuple[tuple[str, str, str], ...] = ()  # title, value, without the release
     limits: tuple[LimitLine, ...] = ()
     data: DataAccount | None = None
+    released: ReleasedProfile | None = None
     columns: tuple[str, ...] = ()  # released ones, without the label
     label: str | None = None
     record_notes: tuple[str, ...] = ()

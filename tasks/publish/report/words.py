@@ -38,6 +38,11 @@ def format_percent(share: float | None) -> str:
     return f"{100 * share:.1f} %".replace("-0.0 %", "0.0 %")
 
 
+def format_change(before: float, after: float) -> str:
+    """Return two shares in 100 as "0.4 → 1.5"."""
+    return " → ".join(f"{100 * share:.1f}".removesuffix(".0") for share in (before, after))
+
+
 def format_count(count: int, *, is_rounded: bool) -> str:
     """Return a count; rounded for recipients, who never read one below 10."""
     if not is_rounded:

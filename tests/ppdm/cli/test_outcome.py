@@ -12,6 +12,7 @@ from ppdm_core.gates.score_limits import compute_limit
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Finding, Outcome
+from tasks.publish.report.scores import Judgement
 
 LINKED = Score("record_linkage.rate", "privacy", "down", 0.02, 0.01, 0.04, 400, 0.01, 0.02)
 ERROR = Score("known_pairs.interval_privacy", "privacy", "up", 0.4, 0.3, 0.5, 400, 0.5, 0.4)
@@ -72,7 +73,7 @@ def test_build_lines_judged_risks_worst_first() -> None:
     other = replace(LINKED, name="label.rate")
     unjudged = replace(LINKED, name="membership.auc")
     findings = judge({"record_linkage.rate": "PASS", "label.rate": "FAIL"})
-    risks, utility = build_lines((LINKED, other, unjudged, CORRECT), {}, findings)
+    risks, utility = build_lines((LINKED, other, unjudged, CORRECT), Judgement({}, findings))
     assert [line.name for line in risks] == ["label.rate", "record_linkage.rate"]
     assert [line.name for line in utility] == ["best_accuracy"]
     assert [format_figure(risks[0], value) for value in (0.0123, 1.0)] == ["1.2 %", "100.0 %"]
@@ -80,6 +81,6 @@ def test_build_lines_judged_risks_worst_first() -> None:
 
 def test_build_lines_many_or_unsound_scores_at_most_eight_sound() -> None:
     many = [replace(LINKED, name=f"label.case{i}.rate") for i in range(12)]
-    risks, _ = build_lines(many, {}, judge({score.name: "PASS" for score in many}))
+    risks, _ = build_lines(many, Judgement({}, judge({score.name: "PASS" for score in many})))
     assert len(risks) == MAX_RISKS
-    assert build_lines([replace(LINKED, n=0)], {}, {}) == ((), ())
+    assert build_lines([replace(LINKED, n=0)], Judgement({}, {})) == ((), ())

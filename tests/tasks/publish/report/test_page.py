@@ -140,7 +140,7 @@ def test_render_report_no_word_promises_safety() -> None:
 def test_render_report_every_figure_has_a_table_below() -> None:
     page = render(make_summary())
     figures = re.findall(r"<figure>.*?</figure>", page, re.DOTALL)
-    assert len(figures) == 6
+    assert len(figures) == 7
     for figure in figures:
         assert figure.index("</svg>") < figure.index("<table")
         assert figure.count("<td") >= 2

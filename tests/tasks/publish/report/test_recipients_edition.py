@@ -68,7 +68,8 @@ def test_recipients_page_text_holds_no_exact_figure() -> None:
 @pytest.mark.parametrize(
     "private",
     ["wine-0002", "random_rotation", "REFUSED", "What to do now", "most isolated", "mood=calm",
-     "1 in 20", "insiders exist", "s" * 64, "What happened to the data", "Release file"],
+     "Which columns drive the risk", "1 in 20",
+     "insiders exist", "s" * 64, "What happened to the data", "Release file"],
 )  # fmt: skip
 def test_recipients_page_leaves_out_what_is_private(private: str) -> None:
     assert private in render("steward")

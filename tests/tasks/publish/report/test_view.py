@@ -9,13 +9,16 @@ import pytest
 from ppdm_core.audit.auditor import SCENARIO_STORIES
 from tasks.publish.report.build import build_view
 from tasks.publish.report.drawing import shorten
-from tasks.publish.report.figures import LABELS
 from tasks.publish.report.history_figures import describe_room, forecast_totals
 from tasks.publish.report.past import count_room
+from tasks.publish.report.row_chart import LABELS
 from tasks.publish.report.scores import find_title, format_risk
 from tasks.publish.report.tiles import build_risk_tile
 from tasks.publish.report.words import choose_base, format_count, format_share
+from tasks.release_summary import Summary
 from tests.support.report_facts import make_facts, make_refused, make_summary, make_waiting
+from warehouse.approvals import Standing
+from warehouse.stages import Stage
 
 
 @pytest.mark.parametrize(
@@ -121,6 +124,29 @@ def test_build_view_waiting_names_the_open_check() -> None:
     view = build_view(make_facts(make_waiting()), "steward")
     assert view.head.tone == "review"
     assert "earlier_refusals" in view.steps[0].text
+
+
+@pytest.mark.parametrize(
+    ("summary", "sentence"),
+    [
+        (make_summary(), "Published for partners: every limit was kept."),
+        (make_summary(Stage.APPROVED), "Every limit was kept, but nothing was published yet."),
+        (
+            replace(make_waiting(), standing=Standing((), 1)),
+            "Nothing was published; a reviewer decides.",
+        ),
+        (
+            replace(make_waiting(), standing=Standing((), 0)),
+            "Reviewers approved it, but nothing was published yet.",
+        ),
+        (make_summary(Stage.AUDITED), "wine-0001 is not finished and nothing was published."),
+        (make_summary(Stage.ABANDONED), "wine-0001 was abandoned and nothing was published."),
+    ],
+)
+def test_build_view_head_says_published_only_if_it_is(summary: Summary, sentence: str) -> None:
+    view = build_view(make_facts(summary), "steward")
+    assert view.head.sentence.startswith(sentence)
+    assert view.steps
 
 
 def test_build_view_data_counts_add_up() -> None:
