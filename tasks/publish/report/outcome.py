@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppdm_core.model.policy import Policy
+from ppdm_core.model.policy import UNDECIDED, Policy
 from tasks.publish.report.scores import choose_worst, format_risk
 from tasks.publish.report.view import RiskLine, Step, Tone
 from tasks.publish.report.words import join_names
@@ -28,7 +28,8 @@ def format_head_sentence(summary: Summary, lines: tuple[RiskLine, ...], *, is_ro
     stage = summary.run.stage
     decisive = choose_worst(line for line in lines if line.limit is not None)
     risk = format_risk(decisive, is_rounded=is_rounded) if decisive else ""
-    audience = f" for {summary.settings.audience}" if summary.settings else ""
+    name = summary.settings.audience if summary.settings else ""
+    audience = f" for {name}" if name else ""
     largest = f" The largest gain that a limit judges: {lower_first(risk)}" if risk else ""
     if is_rounded or stage == Stage.PUBLISHED:
         is_clear = summary.verdict is not None and not summary.verdict.failures
@@ -153,5 +154,7 @@ def format_verify(summary: Summary) -> str:
 
 def name_limit_setters(policy: Policy | None) -> str:
     """Return who set the limits of a policy."""
-    names = dict.fromkeys(limit.set_by for limit in policy.limits.values()) if policy else {}
-    return join_names(list(names)) or "nobody"
+    limits = policy.limits.values() if policy else ()
+    return (
+        join_names(list(dict.fromkeys(limit.set_by or UNDECIDED for limit in limits))) or "nobody"
+    )
