@@ -23,7 +23,7 @@ def build_context(file: ReleaseFile) -> ReleaseContext:
         expectations=tuple(spec.build() for spec in file.expectations),
         method=file.sanitizer.method,
         parameters=file.sanitizer_parameters(),
-        policy=file.policy(),
+        policy=file.build_policy(),
         sink=file.sink.kind,
         record_id=file.dataset.record_id,
         keep_raw=file.dataset.keep_raw,

@@ -27,6 +27,7 @@ from flows.config.sections import (
     SanitizerSpec,
     SinkSpec,
 )
+from flows.config.shared_policy import apply_shared_policy
 from flows.config.source_section import SourceSpec
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import LABEL, Attacker, Policy
@@ -70,6 +71,14 @@ class ReleaseFile(Section):
     )
     sink: SinkSpec = Field(default_factory=SinkSpec, description="How the release is written.")
     schedule: ScheduleSpec | None = Field(default=None, description="When it is repeated.")
+    policy: str = Field(
+        default="",
+        description="Policy file whose limits and attacks hold too; this file may only be "
+        "stricter.",
+    )
+    policy_digest: str = Field(
+        default="", description="Digest of the policy file; filled in when it is read."
+    )
     base: str = Field(
         default=".", description="Folder of the release file; filled in when it is read."
     )
@@ -82,7 +91,9 @@ class ReleaseFile(Section):
     @classmethod
     def _read_path(cls, given: Any) -> Any:
         """Read the file if a path is given: a deployment may name a file, which each run reads."""
-        return _read_content(Path(given)) if isinstance(given, str) else given
+        given = _read_content(Path(given)) if isinstance(given, str) else given
+        is_shared = isinstance(given, dict) and given.get("policy")
+        return apply_shared_policy(given) if is_shared else given
 
     @model_validator(mode="after")
     def _check_consistency(self) -> ReleaseFile:
@@ -102,6 +113,8 @@ class ReleaseFile(Section):
     def digest(self) -> str:
         """Identity of the requested release; folder and schedule are not part of it."""
         content = self.model_dump(mode="json", exclude={"base", "schedule"})
+        if not self.policy:
+            del content["policy"], content["policy_digest"]
         content["columns"] = list(content["columns"].items())  # their order is part of the release
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -119,7 +132,7 @@ class ReleaseFile(Section):
         path = str(self.resolve(self.source.path)) if self.source.path else ""
         return Source(self.source.kind, path, self.source.options)
 
-    def policy(self) -> Policy:
+    def build_policy(self) -> Policy:
         """Return the policy that judges the release."""
         return Policy(
             required=tuple(self.audit.required),
@@ -175,8 +188,9 @@ def load(path: str | Path) -> ReleaseFile:
 
 def _read_content(path: Path) -> dict[str, Any]:
     content = read_toml(path)
-    if "base" in content:
-        raise BadInput("Unknown key 'base' in the release file.", remedy="Remove it.")
+    for key in ("base", "policy_digest"):
+        if key in content:
+            raise BadInput(f"Unknown key '{key}' in the release file.", remedy="Remove it.")
     return {**content, "base": str(path.resolve().parent)}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import LABEL, Attacker, Effort, Policy
 from ppdm_core.settings.errors import check_known, find_first_problem
 from ppdm_core.settings.limits import (
@@ -23,6 +22,12 @@ class PolicyAuditSpec(Section):
     """Which attacks must have run before a release passes."""
 
     required: list[str] = Field(default_factory=list, description="Names of the required attacks.")
+    shadow_draws: int | None = Field(
+        default=None, ge=1, le=20, description="Draws that are attacked; for releases by ppdm."
+    )
+    splits: int | None = Field(
+        default=None, ge=0, le=20, description="Draws of a random half; for releases by ppdm."
+    )
     effort: Effort = Field(
         default="standard",
         description="quick: only what is required or limited; standard: all; thorough: wider.",
@@ -46,16 +51,6 @@ class PolicyFile(Section):
     @model_validator(mode="after")
     def _check_limits(self) -> PolicyFile:
         for name, limit in self.limits.items():
-            if name in AMPLIFICATION_LIMITS:
-                raise BadInput(
-                    f"The limit '{name}' cannot be judged: the method behind the files is unknown.",
-                    remedy="Remove it.",
-                )
-            if name in LEDGER_LIMITS:
-                raise BadInput(
-                    f"The limit '{name}' cannot be judged: other releases of it are unknown.",
-                    remedy="Remove it.",
-                )
             check_limit_name(name, limit.waive)
         return self
 
@@ -80,12 +75,17 @@ MODELS: dict[str, type[BaseModel]] = {
 
 def parse_policy(content: bytes) -> Policy:
     """Return the policy in the bytes of a policy file."""
+    return parse_policy_file(content).policy()
+
+
+def parse_policy_file(content: bytes) -> PolicyFile:
+    """Return the checked content of a policy file."""
     try:
-        policy = PolicyFile.model_validate(parse_toml(content, POLICY_FILE)).policy()
+        file = PolicyFile.model_validate(parse_toml(content, POLICY_FILE))
     except ValidationError as error:
         raise find_first_problem(error, MODELS, POLICY_FILE) from None
-    check_policy(policy)
-    return policy
+    check_policy(file.policy())
+    return file
 
 
 def check_policy(policy: Policy) -> None:
@@ -97,6 +97,8 @@ def check_policy(policy: Policy) -> None:
     for name in policy.required:
         check_known("attack", name, ATTACKS)
     for name, limit in policy.limits.items():
+        if name in (*AMPLIFICATION_LIMITS, *LEDGER_LIMITS):
+            continue
         place, _, metric = name.rpartition(".")
         check_known("metric", metric, METRICS)
         if place and place != LABEL and place not in METRICS:

@@ -14,7 +14,7 @@ from ppdm_core.gates.required_audits import (
 )
 from ppdm_core.gates.score_limits import find_metric, is_unbreakable, judge
 from ppdm_core.model.attacker import Goal
-from ppdm_core.model.policy import Limit, Policy
+from ppdm_core.model.policy import AMPLIFICATION, LEDGER, Limit, Policy
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.score import AuditReport, Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome, worst
@@ -94,6 +94,9 @@ def judge_required(report: AuditReport, name: str) -> Finding:
 
 def judge_limit(report: AuditReport, key: str, limit: Limit, reported: set[str]) -> list[Finding]:
     """Judge a limit; none of an audit that is already ``reported`` as missing."""
+    if key.startswith((AMPLIFICATION, LEDGER)):
+        why = f"{key} cannot be judged: two files show neither the method nor other releases."
+        return [Finding(key, "REVIEW", why)]
     name, measured = key.split(".")[0], {score.name.split(".")[0] for score in report.scores}
     for score in report.scores:
         if score.name == key:

@@ -54,7 +54,7 @@ def audits(history: History) -> list[tuple[str, str, str]]:
     """Return what the seeds of the audits are derived from, in addition to the key."""
     with Store(Home(history.release.home)).transaction("tests") as db:
         runs = db.execute("select distinct source_digest, code_version from meta.run").fetchall()
-    policy = load(history.release.file).policy()
+    policy = load(history.release.file).build_policy()
     return [(source, policy.attack_settings_key, code) for source, code in runs]
 
 

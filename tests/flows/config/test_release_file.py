@@ -123,7 +123,7 @@ def test_build_columns_default_median_skips_categorical(tmp_path: Path) -> None:
 
 def test_load_policy_and_parameters_are_read(tmp_path: Path) -> None:
     file = load(write(tmp_path))
-    policy = file.policy()
+    policy = file.build_policy()
     assert policy.required == ("known_pairs", "record_linkage")
     assert policy.attacker == Attacker(40, 0.05, 0.1)
     assert (policy.time_limit, policy.shadow_draws) == (600.0, 3)
@@ -163,12 +163,13 @@ def test_load_time_limit_text_becomes_seconds(tmp_path: Path, text: str, seconds
 
 
 def test_load_review_section_is_read(tmp_path: Path) -> None:
-    assert load(write(tmp_path)).policy().review == Review(approvals=1, lapses_after=14 * 86400.0)
+    review = load(write(tmp_path)).build_policy().review
+    assert review == Review(approvals=1, lapses_after=14 * 86400.0)
     section = '[review]\napprovals = 2\nlapses_after = "3 days"\n[limits]'
-    policy = load(changed(tmp_path, "[limits]", section)).policy()
+    policy = load(changed(tmp_path, "[limits]", section)).build_policy()
     assert policy.review == Review(approvals=2, lapses_after=3 * 86400.0)
     band = load(changed(tmp_path, "value = 0.1,", "value = 0.1, review = 0.05,"))
-    assert band.policy().limits["known_pairs.breach_rate"].review == 0.05
+    assert band.build_policy().limits["known_pairs.breach_rate"].review == 0.05
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_load_review_section_is_read(tmp_path: Path) -> None:
 def test_check_limit_review_on_wrong_side_raises(
     tmp_path: Path, name: str, old: str, new: str, side: str
 ) -> None:
-    limit = load(changed(tmp_path, old, new)).policy().limits[name]
+    limit = load(changed(tmp_path, old, new)).build_policy().limits[name]
     with pytest.raises(BadInput, match=f"is not {side} its value"):
         check_limit(name, limit)
 

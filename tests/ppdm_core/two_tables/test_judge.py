@@ -210,3 +210,16 @@ def test_judge_tables_few_persons_can_fail_and_are_not_needed_for_a_pass():
     ):
         report = make_report((*make_kept_scores(LINK), score), not_run=ALONE)
         assert judge_tables(report, policy)[0] == outcome
+
+
+def test_judge_tables_limits_that_files_cannot_show_review():
+    report = make_report(make_kept_scores(LINK), not_run=ALONE)
+    policy = limit_to(LINK, "amplification.record", "ledger.record")
+    assert list_reviews(report, policy) == ["amplification.record", "ledger.record"]
+
+
+def test_judge_tables_limit_set_by_no_person_review():
+    report = make_report(make_kept_scores(LINK), not_run=ALONE)
+    policy = limit_to(LINK)
+    limits = {name: replace(one, set_by="") for name, one in policy.limits.items()}
+    assert list_reviews(report, replace(policy, limits=limits)) == ["decisions"]
