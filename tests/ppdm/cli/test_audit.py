@@ -329,7 +329,6 @@ POLICIES = {
     QUICK.replace("record_linkage.rate", "record_linkage.rates"): "'rate'",
     QUICK.replace("record_linkage.rate", "record_linkage.breach_rate"): "record_linkage.rate",
     QUICK.replace("record_linkage.rate", "closest_record"): "Remove the limit",
-    QUICK.replace("record_linkage.rate", "amplification.record"): "Remove it",
     QUICK.replace("= 8", "= -8"): "Number of records that the attacker knows",
     QUICK.replace('"quick"', '"hasty"'): "quick",
     "[limits]\n": "limits",
