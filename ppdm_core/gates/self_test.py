@@ -21,7 +21,13 @@ from ppdm_core.audit.self_test.matrix import (
     list_relied_on,
 )
 from ppdm_core.gates._gate import Gate, GateInput
-from ppdm_core.model.self_test import NOISE, LeakTest, PolicyCheck, SelfTestResult
+from ppdm_core.model.self_test import (
+    NOISE,
+    LeakTest,
+    PolicyCheck,
+    ReleaseTest,
+    SelfTestResult,
+)
 from ppdm_core.model.verdict import Finding
 
 ATTACKS_WORK, POLICY_COVERS = "self_test.attacks", "self_test.policy"
@@ -130,10 +136,18 @@ def list_policy_gaps(result: SelfTestResult) -> Iterator[str]:
         if not each.refused_by:
             yield (
                 f"This policy would let {DESCRIPTIONS.get(each.name, each.name)} pass: no limit "
-                "on an attack refuses them. Tighten a limit, or let the attacker know more."
+                f"on an attack refuses them. {explain_remedy(each)}"
             )
     for name in check.noise.refused_by:
         yield f"{name} refuses even independent noise, so its limit judges something else."
+
+
+def explain_remedy(test: ReleaseTest) -> str:
+    """Return which limit would refuse a bad release."""
+    if not test.refusing_limits:
+        return "No limit on these attacks can: let the attacker know more, or limit other attacks."
+    name, line = max(test.refusing_limits.items(), key=lambda item: item[1])
+    return f"A limit of {line:g} on {name} would refuse them; or let the attacker know more."
 
 
 def describe_policy_check(check: PolicyCheck | None) -> str:

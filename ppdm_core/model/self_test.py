@@ -24,6 +24,7 @@ class ReleaseTest:
 
     name: str
     refused_by: tuple[str, ...]
+    refusing_limits: Mapping[str, float] = field(default_factory=dict)  # if nothing refused it
 
 
 @dataclass(frozen=True)

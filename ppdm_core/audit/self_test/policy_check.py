@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,10 +22,10 @@ from ppdm_core.audit.self_test.broken_releases import (
     make_noise,
 )
 from ppdm_core.audit.self_test.matrix import list_limited
-from ppdm_core.gates.score_limits import judge_outcome
+from ppdm_core.gates.score_limits import compute_distances, judge_outcome
 from ppdm_core.metrics import AttackMetric
 from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.policy import Policy
+from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.score import Score, is_sound
 from ppdm_core.model.self_test import NOISE, PolicyCheck, ReleaseTest
 
@@ -46,7 +47,7 @@ def check_policy(auditor: Auditor) -> PolicyCheck:
         weak = [each for each in names if each not in able]
         refusing = trial.find_refusing(name, release, [*able, *weak])
         found = list(refusing) if not broken else take_first(refusing)
-        broken.append(ReleaseTest(name, tuple(found)))
+        broken.append(ReleaseTest(name, tuple(found), {} if found else trial.refusing_limits))
         able += [each for each in found if each not in able]
     weak = [name for name in names if name not in able]
     copy = make_copy(trial.truth, draw.public)
@@ -67,6 +68,19 @@ def take_first(found: Iterator[str]) -> list[str]:
     return [name for name in [next(found, None)] if name is not None]
 
 
+def find_refusing_limits(scores: Sequence[Score], limits: Mapping[str, Limit]) -> dict[str, float]:
+    """Return a limit that each score would surely break, in two digits; none if there is none."""
+    found = {}
+    for score in scores:
+        favourable, _ = compute_distances(score, limits[score.name])
+        if score.better == "down" and favourable > 0:
+            unit = 10.0 ** (math.floor(math.log10(favourable)) - 1)
+            line = (math.ceil(favourable / unit) - 1) * unit
+            if line > 0:
+                found[score.name] = float(f"{line:.2g}")
+    return found
+
+
 class PolicyTrial:
     """Broken releases of some of the records, judged by the limits of a policy."""
 
@@ -75,12 +89,14 @@ class PolicyTrial:
         self.truth = sample_records(auditor.truth, auditor.rng("sampled"))
         self.policy = limit_effort(auditor.policy, len(self.truth.X))
         self.reasons: dict[str, str] = {}  # why an attack refused nothing the last time
+        self.refusing_limits: dict[str, float] = {}  # that would have refused the last release
 
     def find_refusing(
         self, name: str, release: BrokenRelease, attacks: Sequence[str]
     ) -> Iterator[str]:
         """Yield the attacks that surely break a limit on this release."""
         auditor = self.make_auditor(name, release)
+        self.refusing_limits = {}
         for attack in attacks:
             try:
                 scores = auditor.run(attack)
@@ -89,7 +105,8 @@ class PolicyTrial:
                 continue
             self.reasons[attack] = f"{attack} keeps its limit even on a copy of the table."
             limits = self.policy.limits
-            sound = filter(is_sound, scores)
+            sound = list(filter(is_sound, scores))
+            self.refusing_limits |= find_refusing_limits(sound, limits)
             if any(judge_outcome(score, limits[score.name]) == "FAIL" for score in sound):
                 yield attack
 

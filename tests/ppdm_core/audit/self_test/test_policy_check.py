@@ -92,6 +92,23 @@ def test_check_policy_loose_limits_refuse_nothing():
     assert "not audited" in finding.why
 
 
+def test_check_policy_limits_that_would_refuse_do_refuse():
+    loose = limit_to(link=1.0, breach=1.0)
+    check = run_check(loose)
+    for test in check.bad:
+        name, line = max(test.refusing_limits.items(), key=lambda item: item[1])
+        limits = {**loose.limits, name: replace(loose.limits[name], value=line)}
+        assert list_refused(run_check(replace(loose, limits=limits)))[test.name]
+    finding = list(SelfTest().check(change_policy_check(bad=check.bad)))[-1]
+    assert f"A limit of {line:g} on {name} would refuse them" in finding.why
+
+
+def test_check_policy_attack_without_any_gain_no_limit_would_refuse():
+    unrefused = change_policy_check(bad=(ReleaseTest("identity", ()),))
+    finding = list(SelfTest().check(unrefused))[-1]
+    assert "No limit on these attacks can" in finding.why
+
+
 def test_check_policy_limit_within_interval_refuses_nothing():
     """A copy is found completely, but 100 persons leave open whether that is above the limit."""
     assert not any(each.refused_by for each in run_check(limit_to(link=0.985)).bad)
