@@ -22,7 +22,11 @@ from ppdm_core.audit.self_test.broken_releases import (
     make_noise,
 )
 from ppdm_core.audit.self_test.matrix import list_limited
-from ppdm_core.gates.score_limits import compute_distances, judge_outcome
+from ppdm_core.gates.score_limits import (
+    compute_ceiling,
+    compute_distances,
+    judge_outcome,
+)
 from ppdm_core.metrics import AttackMetric
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Limit, Policy
@@ -69,13 +73,16 @@ def take_first(found: Iterator[str]) -> list[str]:
 
 
 def find_refusing_limits(scores: Sequence[Score], limits: Mapping[str, Limit]) -> dict[str, float]:
-    """Return a limit that each score would surely break, in two digits; none if there is none."""
+    """Return a limit that each score would surely break, in two digits; none if there is none.
+
+    It is at most the ceiling of the metric, above which a limit is weak.
+    """
     found = {}
     for score in scores:
         favourable, _ = compute_distances(score, limits[score.name])
         if score.better == "down" and favourable > 0:
             unit = 10.0 ** (math.floor(math.log10(favourable)) - 1)
-            line = (math.ceil(favourable / unit) - 1) * unit
+            line = min((math.ceil(favourable / unit) - 1) * unit, compute_ceiling(score))
             if line > 0:
                 found[score.name] = float(f"{line:.2g}")
     return found
