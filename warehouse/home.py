@@ -65,6 +65,11 @@ class Home:
     def published(self) -> Path:
         return self.root / "published"
 
+    @property
+    def withdrawn(self) -> Path:
+        """The folder of the versions that were withdrawn, made by the first withdrawal."""
+        return self.private / "withdrawn"
+
     def work(self, name: str) -> Path:
         """Return the folder for work files of a release, or for the copy of a dataset's source."""
         return self.private / "work" / name

@@ -42,6 +42,7 @@ for command in (
     release_commands.check,
     release_commands.release,
     release_commands.decide,
+    release_commands.withdraw,
     home_commands.status,
     home_commands.show,
     home_commands.report,

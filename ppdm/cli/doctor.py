@@ -136,12 +136,14 @@ def check_locks(home: Home) -> Iterator[Remark]:
 def check_warehouse(home: Home) -> Iterator[Remark]:
     """Yield what the warehouse records of keys, history and runs."""
     from warehouse.database import Store
+    from warehouse.publishing.withdraw import complete_withdrawals
 
     if not home.database.exists():
         yield Remark("warehouse", "none yet; the first release creates it")
         return
     store = Store(home, limit=TIMEOUT_SECONDS)
     try:
+        complete_withdrawals(store)
         found = [*check_keys(store), check_history_chain(store), *check_runs(store)]
     except MachineTrouble as trouble:
         found = [Remark("warehouse", trouble.message, trouble.remedy or "Try again.")]

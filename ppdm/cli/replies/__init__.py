@@ -38,6 +38,7 @@ REPLIES: Mapping[str, type[Model]] = {
     "check": CheckReply,
     "release": ReleaseReply,
     "decide": ReleaseReply,
+    "withdraw": ReleaseReply,
     "status": StatusReply,
     "show": ReleaseReply,
     "report": ReportReply,

@@ -62,6 +62,13 @@ class ApprovalBody(Model):
     at: str
 
 
+class WithdrawalBody(Model):
+    """When and why a version was withdrawn."""
+
+    at: str
+    reason: str
+
+
 class ReleaseBody(Model):
     """How a release ended, with every check and score."""
 
@@ -84,11 +91,12 @@ class ReleaseBody(Model):
     records: int | None
     repeated_rows: int | None
     published: str | None
+    withdrawn: WithdrawalBody | None
     next_steps: list[str]
 
 
 class ReleaseReply(Model):
-    """`release`, `decide` and `show`."""
+    """`release`, `decide`, `withdraw` and `show`."""
 
     release: ReleaseBody
 
