@@ -35,10 +35,8 @@ if TYPE_CHECKING:
 Maker = Callable[..., Small]
 POINTS = sorted(points_in_code())
 ENDINGS = ("no_change", "dry_run_passed", "refused", "awaiting_review", "rejected")
-
-RELEASE_POINTS = [
-    name for name in POINTS if not name.endswith(ENDINGS) and name not in OTHER_POINTS
-]
+OTHERS = {*IN_WITHDRAWAL} - {*IN_CHAIN}
+RELEASE_POINTS = [name for name in POINTS if not name.endswith(ENDINGS) and name not in OTHERS]
 
 
 def runs(release: Small) -> dict[str, str]:
