@@ -45,6 +45,7 @@ for command in (
     release_commands.withdraw,
     home_commands.status,
     home_commands.show,
+    home_commands.diff,
     home_commands.report,
     home_commands.ledger,
     home_commands.history,

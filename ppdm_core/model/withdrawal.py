@@ -58,7 +58,7 @@ class Notice:
 
 def describe_withdrawal(at: str, reason: str) -> str:
     """Return when and why a version was withdrawn, to follow its name."""
-    return f'was withdrawn on {at[:10]}. Reason: "{reason}".'
+    return f'was withdrawn on {at[:10]} ("{reason}").'
 
 
 def sign_notice(body: Mapping[str, str], key: Ed25519PrivateKey) -> bytes:

@@ -28,6 +28,7 @@ from ppdm.cli.replies.others import (
 from ppdm.cli.replies.releases import (
     AuditReply,
     DemoReply,
+    DiffReply,
     LedgerReply,
     ReleaseReply,
     StatusReply,
@@ -41,6 +42,7 @@ REPLIES: Mapping[str, type[Model]] = {
     "withdraw": ReleaseReply,
     "status": StatusReply,
     "show": ReleaseReply,
+    "diff": DiffReply,
     "report": ReportReply,
     "ledger": LedgerReply,
     "history": HistoryReply,
