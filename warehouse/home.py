@@ -66,6 +66,11 @@ class Home:
         return self.root / "published"
 
     @property
+    def hooks(self) -> Path:
+        """The file of the commands that run when a release ends; it need not exist."""
+        return self.root / "hooks.toml"
+
+    @property
     def withdrawn(self) -> Path:
         """The folder of the versions that were withdrawn, made by the first withdrawal."""
         return self.private / "withdrawn"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -48,7 +49,7 @@ class Remark:
 
 
 def examine_home(home: Path | None) -> CommandResult:
-    """Check servers, folders, locks, keys, history and runs; exit code 5 if one needs care.
+    """Check servers, folders, hooks, locks, keys, history and runs; exit code 5 if one needs care.
 
     A key without a backup and a release that awaits review are not trouble.
     """
@@ -58,6 +59,7 @@ def examine_home(home: Path | None) -> CommandResult:
     remarks = [
         *check_servers(root),
         *check_folders(Home(root)),
+        *check_home_hooks(Home(root)),
         *check_locks(Home(root)),
         *check_warehouse(Home(root)),
     ]
@@ -121,6 +123,25 @@ def check_folders(home: Home) -> Iterator[Remark]:
     for report in sorted((home.private / "defects").glob("*.txt")):
         text = f"a defect of ppdm was recorded: {report.name}."
         yield Remark("defects", text, f"Report it, then delete {report}")
+
+
+def check_home_hooks(home: Home) -> Iterator[Remark]:
+    """Yield the programs that run when a release ends, or what is wrong with their file."""
+    from tasks.notify.hooks import OtherOwner, read_hooks
+
+    try:
+        programs = [hook.command[0] for hook in read_hooks(home)]
+    except OtherOwner as problem:
+        yield Remark("hooks", problem.message, problem.remedy, is_urgent=False)
+        return
+    except BadInput as problem:
+        yield Remark("hooks", problem.message, problem.remedy)
+        return
+    yield Remark("hooks", f"{len(programs)}: {', '.join(programs)}" if programs else "none")
+    for program in programs:
+        if not os.access(program, os.X_OK):
+            text = f"the program {program} cannot be started."
+            yield Remark("hooks", text, f"Install it, or correct {home.hooks}")
 
 
 def check_locks(home: Home) -> Iterator[Remark]:

@@ -12,10 +12,12 @@ from ppdm.cli.result import CommandResult
 from tasks.dataset_lock import LOCK_LIMIT
 from tasks.environment import set_library_defaults
 from tasks.judge.decision import check_line
+from tasks.notify.hooks import run_hooks
 from tasks.notify.mlflow_log import tag_withdrawal
 from tasks.progress import log_progress
 from warehouse.locks import hold
 from warehouse.publishing.withdraw import withdraw_version
+from warehouse.stages import Stage
 
 
 def withdraw_release(name: str, reason: str, home: Path | None) -> CommandResult:
@@ -30,4 +32,5 @@ def withdraw_release(name: str, reason: str, home: Path | None) -> CommandResult
     set_library_defaults(store.home.root)
     if not tag_withdrawal(store.home.root, run.release_id, withdrawal.at, log_progress):
         log_progress("MLflow does not show it; to try again, run the same command")
+    run_hooks(store, run.dataset, run.release_id, Stage.WITHDRAWN)
     return build_result(read_stored_outcome(store, run.release_id))
