@@ -60,10 +60,13 @@ def describe_sides(pair: Pair) -> Iterator[tuple[str, str, str]]:
     yield compare("method", pair, lambda one: one.summary.method)
     yield compare("gamma of a record", pair, format_gamma_of)
     yield compare("gamma of all releases", pair, format_ledger_of)
-    for what, name in (("source", "source_digest"), ("code", "code_version")):
-        row = compare(what, pair, lambda one, name=name: getattr(one.summary.run, name))
-        if row[1] != row[2]:
-            yield what, row[1][:DIGEST_LETTERS], row[2][:DIGEST_LETTERS]
+    first, second = (outcome.summary.run for outcome in pair)
+    for what, *digests in (
+        ("source", first.source_digest, second.source_digest),
+        ("code", first.code_version, second.code_version),
+    ):
+        if digests[0] != digests[1]:
+            yield what, digests[0][:DIGEST_LETTERS], digests[1][:DIGEST_LETTERS]
 
 
 def compare(
