@@ -15,6 +15,7 @@ from flows.config.release_file import ReleaseFile
 from flows.release import build_final_state, report_failure
 from ppdm_core.model.errors import PpdmError
 from tasks.dataset_lock import hold_dataset
+from tasks.notify.hooks import run_hooks
 from tasks.notify.task import log_release
 from tasks.publish.task import publish_candidate
 
@@ -31,6 +32,8 @@ def decide(file: ReleaseFile, release_id: str) -> State[Any]:
         context = build_checked_context(file)
         with hold_dataset(context):
             stage = publish_candidate(context, release_id, dry_run=False)
-            return build_final_state(stage, log_release(context, release_id))
+            message = log_release(context, release_id)
+        run_hooks(context.open_store(), context.dataset, release_id, stage)
+        return build_final_state(stage, message)
     except PpdmError as error:
         raise report_failure(file, error) from None

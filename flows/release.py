@@ -19,11 +19,14 @@ from tasks.defect_report import write_defect_report
 from tasks.environment import set_library_defaults
 from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.judge.task import judge
+from tasks.notify.hooks import check_hooks, run_hooks
 from tasks.notify.prefect_artifacts import show_failure
 from tasks.notify.task import log_rejection, log_release
 from tasks.progress import log_progress, print_served_outcome
 from tasks.publish.task import publish_candidate
 from tasks.sanitize.task import draw_candidate
+from warehouse.database import Store
+from warehouse.home import Home
 from warehouse.stages import Stage
 
 SKIPPED = "skipped"  # outcome of a scheduled run that made no release
@@ -37,7 +40,10 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
         file: The content of the release file; see `ppdm init` for a commented draft.
         dry_run: Do everything except publishing.
     """
+    store = Store(Home(file.home()), say=log_progress)
+    release_id: str | None = None
     try:
+        check_hooks(store.home)
         context = build_checked_context(file)
         set_library_defaults(file.home())  # for workers that `ppdm` did not start
         with hold_dataset(context), start_spare_process():
@@ -48,9 +54,12 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
             attack_shadows(context, release_id)
             judge(context, release_id, dry_run)
             stage = publish_candidate(context, release_id, dry_run)
-            return build_final_state(stage, log_release(context, release_id))
+            message = log_release(context, release_id)
+        run_hooks(store, context.dataset, release_id, stage)
+        return build_final_state(stage, message)
     except BadInput as error:
         log_rejection(file.dataset.name, file.sanitizer.method, error)
+        run_hooks(store, file.dataset.name, release_id, Stage.REJECTED)
         return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
     except StillRunning as error:
         return build_final_state(SKIPPED, error.message, error)

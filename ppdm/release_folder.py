@@ -18,6 +18,7 @@ from ppdm_core.model.manifest import (
     parse_manifest,
     parse_public_key,
 )
+from ppdm_core.model.withdrawal import NOTICE_NAME, Notice, check_notice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +41,8 @@ def verify(folder: str | Path, public_key: str | Path | None = None) -> Verified
     them, and ``is_checked`` of the result is False.
 
     Raises ``Refused`` if a byte differs, a file is missing or added, the key is another one, the
-    folder is named as another version, or a newer version lies beside ``latest``.
+    folder is named as another version, a newer version lies beside ``latest``, or the version was
+    withdrawn.
 
     >>> found = ppdm.verify("published/small/0001", "steward.pem")
     >>> found.is_checked, found.manifest["rows"]
@@ -124,8 +126,11 @@ def verify_folder(path: Path, key: Ed25519PublicKey | None = None) -> Verified:
     `latest` beside a newer version, is refused.
     """
     folder = find_folder(path)
+    notice = read_notice(folder, key)
+    if notice is not None:
+        raise notice.as_error(folder)
     found = verify_files(folder, key)
-    check_folder_name(folder, found)
+    check_folder_name(folder, found.manifest["release_id"])
     newer = find_newer_version(folder, found, key)
     if folder.name == LATEST and newer is not None:
         raise Refused(
@@ -138,13 +143,24 @@ def verify_folder(path: Path, key: Ed25519PublicKey | None = None) -> Verified:
 
 
 def find_folder(path: Path) -> Path:
-    """Return the folder of a release, given the folder itself or its manifest."""
-    return path.parent if path.name == NAME else path
+    """Return the folder of a release, given the folder itself, its manifest or its notice."""
+    return path.parent if path.name in (NAME, NOTICE_NAME) else path
 
 
-def check_folder_name(folder: Path, found: Verified) -> None:
+def read_notice(folder: Path, key: Ed25519PublicKey | None = None) -> Notice | None:
+    """Return the notice that is in the place of a withdrawn version; None if there is none."""
+    source = folder / NOTICE_NAME
+    if (folder / NAME).is_file() or not source.is_file():
+        return None
+    names = {entry.name for entry in folder.iterdir()}
+    notice = check_notice(folder, source.read_bytes(), names, key)
+    check_folder_name(folder, notice.release_id)
+    return notice
+
+
+def check_folder_name(folder: Path, release_id: str) -> None:
     """Check that a folder is not named as another version of the same dataset."""
-    release_id, place = found.manifest["release_id"], folder.absolute()
+    place = folder.absolute()
     dataset, number = split_release_id(release_id)
     is_version = place.parent.name == dataset and place.name.isdecimal()
     if is_version and int(place.name) != number:

@@ -19,6 +19,7 @@ from warehouse.database import Run, Store, get_run
 from warehouse.ledger.entries import find_entry
 from warehouse.publishing.publish import find_latest_version, find_publication_time
 from warehouse.publishing.version_folders import version_folder
+from warehouse.publishing.withdraw import Withdrawal, find_withdrawal
 from warehouse.stage_facts import (
     AuditedFacts,
     EndingFacts,
@@ -54,7 +55,8 @@ class Summary:
     verdict: Verdict | None = None
     folder: Path | None = None  # where it was published
     ending: EndingFacts = field(default_factory=EndingFacts)
-    latest: int | None = None  # number of the newest published version
+    withdrawal: Withdrawal | None = None
+    latest: int | None = None  # number of the newest published version that is not withdrawn
     decisions: tuple[Decision, ...] = ()
     standing: Standing | None = None  # of a release that awaits review
     counted: tuple[Decision, ...] = ()  # approvals that count now, or did when it was published
@@ -111,6 +113,8 @@ class Summary:
         name, stage = self.run.release_id, self.run.stage
         if stage == Stage.PUBLISHED:
             return f"{name} was approved and published as version {self.run.number:04d}."
+        if self.withdrawal is not None:
+            return f"{name} {self.withdrawal.words}"
         if stage == Stage.NO_CHANGE:
             return f"{name} has the same bytes as version {self.latest:04d}, which stays."
         if stage == Stage.DRY_RUN_PASSED and not self.is_undecided:
@@ -164,6 +168,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
         verdict=verdict,
         folder=version_folder(db.home, run) if run.stage == Stage.PUBLISHED else None,
         ending=find_facts(db, release_id, EndingFacts) or EndingFacts(),
+        withdrawal=find_withdrawal(db, release_id) if run.stage == Stage.WITHDRAWN else None,
         latest=latest.number if latest else None,
         decisions=tuple(read_decisions(db, release_id)) if is_review else (),
         standing=standing,

@@ -65,6 +65,16 @@ class Home:
     def published(self) -> Path:
         return self.root / "published"
 
+    @property
+    def hooks(self) -> Path:
+        """The file of the commands that run when a release ends; it need not exist."""
+        return self.root / "hooks.toml"
+
+    @property
+    def withdrawn(self) -> Path:
+        """The folder of the versions that were withdrawn, made by the first withdrawal."""
+        return self.private / "withdrawn"
+
     def work(self, name: str) -> Path:
         """Return the folder for work files of a release, or for the copy of a dataset's source."""
         return self.private / "work" / name

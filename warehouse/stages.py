@@ -1,6 +1,6 @@
 """The stages of a release and the only steps between them.
 
-    created -> raw -> validated -> sanitized -> audited -> approved -> published
+    created -> raw -> validated -> sanitized -> audited -> approved -> published -> withdrawn
                                                        |-> awaiting_review -> published
                                                        `-> refused
 
@@ -8,7 +8,8 @@ A PASS leads to `approved`. A REVIEW leads to `awaiting_review`: the release sta
 without a process, until it is approved or rejected. From both stages the release may also end as
 `no_change` (the same bytes as the latest version) or as `refused` by the checks before publishing.
 A dry run ends as `dry_run_passed`, bad input as `rejected`, and a run that cannot be continued,
-because data, policy or code changed, as `abandoned`.
+because data, policy or code changed, as `abandoned`. A published release ends there unless a person
+withdraws it.
 """
 
 from __future__ import annotations
@@ -65,6 +66,13 @@ class Stage(StrEnum):
         "PUBLISHED",
         "See what was published: ppdm show {release_id}",
         "approved",
+        "COMPLETED",
+    )
+    WITHDRAWN = (
+        "withdrawn",
+        "WITHDRAWN",
+        "Ask recipients to delete their copies. The notice: ppdm verify {release_id}",
+        None,
         "COMPLETED",
     )
     NO_CHANGE = (
@@ -125,14 +133,16 @@ ALLOWED: dict[Stage, frozenset[Stage]] = {
             Stage.ABANDONED,
         }
     ),
-    Stage.PUBLISHED: frozenset(),
+    Stage.PUBLISHED: frozenset({Stage.WITHDRAWN}),
+    Stage.WITHDRAWN: frozenset(),
     Stage.NO_CHANGE: frozenset(),
     Stage.DRY_RUN_PASSED: frozenset(),
     Stage.REFUSED: frozenset(),
     Stage.REJECTED: frozenset(),
     Stage.ABANDONED: frozenset(),
 }
-FINISHED = frozenset(stage for stage, onward in ALLOWED.items() if not onward)
+# No process continues these; only a person can take a published release further.
+FINISHED = frozenset(stage for stage, onward in ALLOWED.items() if onward <= {Stage.WITHDRAWN})
 ORDER = (
     Stage.CREATED,
     Stage.RAW,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -48,7 +49,7 @@ class Remark:
 
 
 def examine_home(home: Path | None) -> CommandResult:
-    """Check servers, folders, locks, keys, history and runs; exit code 5 if one needs care.
+    """Check servers, folders, hooks, locks, keys, history and runs; exit code 5 if one needs care.
 
     A key without a backup and a release that awaits review are not trouble.
     """
@@ -58,6 +59,7 @@ def examine_home(home: Path | None) -> CommandResult:
     remarks = [
         *check_servers(root),
         *check_folders(Home(root)),
+        *check_home_hooks(Home(root)),
         *check_locks(Home(root)),
         *check_warehouse(Home(root)),
     ]
@@ -123,6 +125,25 @@ def check_folders(home: Home) -> Iterator[Remark]:
         yield Remark("defects", text, f"Report it, then delete {report}")
 
 
+def check_home_hooks(home: Home) -> Iterator[Remark]:
+    """Yield the programs that run when a release ends, or what is wrong with their file."""
+    from tasks.notify.hooks import OtherOwner, read_hooks
+
+    try:
+        programs = [hook.command[0] for hook in read_hooks(home)]
+    except OtherOwner as problem:
+        yield Remark("hooks", problem.message, problem.remedy, is_urgent=False)
+        return
+    except BadInput as problem:
+        yield Remark("hooks", problem.message, problem.remedy)
+        return
+    yield Remark("hooks", f"{len(programs)}: {', '.join(programs)}" if programs else "none")
+    for program in programs:
+        if not os.access(program, os.X_OK):
+            text = f"the program {program} cannot be started."
+            yield Remark("hooks", text, f"Install it, or correct {home.hooks}")
+
+
 def check_locks(home: Home) -> Iterator[Remark]:
     """Yield who holds each lock."""
     held = [(lock, read_holder(lock)) for lock in sorted(home.locks.glob("*.lock"))]
@@ -136,12 +157,14 @@ def check_locks(home: Home) -> Iterator[Remark]:
 def check_warehouse(home: Home) -> Iterator[Remark]:
     """Yield what the warehouse records of keys, history and runs."""
     from warehouse.database import Store
+    from warehouse.publishing.withdraw import complete_withdrawals
 
     if not home.database.exists():
         yield Remark("warehouse", "none yet; the first release creates it")
         return
     store = Store(home, limit=TIMEOUT_SECONDS)
     try:
+        complete_withdrawals(store)
         found = [*check_keys(store), check_history_chain(store), *check_runs(store)]
     except MachineTrouble as trouble:
         found = [Remark("warehouse", trouble.message, trouble.remedy or "Try again.")]

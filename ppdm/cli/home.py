@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ppdm.services.prefect_server import stop_orphaned_server
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, MachineTrouble
 from tasks.environment import choose_home
 from tasks.progress import log_progress
 from warehouse.home import Home
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
 
 
 def open_home(home: Path | None) -> Store:
-    """Return the warehouse of a home; raise BadInput if there is none."""
+    """Return the warehouse of a home; raise BadInput if there is none.
+
+    A withdrawal that a killed process began is completed first.
+    """
     from warehouse.database import Store
+    from warehouse.publishing.withdraw import complete_withdrawals
 
     root = choose_home(home)
     if not Home(root).database.exists():
@@ -27,7 +32,10 @@ def open_home(home: Path | None) -> Store:
             remedy="Name it with --home or PPDM_HOME; a release creates one.",
         )
     stop_orphaned_server(root)
-    return Store(Home(root), say=log_progress)
+    store = Store(Home(root), say=log_progress)
+    with suppress(MachineTrouble):  # it concerns files that this command may not need
+        complete_withdrawals(store)
+    return store
 
 
 def check_home(root: Path) -> None:

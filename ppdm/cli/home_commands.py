@@ -66,6 +66,24 @@ def show(
     run_command("show", run, json=json)
 
 
+def diff(
+    first: ReleaseId,
+    second: Annotated[
+        str, typer.Argument(help="Another release, named in the same way.", metavar="OTHER_ID")
+    ],
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """Show two releases side by side: settings, records, risk, utility."""
+
+    def run() -> CommandResult:
+        from ppdm.cli.diff import compare_releases
+
+        return compare_releases(first, second, home)
+
+    run_command("diff", run, json=json)
+
+
 def report(
     release_id: ReleaseId,
     out: Annotated[

@@ -101,6 +101,11 @@ def format_sentence(outcome: ReleaseOutcome) -> str:
             return f"{version}: all {count} checks passed."
         names = ", ".join(one["name"] or one["by"] for one in summary.approvals or ())
         return f"{version}, after a review of {against} of {count} checks by {names}."
+    if summary.withdrawal is not None:
+        version = f"Version {summary.run.number:04d} {summary.withdrawal.words}"
+        if summary.latest is None:
+            return f"{version} No other version is published."
+        return f"{version} Version {summary.latest:04d} is the latest."
     if stage == Stage.REFUSED and (summary.ending.rejected_by or summary.ending.refused_because):
         return f"{summary.refusals[0].why} Nothing was published{stays}."
     if stage == Stage.REFUSED:
@@ -196,6 +201,7 @@ def list_next_steps(outcome: ReleaseOutcome) -> list[str]:
     if stage == Stage.REFUSED:
         return [every]
     step = stage.next_step.format(release_id=release_id)
+    step = f"{step}{home}" if stage == Stage.WITHDRAWN else step
     return [step, every] if summary.verdict else [step]
 
 

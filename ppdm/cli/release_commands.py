@@ -110,6 +110,28 @@ def decide(
     run_command("decide", run, DECIDE_STEPS, json=json)
 
 
+def withdraw(
+    release_id: ReleaseId,
+    reason: Annotated[
+        str, typer.Option("--reason", help="One line; it is published with the notice.")
+    ],
+    home: HomeOption = None,
+    json: Json = False,
+) -> None:
+    """Withdraw a published version; a signed notice takes its place.
+
+    `latest` steps back to the version before. Nothing is refunded in the ledger.
+    """
+
+    def run() -> CommandResult:
+        from ppdm.cli.withdraw import withdraw_release
+
+        return withdraw_release(release_id, reason, home)
+
+    kept = "a withdrawal that was recorded is completed by the next command"
+    run_command("withdraw", run, json=json, kept=kept)
+
+
 def audit(
     original: Annotated[Path, typer.Option("--original", help="The private table.")],
     released: Annotated[

@@ -13,6 +13,7 @@ from ppdm.cli.replies.releases import (
     FindingBody,
     ReleaseBody,
     ScoreBody,
+    WithdrawalBody,
 )
 from ppdm_core.gates.score_limits import compute_limit
 from ppdm_core.model.policy import AMPLIFICATION, Limit
@@ -49,8 +50,15 @@ def build_release(outcome: ReleaseOutcome) -> ReleaseBody:
         records=summary.validated.n if summary.validated else None,
         repeated_rows=summary.validated.repeated_rows if summary.validated else None,
         published=str(summary.folder) if summary.folder else None,
+        withdrawn=build_withdrawal(summary),
         next_steps=list_next_steps(outcome),
     )
+
+
+def build_withdrawal(summary: Summary) -> WithdrawalBody | None:
+    """Return when and why a release was withdrawn, or None."""
+    found = summary.withdrawal
+    return None if found is None else WithdrawalBody(at=found.at, reason=found.reason)
 
 
 def list_findings(summary: Summary) -> list[FindingBody]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ppdm.cli.replies.releases import RunBody
+    from tasks.release_summary import Summary
     from warehouse.database import Run
     from warehouse.transaction import Transaction
 
@@ -73,9 +74,16 @@ def describe_run(db: Transaction, run: Run, home_option: str) -> RunBody:
         started=run.started.isoformat(timespec="minutes"),
         method=summary.sanitized.method if summary.sanitized else None,
         verdict=summary.verdict.outcome if summary.verdict else None,
-        reason=summary.refusals[0].why if summary.refusals else None,
+        reason=find_reason(summary),
         next_step=f"{step}{home_option}" if "{release_id}" in run.stage.next_step else step,
     )
+
+
+def find_reason(summary: Summary) -> str | None:
+    """Return why a release was withdrawn, or the first finding against it; None if all is well."""
+    if summary.withdrawal is not None:
+        return f"It {summary.withdrawal.words}"
+    return summary.refusals[0].why if summary.refusals else None
 
 
 def render_runs(runs: Sequence[RunBody], waiting: bool) -> RenderableType:

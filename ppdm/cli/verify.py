@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ppdm.cli.replies.others import VerifyReply
+from ppdm.cli.replies.releases import WithdrawalBody
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.shown_text import show_line
+
+if TYPE_CHECKING:
+    from ppdm_core.model.manifest import Verified
+    from ppdm_core.model.withdrawal import Notice
+
+Signature = Literal["valid", "not checked", "none"]
 
 
 def verify_version(name: str, public_key: Path | None, home: Path | None) -> CommandResult:
@@ -48,20 +55,21 @@ def verify_release(path: Path, public_key: Path | None) -> CommandResult:
     from ppdm.release_folder import (
         find_folder,
         find_newer_version,
+        read_notice,
         read_public_key,
         verify_folder,
     )
 
     key = None if public_key is None else read_public_key(public_key)
+    notice = read_notice(find_folder(path), key)
+    if notice is not None:
+        return report_withdrawal(notice, path)
     found = verify_folder(path, key)
     name, count = show_line(found.manifest["release_id"]), f"{found.manifest['rows']:,} records"
-    signature: Literal["valid", "not checked", "none"]
-    if found.is_checked:
-        missing, signature = None, "valid"
+    signature, missing = describe_signature(found, "manifest")
+    if missing is None:
         text = f"{name}: every byte is as the steward with key {found.signer} signed it ({count})."
     else:
-        missing = explain_unchecked_signature(found.signer)
-        signature = "not checked" if found.signer else "none"
         text = f"{name}: every byte is as its manifest says ({count}).\nNOT checked: {missing}"
     newer = find_newer_version(find_folder(path), found, key)
     if newer is not None:
@@ -77,14 +85,47 @@ def verify_release(path: Path, public_key: Path | None) -> CommandResult:
     return CommandResult(text, reply.as_payload())
 
 
-def explain_unchecked_signature(signer: str | None) -> str:
+def report_withdrawal(notice: Notice, path: Path) -> CommandResult:
+    """Return the result for a withdrawn version: refused, with date and reason."""
+    signature, missing = describe_signature(notice, "notice")
+    error = notice.as_error(path)
+    lines = [f"WITHDRAWN: {error}"]
+    if missing is None:
+        lines.append(f"The steward with key {notice.signer} signed this notice.")
+    else:
+        lines.append(f"NOT checked: {missing}")
+    reply = VerifyReply(
+        release_id=notice.release_id,
+        digest=notice.body["digest"],
+        signature=signature,
+        signer=notice.signer,
+        not_checked=missing,
+        newer=None,
+        withdrawn=WithdrawalBody(at=notice.body["withdrawn"], reason=notice.body["reason"]),
+    )
+    text = "\n".join(map(show_line, lines))
+    return CommandResult(text, reply.as_payload(), exit_code=error.exit_code, error=error)
+
+
+def describe_signature(found: Verified | Notice, file: str) -> tuple[Signature, str | None]:
+    """Return whether a signature is proven, and what is not checked if it is not.
+
+    ``file`` is what is signed: "manifest" or "notice".
+    """
+    if found.is_checked:
+        return "valid", None
+    missing = explain_unchecked_signature(found.signer, file)
+    return ("not checked" if found.signer else "none"), missing
+
+
+def explain_unchecked_signature(signer: str | None, file: str) -> str:
     """Return why the origin of a release is not proven, and what would prove it."""
     if signer is None:
         return (
-            "who made it. The manifest is not signed, as those of earlier versions of ppdm are "
+            f"who made it. The {file} is not signed, as those of earlier versions of ppdm are "
             "not: any person could have written this folder."
         )
     return (
-        f"who made it. The manifest names key {signer}, as any manifest can. Get the steward's "
+        f"who made it. The {file} names key {signer}, as any {file} can. Get the steward's "
         "public key by another way than this folder, and add: --public-key FILE"
     )

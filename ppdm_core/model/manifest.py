@@ -48,9 +48,9 @@ def canonical_json(value: Any) -> str:
     )
 
 
-def sign(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
-    """Return the bytes of a signed manifest."""
-    text = SCHEME + canonical_json(dict(body)).encode()
+def sign(body: Mapping[str, Any], key: Ed25519PrivateKey, scheme: bytes = SCHEME) -> bytes:
+    """Return the bytes of a signed manifest, or of another signed file if a scheme is given."""
+    text = scheme + canonical_json(dict(body)).encode()
     signature = {
         "ed25519": key.sign(text).hex(),
         "key": key_fingerprint(key.public_key()),
@@ -102,12 +102,14 @@ def check_release(
     return Verified(manifest, manifest.get("signature", {}).get("key"), key is not None)
 
 
-def parse_manifest(source: PurePath, raw: bytes) -> dict[str, Any]:
-    """Return the content of a manifest; refuse one whose digest or form is wrong."""
+def parse_manifest(
+    source: PurePath, raw: bytes, fields: Mapping[str, type] = FIELDS
+) -> dict[str, Any]:
+    """Return the content of a signed file; refuse one whose digest, form or fields are wrong."""
     try:
         manifest: dict[str, Any] = json.loads(raw)
         body = {name: value for name, value in manifest.items() if name != "digest"}
-        is_sound = seal(body) == raw and has_form(manifest)
+        is_sound = seal(body) == raw and has_form(manifest, fields)
     except (ValueError, AttributeError, TypeError, RecursionError):
         is_sound = False
     if not is_sound:
@@ -115,9 +117,9 @@ def parse_manifest(source: PurePath, raw: bytes) -> dict[str, Any]:
     return manifest
 
 
-def has_form(manifest: Mapping[str, Any]) -> bool:
+def has_form(manifest: Mapping[str, Any], fields: Mapping[str, type]) -> bool:
     """Return whether a manifest has the required fields."""
-    if not all(isinstance(manifest.get(name), kind) for name, kind in FIELDS.items()):
+    if not all(isinstance(manifest.get(name), kind) for name, kind in fields.items()):
         return False
     if "signature" not in manifest:
         return True
@@ -127,8 +129,13 @@ def has_form(manifest: Mapping[str, Any]) -> bool:
     )
 
 
-def check_signature(source: PurePath, manifest: Mapping[str, Any], key: Ed25519PublicKey) -> None:
-    """Check that a manifest is signed with the key of the steward."""
+def check_signature(
+    source: PurePath,
+    manifest: Mapping[str, Any],
+    key: Ed25519PublicKey,
+    scheme: bytes = SCHEME,
+) -> None:
+    """Check that a manifest, or a file of another scheme, is signed with the key of the steward."""
     from cryptography.exceptions import InvalidSignature
 
     body = {name: manifest[name] for name in manifest if name not in ("digest", "signature")}
@@ -138,7 +145,7 @@ def check_signature(source: PurePath, manifest: Mapping[str, Any], key: Ed25519P
     if signature["key"] != key_fingerprint(key):
         raise alteration_error(source, f"was signed with another key ({signature['key']})")
     try:
-        text = SCHEME + canonical_json(body).encode()
+        text = scheme + canonical_json(body).encode()
         key.verify(bytes.fromhex(signature["ed25519"]), text)
     except InvalidSignature:
         raise alteration_error(source, "has a signature that is not of this key") from None

@@ -27,6 +27,7 @@ from warehouse.database import Run
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.integrity.home_key import home_key
 from warehouse.publishing.publish import find_latest_version, repair_latest
+from warehouse.publishing.withdraw import complete_withdrawals
 from warehouse.raw_profile import MISSING, REPEATED, UNKNOWN, check_columns, entry, profile
 from warehouse.runs import (
     begin_run,
@@ -54,6 +55,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
     ``flow_run_id`` is that of the release flow; to ask Prefect for it takes three requests.
     """
     store = context.open_store()
+    complete_withdrawals(store)
     digest = copy_source(store.home, context.dataset, context.source)
     with store.transaction(f"{context.dataset} begins") as db:
         run, earlier = begin_run(

@@ -167,6 +167,12 @@ class ReleaseEntry:
         return {unit: getattr(self.guarantee, figure) for unit, figure in FIGURES.items()}
 
 
+def withdrawal_tags(release_id: str, at: str) -> dict[str, str]:
+    """Return the tags that show that a release was withdrawn, and when."""
+    stage = Stage.WITHDRAWN
+    return {"outcome": stage, "withdrawn": at, "mlflow.runName": f"{release_id} {stage}"}
+
+
 def round_figure(value: float) -> float:
     """Round to six digits: pages show all of them, and no interval is that narrow."""
     return float(f"{value:.6g}")

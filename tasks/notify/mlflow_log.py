@@ -17,17 +17,24 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ppdm_core.model.errors import MachineTrouble
 from tasks.notify.mlflow_addresses import REPORT, VIEW, LoggedRun
-from tasks.notify.mlflow_entry import NOTE, SERIES_NOTE, ReleaseEntry, experiment_tags
+from tasks.notify.mlflow_entry import (
+    NOTE,
+    SERIES_NOTE,
+    ReleaseEntry,
+    experiment_tags,
+    withdrawal_tags,
+)
 from tasks.notify.mlflow_pages import RestrictedPages
 from warehouse.locks import hold, locks_folder
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+T = TypeVar("T")
 LOCK_LIMIT = 60.0
 MAX_PARAMETERS = 100  # MLflow takes no more in one request
 MAX_METRICS = 800  # nor more than 1,000 of all together
@@ -55,6 +62,23 @@ def log_to_mlflow(
 
     A release that is logged again replaces its earlier run.
     """
+    return _reach(home, entry.release_id, say, lambda client: _log(client, home, entry))
+
+
+def tag_withdrawal(
+    home: Path, release_id: str, at: str, say: Callable[[str], None] = lambda text: None
+) -> bool:
+    """Tag the run of a withdrawn release; return whether there is one that could be reached."""
+    return bool(_reach(home, release_id, say, lambda client: _tag(client, release_id, at)))
+
+
+def _reach(
+    home: Path,
+    release_id: str,
+    say: Callable[[str], None],
+    action: Callable[[MlflowClient], T],
+) -> T | None:
+    """Return the result of an action on MLflow; None if it cannot be reached or fails."""
     for name, value in SHORT_TIMEOUTS.items():
         os.environ.setdefault(name, value)
     with _quiet():
@@ -63,10 +87,22 @@ def log_to_mlflow(
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
-            with _lock_database(home, entry.release_id, say):
-                return _log(MlflowClient(tracking_uri=_tracking_uri(home)), home, entry)
+            with _lock_database(home, release_id, say):
+                return action(MlflowClient(tracking_uri=_tracking_uri(home)))
         except (MlflowException, SQLAlchemyError, OSError, MachineTrouble):
             return None
+
+
+def _tag(client: MlflowClient, release_id: str, at: str) -> bool:
+    """Set the tags of a withdrawal on every run of a release."""
+    experiment = client.get_experiment_by_name(release_id.rpartition("-")[0])
+    if experiment is None:
+        return False
+    found = client.search_runs([experiment.experiment_id], f"tags.release_id = '{release_id}'")
+    for run in found:
+        for name, text in withdrawal_tags(release_id, at).items():
+            client.set_tag(run.info.run_id, name, text)
+    return bool(found)
 
 
 def serve_pages(home: Path, listener: socket.socket) -> None:

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ppdm_core.model.withdrawal import NOTICE_NAME
 from tests.support.forkserver import Result
 from tests.support.history import History, first_rows
 from tests.support.kills import (
     AFTER,
     BY_COMMAND,
     IN_CHAIN,
+    IN_WITHDRAWAL,
     Chain,
     check_published,
     check_same,
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 Maker = Callable[..., Small]
 POINTS = sorted(points_in_code())
 ENDINGS = ("no_change", "dry_run_passed", "refused", "awaiting_review", "rejected")
+OTHERS = {*IN_WITHDRAWAL} - {*IN_CHAIN}
+RELEASE_POINTS = [name for name in POINTS if not name.endswith(ENDINGS) and name not in OTHERS]
 
 
 def runs(release: Small) -> dict[str, str]:
@@ -61,7 +67,7 @@ def test_kill_points_in_code_include_chain() -> None:
 
 def test_kill_points_known_points_all_tried(history: History) -> None:
     endings = {f"{when} commit of {stage}" for stage in ENDINGS for when in ("before", "after")}
-    assert {*history.points, *AFTER, *endings} == set(POINTS)
+    assert {*history.points, *AFTER, *IN_WITHDRAWAL, *endings} == set(POINTS)
 
 
 def test_release_killed_at_every_point_same_result(chain: Chain, history: History) -> None:
@@ -89,7 +95,7 @@ def test_orphans_sleeping_process_found(small: Maker) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", [name for name in POINTS if not name.endswith(ENDINGS)])
+@pytest.mark.parametrize("point", RELEASE_POINTS)
 def test_release_killed_once_next_run_same_result(
     point: str, small: Maker, history: History
 ) -> None:
@@ -134,3 +140,34 @@ def die_before(release: Small, ending: str, when: str) -> Result:
     assert kill(release, f"{when} commit of {ending}", *command).exit_code == -9
     check_published(release)
     return release.run(*command)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
+    """Return a release with one version; tests copy it."""
+    release = release_in(tmp_path_factory.mktemp("published")).write()
+    assert release.run("", entry="prepared").exit_code == 0
+    return release
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", IN_WITHDRAWAL)
+def test_withdraw_killed_next_command_completes_or_nothing_happened(
+    point: str, published: Small, tmp_path: Path
+) -> None:
+    release = published.copied_to(tmp_path / "copy")
+    release_id = f"{release.name}-0001"
+    ask = ("withdraw", release_id, "--reason", "Killed.")
+    assert release.ask(point, *ask, entry="killed").exit_code == -9
+    stage = json.loads(release.ask("show", release_id, "--json").stdout)["release"]["stage"]
+    left = {path.name for path in release.published.iterdir()}
+    if point == IN_WITHDRAWAL[0]:
+        assert stage == "published" and left == {"0001", "latest"}
+        check_published(release)
+    else:
+        assert stage == "withdrawn" and left == {"0001"}
+        assert [path.name for path in (release.published / "0001").iterdir()] == [NOTICE_NAME]
+    assert release.ask("history", "--verify").exit_code == 0
+    assert release.ask(*ask).exit_code == 0
+    assert release.ask("verify", release_id).exit_code == 3
+    assert release.ask("history", "--verify").exit_code == 0

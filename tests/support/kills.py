@@ -20,6 +20,16 @@ PACKAGES = ("flows", "tasks", "warehouse", "ppdm_core")
 NO_STEP = {"created", "abandoned"}  # stages that a run is put into as another one begins
 # Only met by the run after one that was killed at the point on the right.
 AFTER = {"leftover hidden": "folder renamed"}
+# In the order of a withdrawal of the only version.
+IN_WITHDRAWAL = (
+    "before commit of withdrawn",
+    "events committed",
+    "after commit of withdrawn",
+    "version moved away",
+    "notice written",
+    "notice in place",
+    "latest removed",
+)
 # In the order of a release; the others are tried one by one, which takes longer.
 IN_CHAIN = (
     "home key written",

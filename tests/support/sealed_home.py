@@ -20,8 +20,8 @@ from warehouse.database import Run, Store
 from warehouse.integrity.history import check_history
 from warehouse.ledger.entries import LedgerScope, insert_entry, next_entry_number
 from warehouse.publishing.manifest import file_digest
-from warehouse.publishing.publish import describe_files, point_latest, write_manifest
-from warehouse.publishing.version_folders import version_folder
+from warehouse.publishing.publish import describe_files, write_manifest
+from warehouse.publishing.version_folders import point_latest, version_folder
 from warehouse.same_data.renumbered import IdCounts
 from warehouse.same_data.sketches import insert_sketch, next_sketch_number
 from warehouse.stages import Stage

@@ -143,10 +143,10 @@ class Small:
         command = [*(args or ("release",)), str(self.file)]
         return start_cli(command, env=self.env, entry=f"tests.support.entries:{entry}")
 
-    def ask(self, *args: str) -> Result:
+    def ask(self, *args: str, entry: str = "with_key") -> Result:
         """A command on the home, such as ``ppdm status``."""
         env = {**self.env, "PPDM_HOME": str(self.home)}
-        return run_cli(args, env=env, entry="tests.support.entries:with_key")
+        return run_cli(args, env=env, entry=f"tests.support.entries:{entry}")
 
 
 def write_csv(path: Path, rows: list[Row]) -> None:

@@ -1,7 +1,8 @@
 """The check that the published folders are those that the warehouse records.
 
 A version that the history lacks shows that `private` was replaced by an earlier copy, as long as
-its folder is there. A folder that is gone is no evidence: the steward may have withdrawn it.
+its folder is there. A folder that is gone is no evidence: the steward may have removed it. In place
+of a withdrawn version there is its notice.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.manifest import NAME, parse_manifest
+from ppdm_core.model.withdrawal import NOTICE_NAME
 from warehouse.home import Home
 from warehouse.integrity.seals import integrity_error
 from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.version_folders import LATEST
+from warehouse.publishing.withdraw import Withdrawal, list_withdrawals
 from warehouse.tables import EVENTS, RUNS, VERSIONS
 from warehouse.transaction import Transaction
 
@@ -64,7 +67,12 @@ def is_of_history(db: Transaction, folder: Path) -> bool:
 
 def check_published(db: Transaction) -> int:
     """Check folders, manifests and `latest` links of all versions; return how many there are."""
-    versions, folders = list_versions(db), list_version_folders(db.home)
+    withdrawn = {each.release_id: each for each in list_withdrawals(db)}
+    folders = list_version_folders(db.home)
+    for withdrawal in withdrawn.values():
+        check_notice_folder(db.home, withdrawal)
+        folders.pop(withdrawal.release_id, None)
+    versions = [each for each in list_versions(db) if each.release_id not in withdrawn]
     digests = {version.release_id: version.manifest_digest for version in versions}
     for version in versions:  # also a folder that lost its manifest
         folder = db.home.published / version.dataset / version.folder_name
@@ -88,6 +96,20 @@ def check_published(db: Transaction) -> int:
     return len(folders)
 
 
+def check_notice_folder(home: Home, withdrawal: Withdrawal) -> None:
+    """Check that only the signed notice is in the place of a withdrawn version."""
+    release_id = withdrawal.release_id
+    folder = home.published / withdrawal.dataset / withdrawal.folder_name
+    check_no_link(home, release_id, folder)
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if names != [NOTICE_NAME] or file_digest(folder / NOTICE_NAME) != withdrawal.notice:
+        raise Refused(
+            f"{release_id} was withdrawn, and its folder does not hold the notice alone.",
+            file=str(folder),
+            remedy="Remove the folder; the next command writes the notice again.",
+        )
+
+
 def check_no_link(home: Home, release_id: str, folder: Path) -> None:
     """Check that the folder of a version, and that of its dataset, is not replaced by a link."""
     for path in (folder.parent, folder):
@@ -103,7 +125,7 @@ def check_no_link(home: Home, release_id: str, folder: Path) -> None:
 def check_latest(home: Home, dataset: str, versions: list[RecordedVersion]) -> None:
     """Check that `latest` points to the newest of a dataset's versions, which go by number.
 
-    Where the folder of the newest version was withdrawn, the newest that is left is right, too.
+    Where the folder of the newest version was removed, the newest that is left is right, too.
     """
     folder = home.published / dataset
     left = [each for each in versions if (folder / each.folder_name).is_dir()]

@@ -33,15 +33,16 @@ from warehouse.publishing.leak_scan import ExpectedContent, check_bytes
 from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.published_rows import store_published_rows
 from warehouse.publishing.version_folders import (
-    LATEST,
     hide_folder,
+    point_latest,
     remove_leftovers,
     version_folder,
 )
+from warehouse.publishing.withdraw import find_withdrawn_bytes
 from warehouse.runs import CONTINUED
 from warehouse.sanitized_tables import digest_candidate
 from warehouse.stages import Stage
-from warehouse.tables import EVENTS, VERDICTS, VERSIONS
+from warehouse.tables import EVENTS, RUNS, VERDICTS, VERSIONS
 
 if TYPE_CHECKING:
     import duckdb
@@ -136,6 +137,17 @@ def check_candidate_table(db: Transaction, request: PublishRequest) -> None:
         raise build_refusal(request.run, "its rows in the warehouse were changed.")
 
 
+def check_not_withdrawn(db: Transaction, run: Run, data_digest: str) -> None:
+    """Check that no person withdrew a version with the same bytes."""
+    withdrawn = find_withdrawn_bytes(db, data_digest)
+    if withdrawn is not None:
+        raise build_refusal(
+            run,
+            f"its bytes are those of {withdrawn}, which was withdrawn; other bytes need another "
+            "source or sanitizer.",
+        )
+
+
 def write_manifest(
     db: Transaction, request: PublishRequest, draft: Path, files: Mapping[str, Any]
 ) -> None:
@@ -216,6 +228,7 @@ def record_publication(
         verdict = check_verdict(find_verdict(change.db, run.release_id), data_digest, request)
         check_approved(change.db, verdict, request, happened)
         check_candidate_table(change.db, request)
+        check_not_withdrawn(change.db, run, data_digest)
         if request.is_comparable:
             digest = store_published_rows(change.db, run, request.expected.columns)
             change.detail["rows"] = digest
@@ -281,27 +294,14 @@ def replace_folder(draft: Path, final: Path) -> None:
     sync(final.parent)
 
 
-def point_latest(home: Home, dataset: str, version: str) -> bool:
-    """Make the link `latest` of a dataset point to a version; return whether it did not before."""
-    link = home.published / dataset / LATEST
-    if link.is_symlink() and os.readlink(link) == version:
-        return False
-    draft = link.with_name(".latest.tmp")
-    draft.unlink(missing_ok=True)
-    draft.symlink_to(version)
-    checkpoint("before latest")
-    draft.rename(link)
-    checkpoint("after latest")
-    return True
-
-
 def find_latest_version(db: duckdb.DuckDBPyConnection, dataset: str) -> PublishedVersion | None:
-    """Return the newest published version of a dataset, or None."""
+    """Return the newest published version of a dataset that is not withdrawn, or None."""
     row = fetch_first(
         db,
-        f"select number, release_id, data_digest, manifest_digest from {VERSIONS} "
-        "where dataset = ? order by number desc limit 1",
-        [dataset],
+        f"select v.number, release_id, data_digest, manifest_digest from {VERSIONS} v "
+        f"join {RUNS} r using (release_id) where v.dataset = ? and r.stage <> ? "
+        "order by v.number desc limit 1",
+        [dataset, Stage.WITHDRAWN],
     )
     return PublishedVersion(*row) if row else None
 

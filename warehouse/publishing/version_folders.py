@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,10 +22,15 @@ def hide_folder(folder: Path) -> None:
     ``remove_leftovers`` deletes it.
     """
     if folder.exists():
-        hidden = folder.with_name(f".{folder.name}.old.tmp")
+        hidden = hidden_folder(folder)
         shutil.rmtree(hidden, ignore_errors=True)
         folder.rename(hidden)
         checkpoint("leftover hidden")
+
+
+def hidden_folder(folder: Path) -> Path:
+    """Return the name that a folder is hidden by."""
+    return folder.with_name(f".{folder.name}.old.tmp")
 
 
 def remove_leftovers(home: Home, dataset: str) -> None:
@@ -39,3 +45,17 @@ def remove_leftovers(home: Home, dataset: str) -> None:
 def version_folder(home: Home, run: Run) -> Path:
     """Return the folder that a run is published in."""
     return home.published / run.dataset / f"{run.number:04d}"
+
+
+def point_latest(home: Home, dataset: str, version: str) -> bool:
+    """Make the link `latest` of a dataset point to a version; return whether it did not before."""
+    link = home.published / dataset / LATEST
+    if link.is_symlink() and os.readlink(link) == version:
+        return False
+    draft = link.with_name(".latest.tmp")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(version)
+    checkpoint("before latest")
+    draft.rename(link)
+    checkpoint("after latest")
+    return True

@@ -28,6 +28,7 @@ from ppdm.cli.replies.others import (
 from ppdm.cli.replies.releases import (
     AuditReply,
     DemoReply,
+    DiffReply,
     LedgerReply,
     ReleaseReply,
     StatusReply,
@@ -38,8 +39,10 @@ REPLIES: Mapping[str, type[Model]] = {
     "check": CheckReply,
     "release": ReleaseReply,
     "decide": ReleaseReply,
+    "withdraw": ReleaseReply,
     "status": StatusReply,
     "show": ReleaseReply,
+    "diff": DiffReply,
     "report": ReportReply,
     "ledger": LedgerReply,
     "history": HistoryReply,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ppdm.cli.replies.base import Model
+from ppdm.cli.replies.releases import WithdrawalBody
 
 
 class LeakTestBody(Model):
@@ -75,6 +76,7 @@ class VerifyReply(Model):
     signer: str | None
     not_checked: str | None
     newer: str | None
+    withdrawn: WithdrawalBody | None = None
 
 
 class EventBody(Model):

@@ -62,6 +62,13 @@ class ApprovalBody(Model):
     at: str
 
 
+class WithdrawalBody(Model):
+    """When and why a version was withdrawn."""
+
+    at: str
+    reason: str
+
+
 class ReleaseBody(Model):
     """How a release ended, with every check and score."""
 
@@ -84,11 +91,12 @@ class ReleaseBody(Model):
     records: int | None
     repeated_rows: int | None
     published: str | None
+    withdrawn: WithdrawalBody | None
     next_steps: list[str]
 
 
 class ReleaseReply(Model):
-    """`release`, `decide` and `show`."""
+    """`release`, `decide`, `withdraw` and `show`."""
 
     release: ReleaseBody
 
@@ -116,6 +124,62 @@ class StatusReply(Model):
     """`status`."""
 
     runs: list[RunBody]
+
+
+class SideBody(Model):
+    """One of two releases that are compared."""
+
+    release_id: str
+    stage: str
+    started: str
+    verdict: Verdict | None
+    method: str | None
+    source: str  # digest
+    code_version: str
+    records: int | None
+    dropped_rows: int | None
+    repeated_rows: int | None
+    set_aside: int | None
+    released_rows: int | None
+    ln_gamma_record: float | None
+    ln_ledger: float | None  # of all releases up to this one
+
+
+class SettingBody(Model):
+    """A setting of the release file that differs; None: the file does not have it."""
+
+    name: str
+    first: Any
+    second: Any
+
+
+class FigureBody(Model):
+    """A measured figure of one of two releases."""
+
+    value: float
+    low: float | None
+    high: float | None
+    baseline: float | None
+    limit: float | None  # as a value of the figure
+    outcome: Verdict | None  # None: no limit judges it
+
+
+class ScorePairBody(Model):
+    """A figure of two releases; None: it was not measured."""
+
+    name: str
+    kind: Literal["privacy", "utility"]
+    first: FigureBody | None
+    second: FigureBody | None
+
+
+class DiffReply(Model):
+    """`diff`."""
+
+    first: SideBody
+    second: SideBody
+    settings: list[SettingBody] | None  # None: a release ended before its file was stored
+    scores: list[ScorePairBody]
 
 
 class AuditReply(Model):
