@@ -16,6 +16,7 @@ from ppdm.cli.replies.releases import DiffReply, FigureBody, ScorePairBody, Sett
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.score import is_sound
+from tasks.publish.report.facts import build_judgement
 
 if TYPE_CHECKING:
     from ppdm.cli.outcome import Line, ReleaseOutcome
@@ -108,14 +109,9 @@ def list_lines(pair: Pair) -> dict[str, tuple[Line | None, Line | None]]:
 def build_lines_by_name(outcome: ReleaseOutcome) -> dict[str, Line]:
     """Return the line of every sound score of a release."""
     summary = outcome.summary
-    findings = {one.check: one for one in summary.verdict.findings} if summary.verdict else {}
-    limits = summary.settings.policy.limits if summary.settings else {}
+    judgement = build_judgement(summary)
     scores = summary.report.scores if summary.report else ()
-    return {
-        score.name: build_line(score, limits.get(score.name), findings)
-        for score in scores
-        if is_sound(score)
-    }
+    return {score.name: build_line(score, judgement) for score in scores if is_sound(score)}
 
 
 def build_pair(name: str, first: Line | None, second: Line | None) -> ScorePairBody:
