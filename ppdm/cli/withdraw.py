@@ -24,6 +24,7 @@ def withdraw_release(name: str, reason: str, home: Path | None) -> CommandResult
     """Withdraw the version that a name stands for, and show how it stands now."""
     reason = check_line("--reason", reason)
     store = open_home(home)
+    store.home.create()  # sets the modes of new files in a shared home
     with store.transaction("withdraw") as db:
         run = find_run(db, name)
     lock, holder = store.home.dataset_lock(run.dataset), f"the withdrawal of {run.release_id}"
