@@ -49,7 +49,7 @@ def render_pair(
     for title, part in parts.items():
         rows += [("", "", ""), (make_text(title, "bold"), "", ""), *part] if part else []
     names = [outcome.summary.run.release_id for outcome in pair]
-    note = "Intervals are in brackets. All figures: ppdm diff --json"
+    note = f"Intervals are in brackets. All figures: ppdm diff {' '.join(names)} --json"
     return Group(make_grid(rows, ("", *names), wrap=(0, 1, 2)), "", make_text(note))
 
 

@@ -42,14 +42,17 @@ def verify_history(home: Path | None) -> CommandResult:
     """Check the chain of events and the published folders; the first fault found is raised."""
     from warehouse.integrity.history import check_history
     from warehouse.integrity.published_folders import check_published
+    from warehouse.publishing.withdraw import list_withdrawals
 
     with open_home(home).transaction("history") as db:
         found = check_history(db)
         folders = check_published(db)
+        withdrawn = len(list_withdrawals(db))
     events = len(found.events)
     text = (
         f"The history is complete: {events:,} events in a chain, {found.rows:,} sealed rows, "
-        f"{folders:,} published version{'' if folders == 1 else 's'}."
+        f"{folders:,} published version{'' if folders == 1 else 's'}"
+        f"{f', {withdrawn:,} withdrawn' if withdrawn else ''}."
     )
-    reply = HistoryReply(event_count=events, rows=found.rows, folders=folders)
+    reply = HistoryReply(event_count=events, rows=found.rows, folders=folders, withdrawn=withdrawn)
     return CommandResult(text, reply.as_payload())

@@ -83,10 +83,12 @@ def render_findings(summary: Summary) -> Iterator[RenderableType]:
 
 
 def list_decisions(summary: Summary) -> Iterator[str]:
-    """Yield the decisions about a release in review."""
+    """Yield the decisions about a release in review, and its withdrawal."""
     for one in summary.decisions:
         who = f"{one.person.name} ({one.shown})" if one.shown else one.person.name
         yield f"{one.choice} by {who} on {one.happened:%Y-%m-%d %H:%M}: {one.note}"
+    if summary.withdrawal is not None:
+        yield f"{summary.withdrawal.by} withdrew it at {summary.withdrawal.at}"
 
 
 def list_counts(summary: Summary) -> Iterator[str]:

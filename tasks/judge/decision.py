@@ -13,6 +13,7 @@ from ppdm_core.model.verdict import Verdict
 from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.dataset_lock import hold_dataset
+from tasks.note_text import check_line
 from tasks.redaction import redact_errors
 from warehouse import approvals
 from warehouse.approvals import Choice, Person
@@ -25,7 +26,6 @@ from warehouse.stage_facts import EndingFacts, store_facts
 from warehouse.stages import Stage
 from warehouse.tables import DECISIONS
 
-MAX_NOTE_LETTERS = 1000
 RELEASE_AGAIN = "Run the release again, and decide about its result."
 
 
@@ -45,17 +45,6 @@ def record_decision(
             approve(store, run, note, shown)
         else:
             reject(store, run, note, shown)
-
-
-def check_line(option: str, text: str) -> str:
-    """Return the text of an option without outer spaces; raise BadInput unless it is one line."""
-    text = text.strip()
-    if not text or len(text) > MAX_NOTE_LETTERS or not text.isprintable():
-        raise BadInput(
-            f"{option} takes one line of at most {MAX_NOTE_LETTERS} letters.",
-            remedy="Give the reason in one sentence.",
-        )
-    return text
 
 
 def check_awaits_review(run: Run) -> None:

@@ -120,7 +120,7 @@ def check_withdrawable(home: Home, run: Run, found: Withdrawal | None) -> None:
 def record_withdrawal(store: Store, run: Run, reason: str) -> None:
     """Record a withdrawal; from here on it is a fact, and its files follow."""
     with translate_disk_errors(store.home.withdrawn):
-        store.home.withdrawn.mkdir(mode=0o700, exist_ok=True)
+        store.home.withdrawn.mkdir(exist_ok=True)
     with store.advance(run, Stage.WITHDRAWN) as change:
         query = f"select manifest_digest from {VERSIONS} where release_id = ?"
         row = fetch_first(change.db, query, [run.release_id])

@@ -97,6 +97,7 @@ class HistoryReply(Model):
     event_count: int
     rows: int | None = None
     folders: int | None = None
+    withdrawn: int | None = None
 
 
 class ServersReply(Model):

@@ -74,7 +74,7 @@ def test_withdraw_newest_version_notice_in_its_place_latest_steps_back(store: St
     kept = store.home.withdrawn / "wine-0002"
     for path in kept.iterdir():
         assert path.read_bytes() == before["files"][f"0002/{path.name}"]
-    assert store.home.withdrawn.stat().st_mode & 0o077 == 0
+    assert store.home.withdrawn.parent == store.home.private
     check_home(store)
 
 
