@@ -24,6 +24,12 @@ INTERRUPTED = (130, -signal.SIGINT)
 PPDM = (sys.executable, "-m", "ppdm.cli.app")
 
 
+def listen_to_ctrl_c() -> None:
+    """Take the terminal; a shell that runs tests in the background may have Ctrl-C ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class TerminalCommand:
     """A command with a terminal of its own; ``written`` is what it has written so far."""
 
@@ -51,7 +57,7 @@ class TerminalCommand:
             cwd=cwd,
             env={name: value for name, value in changed.items() if value is not None},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # for Ctrl-C
+            preexec_fn=listen_to_ctrl_c,
         )
         os.close(side)
 

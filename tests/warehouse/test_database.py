@@ -61,7 +61,8 @@ def test_home_private_folder_owner_only(store: Store) -> None:
 
 def test_stages_all_reachable() -> None:
     reached = {"created"}
-    for stage in ORDER:
+    for stage in (*ORDER, Stage.PUBLISHED):
+        assert stage in reached
         reached |= ALLOWED[stage]
     assert reached == set(ALLOWED)
     assert {"published", "refused", "no_change"} <= FINISHED
