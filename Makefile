@@ -3,11 +3,9 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/uv pip install -q --python $(BIN)/python
-# One process more than cores, because some tests wait for others; tests that share what was set up
-# stay together (tests/conftest.py).
-PROCESSES = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-TEST = $(BIN)/python -m pytest --numprocesses=$(PROCESSES) --dist=loadfile \
-	--no-loadscope-reorder --durations=10
+# A process per core; tests that share what was set up stay together (tests/conftest.py).
+TEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder \
+	--durations=10
 COMPILE = $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate
 
