@@ -30,7 +30,7 @@ UNDECIDED = "not decided"
 
 
 def is_decided(text: str) -> bool:
-    """Return whether a text names somebody, and is no placeholder."""
+    """Return whether a text names a person or body, and is no placeholder."""
     return text.strip().strip(".").lower() not in PLACEHOLDERS
 
 
