@@ -87,7 +87,7 @@ def render_remarks(remarks: Sequence[Remark]) -> Table:
     """Return one row for each remark, with its remedy below; trouble first."""
     rows = []
     for remark in sorted(remarks, key=lambda each: (not each.is_trouble, each.remedy is None)):
-        mark, style = ("LOOK", "red") if remark.is_trouble else ("TODO", "yellow")
+        mark, style = ("LOOK", "red") if remark.is_trouble else ("OPEN", "yellow")
         if remark.remedy is None:
             mark, style = "ok", "green"
         words = Text(format_lines(filter(None, (remark.text, remark.remedy))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
 from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.model.errors import Defect
 
 
 class ChanceMetric(ReleaseMetric):
@@ -16,7 +17,7 @@ class ChanceMetric(ReleaseMetric):
 
     def compare(self, comparison: ReleaseComparison) -> tuple[float, float]:
         """Return the value, and what chance explains."""
-        raise NotImplementedError
+        raise Defect(f"{self.name} compares nothing with chance.")
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         value, _ = self._compare_once(comparison)

@@ -32,7 +32,7 @@ class HiddenDigits(ChanceMetric):
     """Dependence of low-order digits of released values on original values.
 
     The digits of a released value that are finer than its noise carry nothing of the record,
-    unless somebody or some defect put it there. For each released column, the rest modulo decimal
+    unless a person or a defect put it there. For each released column, the rest modulo decimal
     units finer than the noise, and the low bits of the mantissa, are compared with each original
     column: Cramer's V squared of a table of 4 x 4 or 8 x 8 cells. The noise is what a linear map
     of the original does not explain. The signs of zeros are compared too, within the rows that are

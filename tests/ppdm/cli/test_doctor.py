@@ -157,7 +157,7 @@ def test_doctor_backed_up_key_is_accepted(store: Store, tmp_path: Path) -> None:
     before = examine_home(store.home.root)
     urgent = [each for each in before.payload["remarks"] if each["remedy"] and each["is_urgent"]]
     assert [each["about"] for each in urgent] == ["run"]  # a missing backup is only advice
-    assert "TODO  key" in before.text and "never backed up" in before.text
+    assert "OPEN  key" in before.text and "never backed up" in before.text
     backup_key(store, find_dataset_key(store, "wine"), tmp_path / "wine.key.json")
     found = examine_home(store.home.root).text
     assert "wine: present, and backed up once" in found
