@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +26,11 @@ _MAX_REPEATED_SHARE = 0.05  # of the rows: a column with a more frequent value h
 _LEAST_SHARE, _LEAST_NORMAL = 0.02, 0.0251  # quantile of absolute normal numbers
 _MANTISSA_BITS = (*range(4, 45, 4), 23, 31, 33)
 _MAX_DEVIATIONS = 15.0  # of a chi-square statistic by chance; the normal law exceeds 7 once in 1e12
+_RELATIVE = "decimal below the noise"  # the same parts, where columns have units of their own
+_MIN_ROW_CELLS = 5  # of a row, to compare its digits with its record
+_SHIFTS = (1, 2, 3, 5, 8)  # rows compared with records of other rows: what chance gives
+_CHANCE_MARGIN = 15.0  # beyond what chance gives, as a logarithm of probability
+_LEAST_LEFT = 1e-9  # of the variance of a row's digits, where they follow the record exactly
 
 
 class HiddenDigits(ChanceMetric):
@@ -36,7 +41,8 @@ class HiddenDigits(ChanceMetric):
     units finer than the noise, and the low bits of the mantissa, are compared with each original
     column: Cramer's V squared of a table of 4 x 4 or 8 x 8 cells. The noise is what a linear map
     of the original does not explain. The signs of zeros are compared too, within the rows that are
-    zero. The baseline is what chance exceeds almost never.
+    zero. A few rows count as well: the share of rows whose fine parts, from column to column, are
+    correlated with the record's values. The baseline is what chance exceeds almost never.
     """
 
     name = "hidden_digits"
@@ -70,10 +76,14 @@ def find_strongest_dependence(name: str, comparison: ReleaseComparison) -> tuple
     B = encode_bins(X, bins)
     chance = bound_dependence(len(rows), _DIGITS, bins)
     found = [(0.0, chance), *compare_zero_signs(cells, B, bins)]
-    parts = find_fine_parts(X, cells, label)
-    if parts.shape[1]:
+    by_unit = find_fine_parts(X, cells, label)
+    if by_unit:
+        units = [columns for (kind, _), columns in by_unit.items() if kind != _RELATIVE]
+        parts = np.column_stack([part for columns in units for part in columns.values()])
         found.append((compute_dependence(encode_bins(parts, bins), B, (bins, bins)), chance))
         found.append((compute_dependence(encode_digits(parts), B, (_DIGITS, bins)), chance))
+    if X.shape[1] == cells.shape[1]:
+        found.append((compute_share_of_following_rows(X, list(by_unit.values())), 0.0))
     return max(found, key=lambda pair: pair[0] - pair[1])
 
 
@@ -95,8 +105,40 @@ def compare_zero_signs(cells: Floats, B: Floats, bins: int) -> Iterator[tuple[fl
             yield dependence, bound_dependence(len(zeros), 2, bins)
 
 
-def find_fine_parts(X: Floats, cells: Floats, label: Codes) -> Floats:
-    """Return the parts of released values that are finer than their noise; (n, f) in [0, 1).
+def compute_share_of_following_rows(X: Floats, units: Sequence[Mapping[int, Floats]]) -> float:
+    """Return the share of rows whose fine parts follow the values of their record.
+
+    The parts of one unit are correlated with the record's places in the range, and in the order,
+    of each column. A correlation counts where it is far less probable by chance than any between
+    rows and records of other rows.
+    """
+    following = np.zeros(len(X), bool)
+    for columns in units:
+        chosen = [j for j in columns if np.ptp(X[:, j]) > 0]
+        if len(chosen) < _MIN_ROW_CELLS:
+            continue
+        U = np.column_stack([columns[j] for j in chosen])
+        Z = X[:, chosen]
+        for places in ((Z - Z.min(axis=0)) / np.ptp(Z, axis=0), compute_ranks(Z)):
+            by_chance = [score_correlation(U, np.roll(places, k, axis=0)).max() for k in _SHIFTS]
+            limit = max(math.log(len(X)), *by_chance) + _CHANCE_MARGIN
+            following |= score_correlation(U, places) > limit
+    return float(following.mean())
+
+
+def score_correlation(U: Floats, V: Floats) -> Floats:
+    """Return minus the logarithm of how probable each row's correlation is by chance; (n,)."""
+    U, V = (Z - Z.mean(axis=1, keepdims=True) for Z in (U, V))
+    size = (U**2).sum(axis=1) * (V**2).sum(axis=1)
+    r2 = np.divide((U * V).sum(axis=1) ** 2, size, where=size > 0, out=np.zeros(len(U)))
+    # The exponent is that of normal parts; the limit is taken from the parts as they are.
+    return np.asarray((1.0 - U.shape[1] / 2.0) * np.log(np.maximum(1.0 - r2, _LEAST_LEFT)))
+
+
+def find_fine_parts(
+    X: Floats, cells: Floats, label: Codes
+) -> dict[tuple[str, int], dict[int, Floats]]:
+    """Return the parts of released values finer than their noise, in [0, 1), by unit and column.
 
     The class with the least spread counts: the digits of a nearly constant class are those of its
     mean, and say no more of a record than its class.
@@ -105,8 +147,13 @@ def find_fine_parts(X: Floats, cells: Floats, label: Codes) -> Floats:
     classes = codes[counts >= _MIN_CLASS_ROWS] if counts.max() >= _MIN_CLASS_ROWS else codes
     spreads = [cells[label == code].std(axis=0) for code in classes]
     noise = np.minimum(measure_noise(X, cells), np.min(spreads, axis=0))
-    found = []
-    for y, spread in zip(cells.T, noise.tolist(), strict=True):
+    found: dict[tuple[str, int], dict[int, Floats]] = {}
+
+    def add(unit: tuple[str, int], column: int, part: Floats) -> None:
+        if np.ptp(part) > 0:
+            found.setdefault(unit, {})[column] = part
+
+    for column, (y, spread) in enumerate(zip(cells.T, noise.tolist(), strict=True)):
         counts = np.unique(y, return_counts=True)[1]
         if not spread > 0 or counts.max() > _MAX_REPEATED_SHARE * len(y):
             continue
@@ -115,13 +162,14 @@ def find_fine_parts(X: Floats, cells: Floats, label: Codes) -> Floats:
         for power in range(first, first - _MAX_DECIMALS, -1):
             # Digits near the precision of the largest value differ with the size of a value.
             if 10.0**power >= size * _MIN_RELATIVE_UNIT:
-                found.append(np.mod(y / 10.0**power, 1.0))
+                part = np.mod(y / 10.0**power, 1.0)
+                add(("decimal", power), column, part)
+                add((_RELATIVE, first - power), column, part)
         bits = np.ascontiguousarray(y).view(np.uint64)
         for count in _MANTISSA_BITS:
             if size * 2.0 ** (count - 52) * _MIN_NOISE_UNITS <= spread:
-                found.append((bits & np.uint64(2**count - 1)) / 2.0**count)
-    varied = [each for each in found if np.ptp(each) > 0]
-    return np.column_stack(varied) if varied else np.zeros((len(cells), 0))
+                add(("bits", count), column, (bits & np.uint64(2**count - 1)) / 2.0**count)
+    return found
 
 
 def measure_noise(X: Floats, cells: Floats) -> Floats:
@@ -157,9 +205,12 @@ def encode_digits(parts: Floats) -> Floats:
 
 def encode_bins(Z: Floats, bins: int) -> Floats:
     """Return one indicator column for each bin of each column; bins hold equally many rows."""
+    place: Ints = np.minimum(compute_ranks(Z) * bins, bins - 1).astype(np.int64)
+    return np.asarray(place[:, :, None] == np.arange(bins), np.float64).reshape(len(Z), -1)
+
+
+def compute_ranks(Z: Floats) -> Floats:
+    """Return the place of each value in the order of its column, in (0, 1)."""
     from scipy.stats import rankdata
 
-    place: Ints = np.minimum(
-        (rankdata(Z, method="average", axis=0) - 0.5) * bins / len(Z), bins - 1
-    ).astype(np.int64)
-    return np.asarray(place[:, :, None] == np.arange(bins), np.float64).reshape(len(Z), -1)
+    return np.asarray((rankdata(Z, method="average", axis=0) - 0.5) / len(Z))

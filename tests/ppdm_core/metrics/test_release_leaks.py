@@ -59,6 +59,12 @@ def hide_in_mantissa(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return bits.view(np.float64)
 
 
+def hide_few_rows(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    place = rng.random(X.shape)
+    place[::40] = ((X - X.min(axis=0)) / np.ptp(X, axis=0))[::40]
+    return np.round(rng.normal(size=X.shape), 3) + place * 1e-5
+
+
 def hide_parity(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     number = np.round(rng.normal(0.0, 1e4, X.shape)).astype(np.int64)
     bit = (X[:, 0] > np.median(X[:, 0])).astype(np.int64)
@@ -79,6 +85,7 @@ UNSAFE: dict[str, tuple[Release, str]] = {
         lambda X, rng: np.round(rng.normal(size=X.shape), 3) + np.roll(X, 1, axis=1) * 1e-5,
         "hidden_digits",
     ),
+    "low decimals of a few rows": (hide_few_rows, "hidden_digits"),
     "mantissa": (hide_in_mantissa, "hidden_digits"),
     "parity": (hide_parity, "hidden_digits"),
     "signs of zeros": (
