@@ -17,6 +17,7 @@ _SEARCHED_RECORDS = {"quick": 3, "standard": 10, "thorough": 40}
 _ROWS_PER_RECORD = 5  # most similar rows tried for each record
 _MAX_MOVES = 400
 _MOVES_PER_STEP = 12  # evaluated exactly before the search ends
+_LEAST_SPREAD = 1e-100  # of columns that are all constant; to divide by it does not overflow
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -97,7 +98,7 @@ def transport_costs(F: Floats, Y: Floats) -> Floats:
         _mean_squares(A)[:, None] - 2.0 * A.T @ B / _QUANTILES + _mean_squares(B), 0.0
     )
     spread = (A.var(axis=0)[:, None] + B.var(axis=0)) / 2.0
-    flat = 1e-12 * max(float(spread.max()), _TINY)
+    flat = 1e-12 * float(spread.max()) + _LEAST_SPREAD
     return np.asarray(np.log1p(moved / (spread + flat)))
 
 

@@ -12,6 +12,7 @@ from ppdm_core.numerics.distances import row_slices
 from ppdm_core.numerics.neighbours import find_smallest
 
 _PAIRS_PER_COLUMN = 2.0  # needed to learn the centre
+_LEAST_SPREAD = 1e-100  # of figures that are all zero; its inverse can still be squared
 _MIN_RELATIVE_SPREAD = 1e-9  # of a figure's size; smaller spreads are rounding errors
 _FIGURES = 3
 
@@ -89,7 +90,7 @@ def fit_noise_shape(persons: Floats, rows: Floats, known: Ints, own_rows: Ints) 
     P, Q = persons - centre, rows - centre
     figures = np.array([np.diagonal(each) for each in measure_noise(P[known], Q[own_rows])])
     mean, spread = figures.mean(axis=1), figures.std(axis=1)
-    least = _MIN_RELATIVE_SPREAD * (np.abs(figures).max(axis=1) + np.finfo(np.float64).tiny)
+    least = _MIN_RELATIVE_SPREAD * np.abs(figures).max(axis=1) + _LEAST_SPREAD
     return NoiseShape(P, Q, mean, 1.0 / np.maximum(spread, least))
 
 
