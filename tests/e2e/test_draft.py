@@ -42,7 +42,7 @@ def check_report(done: Result) -> None:
     assert words[done.exit_code] in done.stdout
     assert WEAKER in " ".join(done.stdout.replace("│", " ").split())  # lines are wrapped
     if done.exit_code:
-        assert "ppdm show" in done.stdout and "  - " in done.stdout
+        assert "ppdm show" in done.stdout and "Next" in done.stdout
     else:
         assert "Dataset, manifest, card" in done.stdout
 
