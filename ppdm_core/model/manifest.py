@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
+    from ppdm_core.model.statement import SignedApproval
+
 NAME = "manifest.json"
 SCHEME = b"ppdm manifest 1\n"  # a signature of anything else is none of a manifest
 FIELDS = {"release_id": str, "rows": int, "files": dict}
@@ -39,6 +41,7 @@ class Verified:
     manifest: dict[str, Any]
     signer: str | None  # fingerprint of the key that the manifest names; None: it is unsigned
     is_checked: bool  # the signature is by the key that was given
+    approvals: tuple[SignedApproval, ...] = ()  # each signature is by the key that it names
 
 
 def canonical_json(value: Any) -> str:
@@ -99,7 +102,11 @@ def check_release(
         digest, entry = find_digest(name), described[name]
         if digest is None or not isinstance(entry, dict) or digest != entry.get("sha256"):
             raise alteration_error(folder / name, "was changed after the release")
-    return Verified(manifest, manifest.get("signature", {}).get("key"), key is not None)
+    from ppdm_core.model.statement import check_approvals  # which needs this module
+
+    approvals = tuple(check_approvals(folder / NAME, manifest))
+    signer = manifest.get("signature", {}).get("key")
+    return Verified(manifest, signer, key is not None, approvals)
 
 
 def parse_manifest(
@@ -153,7 +160,12 @@ def check_signature(
 
 def key_fingerprint(key: Ed25519PublicKey) -> str:
     """Return a text that identifies a public key, short enough to compare by telephone."""
-    return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:32]
+    return hash_public_key(key.public_bytes_raw())
+
+
+def hash_public_key(public: bytes) -> str:
+    """Return the fingerprint of a public key, given by its bytes."""
+    return hashlib.sha256(public).hexdigest()[:32]
 
 
 def public_pem(key: Ed25519PublicKey) -> bytes:
