@@ -101,12 +101,9 @@ class Summary:
         return result.summarize() if result else None
 
     @property
-    def approvals(self) -> list[dict[str, str]] | None:
-        """The approvals for outsiders: by whom and on which day, without the notes."""
-        return [
-            {"by": one.person.name, "name": one.shown or "", "at": f"{one.happened:%Y-%m-%d}"}
-            for one in self.counted
-        ] or None
+    def approvals(self) -> list[dict[str, Any]] | None:
+        """The approvals for outsiders: by whom, with which key and on which day; without notes."""
+        return [describe_approval(one) for one in self.counted] or None
 
     def format_outcome_sentence(self) -> str:
         """Return the outcome in one or two sentences."""
@@ -139,6 +136,23 @@ class Summary:
     def gammas(self) -> dict[str, str]:
         """Return gamma of a component, an attribute and a record, in words."""
         return {name: format_gamma(value) for name, value in self.ln_gammas().items()}
+
+
+def describe_approval(decision: Decision) -> dict[str, Any]:
+    """Return an approval for outsiders; one that is signed can be checked with its key."""
+    found: dict[str, Any] = {
+        "by": decision.person.name,
+        "name": decision.shown or "",
+        "at": f"{decision.happened:%Y-%m-%d}",
+    }
+    if decision.signed is not None:
+        statement, signature = decision.signed.statement, decision.signed.signature
+        found["signed"] = {
+            "statement": dict(statement),
+            "public": signature.public,
+            "ed25519": signature.ed25519,
+        }
+    return found
 
 
 def read_summary(store: Store, release_id: str) -> Summary:

@@ -24,26 +24,33 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE, PASSPHRASE_VARIABLE = "PPDM_KEY", "PPDM_KEY_PASSPHRASE"
 MAX_FILE_BYTES = 65_536
+MAX_PASSPHRASE_BYTES = 1023  # of the library
 MAKE_KEY = "Make a key with: ppdm reviewer key FILE"
 # The key that the command of this process read; a flow in a process of its own reads the variables.
 AUTHOR_KEY: ContextVar[Ed25519PrivateKey | None] = ContextVar("author key", default=None)
 
 
 def load_author_key(home: Path, given: Path | None = None, passphrase: str | None = None) -> None:
-    """Read the key with which this process signs releases of a home; check that it may.
+    """Read the key with which this process signs releases of a home, unless it did already."""
+    if AUTHOR_KEY.get() is None:
+        AUTHOR_KEY.set(find_author_key(home, given, passphrase))
+    os.environ.pop(PASSPHRASE_VARIABLE, None)
+
+
+def find_author_key(
+    home: Path, given: Path | None = None, passphrase: str | None = None
+) -> Ed25519PrivateKey | None:
+    """Return the key that signs releases of a home; raise BadInput if it may not, or is missing.
 
     Without a given file, ``PPDM_KEY`` names it. A home without reviewers' keys needs none.
     """
-    if AUTHOR_KEY.get() is not None:
-        return
     variable = os.environ.get(KEY_VARIABLE)
     path = given or (Path(variable) if variable and has_reviewers(home) else None)
     key = None if path is None else read_private_key(path, passphrase)
     if Home(home).database.exists():
         with Store(Home(home)).transaction("release") as db:
             check_author_key(db, key)
-    AUTHOR_KEY.set(key)
-    os.environ.pop(PASSPHRASE_VARIABLE, None)
+    return key
 
 
 def has_reviewers(home: Path) -> bool:
@@ -79,7 +86,7 @@ def read_private_key(path: Path, passphrase: str | None = None) -> Ed25519Privat
             remedy=f"Enter it in a terminal, or set {PASSPHRASE_VARIABLE}.",
         )
     try:
-        key = load_pem_private_key(pem, passphrase.encode())
+        key = load_pem_private_key(pem, os.fsencode(passphrase))
     except (ValueError, UnsupportedAlgorithm):
         raise BadInput(
             f"The passphrase is not that of the key in {path.name}.",
@@ -97,8 +104,8 @@ def read_key_file(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe must not block
     except OSError:
         raise no_key_error(path) from None
-    with os.fdopen(descriptor, "rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
+    try:
+        mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise no_key_error(path)
         if mode & 0o077:
@@ -107,7 +114,9 @@ def read_key_file(path: Path) -> bytes:
                 file=str(path),
                 remedy=f"Run: chmod 600 {path}",
             )
-        return file.read(MAX_FILE_BYTES)
+        return os.read(descriptor, MAX_FILE_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def no_key_error(path: Path) -> BadInput:
@@ -128,13 +137,13 @@ def write_key_pair(private: Path, public: Path, passphrase: str) -> str:
 
     from ppdm_core.model.manifest import key_fingerprint, public_pem
 
-    if not passphrase:
+    if not 0 < len(os.fsencode(passphrase)) <= MAX_PASSPHRASE_BYTES:
         raise BadInput(
-            "A key needs a passphrase that is not empty.",
+            f"A key needs a passphrase, of at most {MAX_PASSPHRASE_BYTES} bytes.",
             remedy=f"Enter one in a terminal, or set {PASSPHRASE_VARIABLE}.",
         )
     key = Ed25519PrivateKey.generate()
-    protection = BestAvailableEncryption(passphrase.encode())
+    protection = BestAvailableEncryption(os.fsencode(passphrase))
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection)
     for path, content, mode in (
         (private, pem, 0o600),

@@ -14,6 +14,7 @@ from ppdm.services.deploy import lock_served_files, run_schedules
 from ppdm.services.prefect_server import find_lasting_server, use_prefect_server
 from ppdm_core.model.errors import BadInput
 from tasks.progress import log_progress
+from tasks.signing_key import find_author_key
 from warehouse.home import Home
 
 
@@ -23,6 +24,7 @@ def serve_files(paths: Sequence[Path]) -> CommandResult:
     check_servable(paths, files)
     home = next(iter(files.values())).home()
     Home(home).create()
+    find_author_key(home)  # each release reads it again, from the same variables
     with (
         lock_served_files(home, files),
         use_prefect_server(home, log_progress) as url,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 NAME = "manifest.json"
 SCHEME = b"ppdm manifest 1\n"  # a signature of anything else is none of a manifest
 FIELDS = {"release_id": str, "rows": int, "files": dict}
+STEWARD_KEY = "Name the file that the steward made with: ppdm key public --out FILE"
 SIGNATURE = {"ed25519": "[0-9a-f]{128}", "key": "[0-9a-f]{32}"}
 
 
@@ -175,7 +176,7 @@ def public_pem(key: Ed25519PublicKey) -> bytes:
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
-def parse_public_key(source: PurePath, pem: bytes) -> Ed25519PublicKey:
+def parse_public_key(source: PurePath, pem: bytes, remedy: str = STEWARD_KEY) -> Ed25519PublicKey:
     """Return the public key in the bytes of a PEM file."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -187,9 +188,9 @@ def parse_public_key(source: PurePath, pem: bytes) -> Ed25519PublicKey:
         key = None
     if not isinstance(key, Ed25519PublicKey):
         raise BadInput(
-            f"{source.name} is not a public key of a home.",
+            f"{source.name} is not a public key.",
             file=str(source),
-            remedy="Name the file that the steward made with: ppdm key public --out FILE",
+            remedy=remedy,
         )
     return key
 
