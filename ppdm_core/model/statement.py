@@ -39,8 +39,11 @@ class Signature:
 
 
 def compute_fingerprint(public: str) -> str:
-    """Return the fingerprint of a public key, given by its hexadecimal digits."""
-    return hash_public_key(bytes.fromhex(public))
+    """Return the fingerprint of a public key in hexadecimal digits; "" for any other text."""
+    try:
+        return hash_public_key(bytes.fromhex(public))
+    except ValueError:
+        return ""
 
 
 def sign_statement(scheme: bytes, body: Mapping[str, Any], key: Ed25519PrivateKey) -> Signature:

@@ -250,10 +250,12 @@ def prepared(args: list[str]) -> None:
     from tasks.judge import task as gate
     from tasks.publish import task as publish
     from tasks.sanitize import task as sanitize
+    from tasks.signing_key import load_author_key
     from warehouse.runs import drop_old_tables, remove_files
 
     make_known()
     context = read_release_file(Path(args[-1]))[1]
+    load_author_key(Path(context.home))
     with hold_dataset(context):
         release_id = ingest.begin_release.fn(context)
         for step in (
@@ -293,6 +295,25 @@ def approved_by(args: list[str]) -> None:
     context = read_release_file(Path(file))[1]
     record_decision(context, release_id, "approve", "I looked at it.")
     kill_at(point)
+    with hold_dataset(context):
+        print(publish_candidate.fn(context, release_id, False))
+
+
+def approved_with_key(args: list[str]) -> None:
+    """Approve a release with a key and try to publish it, without Prefect; the process is killed at
+    the checkpoint that is the second argument."""
+    from ppdm.cli.release_files import read_release_file
+    from tasks.dataset_lock import hold_dataset
+    from tasks.judge.decision import record_decision
+    from tasks.publish.task import publish_candidate
+    from tasks.signing_key import read_private_key
+
+    key_file, point, release_id, file = args
+    make_known()
+    context = read_release_file(Path(file))[1]
+    key = read_private_key(Path(key_file))
+    kill_at(point)
+    record_decision(context, release_id, "approve", "I looked at it.", None, key)
     with hold_dataset(context):
         print(publish_candidate.fn(context, release_id, False))
 
