@@ -20,6 +20,7 @@ from warehouse.ledger.entries import find_entry
 from warehouse.publishing.publish import find_latest_version, find_publication_time
 from warehouse.publishing.version_folders import version_folder
 from warehouse.publishing.withdraw import Withdrawal, find_withdrawal
+from warehouse.reviewers import read_reviewers
 from warehouse.stage_facts import (
     AuditedFacts,
     EndingFacts,
@@ -60,6 +61,7 @@ class Summary:
     decisions: tuple[Decision, ...] = ()
     standing: Standing | None = None  # of a release that awaits review
     counted: tuple[Decision, ...] = ()  # approvals that count now, or did when it was published
+    has_keys: bool = False  # reviewers of the home sign with keys
     ledger: dict[str, Any] | None = None  # for outsiders
     ln_ledger: float | None = None  # ln gamma of all releases up to this one; None: not judged
 
@@ -93,6 +95,12 @@ class Summary:
         is_review = self.verdict is not None and self.verdict.outcome == "REVIEW"
         stage = self.run.stage
         return stage == Stage.AWAITING_REVIEW or (is_review and stage == Stage.DRY_RUN_PASSED)
+
+    @property
+    def decide_command(self) -> str:
+        """The command of a reviewer, without his choice."""
+        key = " --key FILE" if self.has_keys else ""
+        return f"ppdm decide {self.run.release_id}{key}"
 
     @property
     def self_test(self) -> dict[str, list[str]] | None:
@@ -187,6 +195,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
         decisions=tuple(read_decisions(db, release_id)) if is_review else (),
         standing=standing,
         counted=counted,
+        has_keys=bool(read_reviewers(db)),
         ledger=format_entry(entry),
         ln_ledger=entry["total"] if entry else None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,11 @@ def test_decide_key_of_reviewer_published_signature_shown_and_checked(
     texts += [result.stdout.encode(), result.stderr.encode(), own.stderr.encode()]
     secrets = [b"qzxcanary", KEYS["rita"].private_bytes_raw().hex().encode()]
     assert not [text for text in texts for secret in secrets if secret in text]
+    files = [path for path in release.home.rglob("*") if path.is_file()]
+    files += [path for path in Path(os.environ["PREFECT_HOME"]).rglob("*") if path.is_file()]
+    private = KEYS["rita"].private_bytes_raw()
+    needles = (PASSPHRASE.encode(), private, private.hex().encode())
+    assert not [path for path in files for one in needles if one in path.read_bytes()]
     assert release.ask("history", "--verify").exit_code == 0
     check_forged_manifest_refused(release, folder)
 
@@ -164,3 +170,23 @@ def test_release_file_with_keys_refused(
         read_release_file(release.write().file)
     names = (f"'{section}'", f"'{next(iter(content))}'")
     assert any(name in str(caught.value) for name in names)
+
+
+@pytest.mark.slow
+def test_withdraw_approved_release_approval_stays_on_record_and_counts_no_more(
+    signed: Small, tmp_path: Path
+) -> None:
+    release = signed.copied_to(tmp_path / "copy")
+    arguments = (name_key(release, "rita"), "none")
+    assert release.run(*arguments, ID, entry="approved_with_key").stdout == "published\n"
+    assert release.ask("withdraw", ID, "--reason", "A mistake.").exit_code == 0
+    late = decide(release, "rita")
+    assert late.exit_code == 2 and "does not wait for a decision: it is 'withdrawn'" in late.stderr
+    shown = release.ask("show", ID, "--all").stdout
+    assert "approve by rita" in shown and "withdrew it" in shown
+    # The next release of the same data needs its own approval, and its bytes are refused then.
+    assert release.run("", entry="prepared").stdout == "awaiting_review\n"
+    again = release.run(*arguments, "small-0002", entry="approved_with_key")
+    assert again.stdout == "refused\n", again
+    assert "which was withdrawn" in release.ask("status").stdout
+    assert release.ask("history", "--verify").exit_code == 0

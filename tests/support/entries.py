@@ -333,3 +333,17 @@ def approved_in_a_group(args: list[str]) -> None:
     record_decision(context, release_id, "approve", "I looked at it.")
     standing = read_summary(context.open_store(), release_id).standing
     print(standing.missing if standing else "nothing waits")
+
+
+def withdrawn_in_a_group(args: list[str]) -> None:
+    """A user with no rights but those of the group that shares the home withdraws a version."""
+    from ppdm.cli.home import open_home
+    from warehouse.publishing.withdraw import withdraw_version
+
+    user, group, home, release_id, reason = args
+    os.setgroups([])
+    os.setresgid(int(group), int(group), int(group))
+    os.setresuid(int(user), int(user), int(user))
+    store = open_home(Path(home))
+    store.home.create()
+    print(withdraw_version(store, release_id, reason).by)
