@@ -24,9 +24,11 @@ from tests.support.signed_homes import (
     reseal,
 )
 from tests.support.waiting_runs import ANN, BOB, Office, staffed
-from warehouse.approvals import count_approvals, read_decisions
+from warehouse.approvals import count_approvals, read_authors, read_decisions
 from warehouse.audit_results import find_verdict
 from warehouse.integrity.history import check_history
+from warehouse.reviewers import Reviewers, add_reviewer, read_reviewers
+from warehouse.signatures import is_qualified
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +213,6 @@ def test_approve_reviewer_named_as_owner_bad_input(tmp_path: Path) -> None:
         made.enrol("first", None)
         made.enrol("sam", "first")
         with made.store.transaction("tests") as db:
-            from warehouse.reviewers import add_reviewer
-
             add_reviewer(db, "dora", get_public("rita"), KEYS["first"])
         made.later(seconds=1)
         made.waiting()
@@ -317,6 +317,32 @@ def test_check_history_forged_with_key_of_home_refused(decided: SignedOffice, wh
     ) as db:
         reseal(db)
         assert "sign" in trouble(db), trouble(db)
+
+
+def test_is_qualified_each_condition_missing_false(decided: SignedOffice) -> None:
+    with decided.store.transaction() as db:
+        (decision,) = read_decisions(db, "t-0001")
+        verdict, reviewers = find_verdict(db, "t-0001"), read_reviewers(db)
+        began = read_authors(db, "t-0001")[0].happened
+    signed = decision.signed
+    assert signed is not None and verdict is not None
+    key = signed.signature.key
+    rita, at = reviewers.keys[key], decided.time
+    assert is_qualified(signed, verdict, reviewers, began, at)
+
+    def judge(signed: Any = signed, verdict: Any = verdict, **changes: Any) -> bool:
+        keys = {**reviewers.keys, key: replace(rita, **changes)}
+        return is_qualified(signed, verdict, replace(reviewers, keys=keys), began, at)
+
+    assert judge()
+    assert not judge(signed=None)
+    forged = replace(signed.signature, ed25519="0" * 128)
+    assert not judge(signed=replace(signed, signature=forged))
+    assert not judge(verdict=replace(verdict, findings=()))
+    assert not judge(name="raj")
+    assert not judge(added=began)
+    assert not judge(removed=at)
+    assert not is_qualified(signed, verdict, Reviewers({}), began, at)
 
 
 def test_check_history_resealed_unchanged_passes(decided: SignedOffice) -> None:
