@@ -81,8 +81,8 @@ def check_approvals(source: PurePath, manifest: Mapping[str, Any]) -> list[Signe
     policy and code. Whose keys they are is not in the manifest.
     """
     try:
-        signed = [one for one in manifest.get("approvals") or () if "signed" in one]
-        return [check_approval(manifest, one) for one in signed]
+        found = [dict(one) for one in manifest.get("approvals") or ()]
+        return [check_approval(manifest, one) for one in found if "signed" in one]
     except (KeyError, TypeError, ValueError):
         raise alteration_error(source, "has an approval that its reviewer did not sign") from None
 
