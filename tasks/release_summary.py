@@ -13,10 +13,11 @@ from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding, Verdict
 from ppdm_core.numerics.amplification import format_gamma
 from tasks.judge.ledger_charge import format_entry
-from warehouse.approvals import Decision, Standing, find_standing, read_decisions
+from warehouse.approvals import Decision, Standing, read_decisions
 from warehouse.audit_results import find_verdict
 from warehouse.database import Run, Store, get_run
 from warehouse.ledger.entries import find_entry
+from warehouse.pending_reviews import find_standing
 from warehouse.publishing.publish import find_latest_version, find_publication_time
 from warehouse.publishing.version_folders import version_folder
 from warehouse.publishing.withdraw import Withdrawal, find_withdrawal

@@ -9,7 +9,6 @@ verdict, for exactly its data, policy and code.
 
 from __future__ import annotations
 
-import json
 import pwd
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from warehouse.signatures import (
     sign_authorship,
     sign_decision,
 )
-from warehouse.tables import AUTHORS, DECISIONS, PENDING_FILES, VERDICTS
+from warehouse.tables import AUTHORS, DECISIONS, VERDICTS
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -263,19 +262,3 @@ def find_deadline(db: Transaction, release_id: str, review: Review) -> datetime 
         return None
     last: datetime = rows[-1]["happened"]
     return last + timedelta(seconds=review.decide_within)
-
-
-def find_pending_file(db: Transaction, release_id: str) -> dict[str, Any] | None:
-    """Return the release file that a REVIEW was reached with, or None if none was stored."""
-    rows = read_sealed_rows(db, PENDING_FILES, "release_id = ?", [release_id])
-    return json.loads(rows[0]["file"]) if len(rows) == 1 else None
-
-
-def find_standing(
-    db: Transaction, release_id: str, verdict: Verdict | None, at: datetime | None = None
-) -> Standing | None:
-    """Return the approvals of a release by the rules of its own file; None if it has none."""
-    file = find_pending_file(db, release_id)
-    if file is None or verdict is None:
-        return None
-    return count_approvals(db, release_id, verdict, Review(**file["review"]), at)

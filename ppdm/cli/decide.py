@@ -24,8 +24,9 @@ from ppdm_core.model.errors import BadInput, Interrupted, PpdmError
 from tasks.environment import set_library_defaults
 from tasks.progress import Step, log_progress, start_step
 from tasks.signing_key import PASSPHRASE_VARIABLE, read_private_key
-from warehouse.approvals import Choice, find_pending_file
+from warehouse.approvals import Choice
 from warehouse.database import get_run
+from warehouse.pending_reviews import find_pending_file
 
 if TYPE_CHECKING:
     from prefect import State

@@ -15,12 +15,16 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
+from ppdm.cli.serve import check_author_variables
 from ppdm.release_folder import read_public_key
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.manifest import key_fingerprint
 from tasks import signing_key
 from tasks.signing_key import PASSPHRASE_VARIABLE, read_private_key, write_key_pair
-from tests.support.signed_homes import KEYS
+from tests.support.contexts import create_home
+from tests.support.signed_homes import KEYS, get_public
+from warehouse.database import Store
+from warehouse.reviewers import add_reviewer
 
 PASSPHRASE = "a long passphrase"
 
@@ -113,3 +117,24 @@ def test_load_author_key_home_without_keys_environment_not_read(
     signing_key.load_author_key(tmp_path / "home")
     assert signing_key.AUTHOR_KEY.get() is None
     assert PASSPHRASE_VARIABLE not in os.environ  # no child process inherits it
+
+
+def test_find_author_key_home_with_keys_from_variables_or_bad_input(
+    key: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = create_home(key.parent / "home")
+    public = read_private_key(key, PASSPHRASE).public_key().public_bytes_raw().hex()
+    with Store(home).transaction("tests") as db:
+        add_reviewer(db, "first", get_public("first"), None)
+        add_reviewer(db, "alice", public, KEYS["first"])
+    monkeypatch.delenv("PPDM_KEY", raising=False)
+    with pytest.raises(BadInput, match="the author of a release signs it"):
+        check_author_variables(home.root)  # of `ppdm serve`
+    monkeypatch.chdir(key.parent)
+    monkeypatch.setenv("PPDM_KEY", key.name)
+    with pytest.raises(BadInput, match="needs its passphrase"):
+        check_author_variables(home.root)
+    monkeypatch.setenv(PASSPHRASE_VARIABLE, PASSPHRASE)
+    check_author_variables(home.root)
+    assert os.environ["PPDM_KEY"] == str(key)  # releases run in another folder
+    assert os.environ[PASSPHRASE_VARIABLE] == PASSPHRASE  # and need it
