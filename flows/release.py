@@ -25,6 +25,7 @@ from tasks.notify.task import log_rejection, log_release
 from tasks.progress import log_progress, print_served_outcome
 from tasks.publish.task import publish_candidate
 from tasks.sanitize.task import draw_candidate
+from tasks.signing_key import load_author_key
 from warehouse.database import Store
 from warehouse.home import Home
 from warehouse.stages import Stage
@@ -46,6 +47,7 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
         check_hooks(store.home)
         context = build_checked_context(file)
         set_library_defaults(file.home())  # for workers that `ppdm` did not start
+        load_author_key(file.home())
         with hold_dataset(context), start_spare_process():
             release_id = begin_release(context, flow_run.id)
             load_raw(context, release_id)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.manifest import (
     NAME,
+    STEWARD_KEY,
     Verified,
     check_release,
     check_signature,
@@ -214,13 +215,13 @@ def verify_files(folder: Path, key: Ed25519PublicKey | None) -> Verified:
     return check_release(folder, raw, names, find_digest, key)
 
 
-def read_public_key(path: Path) -> Ed25519PublicKey:
+def read_public_key(path: Path, remedy: str = STEWARD_KEY) -> Ed25519PublicKey:
     """Return the public key in a PEM file."""
     try:
         pem = path.read_bytes()
     except OSError:
         pem = b""  # reported as every other file that holds no key
-    return parse_public_key(path, pem)
+    return parse_public_key(path, pem, remedy)
 
 
 def unreadable_error(folder: Path, what: str) -> BadInput:

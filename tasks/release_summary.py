@@ -13,13 +13,15 @@ from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding, Verdict
 from ppdm_core.numerics.amplification import format_gamma
 from tasks.judge.ledger_charge import format_entry
-from warehouse.approvals import Decision, Standing, find_standing, read_decisions
+from warehouse.approvals import Decision, Standing, read_decisions
 from warehouse.audit_results import find_verdict
 from warehouse.database import Run, Store, get_run
 from warehouse.ledger.entries import find_entry
+from warehouse.pending_reviews import find_standing
 from warehouse.publishing.publish import find_latest_version, find_publication_time
 from warehouse.publishing.version_folders import version_folder
 from warehouse.publishing.withdraw import Withdrawal, find_withdrawal
+from warehouse.reviewers import read_reviewers
 from warehouse.stage_facts import (
     AuditedFacts,
     EndingFacts,
@@ -60,6 +62,7 @@ class Summary:
     decisions: tuple[Decision, ...] = ()
     standing: Standing | None = None  # of a release that awaits review
     counted: tuple[Decision, ...] = ()  # approvals that count now, or did when it was published
+    has_keys: bool = False  # reviewers of the home sign with keys
     ledger: dict[str, Any] | None = None  # for outsiders
     ln_ledger: float | None = None  # ln gamma of all releases up to this one; None: not judged
 
@@ -95,18 +98,21 @@ class Summary:
         return stage == Stage.AWAITING_REVIEW or (is_review and stage == Stage.DRY_RUN_PASSED)
 
     @property
+    def decide_command(self) -> str:
+        """The command of a reviewer, without his choice."""
+        key = " --key FILE" if self.has_keys else ""
+        return f"ppdm decide {self.run.release_id}{key}"
+
+    @property
     def self_test(self) -> dict[str, list[str]] | None:
         """The self-test for outsiders."""
         result = self.report.self_test if self.report else None
         return result.summarize() if result else None
 
     @property
-    def approvals(self) -> list[dict[str, str]] | None:
-        """The approvals for outsiders: by whom and on which day, without the notes."""
-        return [
-            {"by": one.person.name, "name": one.shown or "", "at": f"{one.happened:%Y-%m-%d}"}
-            for one in self.counted
-        ] or None
+    def approvals(self) -> list[dict[str, Any]] | None:
+        """The approvals for outsiders: by whom, with which key and on which day; without notes."""
+        return [describe_approval(one) for one in self.counted] or None
 
     def format_outcome_sentence(self) -> str:
         """Return the outcome in one or two sentences."""
@@ -141,6 +147,23 @@ class Summary:
         return {name: format_gamma(value) for name, value in self.ln_gammas().items()}
 
 
+def describe_approval(decision: Decision) -> dict[str, Any]:
+    """Return an approval for outsiders; one that is signed can be checked with its key."""
+    found: dict[str, Any] = {
+        "by": decision.person.name,
+        "name": decision.shown or "",
+        "at": f"{decision.happened:%Y-%m-%d}",
+    }
+    if decision.signed is not None:
+        statement, signature = decision.signed.statement, decision.signed.signature
+        found["signed"] = {
+            "statement": dict(statement),
+            "public": signature.public,
+            "ed25519": signature.ed25519,
+        }
+    return found
+
+
 def read_summary(store: Store, release_id: str) -> Summary:
     """Return everything that the warehouse holds of a release."""
     with store.transaction(f"show {release_id}") as db:
@@ -173,6 +196,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
         decisions=tuple(read_decisions(db, release_id)) if is_review else (),
         standing=standing,
         counted=counted,
+        has_keys=bool(read_reviewers(db)),
         ledger=format_entry(entry),
         ln_ledger=entry["total"] if entry else None,
     )

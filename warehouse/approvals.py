@@ -1,6 +1,7 @@
 """Who made a release, what reviewers decided about it, and which approvals count now.
 
-Authors and reviewers are the operating-system users that run the process, which proves no more
+In a home with reviewers' keys, authors and reviewers are known by the keys with which they sign.
+In any other home they are the operating-system users that run the process, which proves no more
 than the machine does. Where the kernel does not say who that is, the author is unknown: it may be
 anybody, so nobody can approve. Rows of authors and decisions are sealed; a decision is about one
 verdict, for exactly its data, policy and code.
@@ -8,20 +9,31 @@ verdict, for exactly its data, policy and code.
 
 from __future__ import annotations
 
-import json
 import pwd
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from ppdm_core.model.errors import Refused
+from ppdm_core.model.statement import compute_fingerprint
 from ppdm_core.model.verdict import Review, Verdict
 from warehouse.integrity.seals import insert_sealed, monotonic_now, read_sealed_rows
 from warehouse.process_user import read_process_uid
-from warehouse.tables import AUTHORS, DECISIONS, PENDING_FILES
+from warehouse.reviewers import Reviewers, name_home, read_reviewers
+from warehouse.signatures import (
+    SignedStatement,
+    is_qualified,
+    read_signed,
+    sign_authorship,
+    sign_decision,
+)
+from warehouse.tables import AUTHORS, DECISIONS, VERDICTS
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from warehouse.database import Run
     from warehouse.transaction import Transaction
 
 Choice = Literal["approve", "reject"]
@@ -30,25 +42,42 @@ UNKNOWN_UID = -1  # no user has it
 
 @dataclass(frozen=True)
 class Person:
-    """A person by operating-system user, or by the name in a release file."""
+    """A person by key, by operating-system user, or by the name in a release file."""
 
     uid: int | None  # None: only a name, in the release file
     name: str
+    holder: str | None = None  # the key that stands for all keys of the person; None: no key
 
     @property
     def is_unknown(self) -> bool:
         """Whether it may be anybody."""
-        return self.uid == UNKNOWN_UID
+        return self.uid == UNKNOWN_UID and self.holder is None
+
+    @property
+    def identity(self) -> str | int | None:
+        """What is equal for two decisions of one person."""
+        return self.uid if self.holder is None else self.holder
 
     def is_same(self, other: Person) -> bool:
-        """Return whether both may be one person: by user id, or by name in any letters."""
+        """Return whether both may be one person: by key or user id, or by name in any letters."""
         if self.is_unknown or other.is_unknown:
             return True
-        is_same_user = self.uid is not None and self.uid == other.uid
-        return is_same_user or self.name.casefold() == other.name.casefold()
+        is_signed = self.holder is not None or other.holder is not None
+        mine, others = (self.holder, other.holder) if is_signed else (self.uid, other.uid)
+        is_same_person = mine is not None and mine == others
+        return is_same_person or self.name.casefold() == other.name.casefold()
 
 
 UNKNOWN = Person(UNKNOWN_UID, "an unknown user")
+
+
+@dataclass(frozen=True)
+class Author:
+    """A person who made a release."""
+
+    person: Person
+    public: str | None  # the key that signed it; None: the home has no keys, or it is the owner
+    happened: datetime
 
 
 @dataclass(frozen=True)
@@ -61,6 +90,7 @@ class Decision:
     happened: datetime
     about: tuple[str, str, str]  # digests of data and policy, version of the code
     shown: str | None = None  # how the person wants to be called
+    signed: SignedStatement | None = None
 
 
 @dataclass(frozen=True)
@@ -92,34 +122,58 @@ def find_current_user() -> Person:
         return UNKNOWN
 
 
-def store_authors(db: Transaction, release_id: str, owner: str) -> list[str]:
-    """Store the owner in the release file and the current user as authors; return new MACs."""
-    known = read_authors(db, release_id)
-    return [
-        insert_sealed(
-            db,
-            AUTHORS,
-            {
-                "release_id": release_id,
-                "uid": person.uid,
-                "name": person.name,
-                "happened": monotonic_now(db),
-            },
-        )
-        for person in (Person(None, owner), find_current_user())
-        if person not in known
-    ]
+def store_authors(
+    db: Transaction, run: Run, owner: str, key: Ed25519PrivateKey | None = None
+) -> list[str]:
+    """Store the owner in the release file and the person who runs it as authors; return new MACs.
+
+    That person is the current user, or the reviewer whose key is given, who signs.
+    """
+    known = read_authors(db, run.release_id)
+    macs = []
+    for person in (Person(None, owner), find_current_user()):
+        row: dict[str, Any] = {
+            "release_id": run.release_id,
+            "uid": person.uid,
+            "name": person.name,
+            "happened": monotonic_now(db),
+        }
+        if person.uid is not None and key is not None:
+            row = sign_authorship(db, run, row, key)
+        if not any(is_author_row(row, author) for author in known):
+            macs.append(insert_sealed(db, AUTHORS, row))
+    return macs
 
 
-def read_authors(db: Transaction, release_id: str) -> list[Person]:
-    """Return the authors of a release."""
+def is_author_row(row: Mapping[str, Any], author: Author) -> bool:
+    """Return whether a row is about an author who is stored already."""
+    return (row["uid"], row["name"], row.get("public")) == (
+        author.person.uid,
+        author.person.name,
+        author.public,
+    )
+
+
+def read_authors(db: Transaction, release_id: str) -> list[Author]:
+    """Return the authors of a release, the first one first."""
     rows = read_sealed_rows(db, AUTHORS, "release_id = ?", [release_id])
-    return [Person(row["uid"], row["name"]) for row in rows]
+    reviewers = read_reviewers(db)
+    return [Author(read_person(row, reviewers), row["public"], row["happened"]) for row in rows]
 
 
-def is_author(person: Person, authors: Iterable[Person]) -> bool:
+def read_person(row: Mapping[str, Any], reviewers: Reviewers) -> Person:
+    """Return the person of a stored row; one without a key is unknown in a home with keys."""
+    if not reviewers or row["uid"] is None:
+        return Person(row["uid"], row["name"])
+    key = compute_fingerprint(row["public"] or "")
+    if key not in reviewers.keys:
+        return UNKNOWN
+    return Person(row["uid"], row["name"], reviewers.find_holder(key))
+
+
+def is_author(person: Person, authors: Iterable[Author]) -> bool:
     """Return whether a person is one of the authors."""
-    return any(person.is_same(author) for author in authors)
+    return any(person.is_same(author.person) for author in authors)
 
 
 def identify_verdict(verdict: Verdict) -> tuple[str, str, str]:
@@ -135,9 +189,10 @@ def build_decision(
     choice: Choice,
     note: str,
     shown: str | None,
+    key: Ed25519PrivateKey | None = None,
 ) -> dict[str, Any]:
-    """Build the row of a person's decision."""
-    return {
+    """Build the row of a person's decision, signed if a key is given."""
+    row = {
         "release_id": release_id,
         "choice": choice,
         "uid": person.uid,
@@ -149,18 +204,21 @@ def build_decision(
         "code_version": verdict.code_version,
         "happened": monotonic_now(db),
     }
+    return row if key is None else sign_decision(db, row, verdict, key)
 
 
 def read_decisions(db: Transaction, release_id: str) -> list[Decision]:
     """Return all decisions about a release, the oldest first."""
+    reviewers, home = read_reviewers(db), name_home(db)
     return [
         Decision(
-            Person(row["uid"], row["name"]),
+            read_person(row, reviewers),
             row["choice"],
             row["note"],
             row["happened"],
             (row["data_digest"], row["policy_digest"], row["code_version"]),
             row["shown"],
+            read_signed(home, row),
         )
         for row in read_sealed_rows(db, DECISIONS, "release_id = ?", [release_id])
     ]
@@ -175,36 +233,32 @@ def count_approvals(
 ) -> Standing:
     """Return the approvals that count now, or counted ``at`` some time.
 
-    An approval counts if it is of this verdict, by a person who is not an author, and not lapsed.
-    Of several decisions of a person the last one holds. After a rejection by any person none
-    counts.
+    An approval counts if it is of this verdict, by a person who is not an author, in time and not
+    lapsed; in a home with keys, if a key that may judge this release signed it. Of several
+    decisions of a person the last one holds. After a rejection by any person none counts.
     """
     made, authors = read_decisions(db, release_id), read_authors(db, release_id)
     at = at or monotonic_now(db)
-    last = {decision.person.uid: decision for decision in made}
-    counted = tuple(
-        decision
-        for decision in last.values()
+    reviewers, deadline = read_reviewers(db), find_deadline(db, release_id, review)
+    began = min((author.happened for author in authors), default=at)
+    counted = {
+        decision.person.identity: decision
+        for decision in made
         if decision.choice == "approve"
         and decision.about == identify_verdict(verdict)
         and not is_author(decision.person, authors)
         and 0 <= (at - decision.happened).total_seconds() <= review.lapses_after
-    )
+        and (deadline is None or decision.happened <= deadline)
+        and (not reviewers or is_qualified(decision.signed, verdict, reviewers, began, at))
+    }
     is_void = not authors or any(decision.choice != "approve" for decision in made)
-    return Standing(() if is_void else counted, max(1, review.approvals))
+    return Standing(() if is_void else tuple(counted.values()), max(1, review.approvals))
 
 
-def find_pending_file(db: Transaction, release_id: str) -> dict[str, Any] | None:
-    """Return the release file that a REVIEW was reached with, or None if none was stored."""
-    rows = read_sealed_rows(db, PENDING_FILES, "release_id = ?", [release_id])
-    return json.loads(rows[0]["file"]) if len(rows) == 1 else None
-
-
-def find_standing(
-    db: Transaction, release_id: str, verdict: Verdict | None, at: datetime | None = None
-) -> Standing | None:
-    """Return the approvals of a release by the rules of its own file; None if it has none."""
-    file = find_pending_file(db, release_id)
-    if file is None or verdict is None:
+def find_deadline(db: Transaction, release_id: str, review: Review) -> datetime | None:
+    """Return until when a release can be approved; None if its policy sets no time."""
+    rows = read_sealed_rows(db, VERDICTS, "release_id = ?", [release_id])
+    if review.decide_within is None or not rows:
         return None
-    return count_approvals(db, release_id, verdict, Review(**file["review"]), at)
+    last: datetime = rows[-1]["happened"]
+    return last + timedelta(seconds=review.decide_within)

@@ -13,11 +13,13 @@ from warehouse.integrity.events import append_event
 from warehouse.integrity.published_folders import check_known_folders
 from warehouse.integrity.seals import SEALED
 from warehouse.publishing.version_folders import hide_folder, remove_leftovers, version_folder
+from warehouse.signatures import check_author_key
 from warehouse.stages import FINISHED, Stage
 from warehouse.tables import DATASETS, EVENTS, RUN_SCHEMAS, RUNS, VERSIONS, is_table_of, raw_table
 
 if TYPE_CHECKING:
     import duckdb
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from warehouse.home import Home
     from warehouse.transaction import Transaction
@@ -44,14 +46,17 @@ def begin_run(
     code_version: str,
     pid: int,
     flow_run_id: str | None,
+    author_key: Ed25519PrivateKey | None = None,
 ) -> tuple[Run, list[Run]]:
     """Return the unfinished run of the same source, file and code, or a new one; and all earlier.
 
     The dataset's lock is held, so every other unfinished run of the dataset is dead, or awaits a
     decision about a release that is not asked for any more: both are abandoned. A published folder
-    that the history lacks stays as it is, as evidence: then no run begins.
+    that the history lacks stays as it is, as evidence: then no run begins. In a home with
+    reviewers' keys the author signs with ``author_key``.
     """
     check_known_folders(db)
+    check_author_key(db, author_key)
     identity = (source_digest, file_digest, code_version)
     add_dataset(db, dataset, owner)
     earlier = list_runs(db, dataset)
@@ -62,7 +67,7 @@ def begin_run(
             move_run(db, run.release_id, Stage.ABANDONED, {})
     for run in unfinished:
         if (run.source_digest, run.file_digest, run.code_version) == identity:
-            continue_run(db, run, owner, pid, flow_run_id)
+            continue_run(db, run, owner, pid, flow_run_id, author_key)
             return get_run(db, run.release_id), earlier
     number = 1 + max((run.number for run in earlier), default=0)
     release_id = f"{dataset}-{number:04d}"
@@ -70,12 +75,20 @@ def begin_run(
     marks = ", ".join("?" for _ in values)
     db.execute(f"insert into {RUNS} ({RUN_COLUMNS}) values ({marks})", values)
     detail = {"source": source_digest, "file": file_digest, "code": code_version}
-    sealed = store_authors(db, release_id, owner)
+    run = get_run(db, release_id)
+    sealed = store_authors(db, run, owner, author_key)
     append_event(db, dataset, release_id, Stage.CREATED, {**detail, SEALED: sealed})
-    return get_run(db, release_id), earlier
+    return run, earlier
 
 
-def continue_run(db: Transaction, run: Run, owner: str, pid: int, flow_run_id: str | None) -> None:
+def continue_run(
+    db: Transaction,
+    run: Run,
+    owner: str,
+    pid: int,
+    flow_run_id: str | None,
+    author_key: Ed25519PrivateKey | None,
+) -> None:
     """Record that another process continues a run."""
     db.execute(
         f"update {RUNS} set pid = ?, flow_run_id = ? where release_id = ?",
@@ -83,7 +96,7 @@ def continue_run(db: Transaction, run: Run, owner: str, pid: int, flow_run_id: s
     )
     # A process that finds a release awaiting a decision does not become one of its authors.
     is_author = run.stage != Stage.AWAITING_REVIEW
-    sealed = store_authors(db, run.release_id, owner) if is_author else []
+    sealed = store_authors(db, run, owner, author_key) if is_author else []
     detail = {"at stage": run.stage, SEALED: sealed}
     append_event(db, run.dataset, run.release_id, CONTINUED, detail)
 

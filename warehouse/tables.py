@@ -1,6 +1,6 @@
 """The name of every table of the warehouse.
 
-    meta        runs, events, facts that one step leaves for the next, authors, the key of the home
+    meta        runs, events, facts of each step, authors, reviewers' keys, the key of the home
     raw         one table for each run: the source as it was read
     validated   one table for each run: checked numbers and codes
     sanitized   two tables for each run: the candidate, and what it draws of which record
@@ -26,6 +26,7 @@ EVENTS = "meta.event"
 FACTS = "meta.fact"
 FITS = "meta.fitted"
 AUTHORS = "meta.author"
+REVIEWERS = "meta.reviewer"
 HOME_KEYS = "meta.home_key"
 MIGRATIONS = "meta.migration"
 SCORES = "audit.score"

@@ -108,6 +108,12 @@ class ReviewSpec(Section):
         gt=0,
         description='Seconds after which an approval no longer counts; "14 days" in a file.',
     )
+    decide_within: Seconds | None = Field(
+        default=Review.decide_within,
+        gt=0,
+        description="Seconds after the verdict in which a reviewer can approve; without it, there "
+        "is no deadline.",
+    )
 
 
 class LedgerSpec(Section):

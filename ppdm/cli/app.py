@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ppdm.cli import home_commands, release_commands, service_commands
+from ppdm.cli import home_commands, release_commands, reviewer_commands, service_commands
 from ppdm.cli.options import EXIT_CODES
 from ppdm.cli.result import run_command
 
@@ -23,6 +23,7 @@ app = typer.Typer(
     **SETTINGS,
 )
 key_app = typer.Typer(help="Back up, restore and publish keys.", **SETTINGS)
+reviewer_app = typer.Typer(help="Make, enrol and remove the keys of reviewers.", **SETTINGS)
 
 
 @app.callback(invoke_without_command=True)
@@ -65,6 +66,10 @@ for command in (
 for key_command in (service_commands.backup, service_commands.restore, service_commands.public):
     key_app.command(epilog=EXIT_CODES)(key_command)
 app.add_typer(key_app, name="key")
+for reviewer_command in (reviewer_commands.key, reviewer_commands.add, reviewer_commands.remove):
+    reviewer_app.command(epilog=EXIT_CODES)(reviewer_command)
+reviewer_app.command("list", epilog=EXIT_CODES)(reviewer_commands.list_keys)
+app.add_typer(reviewer_app, name="reviewer")
 
 
 def main(argv: list[str] | None = None) -> None:

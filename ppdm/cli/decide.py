@@ -23,8 +23,10 @@ from ppdm.services.prefect_server import use_prefect_server
 from ppdm_core.model.errors import BadInput, Interrupted, PpdmError
 from tasks.environment import set_library_defaults
 from tasks.progress import Step, log_progress, start_step
-from warehouse.approvals import Choice, find_pending_file
+from tasks.signing_key import PASSPHRASE_VARIABLE, read_private_key
+from warehouse.approvals import Choice
 from warehouse.database import get_run
+from warehouse.pending_reviews import find_pending_file
 
 if TYPE_CHECKING:
     from prefect import State
@@ -34,9 +36,15 @@ if TYPE_CHECKING:
 
 
 def decide_release(
-    name: str, choice: Choice, note: str, shown: str | None, home: Path | None
+    name: str,
+    choice: Choice,
+    note: str,
+    shown: str | None,
+    home: Path | None,
+    key_file: Path | None = None,
+    passphrase: str | None = None,
 ) -> CommandResult:
-    """Record a decision; publish the release if it now has all approvals."""
+    """Record a decision, signed if a key is given; publish the release if it has all approvals."""
     store = open_home(home)
     with store.transaction("decide") as db:
         release_id = find_run(db, name).release_id
@@ -44,8 +52,10 @@ def decide_release(
     set_library_defaults(store.home.root)
     from tasks.judge.decision import record_decision
 
+    key = None if key_file is None else read_private_key(key_file, passphrase)
+    os.environ.pop(PASSPHRASE_VARIABLE, None)  # no child process inherits it
     file = read_stored_file(store, release_id)
-    record_decision(build_context(file), release_id, choice, note, shown)
+    record_decision(build_context(file), release_id, choice, note, shown, key)
     outcome = read_stored_outcome(store, release_id)
     standing = outcome.summary.standing
     if standing is not None and standing.missing:

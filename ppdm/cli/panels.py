@@ -210,7 +210,8 @@ def format_waiting(summary: Summary) -> list[str]:
     standing = summary.standing
     given = f"{len(standing.counted)} of {standing.needed}" if standing else "none"
     step = Stage.AWAITING_REVIEW.next_step.format(release_id=summary.run.release_id)
+    signed = "; each is signed: --key FILE" if summary.has_keys else ""
     return [
         f"{step}{format_home_of(summary)}",
-        f"Approvals: {given}, by others than its author.",
+        f"Approvals: {given}, by others than its author{signed}.",
     ]

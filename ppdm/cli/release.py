@@ -24,6 +24,7 @@ from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_serve
 from ppdm_core.model.errors import PpdmError
 from tasks.context import ReleaseContext
 from tasks.progress import Step, log_heading, log_progress, start_step
+from tasks.signing_key import load_author_key
 from warehouse.home import Home
 from warehouse.stages import FINISHED, Stage
 
@@ -35,16 +36,24 @@ if TYPE_CHECKING:
 UNFINISHED_STAGES = frozenset(Stage) - FINISHED - {Stage.AWAITING_REVIEW}
 
 
-def release_file(path: Path, dry_run: bool) -> CommandResult:
-    """Run the release that a file describes."""
-    return release_files([path], dry_run)[0]
+def release_file(
+    path: Path, dry_run: bool, key: Path | None = None, passphrase: str | None = None
+) -> CommandResult:
+    """Run the release that a file describes, signed in a home with reviewers' keys."""
+    return release_files([path], dry_run, key, passphrase)[0]
 
 
-def release_files(paths: Sequence[Path], dry_run: bool) -> list[CommandResult]:
+def release_files(
+    paths: Sequence[Path],
+    dry_run: bool,
+    key: Path | None = None,
+    passphrase: str | None = None,
+) -> list[CommandResult]:
     """Run several releases one after the other against one Prefect server."""
     files = [read_release_file(path)[0] for path in paths]
     home = files[0].home()
     Home(home).create()
+    load_author_key(home, key, passphrase)
     stop_orphaned_server(home)
     start_step(Step.START)
     results: list[CommandResult] = []

@@ -73,14 +73,23 @@ def release(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Do everything except publishing.")
     ] = False,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key", help="Your private key, in a home with reviewers' keys; default: $PPDM_KEY."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make, attack and judge a release; publish it if it passes."""
+    from ppdm.cli.passphrase import ask_author_passphrase
+
+    passphrase = ask_author_passphrase(key)
 
     def run() -> CommandResult:
         from ppdm.cli.release import release_file
 
-        return release_file(file, dry_run)
+        return release_file(file, dry_run, key, passphrase)
 
     run_command("release", run, RELEASE_STEPS, json=json)
 
@@ -92,7 +101,11 @@ def decide(
     reject: Annotated[bool, typer.Option("--reject", help="It may not be published.")] = False,
     by: Annotated[
         str | None,
-        typer.Option("--by", help="Your name for readers; your login identifies you."),
+        typer.Option("--by", help="Your name for readers; your login or key identifies you."),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", help="Your private key, in a home with reviewers' keys."),
     ] = None,
     home: HomeOption = None,
     json: Json = False,
@@ -101,11 +114,15 @@ def decide(
 
     It is published when it has enough approvals.
     """
+    from ppdm.cli.passphrase import ask_passphrase
+
+    passphrase = ask_passphrase(key)
 
     def run() -> CommandResult:
         from ppdm.cli.decide import decide_release, parse_choice
 
-        return decide_release(release_id, parse_choice(approve, reject), note, by, home)
+        choice = parse_choice(approve, reject)
+        return decide_release(release_id, choice, note, by, home, key, passphrase)
 
     run_command("decide", run, DECIDE_STEPS, json=json)
 

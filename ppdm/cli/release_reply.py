@@ -44,7 +44,7 @@ def build_release(outcome: ReleaseOutcome) -> ReleaseBody:
         scores=[build_score(score) for score in report.scores] if report else [],
         skipped=format_skips(report.skipped) if report else {},
         failed=dict(report.failed) if report else {},
-        approvals=[ApprovalBody(**one) for one in summary.approvals or ()],
+        approvals=list_approvals(summary),
         approvals_missing=summary.standing.missing if summary.standing else 0,
         ledger=AccountBody(**outcome.account) if outcome.account else None,
         records=summary.validated.n if summary.validated else None,
@@ -53,6 +53,19 @@ def build_release(outcome: ReleaseOutcome) -> ReleaseBody:
         withdrawn=build_withdrawal(summary),
         next_steps=list_next_steps(outcome),
     )
+
+
+def list_approvals(summary: Summary) -> list[ApprovalBody]:
+    """Return the approvals that count, with the keys that signed them."""
+    return [
+        ApprovalBody(
+            by=one.person.name,
+            name=one.shown or "",
+            at=f"{one.happened:%Y-%m-%d}",
+            key=one.signed.signature.key if one.signed else None,
+        )
+        for one in summary.counted
+    ]
 
 
 def build_withdrawal(summary: Summary) -> WithdrawalBody | None:

@@ -14,6 +14,7 @@ from ppdm.services.deploy import lock_served_files, run_schedules
 from ppdm.services.prefect_server import find_lasting_server, use_prefect_server
 from ppdm_core.model.errors import BadInput
 from tasks.progress import log_progress
+from tasks.signing_key import KEY_VARIABLE, find_author_key
 from warehouse.home import Home
 
 
@@ -23,6 +24,7 @@ def serve_files(paths: Sequence[Path]) -> CommandResult:
     check_servable(paths, files)
     home = next(iter(files.values())).home()
     Home(home).create()
+    check_author_variables(home)
     with (
         lock_served_files(home, files),
         use_prefect_server(home, log_progress) as url,
@@ -33,6 +35,14 @@ def serve_files(paths: Sequence[Path]) -> CommandResult:
     if is_paused:
         return CommandResult("Stopped; the schedules are paused until the next `ppdm serve`.")
     return CommandResult("Stopped; the runner had to be killed, so pause its schedules in Prefect.")
+
+
+def check_author_variables(home: Path) -> None:
+    """Check the key that signs the releases; each of them reads it from the same variables."""
+    named = os.environ.get(KEY_VARIABLE)
+    if named:
+        os.environ[KEY_VARIABLE] = str(Path(named).absolute())  # they run in another folder
+    find_author_key(home)
 
 
 def check_servable(paths: Sequence[Path], files: dict[str, ReleaseFile]) -> None:

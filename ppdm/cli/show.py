@@ -86,7 +86,8 @@ def list_decisions(summary: Summary) -> Iterator[str]:
     """Yield the decisions about a release in review, and its withdrawal."""
     for one in summary.decisions:
         who = f"{one.person.name} ({one.shown})" if one.shown else one.person.name
-        yield f"{one.choice} by {who} on {one.happened:%Y-%m-%d %H:%M}: {one.note}"
+        key = f" signed with key {one.signed.signature.key}" if one.signed else ""
+        yield f"{one.choice} by {who} on {one.happened:%Y-%m-%d %H:%M}{key}: {one.note}"
     if summary.withdrawal is not None:
         yield f"{summary.withdrawal.by} withdrew it at {summary.withdrawal.at}"
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ppdm.cli.replies.others import VerifyReply
+from ppdm.cli.replies.others import SignedApprovalBody, VerifyReply
 from ppdm.cli.replies.releases import WithdrawalBody
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.shown_text import show_line
@@ -71,6 +71,8 @@ def verify_release(path: Path, public_key: Path | None) -> CommandResult:
         text = f"{name}: every byte is as the steward with key {found.signer} signed it ({count})."
     else:
         text = f"{name}: every byte is as its manifest says ({count}).\nNOT checked: {missing}"
+    for one in found.approvals:
+        text += f"\nApproved by {show_line(one.by)}, signed with key {one.key}."
     newer = find_newer_version(find_folder(path), found, key)
     if newer is not None:
         text += f"\nA newer version lies beside it: {show_line(newer)}."
@@ -81,6 +83,7 @@ def verify_release(path: Path, public_key: Path | None) -> CommandResult:
         signer=found.signer,
         not_checked=missing,
         newer=newer,
+        approvals=tuple(SignedApprovalBody(by=one.by, key=one.key) for one in found.approvals),
     )
     return CommandResult(text, reply.as_payload())
 

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
+    from ppdm_core.model.statement import SignedApproval
+
 NAME = "manifest.json"
 SCHEME = b"ppdm manifest 1\n"  # a signature of anything else is none of a manifest
 FIELDS = {"release_id": str, "rows": int, "files": dict}
+STEWARD_KEY = "Name the file that the steward made with: ppdm key public --out FILE"
 SIGNATURE = {"ed25519": "[0-9a-f]{128}", "key": "[0-9a-f]{32}"}
 
 
@@ -39,6 +42,7 @@ class Verified:
     manifest: dict[str, Any]
     signer: str | None  # fingerprint of the key that the manifest names; None: it is unsigned
     is_checked: bool  # the signature is by the key that was given
+    approvals: tuple[SignedApproval, ...] = ()  # each signature is by the key that it names
 
 
 def canonical_json(value: Any) -> str:
@@ -99,7 +103,11 @@ def check_release(
         digest, entry = find_digest(name), described[name]
         if digest is None or not isinstance(entry, dict) or digest != entry.get("sha256"):
             raise alteration_error(folder / name, "was changed after the release")
-    return Verified(manifest, manifest.get("signature", {}).get("key"), key is not None)
+    from ppdm_core.model.statement import check_approvals  # which needs this module
+
+    approvals = tuple(check_approvals(folder / NAME, manifest))
+    signer = manifest.get("signature", {}).get("key")
+    return Verified(manifest, signer, key is not None, approvals)
 
 
 def parse_manifest(
@@ -153,7 +161,12 @@ def check_signature(
 
 def key_fingerprint(key: Ed25519PublicKey) -> str:
     """Return a text that identifies a public key, short enough to compare by telephone."""
-    return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:32]
+    return hash_public_key(key.public_bytes_raw())
+
+
+def hash_public_key(public: bytes) -> str:
+    """Return the fingerprint of a public key, given by its bytes."""
+    return hashlib.sha256(public).hexdigest()[:32]
 
 
 def public_pem(key: Ed25519PublicKey) -> bytes:
@@ -163,7 +176,7 @@ def public_pem(key: Ed25519PublicKey) -> bytes:
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
-def parse_public_key(source: PurePath, pem: bytes) -> Ed25519PublicKey:
+def parse_public_key(source: PurePath, pem: bytes, remedy: str = STEWARD_KEY) -> Ed25519PublicKey:
     """Return the public key in the bytes of a PEM file."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -175,9 +188,9 @@ def parse_public_key(source: PurePath, pem: bytes) -> Ed25519PublicKey:
         key = None
     if not isinstance(key, Ed25519PublicKey):
         raise BadInput(
-            f"{source.name} is not a public key of a home.",
+            f"{source.name} is not a public key.",
             file=str(source),
-            remedy="Name the file that the steward made with: ppdm key public --out FILE",
+            remedy=remedy,
         )
     return key
 

@@ -24,6 +24,7 @@ class Review:
 
     approvals: int = 1  # by different persons, none of them the author
     lapses_after: float = 14 * DAY  # seconds after which an approval no longer counts
+    decide_within: float | None = None  # seconds after the verdict; None: no deadline
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from tasks.ingest.stored_bounds import apply_published_bounds, mark_bounds_from_
 from tasks.judge.ledger_charge import name_records
 from tasks.progress import Step, log_progress, start_step
 from tasks.redaction import redact_errors
+from tasks.signing_key import AUTHOR_KEY
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
 from warehouse.database import Run
@@ -67,6 +68,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
             code_version=compute_code_version(),
             pid=os.getpid(),
             flow_run_id=flow_run_id,
+            author_key=AUTHOR_KEY.get(),
         )
         latest = find_latest_version(db, context.dataset)
         ended = drop_old_tables(db, context.dataset, context.keep_raw)

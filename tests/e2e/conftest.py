@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.history import History, first_rows, make_history
+from tests.support.key_files import enrol_team
 from tests.support.kills import Chain, make_chain
 from tests.support.small_release import Row, Small
 
@@ -64,6 +65,15 @@ def history(_stories: tuple[Future[History], Future[Chain]]) -> History:
 def chain(_stories: tuple[Future[History], Future[Chain]]) -> Chain:
     """The first release of the history in another home, killed again and again."""
     return _stories[1].result()
+
+
+@pytest.fixture(scope="session")
+def signed(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
+    """Return a release by Sam that awaits one approval, in a home with keys; tests copy it."""
+    release = release_in(tmp_path_factory.mktemp("signed")).undecided(approvals=1)
+    enrol_team(release.write())
+    assert release.run("judge", entry="prepared").exit_code == 0
+    return release
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from tests.support.history import History, first_rows
 from tests.support.kills import (
     AFTER,
     BY_COMMAND,
+    IN_APPROVAL,
     IN_CHAIN,
     IN_WITHDRAWAL,
     Chain,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 Maker = Callable[..., Small]
 POINTS = sorted(points_in_code())
 ENDINGS = ("no_change", "dry_run_passed", "refused", "awaiting_review", "rejected")
-OTHERS = {*IN_WITHDRAWAL} - {*IN_CHAIN}
+OTHERS = {*IN_WITHDRAWAL, "before commit of a decision", "after commit of a decision"} - {*IN_CHAIN}
 RELEASE_POINTS = [name for name in POINTS if not name.endswith(ENDINGS) and name not in OTHERS]
 
 
@@ -67,7 +68,8 @@ def test_kill_points_in_code_include_chain() -> None:
 
 def test_kill_points_known_points_all_tried(history: History) -> None:
     endings = {f"{when} commit of {stage}" for stage in ENDINGS for when in ("before", "after")}
-    assert {*history.points, *AFTER, *IN_WITHDRAWAL, *endings} == set(POINTS)
+    tried = {*history.points, *AFTER, *IN_WITHDRAWAL, *IN_APPROVAL, *endings}
+    assert tried == set(POINTS)
 
 
 def test_release_killed_at_every_point_same_result(chain: Chain, history: History) -> None:
@@ -150,8 +152,16 @@ def published(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Sm
     return release
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("point", IN_WITHDRAWAL)
+QUICK_POINT = "version moved away"
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        name if name == QUICK_POINT else pytest.param(name, marks=pytest.mark.slow)
+        for name in IN_WITHDRAWAL
+    ],
+)
 def test_withdraw_killed_next_command_completes_or_nothing_happened(
     point: str, published: Small, tmp_path: Path
 ) -> None:

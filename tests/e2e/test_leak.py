@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.config.release_file import load
+from ppdm_core.model.withdrawal import NOTICE_NAME
 from ppdm_core.numerics.noise import Noise
 from tests.support.entries import KEY
 from tests.support.history import ADDED, TOKEN, History
@@ -104,6 +105,21 @@ def test_released_values_all_versions_nothing_private(history: History) -> None:
         table = pq.read_table(path)
         for name in table.column_names:
             assert originals.isdisjoint(set(table.column(name).to_pylist()))
+
+
+def test_withdrawal_notice_output_and_views_nothing_private(
+    history: History, tmp_path: Path
+) -> None:
+    release = history.release.copied_to(tmp_path / "copy")
+    result = release.ask("withdraw", "history-0003", "--reason", "A test.")
+    assert result.exit_code == 0
+    shown = [result, *(release.ask(*each) for each in (("verify", "history-0003"), ("history",)))]
+    for each in shown:
+        assert find_private((each.stdout + each.stderr).encode(), history) == []
+    files = list(files_below(release.home / "published", release.home / "views"))
+    assert release.published / "0003" / NOTICE_NAME in files
+    for path in files:
+        assert find_private(path.read_bytes(), history) == [], path.name
 
 
 def test_prefect_database_and_log_nothing_private(history: History, chain: Chain) -> None:

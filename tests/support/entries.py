@@ -250,10 +250,12 @@ def prepared(args: list[str]) -> None:
     from tasks.judge import task as gate
     from tasks.publish import task as publish
     from tasks.sanitize import task as sanitize
+    from tasks.signing_key import load_author_key
     from warehouse.runs import drop_old_tables, remove_files
 
     make_known()
     context = read_release_file(Path(args[-1]))[1]
+    load_author_key(Path(context.home))
     with hold_dataset(context):
         release_id = ingest.begin_release.fn(context)
         for step in (
@@ -297,6 +299,25 @@ def approved_by(args: list[str]) -> None:
         print(publish_candidate.fn(context, release_id, False))
 
 
+def approved_with_key(args: list[str]) -> None:
+    """Approve a release with a key and try to publish it, without Prefect; the process is killed at
+    the checkpoint that is the second argument."""
+    from ppdm.cli.release_files import read_release_file
+    from tasks.dataset_lock import hold_dataset
+    from tasks.judge.decision import record_decision
+    from tasks.publish.task import publish_candidate
+    from tasks.signing_key import read_private_key
+
+    key_file, point, release_id, file = args
+    make_known()
+    context = read_release_file(Path(file))[1]
+    key = read_private_key(Path(key_file))
+    kill_at(point)
+    record_decision(context, release_id, "approve", "I looked at it.", None, key)
+    with hold_dataset(context):
+        print(publish_candidate.fn(context, release_id, False))
+
+
 def approved_in_a_group(args: list[str]) -> None:
     """A user with no rights but those of the group that shares the home approves a release."""
     from ppdm.cli.release_files import read_release_file
@@ -312,3 +333,17 @@ def approved_in_a_group(args: list[str]) -> None:
     record_decision(context, release_id, "approve", "I looked at it.")
     standing = read_summary(context.open_store(), release_id).standing
     print(standing.missing if standing else "nothing waits")
+
+
+def withdrawn_in_a_group(args: list[str]) -> None:
+    """A user with no rights but those of the group that shares the home withdraws a version."""
+    from ppdm.cli.home import open_home
+    from warehouse.publishing.withdraw import withdraw_version
+
+    user, group, home, release_id, reason = args
+    os.setgroups([])
+    os.setresgid(int(group), int(group), int(group))
+    os.setresuid(int(user), int(user), int(user))
+    store = open_home(Path(home))
+    store.home.create()
+    print(withdraw_version(store, release_id, reason).by)

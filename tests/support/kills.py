@@ -30,6 +30,20 @@ IN_WITHDRAWAL = (
     "notice in place",
     "latest removed",
 )
+# In the order of an approval that publishes; "events committed" is met twice.
+IN_APPROVAL = (
+    "before commit of a decision",
+    "events committed",
+    "after commit of a decision",
+    "publishing begun",
+    "data written",
+    "folder complete",
+    "folder renamed",
+    "before commit of published",
+    "after commit of published",
+    "before latest",
+)
+IN_REJECTION = ("before commit of refused", "events committed", "after commit of refused")
 # In the order of a release; the others are tried one by one, which takes longer.
 IN_CHAIN = (
     "home key written",

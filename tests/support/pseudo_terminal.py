@@ -89,6 +89,10 @@ class TerminalCommand:
                 self.process.wait()
                 raise AssertionError(f"{words!r} was not written: {self.text[-2000:]}")
 
+    def enter(self, text: str) -> None:
+        """Type a line."""
+        os.write(self.main, f"{text}\n".encode())
+
     def press_ctrl_c(self) -> None:
         os.write(self.main, CTRL_C)
 

@@ -30,6 +30,7 @@ from warehouse.integrity.seals import (
 )
 from warehouse.ledger.entries import check_ledger
 from warehouse.same_data.sketch_check import check_sketches
+from warehouse.signatures import check_signatures
 from warehouse.stages import ALLOWED, Stage
 from warehouse.tables import EVENTS, RUNS, VERSIONS
 from warehouse.transaction import Transaction
@@ -152,6 +153,7 @@ CHECKS: tuple[Callable[[Transaction, list[Row]], None], ...] = (
     check_versions,
     check_ledger,
     check_sketches,
+    check_signatures,
 )
 
 

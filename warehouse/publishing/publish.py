@@ -34,6 +34,7 @@ from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.published_rows import store_published_rows
 from warehouse.publishing.version_folders import (
     hide_folder,
+    open_to_readers,
     point_latest,
     remove_leftovers,
     version_folder,
@@ -233,6 +234,7 @@ def record_publication(
             digest = store_published_rows(change.db, run, request.expected.columns)
             change.detail["rows"] = digest
         write_manifest(change.db, request, draft, files)
+        open_to_readers(store.home, draft)
         sync_folder(draft)
         checkpoint("folder complete")
         replace_folder(draft, final)

@@ -47,6 +47,19 @@ def version_folder(home: Home, run: Run) -> Path:
     return home.published / run.dataset / f"{run.number:04d}"
 
 
+def open_to_readers(home: Home, folder: Path) -> None:
+    """Let all who may read `published` read a folder in it.
+
+    In a home that a group shares, files are made for the group alone.
+    """
+    allowed = home.published.stat().st_mode & 0o055
+    for path in (folder.parent, folder, *folder.iterdir()):
+        bits = allowed if path.is_dir() else allowed & 0o044
+        mode = path.stat().st_mode & 0o7777
+        if mode | bits != mode:
+            path.chmod(mode | bits)
+
+
 def point_latest(home: Home, dataset: str, version: str) -> bool:
     """Make the link `latest` of a dataset point to a version; return whether it did not before."""
     link = home.published / dataset / LATEST

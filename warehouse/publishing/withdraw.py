@@ -36,6 +36,7 @@ from warehouse.publishing.version_folders import (
     LATEST,
     hidden_folder,
     hide_folder,
+    open_to_readers,
     point_latest,
 )
 from warehouse.stages import Stage
@@ -201,6 +202,7 @@ def replace_version(db: Transaction, withdrawal: Withdrawal) -> None:
     draft.mkdir(parents=True)
     raw = sign_notice(withdrawal.body, home_key(db).signing())
     (draft / NOTICE_NAME).write_bytes(raw)
+    open_to_readers(home, draft)
     for path in (draft / NOTICE_NAME, draft):
         sync(path)
     checkpoint("notice written")

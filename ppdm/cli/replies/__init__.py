@@ -19,6 +19,7 @@ from ppdm.cli.replies.others import (
     KeyReply,
     MethodsReply,
     ReportReply,
+    ReviewerReply,
     SchemaReply,
     SelfTestReply,
     ServersReply,
@@ -58,6 +59,7 @@ REPLIES: Mapping[str, type[Model]] = {
     "examples": ExamplesReply,
     "demo": DemoReply,
     "key": KeyReply,
+    "reviewer": ReviewerReply,
 }
 
 __all__ = ["REPLIES", "ErrorBody", "Model"]

@@ -67,6 +67,13 @@ class CheckReply(Model):
     expectations: str | None = None  # the suite that was written
 
 
+class SignedApprovalBody(Model):
+    """An approval whose signature is by the key that it names."""
+
+    by: str
+    key: str  # fingerprint
+
+
 class VerifyReply(Model):
     """`verify`."""
 
@@ -77,6 +84,7 @@ class VerifyReply(Model):
     not_checked: str | None
     newer: str | None
     withdrawn: WithdrawalBody | None = None
+    approvals: tuple[SignedApprovalBody, ...] = ()
 
 
 class EventBody(Model):
@@ -152,6 +160,25 @@ class KeyReply(Model):
     dataset: str | None = None
     fingerprint: str | None = None
     file: str | None = None
+
+
+class ReviewerBody(Model):
+    """A reviewer's key."""
+
+    name: str
+    key: str  # fingerprint
+    enrolled_by: str | None  # fingerprint; None: the first key
+    holder: str  # key that stands for the holder: approvals of one holder count once
+    added: str
+    removed: str | None
+
+
+class ReviewerReply(Model):
+    """`reviewer key`, `reviewer add`, `reviewer remove` and `reviewer list`."""
+
+    reviewers: list[ReviewerBody] | None = None
+    fingerprint: str | None = None  # of the key that was made
+    files: list[str] | None = None
 
 
 class ParameterBody(Model):

@@ -60,6 +60,7 @@ class ApprovalBody(Model):
     by: str
     name: str
     at: str
+    key: str | None = None  # fingerprint of the key that signed it; None: a home without keys
 
 
 class WithdrawalBody(Model):

@@ -126,9 +126,9 @@ def list_refused_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[S
 
 def list_waiting_steps(summary: Summary) -> tuple[Step, ...]:
     """Return the steps of reviewers."""
-    release_id, standing = summary.run.release_id, summary.standing
+    command, standing = summary.decide_command, summary.standing
     if is_approved_by_reviewers(summary):
-        again = f"ppdm decide {release_id} --approve --note WHY"
+        again = f"{command} --approve --note WHY"
         return (Step("Publishing was interrupted. To carry the decision out:", again),)
     checks = [finding.check for finding in summary.refusals]
     needed = f"{standing.missing} of {standing.needed}" if standing else "some"
@@ -136,9 +136,9 @@ def list_waiting_steps(summary: Summary) -> tuple[Step, ...]:
         Step(f"A person who did not make this release decides about: {join_names(checks)}."),
         Step(
             f"To approve ({needed} approvals are missing):",
-            f"ppdm decide {release_id} --approve --note WHY",
+            f"{command} --approve --note WHY",
         ),
-        Step("To reject:", f"ppdm decide {release_id} --reject --note WHY"),
+        Step("To reject:", f"{command} --reject --note WHY"),
     )
 
 

@@ -11,6 +11,7 @@ from tasks.publish.report.outcome import format_verify
 from tasks.publish.report.view import Edition, Provenance
 from tasks.publish.report.words import join_names
 from tasks.release_summary import Summary
+from warehouse.approvals import Decision
 from warehouse.stages import Stage
 
 EVENT_WORDS: dict[str, str] = {
@@ -50,14 +51,23 @@ def describe_event(event: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def list_approvals(summary: Summary, edition: Edition) -> tuple[str, ...]:
-    """Return who approved and when; the notes are for the steward."""
+    """Return who approved, when and with which key; the notes are for the steward."""
     if edition == "recipients":
-        return tuple(f"{one['name'] or one['by']}, {one['at']}" for one in summary.approvals or ())
+        return tuple(
+            f"{one.shown or one.person.name}, {one.happened:%Y-%m-%d}{name_key(one, ', ')}"
+            for one in summary.counted
+        )
     return tuple(
         f"{one.choice} by {one.person.name}{f' ({one.shown})' if one.shown else ''} on "
-        f"{one.happened:%Y-%m-%d %H:%M}: {one.note}"
+        f"{one.happened:%Y-%m-%d %H:%M}{name_key(one, ' ')}: {one.note}"
         for one in summary.decisions
     )
+
+
+def name_key(decision: Decision, before: str) -> str:
+    """Return with which key a decision is signed, after a separator; nothing if it is not."""
+    signed = decision.signed
+    return "" if signed is None else f"{before}signed with key {signed.signature.key}"
 
 
 def describe_self_test(summary: Summary) -> tuple[str, ...]:

@@ -82,3 +82,21 @@ def test_ctrl_c_turned_into_another_error_by_a_library_still_interrupts() -> Non
     assert command.text.strip() == (
         "ppdm: Interrupted; nothing was kept. To start again, run the same command."
     )
+
+
+def test_reviewer_key_terminal_passphrase_not_shown(tmp_path: Path) -> None:
+    env = {"PPDM_KEY_PASSPHRASE": None}
+    command = TerminalCommand([*PPDM, "reviewer", "key", "rita.pem"], env=env, cwd=tmp_path)
+    for question in ("Passphrase for rita.pem: ", "The same again: "):
+        command.wait_for(question)
+        command.enter("a hidden passphrase")
+    assert command.wait() == 0, command.text
+    assert "is in rita.pem" in command.text and "hidden" not in command.written
+    assert (tmp_path / "rita.pub").is_file()
+    add = ("reviewer", "add", "rita", "--public", "rita.pub", "--signed-by", "rita.pem")
+    again = TerminalCommand([*PPDM, *add, "--home", "home"], env=env, cwd=tmp_path)
+    again.wait_for("Passphrase of rita.pem: ")
+    again.enter("another")
+    assert again.wait() == 2
+    assert "The passphrase is not that of the key" in " ".join(again.text.split())
+    assert "another" not in again.written

@@ -34,7 +34,7 @@ from warehouse.integrity.seals import (
     read_sealed_rows,
 )
 from warehouse.stage_facts import AuditedFacts, EndingFacts, find_facts, read_facts, store_facts
-from warehouse.tables import EVENTS
+from warehouse.tables import EVENTS, REVIEWERS
 
 
 @pytest.fixture
@@ -82,7 +82,8 @@ EMPTIED = {
 
 def test_list_sealed_tables_equals_tested_tables(template: Store) -> None:
     with template.transaction() as db:
-        assert list_sealed_tables(db) == sorted(TABLES)
+        # tests/warehouse/test_reviewers.py edits the fields of a reviewer's key
+        assert list_sealed_tables(db) == sorted((*TABLES, REVIEWERS))
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -22,6 +22,7 @@ from warehouse.home import Home
 from warehouse.integrity.dataset_key import export_public_key
 from warehouse.integrity.published_folders import check_published
 from warehouse.publishing.publish import check_not_withdrawn, find_latest_version
+from warehouse.publishing.version_folders import open_to_readers
 from warehouse.publishing.withdraw import (
     complete_withdrawals,
     find_withdrawal,
@@ -218,6 +219,21 @@ def test_keep_folder_other_disk_copied(
     keep_folder(folder, kept)
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == content
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("published", "found"), [(0o2775, (0o2775, 0o664)), (0o2770, (0o2770, 0o660))]
+)
+def test_open_to_readers_made_for_group_mode_of_published(
+    store: Store, published: int, found: tuple[int, int]
+) -> None:
+    store.home.published.chmod(published)
+    folder = store.home.published / "wine" / "0001"
+    folder.chmod(0o2770)
+    (folder / "card.md").chmod(0o660)
+    open_to_readers(store.home, folder)
+    modes = tuple(path.stat().st_mode & 0o7777 for path in (folder, folder / "card.md"))
+    assert modes == found
 
 
 class Killed(BaseException):
