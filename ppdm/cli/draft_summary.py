@@ -45,7 +45,10 @@ def list_decisions(draft: Draft, heading: Heading) -> Iterator[str]:
             "weaker promise. Fill them in the source, with a value that you decide, to avoid it."
         )
     if draft.select("exclude"):
-        yield "Excluded columns: is something lost that could be derived as a number?"
+        yield (
+            "Excluded columns: is something lost that could be derived from them? A feature with "
+            "derive and from is computed when the source is read."
+        )
     if not heading.set_by:
         yield (
             "The limits: they are suggestions. Put your own, with set_by; without it, a reviewer "

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flows.config.draft.basis import choose_basis
+from flows.config.draft.dates import add_years
 from flows.config.draft.roles import (
     MAX_CLASSES,
     MIN_CATEGORY_RECORDS,
@@ -23,9 +24,11 @@ from ppdm_core.model.errors import BadInput, Defect
 from ppdm_core.settings.errors import suggest_name
 from tasks.ingest.checks import list_checks
 from tasks.progress import Step, start_step
+from warehouse.clock import now
 from warehouse.column_summary import ColumnSummary, summarize_columns
 from warehouse.columns import Column, Source
 from warehouse.database import open_scratch_database
+from warehouse.derived_columns import add_derived_columns
 from warehouse.raw_profile import profile
 from warehouse.sources import SOURCES
 
@@ -40,7 +43,7 @@ CONSTANT = "constant in the rows that are not dropped"
 class Draft:
     """The drafted columns, and the settings of the method that depend on the table."""
 
-    columns: tuple[Drafted, ...]  # in the order of the source
+    columns: tuple[Drafted, ...]  # in the order of the source; derived ones follow their source
     record_id: str | None
     basis: str  # "" without numbers
     components: int
@@ -62,6 +65,11 @@ class Draft:
     def has_categories(self) -> bool:
         """Whether a feature is categorical."""
         return any(each.column.type == "categorical" for each in self.select("feature"))
+
+    @property
+    def has_derived(self) -> bool:
+        """Whether a feature is derived."""
+        return any(each.column.derivation for each in self.columns)
 
     @property
     def has_empty_cells(self) -> bool:
@@ -91,6 +99,8 @@ def draft_source(source: Source, label: str = "") -> Draft:
         columns = [
             found.get(each.name) or draft_value_column(db, TABLE, each) for each in summaries
         ]
+        columns = add_years(columns, summaries, now().date().replace(month=1, day=1).isoformat())
+        add_derived_columns(db, TABLE, [each.column for each in columns], source.name)
         columns = exclude_invalid_columns(db, columns, record_id)
         if all(each.column.role != "feature" for each in columns):
             raise build_no_feature_error(source)
@@ -145,7 +155,7 @@ def is_number(name: str) -> bool:
 def exclude_invalid_columns(
     db: duckdb.DuckDBPyConnection, columns: list[Drafted], record_id: str | None
 ) -> list[Drafted]:
-    """Return the columns; those that validation would refuse are excluded.
+    """Return the columns; those that validation would refuse are excluded, or not derived.
 
     Rows that a label drops may leave a feature constant.
     """
@@ -159,6 +169,7 @@ def exclude_invalid_columns(
         columns = [
             Drafted(Column(each.name, "exclude"), CONSTANT) if each.name in failed else each
             for each in columns
+            if each.column.derivation is None or each.name not in failed
         ]
     raise Defect("A drafted release does not pass validation.")
 
