@@ -26,6 +26,7 @@ MAX_CATEGORY_CHARACTERS = 60
 MAX_ID_CHARACTERS = 64
 MAX_NUMBER, MIN_NUMBER = 1e100, 1e-100  # beyond them squares leave the range of a float
 
+NAMED_BY_STEWARD = "named by you"
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "key", "ssn", "mrn"}
 WEAK_ID_WORDS = {"no", "nr", "number", "code", "index", "row"}  # only where all values differ
@@ -143,7 +144,7 @@ def find_label(
     name: str = "",
 ) -> dict[str, Drafted]:
     """Return the column that is most likely the class, or nothing; ``name``: only this one."""
-    named = [(each, "named by you") for each in summaries if each.name == name]
+    named = [(each, NAMED_BY_STEWARD) for each in summaries if each.name == name]
     for summary, why in named or list_label_candidates(summaries):
         records = count_categories(db, table, summary.name, MAX_CLASSES)
         classes = tuple(name for name, count in records.items() if count >= MIN_CATEGORY_RECORDS)
