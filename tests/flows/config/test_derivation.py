@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flows.config.column_patterns import expand_columns
+from flows.config.columns import ColumnSpec, check_columns
 from flows.config.release_file import ReleaseFile, load
 from ppdm_core.model.errors import BadInput
 from tests.flows.config.test_release_file import GOOD, write
 from warehouse.columns import Column, Derivation
 
+ROOT = Path(__file__).parents[3]
 YEAR = 'made = { role = "feature", derive = "year", from = "notes", low = 1990, high = 2030 }'
 
 
@@ -200,3 +204,13 @@ def test_load_record_id_derived_bad_input(tmp_path: Path) -> None:
     text: Any = GOOD.replace('record_id = "patient_id"', 'record_id = "made"')
     with pytest.raises(BadInput, match="must be an identifier"):
         load(write(tmp_path, text.replace("[defaults]", f"{YEAR}\n[defaults]")))
+
+
+def test_columns_page_example_accepted() -> None:
+    page = (ROOT / "docs/columns.md").read_text()
+    content = tomllib.loads(page.partition("```toml\n")[2].partition("```")[0])["columns"]
+    names = [*(name for name in content if "derive" not in content[name] and "*" not in name)]
+    expanded = expand_columns(content, [*names, "lab_a"], "patients.csv")
+    specs = {name: ColumnSpec.model_validate(spec) for name, spec in expanded.items()}
+    check_columns(specs, "patient_id")
+    assert specs["lab_a"].missing == "median" and specs["lab_comment"].role == "exclude"
