@@ -81,7 +81,7 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def cast_to_date(name: str, type_name: str) -> str:
-    """Return SQL for a cell as date, or null. An instant has the date of its place UTC."""
+    """Return SQL for a cell as date, or null. An instant is read as its date in UTC."""
     text = cast_to_text(name)
     if type_name.lower() == ZONED_TYPE:
         text = f"({quote_name(name)} at time zone 'UTC')::varchar"

@@ -55,11 +55,12 @@ def expand_columns(columns: Mapping[str, Any], names: Sequence[str], source: str
     found: dict[str, str] = {}  # column -> pattern
     for pattern in patterns:
         _check_pattern(pattern, columns[pattern])
-        matches = [name for name in names if name not in columns and fnmatchcase(name, pattern)]
+        alike = [name for name in names if fnmatchcase(name, pattern)]
+        matches = [name for name in alike if name not in columns]
         if not matches:
+            others = " that has no entry of its own" if alike else ""
             raise BadInput(
-                f"The pattern '{pattern}' matches no column of {source} that has no entry.",
-                column=pattern,
+                f"The pattern '{pattern}' matches no column of {source}{others}.",
                 remedy="Correct the pattern in [columns], or remove it.",
             )
         for name in matches:
@@ -83,6 +84,5 @@ def _check_pattern(pattern: str, spec: Any) -> None:
     if isinstance(spec, dict) and "derive" in spec:
         raise BadInput(
             f"The pattern '{pattern}' declares a derived column, which needs a name.",
-            column=pattern,
             remedy="Declare each derived column by its own name.",
         )

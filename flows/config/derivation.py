@@ -80,6 +80,8 @@ def _check_keys(name: str, spec: ColumnSpec, function: Function, given: set[str]
             f"{function.sources}.",
             f"Declare {shape}.",
         )
+    if len(set(spec.list_sources())) < count:
+        raise _build_error(name, "is derived from the same column twice.", "Name two columns.")
     if spec.type not in (None, function.gives):
         raise _build_error(
             name,

@@ -66,8 +66,7 @@ def ask_column(question: str, guess: str | None, names: list[str]) -> str | None
 
     default = NONE if guess is None else guess
     answer = ask_text(f"{question} ({NONE} for none)", default, default, check)
-    # A column of this very name is the default if it was guessed, and cannot be typed otherwise.
-    return None if answer == NONE and guess != NONE else answer
+    return None if answer == NONE else answer
 
 
 def ask_method(draft: Draft) -> str:

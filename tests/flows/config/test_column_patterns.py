@@ -89,6 +89,12 @@ def test_load_pattern_without_a_column_bad_input(tmp_path: Path) -> None:
     assert "The pattern 'labs_*' matches no column of t.csv" in error.message
 
 
+def test_load_pattern_of_declared_columns_alone_bad_input(tmp_path: Path) -> None:
+    own = "".join(f'{name} = {{ role = "exclude" }}\n' for name in ("lab_a", "lab_b"))
+    error = read_error(write_files(tmp_path, f"{RADIUS}\n{own}{LAB}"))
+    assert "matches no column of t.csv that has no entry of its own" in error.message
+
+
 def test_load_pattern_of_other_case_bad_input(tmp_path: Path) -> None:
     assert "'LAB_*'" in read_error(write_files(tmp_path, LAB.replace("lab_", "LAB_"))).message
 

@@ -147,6 +147,11 @@ BAD: dict[str, tuple[str, str, str]] = {
         "is derived from 1 column, and ratio takes 2",
         'from = ["a", "b"]',
     ),
+    "one of two, twice": (
+        'derive = "ratio", from = ["area", "area"], low = 0, high = 1',
+        "is derived from the same column twice",
+        "Name two columns.",
+    ),
     "two of one": (
         'derive = "year", from = ["notes", "area"], low = 0, high = 1',
         "is derived from 2 columns, and year takes 1",
