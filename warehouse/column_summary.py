@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.columns import Column
+from warehouse.derivations import extract_date
 from warehouse.sql import (
     NUMBERS,
     ROW,
@@ -72,6 +73,7 @@ class ColumnSummary:
     leading_zeros: int = count(match(LEADING_ZERO))
     like_numbers: int = count(match(NUMBER_LIKE))
     dates: int = count(match(DATE))
+    iso_dates: int = count(f"{extract_date('t')} is not null")
     spaced: int = count(r"regexp_matches(trim(t), '\s')")
     spelled_missing: int = count(f"lower(trim(t)) in ({WORDS_FOR_MISSING})")
     own_name: int = count("t = $name")

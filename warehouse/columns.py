@@ -12,8 +12,18 @@ RESERVED = "__ppdm_"  # prefix of our own columns; no source column may start wi
 
 
 @dataclass(frozen=True)
+class Derivation:
+    """How a column is computed from columns of the source."""
+
+    function: str  # a key of warehouse.derivations.FUNCTIONS
+    sources: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+    date: str = ""  # YYYY-MM-DD
+
+
+@dataclass(frozen=True)
 class Column:
-    """A column of the source, with its role and its rules."""
+    """A column of the source, or derived from it, with its role and its rules."""
 
     name: str
     role: Literal["identifier", "label", "feature", "exclude"]
@@ -23,6 +33,7 @@ class Column:
     categories: tuple[str, ...] = ()
     outside: Literal["clamp", "reject", "drop_row", "other"] = "clamp"
     missing: Literal["reject", "drop_row", "median", "keep"] = "reject"  # keep: categorical only
+    derivation: Derivation | None = None  # of features only
 
     @property
     def is_from_data(self) -> bool:

@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
+from flows.config.derivation import IsoDate, check_derivation
 from ppdm_core.model.errors import BadInput
 from ppdm_core.settings.errors import suggest_name
 from ppdm_core.settings.sections import Section
-from warehouse.columns import OTHER, RESERVED, Column
+from warehouse.columns import OTHER, RESERVED, Column, Derivation
+from warehouse.derivations import FUNCTIONS, name_bins
 
 BOUNDS_REMEDY = (
     'Declare both, or low = "from_data" and high = "from_data", which is a weaker promise.'
@@ -31,8 +33,9 @@ Bound = Annotated[float | Literal["from_data"] | None, BeforeValidator(_parse_bo
 
 
 class ColumnSpec(Section):
-    """One column of the source."""
+    """One column of the source, or one that is derived from it."""
 
+    model_config = ConfigDict(serialize_by_alias=True)
     role: Literal["identifier", "label", "feature", "exclude"] = Field(
         description="Identifies the record, is the class, is a value to release, or is not used."
     )
@@ -55,9 +58,44 @@ class ColumnSpec(Section):
         "separate category. Medians and dropped rows are a weaker promise.",
     )
 
+    derive: str | None = Field(
+        default=None,
+        description=f"Function that a derived feature is computed by: {', '.join(FUNCTIONS)}.",
+    )
+    sources: str | list[str] | None = Field(
+        default=None,
+        alias="from",
+        description="Column of the source that a derived feature is computed from; a list of two "
+        "columns for a ratio.",
+    )
+    edges: list[float] | None = Field(
+        default=None, description="Edges of the bins, in ascending order; three or more."
+    )
+    date: IsoDate = Field(default=None, description="The date to which years are counted.")
+
+    @property
+    def kind(self) -> Literal["numeric", "categorical"] | None:
+        """The type; that of a label is categorical, and that of a derived feature follows."""
+        if self.role == "label":
+            return "categorical"
+        return FUNCTIONS[self.derive].gives if self.derive in FUNCTIONS else self.type
+
     @property
     def is_categorical(self) -> bool:
-        return self.role == "label" or self.type == "categorical"
+        return self.kind == "categorical"
+
+    def list_sources(self) -> tuple[str, ...]:
+        """Return the columns that a derived feature is computed from."""
+        given = self.sources or []
+        return (given,) if isinstance(given, str) else tuple(given)
+
+    def build_derivation(self) -> Derivation | None:
+        """Return how the column is computed; None if it is a column of the source."""
+        if self.derive is None:
+            return None
+        return Derivation(
+            self.derive, self.list_sources(), tuple(self.edges or ()), self.date or ""
+        )
 
 
 class DefaultsSpec(Section):
@@ -82,18 +120,19 @@ def build_column(name: str, spec: ColumnSpec, defaults: DefaultsSpec) -> Column:
     return Column(
         name=name,
         role=spec.role,
-        type="categorical" if spec.role == "label" else spec.type,
+        type=spec.kind,
         low=spec.low,
         high=spec.high,
         categories=list_categories(spec),
         outside=outside or "clamp",
         missing=missing or "reject",
+        derivation=spec.build_derivation(),
     )
 
 
 def list_categories(spec: ColumnSpec) -> tuple[str, ...]:
-    """Return the declared categories, and that of all other cells if there is one."""
-    declared = tuple(spec.categories or ())
+    """Return the declared categories or the bins, and that of all other cells if there is one."""
+    declared = tuple(spec.categories or name_bins(spec.edges or ()))
     return (*declared, OTHER) if spec.outside == OTHER and OTHER not in declared else declared
 
 
@@ -101,11 +140,12 @@ def check_columns(columns: Mapping[str, ColumnSpec], record_id: str | None) -> N
     """Raise BadInput if a column is declared wrongly, or the columns do not fit together."""
     for name, spec in columns.items():
         _check_name(name, columns)
+        check_derivation(name, spec, columns)
         if spec.role == "label" and spec.type == "numeric":
             raise _build_error(
                 name, "is a label and must be categorical.", 'Declare type = "categorical".'
             )
-        if spec.role == "feature" and spec.type is None:
+        if spec.role == "feature" and spec.kind is None:
             raise _build_error(name, "is a feature without a type.", TYPE_REMEDY)
         if spec.is_categorical:
             _check_categorical(name, spec)
@@ -164,7 +204,7 @@ def _check_numeric(name: str, spec: ColumnSpec) -> None:
 def _check_categorical(name: str, spec: ColumnSpec) -> None:
     if spec.low is not None or spec.high is not None:
         raise _build_error(name, "is categorical and declares 'low' or 'high'.", "Remove them.")
-    if spec.outside == "clamp":
+    if spec.outside == "clamp" and not spec.edges:
         raise _build_error(
             name, "is categorical and has no bounds.", 'Use outside = "drop_row" or "other".'
         )
@@ -178,6 +218,8 @@ def _check_categorical(name: str, spec: ColumnSpec) -> None:
         raise _build_error(
             name, "is a label and would keep empty cells.", 'Use "reject" or "drop_row".'
         )
+    if spec.derive is not None:
+        return  # its categories are the bins
     if not spec.categories:
         raise _build_error(
             name, "is categorical and lists no categories.", "Declare categories = [...]."

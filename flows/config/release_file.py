@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
+from flows.config.column_patterns import expand_patterns
 from flows.config.columns import ColumnSpec, DefaultsSpec, build_column, check_columns
 from flows.config.expectations import ExpectationSpec, check_expectations
 from flows.config.schedule_section import ScheduleSpec
@@ -45,7 +46,9 @@ class ReleaseFile(Section):
     format: Literal[1] = Field(description="Version of this format.")
     dataset: DatasetSpec = Field(description="What is released, by whom, for whom.")
     source: SourceSpec = Field(description="Where the private table is.")
-    columns: dict[str, ColumnSpec] = Field(min_length=1, description="Every column of the source.")
+    columns: dict[str, ColumnSpec] = Field(
+        min_length=1, description="Every column of the source, and derived ones."
+    )
     defaults: DefaultsSpec = Field(
         default_factory=DefaultsSpec, description="For features that do not set these keys."
     )
@@ -191,7 +194,8 @@ def _read_content(path: Path) -> dict[str, Any]:
     for key in ("base", "policy_digest"):
         if key in content:
             raise BadInput(f"Unknown key '{key}' in the release file.", remedy="Remove it.")
-    return {**content, "base": str(path.resolve().parent)}
+    folder = path.resolve().parent
+    return {**expand_patterns(content, folder), "base": str(folder)}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -24,16 +24,7 @@ def list_decisions(draft: Draft, heading: Heading) -> Iterator[str]:
             "Who owns the release and who receives it: owner, audience. Without them, a reviewer "
             "decides about every release."
         )
-    if draft.record_id is not None:
-        yield (
-            f"Is '{show_line(draft.record_id)}' the same for the same record in every delivery? "
-            'If not, remove record_id and use basis = "private".'
-        )
-    else:
-        yield (
-            "No column names a record stably: every release draws fresh noise, and the basis is a "
-            "weaker promise. Add a stable id to the source if you can."
-        )
+    yield describe_record_id(draft)
     yield describe_label(draft.label)
     yield (
         'Bounds of the features: they are "from_data", a weaker promise. Put numbers from general '
@@ -45,13 +36,37 @@ def list_decisions(draft: Draft, heading: Heading) -> Iterator[str]:
             "weaker promise. Fill them in the source, with a value that you decide, to avoid it."
         )
     if draft.select("exclude"):
-        yield "Excluded columns: is something lost that could be derived as a number?"
+        yield (
+            "Excluded columns: is something lost that could be derived from them? A feature with "
+            "derive and from is computed when the source is read."
+        )
+    if not draft.method.is_bounded:
+        yield (
+            f"{draft.method.name} has no worst-case bound: the limits on amplification.record and "
+            "ledger.record refuse every release of it, unless a person waives the method."
+        )
     if not heading.set_by:
         yield (
             "The limits: they are suggestions. Put your own, with set_by; without it, a reviewer "
             "decides about every release."
         )
     yield "How often it is repeated: [schedule]."
+
+
+def describe_record_id(draft: Draft) -> str:
+    """Return the decision on the record id."""
+    has_basis = draft.method.is_usual and draft.has_numbers
+    if draft.record_id is None:
+        weaker = ", and the basis is a weaker promise" if has_basis else ""
+        return (
+            f"No column names a record stably: every release draws fresh noise{weaker}. Add a "
+            "stable id to the source if you can."
+        )
+    basis = ' and use basis = "private"' if has_basis else ""
+    return (
+        f"Is '{show_line(draft.record_id)}' the same for the same record in every delivery? "
+        f"If not, remove record_id{basis}."
+    )
 
 
 def describe_label(label: Drafted | None) -> str:

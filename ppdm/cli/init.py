@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from flows.config.draft.choices import Choices
 from flows.config.draft.text import Heading, format_release_file
 from ppdm.cli.draft_summary import format_draft, list_decisions
 from ppdm.cli.home import check_new_file
@@ -27,22 +28,45 @@ class Decided:
     owner: str = ""
     audience: str = ""
     set_by: str = ""  # of the limits
-    label: str = ""  # column
+    label: str | None = ""  # column; None: there is none
+    record_id: str | None = ""  # column; None: there is none
+    method: str = ""
+
+    @property
+    def choices(self) -> Choices:
+        """What decides the columns and the method of the draft."""
+        return Choices(self.label, self.record_id, self.method)
 
 
 NOTHING_DECIDED = Decided()
 
 
 def draft_file(
-    source: Path, out: Path, table: str | None, decided: Decided = NOTHING_DECIDED
+    source: Path,
+    out: Path,
+    table: str | None,
+    decided: Decided = NOTHING_DECIDED,
+    *,
+    ask: bool = False,
 ) -> CommandResult:
-    """Write a release file that `ppdm release` accepts unchanged; return what is left to decide."""
+    """Write a release file that `ppdm release` accepts unchanged; return what is left to decide.
+
+    ``ask`` asks in the terminal for what is not decided.
+    """
     from flows.config.draft.profile import draft_source
+    from ppdm.cli.questions import ask_questions, check_terminal
     from warehouse.sources.guess import guess_source
 
+    if ask:
+        check_terminal()
     check_new_file(out)
     found = guess_source(str(source), table)
-    draft = draft_source(found, decided.label)
+    draft = draft_source(found, decided.choices)
+    if ask:
+        guessed = decided.choices
+        decided = ask_questions(decided, draft)
+        if decided.choices != guessed:
+            draft = draft_source(found, decided.choices)
     heading = Heading(
         dataset=suggest_dataset_name(found.path),
         owner=decided.owner,

@@ -36,6 +36,12 @@ def init(
     set_by: Annotated[
         str, typer.Option("--set-by", help="Person or body that sets the drafted limits.")
     ] = "",
+    method: Annotated[
+        str, typer.Option("--method", help="Method of the release; see `ppdm methods`.")
+    ] = "",
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask in the terminal for what is not given.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Draft a release file for a table. List what is left to decide."""
@@ -43,9 +49,10 @@ def init(
     def run() -> CommandResult:
         from ppdm.cli.init import Decided, draft_file
 
-        return draft_file(source, out, table, Decided(owner, audience, set_by, label))
+        decided = Decided(owner, audience, set_by, label, method=method)
+        return draft_file(source, out, table, decided, ask=ask)
 
-    run_command("init", run, INIT_STEPS, json=json)
+    run_command("init", run, INIT_STEPS, json=json, live=not ask)
 
 
 def check(

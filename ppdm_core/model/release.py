@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ppdm_core.model.arrays import Floats
@@ -21,6 +21,24 @@ class Guarantee:
     ln_record: float
     assumptions: tuple[str, ...] = ()
     without_bound: tuple[str, ...] = ()  # methods, as parts of a pipeline, with unbounded draws
+
+    def widen_attribute(self, columns: int) -> Guarantee:
+        """Return the guarantee where one attribute of a record determines up to so many columns.
+
+        Changed one by one, each of these columns multiplies the odds by the gamma of an attribute
+        at most; all columns together, by the gamma of a record.
+        """
+        if columns == 1 or self.kind == "empirical":
+            return self
+        together = (
+            f"Up to {columns} columns are computed from one attribute: the bound of an attribute "
+            "holds for all of them together."
+        )
+        return replace(
+            self,
+            ln_attribute=min(columns * self.ln_attribute, self.ln_record),
+            assumptions=(*self.assumptions, together),
+        )
 
 
 @dataclass(frozen=True)

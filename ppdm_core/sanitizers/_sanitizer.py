@@ -89,6 +89,11 @@ class Sanitizer(ABC):
                 )
         return cls(**parameters)
 
+    @classmethod
+    def suggest_parameters(cls, features: int, gamma: float) -> Mapping[str, Any]:
+        """Return parameters to start with; for a method with a bound, gamma of a record."""
+        return cls.example
+
     @property
     def keeps_columns(self) -> bool:
         """Whether released columns are the original ones, in their units."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -75,6 +76,11 @@ class AdditiveNoise(Sanitizer):
             )
         if self.law in BOUNDED_DISTRIBUTIONS:
             check_relative_scale(self, self.b)
+
+    @classmethod
+    def suggest_parameters(cls, features: int, gamma: float) -> Mapping[str, Any]:
+        """Return noise whose gamma of a record, exp(features / b), is at most ``gamma``."""
+        return {**cls.example, "b": math.ceil(100 * features / math.log(gamma)) / 100}
 
     @property
     def keeps_columns(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from ppdm_core.model.errors import BadInput
 
@@ -45,7 +46,7 @@ def find_first_problem(
     place, keys, column = _find_place(location, kind)
     if problem["type"] == "extra_forbidden":
         model = models[location[0] if len(location) > 1 else ""]
-        remedy = suggest_name(keys[-1], model.model_fields.keys() - {"base"})
+        remedy = suggest_name(keys[-1], _list_fields(model).keys() - {"base"})
         return BadInput(f"Unknown key '{keys[-1]}' in {place}.", column=column, remedy=remedy)
     if problem["type"] == "missing":
         return _build_missing_error(location, place, keys, column)
@@ -58,10 +59,15 @@ def _describe_key(
     location: list[str], keys: list[str], models: Mapping[str, type[BaseModel]]
 ) -> str:
     model = models.get(location[0] if len(location) > 1 else "")
-    field = model.model_fields.get(keys[0]) if model is not None and keys else None
+    field = _list_fields(model).get(keys[0]) if model is not None and keys else None
     if field is None or field.description is None:
         return "Correct it."
     return f"Its meaning: {field.description}"
+
+
+def _list_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a model by their keys in the file."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _find_place(location: list[str], kind: str) -> tuple[str, list[str], str | None]:

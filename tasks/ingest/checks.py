@@ -51,6 +51,20 @@ CELLS = {  # check: one such cell, several, and the remedy
         'Correct them, add to \'categories\', or declare outside = "other" or "drop_row".',
     ),
 }
+DERIVED_CELLS = {  # the same of derived columns
+    MISSING: (
+        "is empty",
+        "are empty",
+        "A derived cell is empty where a cell of its sources is, or where the result is not "
+        'defined. Declare missing = "drop_row" (or "median" for numbers), a weaker promise, or '
+        '"keep" for bins.',
+    ),
+    UNKNOWN: (
+        "is beyond the edges",
+        "are beyond the edges",
+        'Widen \'edges\', or declare outside = "clamp", "other" or "drop_row".',
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -149,7 +163,8 @@ def _cells(
     key = entry(bad, column, is_record_id=is_record_id)
     count = int(profile.get(key, 0))
     row = int(profile.get(first_row(bad, column, is_record_id=is_record_id), 0))
-    one, several, remedy = CELLS[bad]
+    texts = CELLS if column.derivation is None else {**CELLS, **DERIVED_CELLS}
+    one, several, remedy = texts[bad]
     found = (
         f"1 cell that {one}, in row {row}"
         if count == 1

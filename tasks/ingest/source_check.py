@@ -12,6 +12,7 @@ from tasks.ingest import expectations
 from tasks.progress import Step, start_step
 from warehouse.changed_columns import count_changes
 from warehouse.database import open_scratch_database
+from warehouse.derived_columns import add_derived_columns
 from warehouse.home import Home
 from warehouse.label_summary import LabelSummary, summarize_label
 from warehouse.raw_profile import REPEATED, ROWS, ROWS_LEFT, check_columns, profile
@@ -33,6 +34,7 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
     start_step(Step.READ)
     with open_scratch_database() as db:
         SOURCES[context.source.kind].load(db, context.source, TABLE)
+        add_derived_columns(db, TABLE, context.columns, name)
         check_columns(list(column_types(db, TABLE)), context.columns, name)
         counts = profile(db, TABLE, context.columns, context.record_id, context.expectations)
         changed = find_frequently_changed_columns(db, context)

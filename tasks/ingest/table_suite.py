@@ -24,7 +24,12 @@ NUMBER_TYPES = [  # of pandas, then of SQL
 def list_table_expectations(
     columns: Sequence[Column], record_id: str | None, expectations: Sequence[Expectation]
 ) -> list[Entry]:
-    """Return the built-in checks and the added expectations, for a table with these columns."""
+    """Return the built-in checks and the added expectations, for a table with these columns.
+
+    Those of derived columns are left out, because the table does not have them.
+    """
+    derived = {column.name for column in columns if column.derivation is not None}
+    columns = [column for column in columns if column.name not in derived]
     names = [column.name for column in columns]
     kept = _build_row_condition(columns)
     entries = [
@@ -40,6 +45,8 @@ def list_table_expectations(
         elif column.role in ("feature", "label"):
             entries += _list_value_expectations(column, kept)
     for each in expectations:
+        if each.column in derived:
+            continue
         of_column = {} if each.column is None else {"column": each.column}
         entries.append({"type": each.type, "kwargs": {**of_column, **each.list_arguments()}})
     return entries

@@ -25,6 +25,7 @@ from tasks.signing_key import AUTHOR_KEY
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
 from warehouse.database import Run
+from warehouse.derived_columns import add_derived_columns
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.integrity.home_key import home_key
 from warehouse.publishing.publish import find_latest_version, repair_latest
@@ -96,6 +97,7 @@ def load_raw(context: ReleaseContext, release_id: str) -> None:
         store.advance(run, Stage.RAW) as change,
     ):
         SOURCES[source.kind].load(change.db, source, table)
+        add_derived_columns(change.db, table, context.columns, context.source.name)
         change.detail["rows"] = count_rows(change.db, table)
 
 

@@ -25,6 +25,7 @@ from tasks.sanitize.row_order import digest_content
 from warehouse.checkpoints import checkpoint
 from warehouse.columns import Column
 from warehouse.database import Run, Store
+from warehouse.derived_columns import count_shared_sources
 from warehouse.ledger.entries import store_draws
 from warehouse.sanitized_tables import create_table, digest_candidate, write_candidate
 from warehouse.stage_facts import SanitizedFacts, store_facts
@@ -91,7 +92,7 @@ class SanitizeStep:
                 schema=X.schema,
                 guarantee=self.sanitizer.guarantee(
                     X.schema, {**fitted, DRAWN: split.drawn is not None}
-                ),
+                ).widen_attribute(count_shared_sources(self.context.columns)),
                 atom=candidate.atom,
                 counts=candidate.counts,
                 scaling=scaling,

@@ -87,6 +87,12 @@ def check_odd_names_read(reader: Reader, case: SourceCase, folder: Path) -> None
         assert len(db.execute(f"select {', '.join(quoted)} from {TABLE}").fetchall()) == 2
 
 
+def check_names_as_loaded(reader: Reader, case: SourceCase, folder: Path) -> None:
+    quoted = ['"' + name.replace('"', '""') + '"' for name in ODD_NAMES]
+    query = f"select {', '.join(f'i as {name}' for name in quoted)} from range(2) r(i)"
+    assert reader.read_names(write_source(reader, case, folder, query)) == ODD_NAMES
+
+
 def check_rows_in_order(reader: Reader, case: SourceCase, folder: Path) -> None:
     source = write_source(reader, case, folder, f"{MIXED} from range({MANY}) r(i)")
     with open_database() as db:

@@ -21,6 +21,7 @@ CHECKS: list[Check] = [
     checks_sources.check_few_rows_refused,
     checks_sources.check_reserved_name_refused,
     checks_sources.check_odd_names_read,
+    checks_sources.check_names_as_loaded,
     checks_sources.check_rows_in_order,
     checks_sources.check_rolled_back,
     checks_sources.check_digest_follows_content,
@@ -64,6 +65,11 @@ class ChecksNothing(Csv):
         db.execute(f"create table {table} as {rows}")
 
 
+class SortsNames(Csv):
+    def find_names(self, db: duckdb.DuckDBPyConnection, source: Source) -> list[str]:
+        return sorted(super().find_names(db, source))
+
+
 class SortsRows(Csv):
     def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
         super().create_table(db, source, "unsorted")
@@ -103,6 +109,7 @@ BUGS: list[tuple[Check, Reader]] = [
     (checks_sources.check_few_rows_refused, ChecksNothing()),
     (checks_sources.check_reserved_name_refused, ChecksNothing()),
     (checks_sources.check_odd_names_read, ReplacesNames()),
+    (checks_sources.check_names_as_loaded, SortsNames()),
     (checks_sources.check_rows_in_order, SortsRows()),
     (checks_sources.check_rolled_back, CommitsItself()),
     (checks_sources.check_digest_follows_content, DigestsTheStart()),

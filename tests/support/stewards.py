@@ -64,7 +64,7 @@ class Steward:
 
     def build_context(self) -> ReleaseContext:
         lines = [",".join(map(str, (name, *row))) for name, row in self.rows.items()]
-        names = ",".join(column.name for column in self.columns)
+        names = ",".join(column.name for column in self.columns if column.derivation is None)
         path = self.folder / self.file
         path.write_text("\n".join([names, *lines]) + "\n")
         return make_context(

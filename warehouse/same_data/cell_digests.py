@@ -6,7 +6,7 @@ however it is written, to the precision of a 32-bit float, so that another file 
 nothing.
 
 Identifiers are left out, and so are columns that number the rows: they are equal in tables that
-have nothing else in common.
+have nothing else in common. Derived columns are left out, because they repeat their sources.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class CellDigests:
         self.columns = [
             by_name[name]
             for name, type_name in types.items()
-            if by_name[name].role != "identifier" and find_kind(type_name) != "other"
+            if is_compared(by_name[name]) and find_kind(type_name) != "other"
         ]
         self.names = digest_names([column.name for column in self.columns], key)
         self.expressions = _list_expressions(self.columns, types)
@@ -126,6 +126,11 @@ class CellDigests:
             return False
         query = f"select count(distinct {quote_name(str(self.names[i]))}) from {CELLS}"
         return bool(self.db.execute(query).fetchall()[0][0] == self.n)
+
+
+def is_compared(column: Column) -> bool:
+    """Return whether a column belongs to the source, and does not identify the record."""
+    return column.role != "identifier" and column.derivation is None
 
 
 def _list_expressions(columns: Sequence[Column], types: dict[str, str]) -> dict[str, str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from ppdm_core.model.errors import BadInput, PpdmError
-from warehouse.columns import Source
+from warehouse.columns import RESERVED, Source
 from warehouse.sources.checks import (
     check_file,
     check_rows,
@@ -17,9 +17,14 @@ from warehouse.sources.checks import (
     describe_read_error,
     file_digest,
 )
+from warehouse.sql import column_types
 
 if TYPE_CHECKING:
     import duckdb
+
+T = TypeVar("T")
+
+NAMES = f"main.{RESERVED}names"  # in memory, for the names alone
 
 
 @dataclass(frozen=True)
@@ -63,16 +68,31 @@ class Reader(ABC):
 
         The caller owns the transaction and quotes ``table``.
         """
+        self._read(source, lambda: self.create_table(db, source, table))
+        check_rows(db, table, source)
+
+    def read_names(self, source: Source) -> list[str]:
+        """Return the names of the columns, or raise an error that quotes no cell."""
+        from warehouse.database import open_scratch_database
+
+        with open_scratch_database() as db:
+            return self._read(source, lambda: self.find_names(db, source))
+
+    def find_names(self, db: duckdb.DuckDBPyConnection, source: Source) -> list[str]:
+        """Return the names of the columns; override it where this needs no reading of all rows."""
+        self.create_table(db, source, NAMES)
+        return list(column_types(db, NAMES))
+
+    def _read(self, source: Source, work: Callable[[], T]) -> T:
+        """Return the result of reading the source; errors of DuckDB become those of ppdm."""
         import duckdb
 
         if self.endings:
             check_file(source)
         try:
-            self.create_table(db, source, table)
+            return work()
         except duckdb.Error as error:
             problem = describe_read_error(error, source, self.describe_bad_file(source, error))
-        else:
-            return check_rows(db, table, source)
         raise problem  # outside the handler, so that it does not carry DuckDB's message
 
     @abstractmethod

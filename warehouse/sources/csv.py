@@ -69,16 +69,11 @@ class Csv(Reader):
         header = start.partition(b"\n")[0]
         return b"\0" not in start and any(each.encode() in header for each in DELIMITERS)
 
+    def find_names(self, db: duckdb.DuckDBPyConnection, source: Source) -> list[str]:
+        return _read_start(db, source)[1]
+
     def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
-        try:
-            _check_start(source)
-            dialect = _sniff(db, source)
-            names = _read_header(source, dialect)
-            if len(names) == 1 and "delimiter" not in source.options:
-                dialect, names = _split_header(source, dialect, names)
-        except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise _gzip_error(source) from None
-        check_header(names, source)
+        dialect, names = _read_start(db, source)
         db.execute(_load_statement(source, table, names, dialect))
         db.fetchall()
 
@@ -93,6 +88,20 @@ class Csv(Reader):
         found = re.match(r"Invalid Input Error: CSV Error on Line: (\d+)\n", str(error))
         where = f": see line {found[1]}." if found else "."
         return _error(source, f"is not a table{where}", TABLE_REMEDY)
+
+
+def _read_start(db: duckdb.DuckDBPyConnection, source: Source) -> tuple[Dialect, list[str]]:
+    """Return the dialect and the names in the header, after their checks."""
+    try:
+        _check_start(source)
+        dialect = _sniff(db, source)
+        names = _read_header(source, dialect)
+        if len(names) == 1 and "delimiter" not in source.options:
+            dialect, names = _split_header(source, dialect, names)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise _gzip_error(source) from None
+    check_header(names, source)
+    return dialect, names
 
 
 def _error(source: Source, what: str, remedy: str) -> BadInput:

@@ -90,12 +90,15 @@ class Duckdb(Reader):
             return copy, self.digest(copy)
         raise problem
 
+    def find_names(self, db: duckdb.DuckDBPyConnection, source: Source) -> list[str]:
+        return _read_file(source, lambda other: _find_table(other, source)[2])
+
     def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
         _read_file(source, lambda other: _copy(db, other, source, table))
 
 
 def _digest_table(other: duckdb.DuckDBPyConnection, source: Source) -> str:
-    table, columns = _find_table(other, source)
+    table, columns, _ = _find_table(other, source)
     total = hashlib.sha256(repr(columns).encode())
     # Each cell carries its length, so that no two tables give the same text.
     cells = (
@@ -112,8 +115,7 @@ def _digest_table(other: duckdb.DuckDBPyConnection, source: Source) -> str:
 def _copy(
     db: duckdb.DuckDBPyConnection, other: duckdb.DuckDBPyConnection, source: Source, table: str
 ) -> None:
-    found, columns = _find_table(other, source)
-    check_header([name for name, _ in columns], source)
+    found = _find_table(other, source)[0]
     db.register(STREAM, other.sql(f"select * from {found}").to_arrow_reader(BATCH_ROWS))
     db.execute(LOAD.format(table=table, row=ROW, stream=STREAM)).fetchall()
     db.unregister(STREAM)
@@ -153,11 +155,13 @@ def _find_names(other: duckdb.DuckDBPyConnection, source: Source) -> tuple[str, 
 
 def _find_table(
     other: duckdb.DuckDBPyConnection, source: Source
-) -> tuple[str, list[tuple[str, str]]]:
-    """Return the table, quoted, and the names and types of its columns."""
+) -> tuple[str, list[tuple[str, str]], list[str]]:
+    """Return the table, quoted, the names and types of its columns, and the checked names."""
     schema, name = _find_names(other, source)
     columns = other.execute(COLUMNS, {"schema": schema, "name": name}).fetchall()
-    return f"{quote_name(schema)}.{quote_name(name)}", columns
+    names = [column for column, _ in columns]
+    check_header(names, source)
+    return f"{quote_name(schema)}.{quote_name(name)}", columns, names
 
 
 def _describe_open_error(error: duckdb.Error, source: Source) -> PpdmError:

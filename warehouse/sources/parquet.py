@@ -30,16 +30,18 @@ class Parquet(Reader):
         return start.startswith(b"PAR1")
 
     def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
-        check_header(self._read_names(source), source)
+        self.find_names(db, source)
         db.execute(LOAD.format(table=table, row=ROW, path=literal(glob.escape(source.path))))
         db.fetchall()
 
-    def _read_names(self, source: Source) -> list[str]:
+    def find_names(self, db: duckdb.DuckDBPyConnection, source: Source) -> list[str]:
         """Return the names as they are in the file: DuckDB would rename duplicates silently."""
         import pyarrow
         import pyarrow.parquet
 
         try:
-            return list(pyarrow.parquet.read_schema(source.path).names)
+            names = list(pyarrow.parquet.read_schema(source.path).names)
         except (pyarrow.ArrowException, OSError):
             raise self.describe_bad_file(source) from None
+        check_header(names, source)
+        return names

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flows.config.draft.basis import choose_basis
+from flows.config.draft.choices import NO_CHOICES, Choices
+from flows.config.draft.dates import add_years
+from flows.config.draft.method import MethodDraft, check_method_name, draft_method
 from flows.config.draft.roles import (
     MAX_CLASSES,
     MIN_CATEGORY_RECORDS,
+    NAMED_BY_STEWARD,
     Drafted,
     draft_value_column,
     find_identifiers,
@@ -23,9 +27,11 @@ from ppdm_core.model.errors import BadInput, Defect
 from ppdm_core.settings.errors import suggest_name
 from tasks.ingest.checks import list_checks
 from tasks.progress import Step, start_step
-from warehouse.column_summary import ColumnSummary, summarize_columns
+from warehouse.clock import now
+from warehouse.column_summary import ColumnSummary, is_unique, summarize_columns
 from warehouse.columns import Column, Source
 from warehouse.database import open_scratch_database
+from warehouse.derived_columns import add_derived_columns
 from warehouse.raw_profile import profile
 from warehouse.sources import SOURCES
 
@@ -40,10 +46,11 @@ CONSTANT = "constant in the rows that are not dropped"
 class Draft:
     """The drafted columns, and the settings of the method that depend on the table."""
 
-    columns: tuple[Drafted, ...]  # in the order of the source
+    columns: tuple[Drafted, ...]  # in the order of the source; derived ones follow their source
     record_id: str | None
     basis: str  # "" without numbers
     components: int
+    method: MethodDraft
 
     def select(self, role: str) -> tuple[Drafted, ...]:
         """Return the columns of a role."""
@@ -64,16 +71,19 @@ class Draft:
         return any(each.column.type == "categorical" for each in self.select("feature"))
 
     @property
+    def has_derived(self) -> bool:
+        """Whether a feature is derived."""
+        return any(each.column.derivation for each in self.columns)
+
+    @property
     def has_empty_cells(self) -> bool:
         """Whether empty cells of a feature are filled."""
         return any(each.column.missing == "median" for each in self.columns)
 
 
-def draft_source(source: Source, label: str = "") -> Draft:
-    """Read the source into memory and draft roles for its columns; store nothing.
-
-    ``label`` is the column of the class, if it is known.
-    """
+def draft_source(source: Source, choices: Choices = NO_CHOICES) -> Draft:
+    """Read the source into memory and draft roles for its columns; store nothing."""
+    check_method_name(choices.method)
     start_step(Step.READ)
     with open_scratch_database() as db:
         SOURCES[source.kind].load(db, source, TABLE)
@@ -81,33 +91,67 @@ def draft_source(source: Source, label: str = "") -> Draft:
         summaries = summarize_columns(db, TABLE)
         if SOURCES[source.kind].has_header_line:
             check_header_line(summaries, source)
-        check_label_name(label, summaries, source)
-        others = [each for each in summaries if each.name != label]
-        found, record_id = find_identifiers(db, TABLE, others)
-        candidates = [each for each in summaries if each.name not in found]
-        found |= find_label(db, TABLE, candidates, label)
-        if label and label not in found:
-            raise build_label_error(label, source)
-        columns = [
-            found.get(each.name) or draft_value_column(db, TABLE, each) for each in summaries
-        ]
+        roles, record_id = draft_roles(db, summaries, choices, source)
+        columns = add_years(roles, summaries, now().date().replace(month=1, day=1).isoformat())
+        add_derived_columns(db, TABLE, [each.column for each in columns], source.name)
         columns = exclude_invalid_columns(db, columns, record_id)
         if all(each.column.role != "feature" for each in columns):
             raise build_no_feature_error(source)
         declared = tuple(each.column for each in columns)
         has_numbers = any(column.type == "numeric" for column in declared)
         basis, components = choose_basis(db, TABLE, declared, record_id) if has_numbers else ("", 0)
-    return Draft(tuple(columns), record_id, basis, components)
+    method = draft_method(choices.method, declared, source)
+    return Draft(tuple(columns), record_id, basis, components, method)
 
 
-def check_label_name(label: str, summaries: Sequence[ColumnSummary], source: Source) -> None:
+def draft_roles(
+    db: duckdb.DuckDBPyConnection,
+    summaries: Sequence[ColumnSummary],
+    choices: Choices,
+    source: Source,
+) -> tuple[list[Drafted], str | None]:
+    """Return every column of the source with its role, and the column of the record id."""
+    label = choices.label
+    for name in filter(None, (label, choices.record_id)):
+        check_column_name(name, summaries, source)
+    others = [each for each in summaries if each.name != label]
+    found, record_id = find_identifiers(db, TABLE, others)
+    if choices.record_id:
+        found[choices.record_id] = draft_record_id(db, choices.record_id, summaries, source)
+    if choices.record_id != "":
+        record_id = choices.record_id
+    if label is not None:
+        candidates = [each for each in summaries if each.name not in found]
+        found |= find_label(db, TABLE, candidates, label)
+    if label and (label not in found or label == record_id):
+        raise build_label_error(label, source)
+    roles = [found.get(each.name) or draft_value_column(db, TABLE, each) for each in summaries]
+    return roles, record_id
+
+
+def draft_record_id(
+    db: duckdb.DuckDBPyConnection, name: str, summaries: Sequence[ColumnSummary], source: Source
+) -> Drafted:
+    """Return the column of the record id that the steward named."""
+    summary = next(each for each in summaries if each.name == name)
+    if summary.filled < summary.rows or not is_unique(db, TABLE, name):
+        raise BadInput(
+            "The column cannot be the record id: it has empty or repeated cells.",
+            file=source.path,
+            column=name,
+            remedy="Name a column that identifies every record, or none.",
+        )
+    return Drafted(Column(name, "identifier"), NAMED_BY_STEWARD)
+
+
+def check_column_name(name: str, summaries: Sequence[ColumnSummary], source: Source) -> None:
     """Raise BadInput if there is no such column."""
     names = [each.name for each in summaries]
-    if label and label not in names:
+    if name not in names:
         raise BadInput(
-            f"{source.name} has no column '{label}'.",
+            f"{source.name} has no column '{name}'.",
             file=source.path,
-            remedy=suggest_name(label, names),
+            remedy=suggest_name(name, names),
         )
 
 
@@ -145,7 +189,7 @@ def is_number(name: str) -> bool:
 def exclude_invalid_columns(
     db: duckdb.DuckDBPyConnection, columns: list[Drafted], record_id: str | None
 ) -> list[Drafted]:
-    """Return the columns; those that validation would refuse are excluded.
+    """Return the columns; those that validation would refuse are excluded, or not derived.
 
     Rows that a label drops may leave a feature constant.
     """
@@ -159,6 +203,7 @@ def exclude_invalid_columns(
         columns = [
             Drafted(Column(each.name, "exclude"), CONSTANT) if each.name in failed else each
             for each in columns
+            if each.column.derivation is None or each.name not in failed
         ]
     raise Defect("A drafted release does not pass validation.")
 

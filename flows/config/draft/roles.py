@@ -26,6 +26,7 @@ MAX_CATEGORY_CHARACTERS = 60
 MAX_ID_CHARACTERS = 64
 MAX_NUMBER, MIN_NUMBER = 1e100, 1e-100  # beyond them squares leave the range of a float
 
+NAMED_BY_STEWARD = "named by you"
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "key", "ssn", "mrn"}
 WEAK_ID_WORDS = {"no", "nr", "number", "code", "index", "row"}  # only where all values differ
@@ -120,6 +121,11 @@ def is_date(summary: ColumnSummary) -> bool:
     return summary.dates >= (summary.filled if summary.is_numeric else max(1, summary.filled / 2))
 
 
+def has_iso_dates(summary: ColumnSummary) -> bool:
+    """Return whether every value is a date that columns can be derived from."""
+    return is_date(summary) and summary.iso_dates == summary.filled > 0
+
+
 def is_category(summary: ColumnSummary) -> bool:
     """Return whether the values are short texts, and few of them are different."""
     few = summary.distinct <= min(MAX_CATEGORIES, summary.rows / 2)
@@ -138,7 +144,7 @@ def find_label(
     name: str = "",
 ) -> dict[str, Drafted]:
     """Return the column that is most likely the class, or nothing; ``name``: only this one."""
-    named = [(each, "named by you") for each in summaries if each.name == name]
+    named = [(each, NAMED_BY_STEWARD) for each in summaries if each.name == name]
     for summary, why in named or list_label_candidates(summaries):
         records = count_categories(db, table, summary.name, MAX_CLASSES)
         classes = tuple(name for name, count in records.items() if count >= MIN_CATEGORY_RECORDS)
@@ -189,7 +195,10 @@ def is_extreme(summary: ColumnSummary) -> bool:
 OBSTACLES: dict[str, Callable[[ColumnSummary], bool]] = {
     "nested or binary values": lambda s: s.kind == "other",
     "empty": lambda s: s.filled == 0,
-    "a date or time: derive an age, a duration or a year in the source": lambda s: is_date(s),
+    "a date, which is not released itself": lambda s: has_iso_dates(s),
+    "a date or time that is not written as YYYY-MM-DD, from which years could be derived": (
+        lambda s: is_date(s)
+    ),
     "the same value in every row": lambda s: s.is_constant,
     "codes with leading zeros, not numbers": lambda s: s.is_numeric and s.leading_zeros > 0,
     "more than half of its cells are empty": lambda s: s.is_numeric and 2 * s.filled < s.rows,

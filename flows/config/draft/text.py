@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.config.toml_values import format_toml_key, format_toml_value
 from tasks.text_template import render_text
-from warehouse.columns import OTHER, Column, Source
+from warehouse.columns import OTHER, Column, Derivation, Source
 from warehouse.sources import SOURCES
 
 if TYPE_CHECKING:
@@ -65,11 +65,23 @@ def group_by_reason(drafted: Sequence[Drafted]) -> dict[str, list[Drafted]]:
     return groups
 
 
+def list_derivation_keys(derivation: Derivation) -> dict[str, Any]:
+    """Return the keys of a derived column."""
+    sources = derivation.sources
+    return {
+        "derive": derivation.function,
+        "from": sources[0] if len(sources) == 1 else list(sources),
+        "edges": list(derivation.edges),
+        "date": derivation.date,
+    }
+
+
 def format_column(column: Column) -> str:
     """Return one line, or a line for each key if that is too long."""
+    derivation = column.derivation
     given: dict[str, Any] = {
         "role": column.role,
-        "type": column.type,
+        **({"type": column.type} if derivation is None else list_derivation_keys(derivation)),
         "low": column.low,
         "high": column.high,
         "categories": list(column.categories),

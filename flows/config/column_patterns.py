@@ -1,0 +1,88 @@
+"""Columns by pattern: one entry of [columns] for all columns of the source with such names.
+
+The patterns are expanded when the release file is read, so that the digest of the release covers
+the columns themselves, and a column that is new in the source changes it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from flows.config.source_section import SourceSpec
+from ppdm_core.model.errors import BadInput
+from warehouse.columns import Source
+from warehouse.sources import SOURCES
+
+WILDCARDS = "*?["
+
+
+def expand_patterns(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the content of a release file with a column in place of every pattern.
+
+    The source is read only if a name has a wildcard. A source section that is not valid is left
+    to the checks of the file.
+    """
+    columns = content.get("columns")
+    if not isinstance(columns, dict) or not any(map(has_wildcard, columns)):
+        return dict(content)
+    try:
+        spec = SourceSpec.model_validate(content.get("source"))
+    except ValidationError:
+        return dict(content)
+    path = os.path.abspath(folder / spec.path) if spec.path else ""
+    source = Source(spec.kind, path, spec.options)
+    names = SOURCES[source.kind].read_names(source)
+    return {**content, "columns": expand_columns(columns, names, source.name)}
+
+
+def has_wildcard(name: str) -> bool:
+    """Return whether a name may be a pattern."""
+    return any(each in name for each in WILDCARDS)
+
+
+def expand_columns(columns: Mapping[str, Any], names: Sequence[str], source: str) -> dict[str, Any]:
+    """Return the columns; those of a pattern are in its place, in the order of the source.
+
+    A name of the source is no pattern, and its own entry takes precedence over patterns.
+    """
+    patterns = [key for key in columns if has_wildcard(key) and key not in names]
+    found: dict[str, str] = {}  # column -> pattern
+    for pattern in patterns:
+        _check_pattern(pattern, columns[pattern])
+        alike = [name for name in names if fnmatchcase(name, pattern)]
+        matches = [name for name in alike if name not in columns]
+        if not matches:
+            others = " that has no entry of its own" if alike else ""
+            raise BadInput(
+                f"The pattern '{pattern}' matches no column of {source}{others}.",
+                remedy="Correct the pattern in [columns], or remove it.",
+            )
+        for name in matches:
+            if name in found:
+                raise BadInput(
+                    f"The patterns '{found[name]}' and '{pattern}' both match column '{name}'.",
+                    column=name,
+                    remedy="Declare the column itself in [columns], or correct a pattern.",
+                )
+            found[name] = pattern
+    expanded: dict[str, Any] = {}
+    for key, spec in columns.items():
+        if key in patterns:
+            expanded |= {name: spec for name in names if found.get(name) == key}
+        else:
+            expanded[key] = spec
+    return expanded
+
+
+def _check_pattern(pattern: str, spec: Any) -> None:
+    if isinstance(spec, dict) and "derive" in spec:
+        raise BadInput(
+            f"The pattern '{pattern}' declares a derived column, which needs a name.",
+            remedy="Declare each derived column by its own name.",
+        )
