@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ppdm_core.model.arrays import Codes, Floats, Keys
-from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, parameter_error
+from ppdm_core.model.errors import BadInput, ErrorList
+from ppdm_core.model.parameter_checks import BadParameter, check_choice, parameter_error
 from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
@@ -73,21 +73,50 @@ class Sanitizer(ABC):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         """Return the method with these parameters, or raise BadInput if they are not valid."""
+        errors, near_misses = ErrorList(), set()
         known = [field.name for field in fields(cls)]
         for name in parameters:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
-                raise BadInput(
-                    f"'{name}' is not a parameter of method '{cls.name}'.",
-                    remedy=f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}.",
-                )
-        for field in fields(cls):
-            if field.default is MISSING and field.name not in parameters:
-                raise BadInput(
-                    f"Method '{cls.name}' needs the parameter '{field.name}'.",
-                    remedy=f"Add '{field.name}' to [sanitizer].",
-                )
-        return cls(**parameters)
+                near_misses.update(near)
+                remedy = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
+                why = f"'{name}' is not a parameter of method '{cls.name}'."
+                errors.add(BadInput(why, remedy=remedy))
+        needed = [field.name for field in fields(cls) if field.default is MISSING]
+        missing = [name for name in needed if name not in parameters]
+        for name in missing:
+            if name not in near_misses:
+                why = f"Method '{cls.name}' needs the parameter '{name}'."
+                errors.add(BadInput(why, remedy=f"Add '{name}' to [sanitizer]."))
+        given = {name: value for name, value in parameters.items() if name in known}
+        if not missing:
+            errors.found += cls.list_wrong_values(given)
+        errors.raise_all()
+        return cls(**given)
+
+    @classmethod
+    def list_wrong_values(cls, parameters: Mapping[str, Any]) -> list[BadInput]:
+        """Return the errors of all wrong values; one that was found is replaced to look further.
+
+        After a wrong choice, which other parameters may depend on, the search ends.
+        """
+        errors, tried = ErrorList(), dict(parameters)
+        usual = {field.name: field.default for field in fields(cls)} | dict(cls.example)
+        for _ in parameters:
+            try:
+                cls(**tried)
+            except BadParameter as error:
+                errors.add(error)
+                name = error.parameter
+                if isinstance(tried.get(name, ""), str) or tried[name] == usual[name]:
+                    break
+                tried[name] = usual[name]
+            except BadInput as error:
+                errors.add(error)
+                break
+            else:
+                break
+        return errors.found
 
     @property
     def keeps_columns(self) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import ErrorList
 from ppdm_core.model.parameter_checks import parameter_error
 from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Rows
@@ -58,7 +59,11 @@ class Pipeline(Sanitizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        assert self.numeric_part and self.categorical_part  # made now to check their parameters
+        errors = ErrorList()
+        for kind in ("numeric", "categorical"):
+            with errors.collect():
+                self._make_part(kind)
+        errors.raise_all()
 
     @cached_property
     def numeric_part(self) -> Sanitizer:

@@ -230,5 +230,4 @@ def reject_bad_input(context: ReleaseContext, release_id: str) -> Iterator[dict[
         yield detail
     except BadInput as error:
         reject_run(context.open_store(), release_id, {**detail, **error.as_dict()})
-        file = error.file or context.source.name
-        raise BadInput(error.message, file=file, column=error.column, remedy=error.remedy) from None
+        raise error.in_file(context.source.name, only_unnamed=True) from None
