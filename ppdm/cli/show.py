@@ -78,7 +78,7 @@ def render_findings(summary: Summary) -> Iterator[RenderableType]:
     for finding in dict.fromkeys(ordered):
         outcome = make_text(finding.outcome, VERDICT_STYLES[finding.outcome])
         observed = f"{finding.observed}. " if finding.observed else ""
-        rows.append((outcome, f"{finding.check}: {observed}{finding.why}"))
+        rows.append((outcome, f"{finding.check}: {observed}{finding.text}"))
     yield make_grid(rows)
 
 

@@ -14,19 +14,27 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from ppdm_core.model.advice import Advice
 from ppdm_core.model.arrays import Codes, Floats, Keys
 from ppdm_core.model.errors import BadInput, ErrorList
-from ppdm_core.model.parameter_checks import BadParameter, check_choice, parameter_error
+from ppdm_core.model.parameter_checks import (
+    BadParameter,
+    check_choice,
+    is_number,
+    parameter_error,
+)
 from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import SCALES
 
+Direction = Literal["raise", "lower"]
+OPPOSITES: dict[Direction, Direction] = {"raise": "lower", "lower": "raise"}
 Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be stored as JSON
 
 
@@ -59,6 +67,7 @@ class Sanitizer(ABC):
     min_features: ClassVar[int] = 1
     is_composite: ClassVar[bool] = False  # runs other methods
     example: ClassVar[Mapping[str, Any]] = {}  # parameters to start with
+    more_private: ClassVar[Mapping[str, Direction]] = {}  # parameter -> where it reveals less
 
     scale: str = "minmax"
     refit_waiver: str = ""
@@ -117,6 +126,18 @@ class Sanitizer(ABC):
             else:
                 break
         return errors.found
+
+    def advise(self) -> Advice:
+        """Return which parameters to change so that a release reveals less, or is more useful.
+
+        A parameter that is not given is left out.
+        """
+        given = {name: way for name, way in self.more_private.items() if getattr(self, name)}
+        words = {name: f"'{name}'{format_given(getattr(self, name))}" for name in given}
+        return Advice(
+            tuple(f"{way} {words[name]}" for name, way in given.items()),
+            tuple(f"{OPPOSITES[way]} {words[name]}" for name, way in given.items()),
+        )
 
     @property
     def keeps_columns(self) -> bool:
@@ -224,6 +245,14 @@ class Sanitizer(ABC):
                 "record is in the release is not covered."
             )
         return promises
+
+
+def format_given(value: Any) -> str:
+    """Return the present value of a parameter in parentheses; nothing for a nested table."""
+    if isinstance(value, Mapping):
+        numbers = [f"{name} = {each:g}" for name, each in value.items() if is_number(each)]
+        return f" (now {', '.join(numbers)})" if numbers else ""
+    return f" (now {value:g})"
 
 
 def encode_codes(codes: Codes) -> Keys:  # (n, c) to (n, 4 c)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from ppdm_core.model.advice import Advice
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import ErrorList
 from ppdm_core.model.parameter_checks import parameter_error
@@ -94,6 +95,14 @@ class Pipeline(Sanitizer):
             raise parameter_error(self, kind, wanted, given)
         own = {name: value for name, value in given.items() if name != "method"}
         return make_sanitizer(given["method"], {**own, **shared})
+
+    def advise(self) -> Advice:
+        parts = {"numeric": self.numeric_part, "categorical": self.categorical_part}
+        found = {kind: part.advise() for kind, part in parts.items()}
+        return Advice(
+            tuple(f"{each} of {kind}" for kind, own in found.items() for each in own.more_private),
+            tuple(f"{each} of {kind}" for kind, own in found.items() for each in own.more_useful),
+        )
 
     @property
     def keeps_columns(self) -> bool:

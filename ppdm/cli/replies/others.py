@@ -88,6 +88,7 @@ class EventBody(Model):
     kind: str
     mac: str
     happened: str
+    broken: list[str]  # by a verdict: the checks that did not pass, with their figures
 
 
 class HistoryReply(Model):
