@@ -117,6 +117,8 @@ def count_changes(summary: Summary) -> dict[str, int]:
         )
         found |= {f"values of '{column}' moved to its bounds": n for column, n in clamped.items()}
         found |= {f"missing values of '{column}' filled": n for column, n in imputed.items()}
+        other = summary.validated.other.items()
+        found |= {f"values of '{column}' that became 'other'": n for column, n in other}
     if summary.sanitized:
         found["records set aside for the basis"] = summary.sanitized.set_aside
         found |= summary.sanitized.counts

@@ -31,9 +31,14 @@ class Ledger(Gate):
             why = "What earlier releases of this dataset have spent is not known."
             yield Finding(RECORD, "FAIL", why)
             return
-        yield judge_product(balance, gate_input.policy, gate_input.advice)
-        if DRAWS in limits:
-            yield judge_draws(balance, limits[DRAWS])
+        yield from judge_balance(balance, gate_input.policy, gate_input.advice)
+
+
+def judge_balance(balance: LedgerBalance, policy: Policy, advice: Advice) -> Iterator[Finding]:
+    """Yield the findings about a sound balance."""
+    yield judge_product(balance, policy, advice)
+    if DRAWS in policy.limits:
+        yield judge_draws(balance, policy.limits[DRAWS])
 
 
 def is_sound(balance: LedgerBalance) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,13 +22,14 @@ from tasks.judge.ledger_charge import name_records
 from tasks.progress import Step, log_progress, start_step
 from tasks.redaction import redact_errors
 from warehouse.checkpoints import checkpoint
+from warehouse.column_survey import list_survey_figures
 from warehouse.columns import Column
 from warehouse.database import Run
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.integrity.home_key import home_key
 from warehouse.publishing.publish import find_latest_version, repair_latest
 from warehouse.publishing.withdraw import complete_withdrawals
-from warehouse.raw_profile import MISSING, REPEATED, UNKNOWN, check_columns, entry, profile
+from warehouse.raw_profile import REPEATED, check_columns, profile
 from warehouse.runs import (
     begin_run,
     drop_old_tables,
@@ -44,7 +45,7 @@ from warehouse.stage_facts import SettingsFacts, ValidatedFacts, store_facts
 from warehouse.stages import Stage, is_past
 from warehouse.tables import raw_table, validated_table
 from warehouse.transaction import Transaction
-from warehouse.validated_table import list_survey_figures, write_validated
+from warehouse.validated_table import write_validated
 
 
 @task(name="begin release", cache_policy=NO_CACHE)
@@ -167,21 +168,12 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             lambda ids: noise.make_record_keys(ids, *scope),
             digests,
         )
-        released = [column for column in context.columns if column.role in ("feature", "label")]
         facts = ValidatedFacts(
             n=validated.n,
             data=validated.digest,
             schema=mark_bounds_from_data(validated.schema, context.columns),
-            clamped=validated.clamped,
-            imputed=validated.imputed,
-            dropped_rows=validated.dropped_rows,
-            dropped_empty=count_dropped(
-                survey, MISSING, (c for c in released if c.missing == "drop_row")
-            ),
-            dropped_unlisted=count_dropped(
-                survey, UNKNOWN, (c for c in released if c.outside == "drop_row" and c.categories)
-            ),
             repeated_rows=int(survey.profile[REPEATED]),
+            **vars(validated.changes),
         )
         store_facts(change.db, run, facts)
         store_facts(change.db, run, build_settings(context))
@@ -192,19 +184,13 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             data=facts.data,
             name_accounts=(lambda keys: name_records(keys, noise)) if context.record_id else None,
         )
-        change.detail.update(rows=validated.n, dropped=validated.dropped_rows)
+        change.detail.update(rows=validated.n, dropped=validated.changes.dropped_rows)
         change.detail.update(data=facts.data, record_id=context.record_id)
 
 
 def build_settings(context: ReleaseContext) -> SettingsFacts:
     """Return what the release file says of owner, audience and policy."""
     return SettingsFacts(context.owner, context.audience, context.policy, context.file)
-
-
-def count_dropped(survey: RawSurvey, check: str, columns: Iterable[Column]) -> dict[str, int]:
-    """Return how many rows were dropped for a cell in each of these columns, where any were."""
-    counts = {column.name: int(survey.profile[entry(check, column)]) for column in columns}
-    return {name: count for name, count in counts.items() if count}
 
 
 def check_record_id(db: Transaction, context: ReleaseContext) -> None:

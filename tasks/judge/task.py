@@ -53,7 +53,9 @@ def judge(context: ReleaseContext, release_id: str, dry_run: bool = False) -> No
         change.detail["failures"] = len(verdict.failures)
         change.detail["broken"] = [describe_failure(finding) for finding in verdict.failures]
         store_verdict(change, release_id, verdict)
-        charge_ledger(change, run, build_scope(context, facts.sanitized), balance, verdict)
+        charge_ledger(
+            change, run, build_scope(context, facts.sanitized.guarantee), balance, verdict
+        )
         if change.to == Stage.AWAITING_REVIEW:
             row = {"release_id": release_id, "file": context.file}
             change.insert_sealed(PENDING_FILES, row)

@@ -24,7 +24,7 @@ def export_records(db: Transaction, run: Run, schema: Schema, work: Path) -> Par
     return write_parts(read_validated_blocks(db, run, schema), schema, work / "validated")
 
 
-def select_named(rows: PartRows, noise: Noise, names: Names, *, others: bool = False) -> PartRows:
+def select_named(rows: Rows, noise: Noise, names: Names, *, others: bool = False) -> Rows:
     """Return the records with these names, which are sorted, or all others."""
     if not len(names) and others:
         return rows
