@@ -16,6 +16,7 @@ from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.ingest import expectations
 from tasks.ingest.dead_runs import end_dead_runs
+from tasks.ingest.record_ids import check_record_id
 from tasks.ingest.source_copy import copy_source, open_copy
 from tasks.ingest.stored_bounds import apply_published_bounds, mark_bounds_from_data
 from tasks.judge.ledger_charge import name_records
@@ -33,7 +34,6 @@ from warehouse.raw_profile import REPEATED, check_columns, profile
 from warehouse.runs import (
     begin_run,
     drop_old_tables,
-    list_record_ids,
     reject_run,
     remove_files,
 )
@@ -191,18 +191,6 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
 def build_settings(context: ReleaseContext) -> SettingsFacts:
     """Return what the release file says of owner, audience and policy."""
     return SettingsFacts(context.owner, context.audience, context.policy, context.file)
-
-
-def check_record_id(db: Transaction, context: ReleaseContext) -> None:
-    """Check that earlier releases used the same record id, by which the ledger knows records."""
-    known = list_record_ids(db, context.dataset)
-    if context.record_id and known and context.record_id not in known:
-        raise BadInput(
-            f"Earlier releases of '{context.dataset}' knew records by '{min(known)}', not by "
-            f"'{context.record_id}': the ledger could not recognise them.",
-            column=context.record_id,
-            remedy="Keep the record_id; give the column its old name if it was renamed.",
-        )
 
 
 @contextmanager

@@ -39,7 +39,7 @@ Lines = Iterator[DrawLines]
 
 def list_draws(
     X: Rows,
-    candidate: Released,
+    candidate: Released | None,
     sanitizer: Sanitizer,
     noise: Noise,
     fitted: Fitted,
@@ -48,7 +48,8 @@ def list_draws(
 ) -> pa.RecordBatchReader:
     """Return one line for each draw of each record, and ``more`` lines.
 
-    ``release_id`` is given where records have no ids: then the run redraws all records.
+    ``release_id`` is given where records have no ids: then the run redraws all records. The
+    ``candidate`` is only needed where a record may have several rows.
     """
     import pyarrow as pa
 
@@ -79,7 +80,7 @@ def name_records(key: Keys, noise: Noise) -> Names:
 
 
 def list_record_draws(
-    X: Rows, candidate: Released, sanitizer: Sanitizer, noise: Noise, parts: tuple[Part, ...]
+    X: Rows, candidate: Released | None, sanitizer: Sanitizer, noise: Noise, parts: tuple[Part, ...]
 ) -> Lines:
     """Yield the draws of every record, and of further rows of a record."""
     places, accounts = [], []
@@ -91,6 +92,7 @@ def list_record_draws(
             names = noise.name_draws(block.key, part.consumed(block), part.fingerprint)
             yield (account, *split_names(names), np.full(block.n, part.ln_record))
     if not sanitizer.row_aligned:
+        assert candidate is not None
         yield from list_copy_draws(
             candidate, noise, np.concatenate(places), np.concatenate(accounts)
         )
@@ -133,10 +135,11 @@ def list_table_draws(parts: tuple[Part, ...], copies: int, noise: Noise, release
     yield (np.full(len(figures), ALL_RECORDS, dtype=np.uint64), *split_names(names), figures)
 
 
-def count_most_copies(candidate: Released, sanitizer: Sanitizer) -> int:
+def count_most_copies(candidate: Released | None, sanitizer: Sanitizer) -> int:
     """Return the largest number of rows that are made from one record."""
     if sanitizer.row_aligned:
         return 1
+    assert candidate is not None
     records = np.concatenate([block.record for block in candidate.rows.blocks()])
     return int(np.bincount(records).max())
 

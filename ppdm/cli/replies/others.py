@@ -41,32 +41,6 @@ class InitReply(Model):
     decisions: list[str]
 
 
-class LabelBody(Model):
-    """The classes of the label."""
-
-    name: str
-    classes: int
-    records: int
-    smallest: int
-    told: dict[str, float]
-
-
-class CheckReply(Model):
-    """`check`."""
-
-    file: str
-    rows: int
-    checks: int
-    method: str
-    smallest_limits: dict[str, float]
-    restless_columns: dict[str, float]
-    weaker_promises: list[str]
-    label: LabelBody | None
-    label_warnings: list[str]
-    repeated_rows: int
-    expectations: str | None = None  # the suite that was written
-
-
 class VerifyReply(Model):
     """`verify`."""
 
