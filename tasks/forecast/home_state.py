@@ -35,7 +35,8 @@ class HomeState:
     columns: tuple[Column, ...]  # with the bounds that earlier releases published
     noise: Noise  # of the dataset; of a random key if it has none yet
     number: int = 1  # of the next run
-    has_key: bool = False  # else nothing was drawn yet
+    is_new: bool = True  # no release was made in this home
+    has_key: bool = False  # else nothing of the dataset was drawn yet
     published: tuple[SanitizedFacts, ...] = ()
     fits: tuple[Fit, ...] = ()
     drawn: DrawnRecords = NO_RECORDS
@@ -61,6 +62,7 @@ def read_dataset_state(db: Transaction, context: ReleaseContext, empty: HomeStat
         columns=apply_published_bounds(db, context.dataset, context.columns),
         noise=empty.noise if key.known is None else Noise(key.read()),
         number=1 + max((run.number for run in list_runs(db, context.dataset)), default=0),
+        is_new=False,
         has_key=key.known is not None,
         published=tuple(read_published_facts(db, context.dataset, SanitizedFacts)),
         fits=tuple(read_fits(db, context.dataset)),
