@@ -29,7 +29,7 @@ def check_release_file(path: Path, suite: Path | None = None) -> CommandResult:
         build_policy,
         list_forecast_lines,
     )
-    from tasks.forecast.release import foretell_release
+    from ppdm.forecast.release import foretell_release
 
     if suite is not None:
         check_new_file(suite)

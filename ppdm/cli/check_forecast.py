@@ -13,11 +13,11 @@ from ppdm_core.numerics.amplification import format_gamma_value
 from tasks.audit.cost_estimate import format_time
 
 if TYPE_CHECKING:
+    from ppdm.forecast.charge import ChargeForecast
+    from ppdm.forecast.cost import ReleaseCost
+    from ppdm.forecast.policy import PolicyForecast
+    from ppdm.forecast.release import Forecast
     from tasks.context import ReleaseContext
-    from tasks.forecast.charge import ChargeForecast
-    from tasks.forecast.cost import ReleaseCost
-    from tasks.forecast.policy import PolicyForecast
-    from tasks.forecast.release import Forecast
 
 DROPS = {"dropped_empty": "an empty cell in", "dropped_unlisted": "a category not listed in"}
 CHANGES = {

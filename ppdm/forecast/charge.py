@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ppdm.forecast.home_state import HomeState
+from ppdm.forecast.records import NextRelease
 from ppdm_core.gates.ledger import judge_balance
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.verdict import Finding
 from tasks.context import ReleaseContext
-from tasks.forecast.home_state import HomeState
-from tasks.forecast.records import NextRelease
 from tasks.judge.ledger_charge import build_scope, list_basis_draws, list_draws
 from warehouse.columns import RESERVED
 from warehouse.database import open_empty_warehouse

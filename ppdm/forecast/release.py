@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ppdm.forecast.charge import ChargeForecast, forecast_charge
+from ppdm.forecast.cost import ReleaseCost, estimate_release
+from ppdm.forecast.home_state import read_home_state
+from ppdm.forecast.policy import PolicyForecast, forecast_policy_check
+from ppdm.forecast.records import prepare_release
 from tasks.context import ReleaseContext
-from tasks.forecast.charge import ChargeForecast, forecast_charge
-from tasks.forecast.cost import ReleaseCost, estimate_release
-from tasks.forecast.home_state import read_home_state
-from tasks.forecast.policy import PolicyForecast, forecast_policy_check
-from tasks.forecast.records import prepare_release
 from tasks.ingest.source_check import TABLE, open_checked_source
 
 

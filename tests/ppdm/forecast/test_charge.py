@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tasks.forecast.charge import ChargeForecast, forecast_charge
-from tasks.forecast.home_state import read_home_state
-from tasks.forecast.records import prepare_release
+from ppdm.forecast.charge import ChargeForecast, forecast_charge
+from ppdm.forecast.home_state import read_home_state
+from ppdm.forecast.records import prepare_release
 from tasks.ingest.source_check import TABLE, open_checked_source
 from tests.support.stewards import Policy, Steward, limits, numbers
 

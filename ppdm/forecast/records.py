@@ -8,13 +8,13 @@ from typing import Any
 
 import duckdb
 
+from ppdm.forecast.home_state import HomeState
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.rows import ArrayRows, Rows, gather_blocks
 from ppdm_core.numerics.scaling import Scaling
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers._basis import DRAWN
 from tasks.context import ReleaseContext
-from tasks.forecast.home_state import HomeState
 from tasks.ingest.stored_bounds import mark_bounds_from_data
 from tasks.sanitize.fitting import SplitRecords, split_records
 from tasks.sanitize.inputs import SanitizeInputs

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ppdm.forecast.home_state import HomeState
+from ppdm.forecast.records import NextRelease
 from ppdm_core.audit.draws import EarlierReleases, draw_shadows
 from ppdm_core.gates.self_test import POLICY_CHECK, explain_stricter, list_policy_gaps
 from ppdm_core.model.release import Released
@@ -17,8 +19,6 @@ from tasks.audit.leak_scan_check import ReleasePolicyQuestion
 from tasks.audit.release_job import ReleaseJob
 from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
-from tasks.forecast.home_state import HomeState
-from tasks.forecast.records import NextRelease
 from tasks.progress import Step, start_step
 
 MAX_RECORDS = 5_000  # the self-test attacks 500 of them; more give the same answer more slowly
