@@ -27,4 +27,4 @@ def load_policy(path: Path | None) -> Policy:
         )
     except BadInput as error:
         problem = error
-    raise BadInput(problem.message, file=str(path), remedy=problem.remedy)
+    raise problem.in_file(str(path))

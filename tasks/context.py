@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.policy import Policy
@@ -16,6 +16,9 @@ from warehouse.database import Run, Store, get_run
 from warehouse.expectations import Expectation
 from warehouse.home import Home
 from warehouse.transaction import Transaction
+
+if TYPE_CHECKING:
+    from ppdm_core.sanitizers import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,12 @@ class ReleaseContext:
     def open_store(self) -> Store:
         """Return the warehouse of the home."""
         return Store(Home(Path(self.home)), say=log_progress)
+
+    def make_sanitizer(self) -> Sanitizer:
+        """Return the method with its parameters, or raise BadInput if they are not valid."""
+        from ppdm_core.sanitizers import make_sanitizer
+
+        return make_sanitizer(self.method, self.parameters)
 
     @contextmanager
     def open_run(self, release_id: str) -> Iterator[tuple[Transaction, Run]]:

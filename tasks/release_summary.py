@@ -128,7 +128,7 @@ class Summary:
         if stage == Stage.DRY_RUN_PASSED:
             return f"{name} would wait for a decision; nothing was published in a dry run."
         stays = "" if self.latest is None else f"; version {self.latest:04d} stays the latest"
-        why = f" {self.refusals[0].why}" if self.refusals else ""
+        why = f" {self.refusals[0].text}" if self.refusals else ""
         if stage == Stage.AWAITING_REVIEW:
             return f"{name} waits for a decision and nothing was published{stays}.{why}"
         if stage not in FINISHED:

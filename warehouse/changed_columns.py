@@ -16,7 +16,7 @@ select count(*){changed} from now join before using (identity)
 
 
 @hide_values("Comparing the table with the one before")
-def count_changes(
+def count_changed_cells(
     db: duckdb.DuckDBPyConnection,
     now: str,
     before: str,

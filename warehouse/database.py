@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -168,6 +168,16 @@ def open_scratch_database() -> Iterator[duckdb.DuckDBPyConnection]:
             yield connection
     finally:
         connection.close()
+
+
+@contextmanager
+def open_empty_warehouse() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a new warehouse in memory that leaves nothing behind."""
+    import duckdb
+
+    with closing(duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": ""})) as db:
+        migrate(db, Path(":memory:"))
+        yield db
 
 
 @contextmanager

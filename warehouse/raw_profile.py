@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, ErrorList
 from warehouse.columns import Column
 from warehouse.expectations import Expectation, build_cell, list_figures, name_cell
 from warehouse.sql import (
@@ -57,23 +57,20 @@ def check_columns(names_in_source: Sequence[str], columns: Sequence[Column], fil
             file=file,
             remedy="Check that its first line is a header, and 'path' and 'delimiter' in [source].",
         )
-    if missing:
-        raise BadInput(
-            f"Column '{missing[0]}' of the release file is not in {name}.",
-            file=file,
-            column=missing[0],
-            remedy="Correct its spelling in [columns], or add it to the source.",
-        )
+    errors = ErrorList()
+    for each in missing:
+        why = f"Column '{each}' of the release file is not in {name}."
+        remedy = "Correct its spelling in [columns], or add it to the source."
+        errors.add(BadInput(why, file=file, column=each, remedy=remedy))
+    errors.raise_all()
     # Only now is it sure that the first line is a header, so that its names may be shown.
     declared = {column.name for column in columns}
     for extra in names_in_source:
         if extra not in declared:
-            raise BadInput(
-                f"Column '{extra}' of {name} has no role in the release file.",
-                file=file,
-                column=extra,
-                remedy='Declare it in [columns]; role = "exclude" leaves it out.',
-            )
+            why = f"Column '{extra}' of {name} has no role in the release file."
+            remedy = 'Declare it in [columns]; role = "exclude" leaves it out.'
+            errors.add(BadInput(why, file=file, column=extra, remedy=remedy))
+    errors.raise_all()
 
 
 @hide_values("Profiling the table")

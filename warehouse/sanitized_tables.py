@@ -40,12 +40,12 @@ def create_table(
 
 
 def read_validated_blocks(
-    db: duckdb.DuckDBPyConnection, run: Run, schema: Schema
+    db: duckdb.DuckDBPyConnection, table: str, schema: Schema
 ) -> Iterator[Block]:
-    """Yield the validated records in blocks, in row order."""
+    """Yield the records of a validated table in blocks, in row order."""
     features = [*schema.names, *(column.name for column in schema.categorical)]
     names = ", ".join([*map(quote_name, features), LABEL, ROW, KEY])
-    query = f"select {names} from {validated_table(run)} order by {ROW}"
+    query = f"select {names} from {table} order by {ROW}"
     for batch in db.sql(query).to_arrow_reader(BLOCK):
         yield to_block(with_fixed_size_keys(batch), schema)
 

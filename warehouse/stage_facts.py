@@ -65,6 +65,7 @@ class ValidatedFacts(Facts):
     # column -> rows that were dropped for it; a row may be counted for several columns
     dropped_empty: Mapping[str, int] = field(default_factory=dict)
     dropped_unlisted: Mapping[str, int] = field(default_factory=dict)  # no declared category
+    other: Mapping[str, int] = field(default_factory=dict)  # column -> cells that became "other"
     repeated_rows: int = 0  # equal to an earlier one in all features and the label
 
 

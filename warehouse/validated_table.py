@@ -15,6 +15,8 @@ import pyarrow as pa
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.rounding import round_outward
+from warehouse.cell_changes import CellChanges, count_changes
+from warehouse.column_survey import is_numeric_feature, survey_key
 from warehouse.columns import OTHER, RESERVED, Column
 from warehouse.raw_profile import ROWS, ROWS_LEFT
 from warehouse.sql import (
@@ -25,7 +27,6 @@ from warehouse.sql import (
     cast_to_number,
     cast_to_text,
     column_types,
-    count_where,
     hide_values,
     literal,
     quote_name,
@@ -41,7 +42,7 @@ MakeKeys = Callable[[Sequence[bytes]], Sequence[bytes]]
 BATCH_ROWS = 122_880  # in memory at a time
 BATCH_CELLS = 4_000_000  # the same: wide tables have fewer rows
 KEY_BYTES = 16
-SURVEY_FIGURES = ("least", "most", "median", "clamped", "imputed")
+SURVEY_FIGURES = ("least", "most", "median")
 CHUNK = f"{RESERVED}chunk"
 IDENTITY = f"{RESERVED}identity"
 COPY = """
@@ -65,19 +66,15 @@ class Validated:
     n: int
     digest: str  # of keys, features and label; of no keys if they are places
     schema: Schema
-    clamped: dict[str, int]
-    imputed: dict[str, int]
-    dropped_rows: int
+    changes: CellChanges
 
 
 @dataclass(frozen=True)
 class NumericSurvey:
-    """Bounds, median and counts of a numeric feature."""
+    """Bounds and median of a numeric feature."""
 
     bounds: Numeric
     median: float | None
-    clamped: int
-    imputed: int
 
 
 @hide_values("Writing the validated table")
@@ -137,9 +134,7 @@ def write_validated(
         n=n,
         digest=digest_totals(digested, totals),
         schema=_build_schema(columns, found),
-        clamped={name: each.clamped for name, each in found.items()},
-        imputed={name: each.imputed for name, each in found.items()},
-        dropped_rows=total - n,
+        changes=count_changes(figures, columns),
     )
 
 
@@ -157,61 +152,28 @@ def _list_features(columns: Sequence[Column]) -> list[str]:
     return [column.name for column in columns if column.role == "feature"]
 
 
-def _is_numeric(column: Column) -> bool:
-    return column.role == "feature" and column.type == "numeric"
-
-
 def _cell_expressions(columns: tuple[Column, ...], types: dict[str, str]) -> dict[int, str]:
     """Return SQL for the cell of each feature and label, as double or text, by position."""
     return {
         i: cast_to_number(column.name, types[column.name])
-        if _is_numeric(column)
+        if is_numeric_feature(column)
         else cast_to_text(column.name)
         for i, column in enumerate(columns)
         if column.role in ("feature", "label")
     }
 
 
-def list_survey_figures(columns: Sequence[Column]) -> dict[str, str]:
-    """Return SQL for what the validated table needs of numeric features, for ``profile``."""
-    figures = {}
-    for i, column in enumerate(columns):
-        if not _is_numeric(column):
-            continue
-        x = f"x{i}"
-        low, high = (
-            "null" if bound == "from_data" else literal(bound or 0.0)
-            for bound in (column.low, column.high)
-        )
-        figures[_survey_key("least", column)] = f"min(if(kept, {x}, null))"
-        figures[_survey_key("most", column)] = f"max(if(kept, {x}, null))"
-        figures[_survey_key("median", column)] = (
-            f"quantile_cont(if(kept, {x}, null), 0.5)" if column.is_imputed else "null"
-        )
-        figures[_survey_key("clamped", column)] = count_where(
-            f"kept and ({x} < {low} or {x} > {high})"
-        )
-        figures[_survey_key("imputed", column)] = count_where(f"kept and {x} is null")
-    return figures
-
-
 def _read_survey(columns: Sequence[Column], figures: Figures) -> dict[str, NumericSurvey]:
     return {
         column.name: _build_survey(
-            column, *(figures[_survey_key(figure, column)] for figure in SURVEY_FIGURES)
+            column, *(figures[survey_key(figure, column)] for figure in SURVEY_FIGURES)
         )
         for column in columns
-        if _is_numeric(column)
+        if is_numeric_feature(column)
     }
 
 
-def _survey_key(figure: str, column: Column) -> str:
-    return f"survey: {figure} of '{column.name}'"
-
-
-def _build_survey(
-    column: Column, least: float, most: float, median: float, clamped: int, imputed: int
-) -> NumericSurvey:
+def _build_survey(column: Column, least: float, most: float, median: float) -> NumericSurvey:
     low = round_outward(least, up=False) if column.low == "from_data" else column.low
     high = round_outward(most) if column.high == "from_data" else column.high
     if low is None or high is None:
@@ -224,13 +186,14 @@ def _build_survey(
         from_data=column.is_from_data,
         imputed=column.is_imputed,
     )
-    return NumericSurvey(bounds, median, clamped, imputed)
+    return NumericSurvey(bounds, median)
 
 
 def _declare_columns(columns: tuple[Column, ...]) -> str:
     features = (
-        f"{quote_name(column.name)} {'double' if _is_numeric(column) else 'integer'} not null"
+        f"{quote_name(column.name)} {kind} not null"
         for column in columns
+        for kind in ("double" if is_numeric_feature(column) else "integer",)
         if column.role == "feature"
     )
     numbers = (f"{id_column(k)} double" for k in range(len(list_identifiers(columns))))
@@ -241,7 +204,7 @@ def _declare_columns(columns: tuple[Column, ...]) -> str:
 def _list_values(columns: tuple[Column, ...], found: dict[str, NumericSurvey]) -> list[str]:
     values, label = [], "-1"
     for i, column in enumerate(columns):
-        if _is_numeric(column):
+        if is_numeric_feature(column):
             value = _number_expression(f"c{i}", column, found[column.name])
             values.append(f", {value} as {quote_name(column.name)}")
         elif column.role == "feature":
@@ -322,7 +285,7 @@ def _build_schema(columns: tuple[Column, ...], found: dict[str, NumericSurvey]) 
 
 def build_declared_schema(columns: tuple[Column, ...]) -> Schema:
     """Return the schema as far as it is declared; bounds that the data will give are 0 and 1."""
-    numeric = filter(_is_numeric, columns)
+    numeric = filter(is_numeric_feature, columns)
     return _build_schema(
-        columns, {each.name: _build_survey(each, 0.0, 1.0, 0.0, 0, 0) for each in numeric}
+        columns, {each.name: _build_survey(each, 0.0, 1.0, 0.0) for each in numeric}
     )

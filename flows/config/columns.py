@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from flows.config.derivation import IsoDate, check_derivation
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, ErrorList
 from ppdm_core.settings.errors import suggest_name
 from ppdm_core.settings.sections import Section
 from warehouse.columns import OTHER, RESERVED, Column, Derivation
@@ -138,19 +138,42 @@ def list_categories(spec: ColumnSpec) -> tuple[str, ...]:
 
 def check_columns(columns: Mapping[str, ColumnSpec], record_id: str | None) -> None:
     """Raise BadInput if a column is declared wrongly, or the columns do not fit together."""
+    errors = ErrorList()
+    with errors.collect():
+        check_each_column(columns)
+    with errors.collect():
+        _check_roles(columns)
+    with errors.collect():
+        if record_id is not None:
+            _check_record_id(record_id, columns)
+    errors.raise_all()
+
+
+def check_each_column(columns: Mapping[str, ColumnSpec]) -> None:
+    """Raise BadInput with every column that is declared wrongly."""
+    errors = ErrorList()
     for name, spec in columns.items():
-        _check_name(name, columns)
-        check_derivation(name, spec, columns)
-        if spec.role == "label" and spec.type == "numeric":
-            raise _build_error(
-                name, "is a label and must be categorical.", 'Declare type = "categorical".'
-            )
-        if spec.role == "feature" and spec.kind is None:
-            raise _build_error(name, "is a feature without a type.", TYPE_REMEDY)
-        if spec.is_categorical:
-            _check_categorical(name, spec)
-        elif spec.role == "feature":
-            _check_numeric(name, spec)
+        with errors.collect():
+            _check_column(name, spec, columns)
+    errors.raise_all()
+
+
+def _check_column(name: str, spec: ColumnSpec, columns: Mapping[str, ColumnSpec]) -> None:
+    _check_name(name, columns)
+    check_derivation(name, spec, columns)
+    if spec.role == "label" and spec.type == "numeric":
+        raise _build_error(
+            name, "is a label and must be categorical.", 'Declare type = "categorical".'
+        )
+    if spec.role == "feature" and spec.kind is None:
+        raise _build_error(name, "is a feature without a type.", TYPE_REMEDY)
+    if spec.is_categorical:
+        _check_categorical(name, spec)
+    elif spec.role == "feature":
+        _check_numeric(name, spec)
+
+
+def _check_roles(columns: Mapping[str, ColumnSpec]) -> None:
     labels = [name for name, spec in columns.items() if spec.role == "label"]
     if len(labels) > 1:
         raise _build_error(
@@ -158,8 +181,6 @@ def check_columns(columns: Mapping[str, ColumnSpec], record_id: str | None) -> N
         )
     if not any(spec.role == "feature" for spec in columns.values()):
         raise BadInput("No column is a feature: nothing to release.", remedy=TYPE_REMEDY)
-    if record_id is not None:
-        _check_record_id(record_id, columns)
 
 
 def _build_error(name: str, what: str, remedy: str) -> BadInput:

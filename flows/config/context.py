@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from flows.config.release_file import ReleaseFile, check_names
+from flows.config.name_checks import check_names, read_registered_names
+from flows.config.release_file import ReleaseFile
+from ppdm_core.model.errors import ErrorList
 from tasks.context import ReleaseContext
 from tasks.settings_check import check_settings
 
@@ -50,17 +52,12 @@ def build_checked_context(file: ReleaseFile) -> ReleaseContext:
     """
     context = build_context(file)
     if not file._is_checked:
-        check_registered_names(file)
-        check_settings(context)
+        errors, known = ErrorList(), read_registered_names()
+        with errors.collect():
+            check_names(file, known)
+        if file.sanitizer.method in known.methods:
+            with errors.collect():
+                check_settings(context)
+        errors.raise_all()
         file._is_checked = True
     return context
-
-
-def check_registered_names(file: ReleaseFile) -> None:
-    """Check that every method, attack and metric that the file names exists."""
-    from ppdm_core.attacks import ATTACKS
-    from ppdm_core.metrics import METRICS
-    from ppdm_core.sanitizers import SANITIZERS
-
-    composites = [name for name, method in SANITIZERS.items() if method.is_composite]
-    check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS, composites=composites)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from flows.config.columns import ColumnSpec
-from ppdm_core.model.errors import BadInput
-from ppdm_core.settings.errors import suggest_name
+from ppdm_core.model.errors import BadInput, ErrorList
+from ppdm_core.settings.errors import report_as_value_error, suggest_name
 from ppdm_core.settings.sections import Section
 from warehouse.expectations import EXPECTATIONS, RANGE, Expectation, QuantileRange
 
@@ -19,6 +19,7 @@ else:
     Type = Literal[tuple(EXPECTATIONS)]  # the form lists the choices
 
 
+@report_as_value_error
 def _check_type(value: Any) -> Any:
     if isinstance(value, str) and value not in EXPECTATIONS:
         raise BadInput(
@@ -87,12 +88,15 @@ class ExpectationSpec(Section):
 
 def check_expectations(specs: Sequence[ExpectationSpec], columns: Mapping[str, ColumnSpec]) -> None:
     """Raise BadInput if an expectation has wrong arguments or does not fit its column."""
+    errors = ErrorList()
     for number, spec in enumerate(specs, 1):
         place = f"entry {number} of [[expectations]] ({spec.type})"
-        _check_arguments(spec, place)
-        _check_ranges(spec, place)
-        if spec.column is not None:
-            _check_column(spec, spec.column, columns, place)
+        with errors.collect():
+            _check_arguments(spec, place)
+            _check_ranges(spec, place)
+            if spec.column is not None:
+                _check_column(spec, spec.column, columns, place)
+    errors.raise_all()
 
 
 def _check_arguments(spec: ExpectationSpec, place: str) -> None:

@@ -1,7 +1,7 @@
 """The release file: one TOML file describes one release.
 
 ``load`` reads it. The model is also the parameter of the flows, so that the Prefect UI shows it
-as a form. The first problem of a file is raised as ``BadInput``.
+as a form. All problems of a file are raised as one ``BadInput``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import copy
 import hashlib
 import json
 import os
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_valid
 from flows.config.column_patterns import expand_patterns
 from flows.config.columns import ColumnSpec, DefaultsSpec, build_column, check_columns
 from flows.config.expectations import ExpectationSpec, check_expectations
+from flows.config.name_checks import check_limit_names, check_required
 from flows.config.schedule_section import ScheduleSpec
 from flows.config.sections import (
     AuditSpec,
@@ -30,11 +30,11 @@ from flows.config.sections import (
 )
 from flows.config.shared_policy import apply_shared_policy
 from flows.config.source_section import SourceSpec
-from ppdm_core.model.errors import BadInput
-from ppdm_core.model.policy import LABEL, Attacker, Policy
+from flows.config.valid_parts import check_valid_parts
+from ppdm_core.model.errors import BadInput, ErrorList, join_errors
+from ppdm_core.model.policy import Attacker, Policy
 from ppdm_core.model.verdict import Review
-from ppdm_core.settings.errors import RELEASE_FILE, check_known, find_first_problem
-from ppdm_core.settings.limits import AMPLIFICATION_LIMITS, LEDGER_LIMITS, check_limit_name
+from ppdm_core.settings.errors import RELEASE_FILE, find_problems
 from ppdm_core.settings.sections import AttackerSpec, LimitSpec, Section, build_limits
 from ppdm_core.settings.toml_text import parse_toml
 from warehouse.columns import Column, Source
@@ -102,13 +102,16 @@ class ReleaseFile(Section):
     def _check_consistency(self) -> ReleaseFile:
         if self._is_consistent:
             return self
-        check_columns(self.columns, self.dataset.record_id)
-        check_expectations(self.expectations, self.columns)
-        for name, limit in self.limits.items():
-            check_limit_name(name, limit.waive)
-        for name in self.audit.required:
-            if self.audit.required.count(name) > 1:
-                raise BadInput(f"The audit requires '{name}' twice.", remedy="Remove one of them.")
+        errors = ErrorList()
+        with errors.collect():
+            check_columns(self.columns, self.dataset.record_id)
+        with errors.collect():
+            check_expectations(self.expectations, self.columns)
+        with errors.collect():
+            check_limit_names(self.limits)
+        with errors.collect():
+            check_required(self.audit)
+        errors.raise_all()
         self._is_consistent = True
         return self
 
@@ -179,14 +182,17 @@ MODELS: dict[str, type[BaseModel]] = {
 
 def load(path: str | Path) -> ReleaseFile:
     """Read and check a release file."""
-    path = Path(path)
-    try:
-        return ReleaseFile.model_validate(_read_content(path))
-    except ValidationError as error:
-        problem = find_first_problem(error, MODELS)
-    except BadInput as error:
-        problem = error
-    raise BadInput(problem.message, file=str(path), column=problem.column, remedy=problem.remedy)
+    path, errors = Path(path), ErrorList()
+    with errors.collect():
+        content = _read_content(path)
+        try:
+            return ReleaseFile.model_validate(content)
+        except ValidationError as error:
+            errors.add(find_problems(error, MODELS))
+        except BadInput as error:
+            errors.add(error)
+        check_valid_parts(content)
+    raise join_errors(errors.found).in_file(str(path))
 
 
 def _read_content(path: Path) -> dict[str, Any]:
@@ -210,47 +216,3 @@ def read_toml(path: Path) -> dict[str, Any]:
             remedy="Check the path and its permissions.",
         ) from None
     return parse_toml(content, RELEASE_FILE)
-
-
-def check_names(
-    file: ReleaseFile,
-    *,
-    methods: Collection[str],
-    attacks: Collection[str],
-    metrics: Collection[str],
-    composites: Collection[str] = (),
-) -> None:
-    """Raise BadInput if a method, attack or metric that the file names does not exist.
-
-    ``composites`` are the methods that run other methods.
-    """
-    check_known("method", file.sanitizer.method, methods)
-    for attack in file.audit.required:
-        check_known("attack", attack, attacks)
-    for name, limit in file.limits.items():
-        for method in limit.waive:
-            check_known("method", method, methods)
-            check_waiver(name, method, composites)
-        if name in (*AMPLIFICATION_LIMITS, *LEDGER_LIMITS):
-            continue
-        place, _, metric = name.rpartition(".")
-        check_known("metric", metric, metrics)
-        attack = place.partition(".")[0]  # the rest is a scenario of the attack
-        # The release itself and its label are always measured.
-        if not attack or attack in metrics or place == LABEL:
-            continue
-        check_known("attack", attack, attacks)
-        if attack not in file.audit.required:
-            raise BadInput(
-                f"The limit '{name}' is on an attack that the audit does not require.",
-                remedy=f"Add '{attack}' to 'required' in [audit].",
-            )
-
-
-def check_waiver(limit: str, method: str, composites: Collection[str]) -> None:
-    """Raise BadInput if a waiver names a composite, which may run any method."""
-    if method in composites:
-        raise BadInput(
-            f"'waive' of limit '{limit}' names '{method}', which may run any other method.",
-            remedy=f"Name the method without a bound that the {method} uses.",
-        )

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from cronsim import CronSim, CronSimError
 from pydantic import Field, model_validator
 
-from ppdm_core.model.errors import BadInput
-from ppdm_core.settings.errors import suggest_name
+from ppdm_core.model.errors import BadInput, ErrorList
+from ppdm_core.settings.errors import report_as_value_error, suggest_name
 from ppdm_core.settings.sections import Section
 
 CRON_FIELDS = {
@@ -39,7 +39,16 @@ class ScheduleSpec(Section):
     timezone: str = Field(default="UTC", description="Name of a time zone, e.g. Europe/Berlin.")
 
     @model_validator(mode="after")
-    def _check_cron(self) -> ScheduleSpec:
+    @report_as_value_error
+    def _check_both(self) -> ScheduleSpec:
+        errors = ErrorList()
+        for check in (self._check_cron, self._check_timezone):
+            with errors.collect():
+                check()
+        errors.raise_all()
+        return self
+
+    def _check_cron(self) -> None:
         texts = self.cron.split()
         for place, (text, (name, ends)) in enumerate(zip(texts, CRON_FIELDS.items(), strict=True)):
             alone = ["*"] * place + [text] + ["*"] * (4 - place)
@@ -54,10 +63,8 @@ class ScheduleSpec(Section):
                 "The day of 'cron' in [schedule] does not exist in that month.",
                 remedy="Choose another day or month.",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _check_timezone(self) -> ScheduleSpec:
+    def _check_timezone(self) -> None:
         try:
             zoneinfo.ZoneInfo(self.timezone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
@@ -65,4 +72,3 @@ class ScheduleSpec(Section):
                 f"Unknown time zone '{self.timezone}' in [schedule].",
                 remedy=suggest_name(self.timezone, zoneinfo.available_timezones() | {"UTC"}),
             ) from None
-        return self

@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, ErrorList
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.verdict import Review
+from ppdm_core.settings.errors import report_as_value_error
 from ppdm_core.settings.sections import Seconds, Section
 from warehouse.home import DATASET_NAME
 
@@ -52,14 +53,17 @@ class SanitizerSpec(Section):
     method: str = Field(description="Name of the sanitizer.")
 
     @model_validator(mode="after")
+    @report_as_value_error
     def _check_parameters(self) -> SanitizerSpec:
+        errors = ErrorList()
         for key, value in (self.model_extra or {}).items():
             if not _is_plain_value(value):
-                raise BadInput(
+                why = (
                     f"The '{key}' key of [sanitizer] must be a finite number, text, "
-                    "true, false, a list or a table of these.",
-                    remedy=f"Change '{key}'.",
+                    "true, false, a list or a table of these."
                 )
+                errors.add(BadInput(why, remedy=f"Change '{key}'."))
+        errors.raise_all()
         return self
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, ErrorList, join_errors
 from ppdm_core.model.policy import AMPLIFICATION, LEDGER, Limit
 from ppdm_core.settings.policy_text import POLICY_FILE, PolicyFile, parse_policy_file
 from ppdm_core.settings.sections import LimitSpec, build_limits
@@ -35,13 +35,17 @@ def apply_shared_policy(content: Mapping[str, Any]) -> dict[str, Any]:
     try:
         shared = parse_policy_file(text)
     except BadInput as error:
-        raise BadInput(
-            f"In the {POLICY_FILE} {name}: {error.message}", remedy=error.remedy
-        ) from None
+        parts = [
+            BadInput(f"In the {POLICY_FILE} {name}: {each.message}", remedy=each.remedy)
+            for each in error.list_all()
+        ]
+        raise join_errors(parts) from None
     merged = {**content, "policy_digest": hashlib.sha256(text).hexdigest()}
-    merged["limits"] = merge_limits(_get_table(content, "limits"), shared, name)
-    merged["audit"] = merge_audit(_get_table(content, "audit"), shared, name)
-    merged["attacker"] = merge_attacker(_get_table(content, "attacker"), shared, name)
+    errors = ErrorList()
+    for key, merge in MERGES.items():
+        with errors.collect():
+            merged[key] = merge(_get_table(content, key), shared, name)
+    errors.raise_all()
     return merged
 
 
@@ -64,6 +68,7 @@ def _get_table(content: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def merge_limits(own: dict[str, Any], shared: PolicyFile, policy: str) -> dict[str, Any]:
     """Return the limits of both; a limit of the release file must not be weaker."""
+    errors = ErrorList()
     for name, spec in shared.limits.items():
         if name not in own:
             own[name] = spec.model_dump()
@@ -74,11 +79,12 @@ def merge_limits(own: dict[str, Any], shared: PolicyFile, policy: str) -> dict[s
             continue
         ours, theirs = build_limits({"ours": given, "theirs": spec}).values()
         if not is_as_strict(name, ours, theirs):
-            raise BadInput(
+            why = (
                 f"The limit '{name}' is weaker than in the policy {policy}: it is "
-                f"{format_line(ours)}, and the policy has {format_line(theirs)}.",
-                remedy=REMEDY,
+                f"{format_line(ours)}, and the policy has {format_line(theirs)}."
             )
+            errors.add(BadInput(why, remedy=REMEDY))
+    errors.raise_all()
     return own
 
 
@@ -123,20 +129,26 @@ def merge_audit(own: dict[str, Any], shared: PolicyFile, policy: str) -> dict[st
         "shadow_draws": shared.audit.shadow_draws,
         "splits": shared.audit.splits,
     }
+    errors = ErrorList()
     for key, least in demanded.items():
         if least is None:
             continue
         given = merged.setdefault(key, least)
         ranks = [EFFORTS.index(each) if each in EFFORTS else each for each in (given, least)]
-        _check_at_least("audit", key, ranks[0], ranks[1], f"{least}", policy)
+        with errors.collect():
+            _check_at_least("audit", key, ranks[0], ranks[1], f"{least}", policy)
+    errors.raise_all()
     return merged
 
 
 def merge_attacker(own: dict[str, Any], shared: PolicyFile, policy: str) -> dict[str, Any]:
     """Return an attacker who knows at least as much as that of the policy."""
+    errors = ErrorList()
     for key, least in shared.attacker.model_dump().items():
         given = own.setdefault(key, least)
-        _check_at_least("attacker", key, given, least, f"{least:g}", policy)
+        with errors.collect():
+            _check_at_least("attacker", key, given, least, f"{least:g}", policy)
+    errors.raise_all()
     return own
 
 
@@ -149,3 +161,6 @@ def _check_at_least(
             f"{words}.",
             remedy=REMEDY,
         )
+
+
+MERGES = {"limits": merge_limits, "audit": merge_audit, "attacker": merge_attacker}

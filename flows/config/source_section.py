@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from ppdm_core.model.errors import BadInput
-from ppdm_core.settings.errors import suggest_name
+from ppdm_core.model.errors import BadInput, ErrorList
+from ppdm_core.settings.errors import report_as_value_error, suggest_name
 from ppdm_core.settings.sections import Section
 from warehouse.sources import SOURCES
 
@@ -37,17 +37,19 @@ class SourceSpec(Section):
         return {key: value for key, value in (self.model_extra or {}).items() if value is not None}
 
     @model_validator(mode="after")
+    @report_as_value_error
     def _check_keys_of_kind(self) -> SourceSpec:
-        reader = SOURCES[self.kind]
-        if reader.endings and not self.path:
-            raise BadInput("The 'path' key of [source] is missing.", remedy="Add 'path'.")
+        errors, reader = ErrorList(), SOURCES[self.kind]
         for key, value in self.options.items():
-            self._check_option(key, value)
+            with errors.collect():
+                self._check_option(key, value)
+        if reader.endings and not self.path:
+            errors.add(BadInput("The 'path' key of [source] is missing.", remedy="Add 'path'."))
         for key, option in reader.options.items():
             if option.is_required and key not in self.options:
-                raise BadInput(
-                    f"A {self.kind} source needs a {key}.", remedy=f"Add '{key}' to [source]."
-                )
+                why = f"A {self.kind} source needs a {key}."
+                errors.add(BadInput(why, remedy=f"Add '{key}' to [source]."))
+        errors.raise_all()
         return self
 
     def _check_option(self, key: str, value: Any) -> None:

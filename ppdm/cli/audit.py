@@ -75,7 +75,7 @@ def build_result(judged: JudgedTables, every: bool) -> CommandResult:
     """Return the verdict with its scores and findings; the exit code follows from it."""
     kind = ERRORS[judged.outcome]
     decisive = [finding for finding in judged.findings if finding.outcome == judged.outcome]
-    error = None if kind is None else kind(decisive[0].why if decisive else "Nothing was judged.")
+    error = None if kind is None else kind(decisive[0].text if decisive else "Nothing was judged.")
     report, case = judged.report, judged.case
     reply = AuditReply(
         original=judged.files.original,

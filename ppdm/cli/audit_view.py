@@ -100,7 +100,7 @@ def render_everything(judged: JudgedTables) -> Iterator[RenderableType]:
     for finding in sorted(judged.findings, key=lambda finding: finding.outcome):
         if finding.outcome != "PASS":
             observed = f" {finding.observed}" if finding.observed else ""
-            lines += wrap_item(f"{finding.outcome} {finding.check}{observed}: {finding.why}")
+            lines += wrap_item(f"{finding.outcome} {finding.check}{observed}: {finding.text}")
     yield "\n".join(lines)
 
 

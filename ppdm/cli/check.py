@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ppdm.cli.console import format_lines
 from ppdm.cli.home import check_new_file
 from ppdm.cli.release_files import read_release_file
-from ppdm.cli.replies.others import CheckReply
+from ppdm.cli.replies.checks import CheckReply
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server
 from ppdm_core.model.shown_text import show_line
@@ -19,24 +19,37 @@ if TYPE_CHECKING:
 
 
 def check_release_file(path: Path, suite: Path | None = None) -> CommandResult:
-    """Check a release file and its source; return the counts and the smallest possible limits.
+    """Check a release file and its source; return counts, and what its release will do.
 
     If they are fine, write the checks to ``suite``, for Great Expectations.
     """
-    from tasks.ingest.source_check import check_source
+    from ppdm.cli.check_forecast import (
+        build_charge,
+        build_cost,
+        build_policy,
+        list_forecast_lines,
+    )
+    from ppdm.forecast.release import foretell_release
 
     if suite is not None:
         check_new_file(suite)
     _, context = read_release_file(path)
     stop_orphaned_server(Path(context.home))
-    facts = check_source(context)
-    text = format_check(path, context, facts)
-    reply = CheckReply(file=str(path), **facts)
+    forecast = foretell_release(context)
+    lines = [f"  {line}" for line in list_forecast_lines(context, forecast)]
+    text = "\n".join([format_check(path, context, forecast.facts), format_lines(lines)])
+    facts = {
+        "file": str(path),
+        **forecast.facts,
+        "ledger": build_charge(forecast.charge, context),
+        "policy_check": build_policy(forecast.policy),
+        "estimate": build_cost(forecast.cost),
+    }
     if suite is not None:
         count = write_suite(suite, context)
         text += "\n" + show_line(f"The suite of {count} expectations is in {suite}.")
-        reply = CheckReply(file=str(path), **facts, expectations=str(suite))
-    return CommandResult(text, reply.as_payload())
+        facts["expectations"] = str(suite)
+    return CommandResult(text, CheckReply(**facts).as_payload())
 
 
 def write_suite(out: Path, context: ReleaseContext) -> int:

@@ -77,7 +77,7 @@ def build_result(outcome: ReleaseOutcome) -> CommandResult:
     error: PpdmError | None = None
     if summary.run.stage == Stage.REFUSED:
         command = f"ppdm show {summary.run.release_id} --all{format_home_of(summary)}"
-        error = Refused(summary.refusals[0].why, remedy=f"See: {command}")
+        error = Refused(summary.refusals[0].text, remedy=f"See: {command}")
     elif summary.is_undecided:
         error = Undecided(summary.format_outcome_sentence(), remedy=format_waiting(summary)[0])
     return CommandResult(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ppdm.cli.console import make_grid
 from ppdm.cli.home import open_home
@@ -23,7 +26,7 @@ def list_events(home: Path | None) -> CommandResult:
             str(row["number"]),
             f"{row['happened']:%Y-%m-%d %H:%M:%S}",
             row["release_id"] or row["dataset"] or "-",
-            row["kind"],
+            ": ".join(filter(None, (row["kind"], "; ".join(list_broken(row))))),
         )
         for row in rows
     ]
@@ -31,11 +34,18 @@ def list_events(home: Path | None) -> CommandResult:
         EventBody(
             **{name: row[name] for name in ("number", "dataset", "release_id", "kind", "mac")},
             happened=row["happened"].isoformat(),
+            broken=list_broken(row),
         )
         for row in rows
     ]
     view = make_grid(lines, TITLES, right=[0]) if lines else "No event is recorded yet."
     return CommandResult(view, HistoryReply(events=events, event_count=len(rows)).as_payload())
+
+
+def list_broken(row: Mapping[str, Any]) -> list[str]:
+    """Return the checks that a verdict found not kept, with their figures."""
+    found: list[str] = json.loads(row["detail"]).get("broken", [])
+    return found
 
 
 def verify_history(home: Path | None) -> CommandResult:

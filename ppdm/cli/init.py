@@ -118,7 +118,5 @@ def write_new(out: Path, text: str, source: Source) -> None:
         try:
             read_release_file(out)
         except BadInput as error:
-            raise BadInput(
-                error.message, file=source.path, column=error.column, remedy=error.remedy
-            ) from None
+            raise error.in_file(source.path) from None
         undo.pop_all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from ppdm.cli.ledger import Entry, compute_account, entry_as_dict, find_latest
@@ -87,7 +87,7 @@ class ReleaseOutcome:
     bound: Bound | None
     account: Entry | None  # of the ledger, after all releases
     ledger_outcome: Outcome | None
-    reasons: tuple[Finding, ...]  # findings against it that no line shows
+    reasons: tuple[Finding, ...]  # findings against it; of those that a line shows, the remedy
 
 
 def read_outcome(db: Transaction, run: Run) -> ReleaseOutcome:
@@ -108,7 +108,9 @@ def read_outcome(db: Transaction, run: Run) -> ReleaseOutcome:
         bound=build_bound(summary, judgement),
         account=find_account(db, summary),
         ledger_outcome=min(ledger, key=lambda outcome: SEVERITY[outcome]),
-        reasons=tuple(one for one in list_open(summary) if one.check not in shown),
+        reasons=tuple(
+            replace(one, why="") if one.check in shown else one for one in list_open(summary)
+        ),
     )
 
 

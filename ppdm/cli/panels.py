@@ -57,9 +57,9 @@ def render_steps(steps: Sequence[str]) -> Table:
 
 
 def render_reasons(findings: Sequence[Finding]) -> list[RenderableType]:
-    """Return the first findings against a release, after an empty line."""
+    """Return the first findings against a release and what would change them."""
     rows = [
-        (make_text(*MARKS[finding.outcome]), f"{finding.check}: {finding.why}")
+        (make_text(*MARKS[finding.outcome]), f"{finding.check}: {finding.text.strip()}")
         for finding in findings[:MAX_REASONS]
     ]
     return ["", make_grid(rows)] if rows else []
@@ -192,7 +192,7 @@ def list_next_steps(outcome: ReleaseOutcome) -> list[str]:
         return [f"Hand over {folder}", f"To check it: ppdm verify {folder}", every]
     if stage == Stage.REFUSED and summary.ending == EndingFacts():
         return [
-            f"Perturb more or release less (ppdm methods {summary.method}), then release again.",
+            f"Change what helps (ppdm methods {summary.method} explains it), then release again.",
             "A reviewer decides about that release: these data were refused once.",
             every,
         ]

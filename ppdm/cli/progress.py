@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # The steps of each command, in order; a step that is not needed is passed over.
 RELEASE_STEPS = tuple(step for step in Step if step != Step.SUMMARIZE)
 DECIDE_STEPS = (Step.START, Step.PUBLISH, Step.LOG)
-CHECK_STEPS = (Step.READ, Step.VALIDATE)
+CHECK_STEPS = (Step.READ, Step.VALIDATE, Step.POLICY_TEST)
 INIT_STEPS = (Step.READ, Step.SUMMARIZE)
 AUDIT_STEPS = (Step.READ, Step.ATTACK)
 SELF_TEST_STEPS = (Step.SELF_TEST,)

@@ -20,9 +20,7 @@ def read_release_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
     try:
         context = build_checked_context(file)
     except BadInput as error:
-        raise BadInput(
-            error.message, file=error.file or str(path), column=error.column, remedy=error.remedy
-        ) from None
+        raise error.in_file(str(path), only_unnamed=True) from None
     if context.source.path and not Path(context.source.path).exists():
         is_example = Path(context.source.path).name in TABLES
         raise BadInput(

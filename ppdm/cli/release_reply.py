@@ -95,6 +95,7 @@ def build_findings(
 def build_finding(finding: Finding, score: Score | None, limit: Limit | None) -> FindingBody:
     """Return one finding with its score and limit, if it has them."""
     names = {"check": finding.check, "outcome": finding.outcome, "why": finding.why}
+    names |= {"remedy": finding.remedy} if finding.remedy else {}
     if score is None:
         return FindingBody.model_validate(names)
     return FindingBody.model_validate(

@@ -110,8 +110,21 @@ def name_schema(command: str) -> str:
 
 
 def format_error(error: PpdmError) -> str:
-    """Return one line with file and column, each named once."""
+    """Return one line with file and column, each named once; several errors are a list."""
+    if not error.others:
+        return f"ppdm: {describe_error(error, error.file)}"
+    errors = error.list_all()
+    files = list(dict.fromkeys(each.file for each in errors if each.file))
+    where = "".join(f"{show_line(each)}: " for each in files[:1])
+    lines = [
+        f"  - {describe_error(each, each.file if len(files) > 1 else None)}" for each in errors
+    ]
+    return "\n".join([f"ppdm: {where}{len(errors)} errors", *lines])
+
+
+def describe_error(error: PpdmError, file: str | None) -> str:
+    """Return the sentence of one error after its file and column, unless it names them."""
     message = str(error)
     column = f"column '{error.column}'" if error.column else None
-    where = [part for part in (error.file, column) if part and part.lower() not in message.lower()]
-    return show_line(": ".join(["ppdm", *where, message]))
+    where = [part for part in (file, column) if part and part.lower() not in message.lower()]
+    return show_line(": ".join([*where, message]))

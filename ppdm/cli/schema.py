@@ -52,5 +52,5 @@ def build_schema(name: str) -> dict[str, Any]:
         "additionalProperties": body.get("additionalProperties", True),
         "if": {"properties": {"error": {"type": "null"}}},
         "then": {"required": body.get("required", [])},
-        "$defs": {**body.get("$defs", {}), "ErrorBody": error},
+        "$defs": {**body.get("$defs", {}), **error.pop("$defs", {}), "ErrorBody": error},
     }

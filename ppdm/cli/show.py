@@ -78,7 +78,7 @@ def render_findings(summary: Summary) -> Iterator[RenderableType]:
     for finding in dict.fromkeys(ordered):
         outcome = make_text(finding.outcome, VERDICT_STYLES[finding.outcome])
         observed = f"{finding.observed}. " if finding.observed else ""
-        rows.append((outcome, f"{finding.check}: {observed}{finding.why}"))
+        rows.append((outcome, f"{finding.check}: {observed}{finding.text}"))
     yield make_grid(rows)
 
 
@@ -118,6 +118,8 @@ def count_changes(summary: Summary) -> dict[str, int]:
         )
         found |= {f"values of '{column}' moved to its bounds": n for column, n in clamped.items()}
         found |= {f"missing values of '{column}' filled": n for column, n in imputed.items()}
+        other = summary.validated.other.items()
+        found |= {f"values of '{column}' that became 'other'": n for column, n in other}
     if summary.sanitized:
         found["records set aside for the basis"] = summary.sanitized.set_aside
         found |= summary.sanitized.counts

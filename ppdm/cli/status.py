@@ -83,7 +83,7 @@ def find_reason(summary: Summary) -> str | None:
     """Return why a release was withdrawn, or the first finding against it; None if all is well."""
     if summary.withdrawal is not None:
         return f"It {summary.withdrawal.words}"
-    return summary.refusals[0].why if summary.refusals else None
+    return summary.refusals[0].text if summary.refusals else None
 
 
 def render_runs(runs: Sequence[RunBody], waiting: bool) -> RenderableType:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from ppdm_core.model.advice import Advice
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import Guarantee
@@ -26,6 +27,7 @@ class GateInput:
     has_numbers: bool = True  # a numeric feature is released
     code_version: str = ""  # of the run that is judged
     balance: LedgerBalance | None = None  # None: the ledger was not read, which fails
+    advice: Advice = field(default_factory=Advice)  # what the method can change
 
 
 class Gate(Protocol):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ppdm_core.gates._gate import Gate, GateInput
+from ppdm_core.model.advice import Advice
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import LEDGER, Limit, Policy
 from ppdm_core.model.policy import LEDGER_DRAWS as DRAWS
@@ -30,9 +31,14 @@ class Ledger(Gate):
             why = "What earlier releases of this dataset have spent is not known."
             yield Finding(RECORD, "FAIL", why)
             return
-        yield judge_product(balance, gate_input.policy)
-        if DRAWS in limits:
-            yield judge_draws(balance, limits[DRAWS])
+        yield from judge_balance(balance, gate_input.policy, gate_input.advice)
+
+
+def judge_balance(balance: LedgerBalance, policy: Policy, advice: Advice) -> Iterator[Finding]:
+    """Yield the findings about a sound balance."""
+    yield judge_product(balance, policy, advice)
+    if DRAWS in policy.limits:
+        yield judge_draws(balance, policy.limits[DRAWS])
 
 
 def is_sound(balance: LedgerBalance) -> bool:
@@ -44,7 +50,7 @@ def is_sound(balance: LedgerBalance) -> bool:
     )
 
 
-def judge_product(balance: LedgerBalance, policy: Policy) -> Finding:
+def judge_product(balance: LedgerBalance, policy: Policy, advice: Advice) -> Finding:
     """Judge the product of the gammas of all draws of one record."""
     observed, limit = format_gamma(balance.after), policy.limits.get(RECORD)
     summary = f"{describe_balance(balance)}; together {observed}."
@@ -64,7 +70,20 @@ def judge_product(balance: LedgerBalance, policy: Policy) -> Finding:
         why += describe_room(balance, math.floor(left))
     if balance.unbounded:
         why += describe_unbounded(balance)
-    return Finding(RECORD, outcome, why, observed, f"at most {limit.value:g}")
+    remedy = "" if outcome == "PASS" else explain_remedy(balance, limit, advice)
+    return Finding(RECORD, outcome, why, observed, f"at most {limit.value:g}", remedy)
+
+
+def explain_remedy(balance: LedgerBalance, limit: Limit, advice: Advice) -> str:
+    """Return what a release may ask for at most, and what helps to ask for less."""
+    if balance.unbounded:
+        return ""  # the finding names the waiver
+    line = math.log(max(limit.value if limit.review is None else limit.review, 1.0))
+    room = max(0.0, line - balance.spent)
+    needed = f"For a PASS, this release may ask for at most {format_gamma_value(room)}"
+    if not room:
+        return f"{needed}: raise the limit, or release only records that did not change."
+    return f"{needed}. {advice.describe_more_private('raise the limit')}"
 
 
 def describe_balance(balance: LedgerBalance) -> str:
@@ -141,7 +160,12 @@ def judge_draws(balance: LedgerBalance, limit: Limit) -> Finding:
     )
     if not balance.draws_after <= limit.value:
         why += describe_lack(balance, balance.draws_over)
-        return Finding(DRAWS, "FAIL", why, observed, allowed)
+        remedy = (
+            f"For a PASS, the limit must be at least {balance.draws_after:,}, or no record that "
+            "was drawn that often may be drawn again. What helps: release only records that did "
+            "not change, or choose a method with a bound."
+        )
+        return Finding(DRAWS, "FAIL", why, observed, allowed, remedy)
     asked = balance.draws_after - balance.draws_spent
     if asked:
         why += describe_room(balance, math.floor((limit.value - balance.draws_after) / asked))

@@ -40,10 +40,14 @@ class RequiredAudits(Gate):
         for audit in gate_input.policy.required:
             why = explain_absence(report, audit, scored)
             outcome: Outcome = "FAIL" if why else "PASS"
-            yield Finding(f"required.{audit}", outcome, why or "It ran to its end.")
+            remedy = explain_remedy(report, audit, gate_input.policy) if why else ""
+            why = why or "It ran to its end."
+            yield Finding(f"required.{audit}", outcome, why, remedy=remedy)
         for audit, kind in report.failed.items():
             if audit not in gate_input.policy.required:
-                yield Finding(f"failed.{audit}", "FAIL", f"The audit {audit} failed ({kind}).")
+                why = f"The audit {audit} failed ({kind})."
+                remedy = explain_remedy(report, audit, gate_input.policy)
+                yield Finding(f"failed.{audit}", "FAIL", why, remedy=remedy)
         judged = list_judged_attacks(report, gate_input.policy)
         for goal in LIMITED_GOALS:
             # Where no number is released, nothing can be reconstructed; it can be inferred.
@@ -76,7 +80,11 @@ def judge_goals(
     if judged.intersection(names):
         weak = " and ".join(name for name in names if name in judged)
         why = f"Nothing judges {word} here: any release of this table keeps the limit on {weak}."
-        return Finding(check, "REVIEW", why)
+        remedy = (
+            f"What helps: lower the limit on {weak}, let the attacker know more in [attacker], "
+            f"or limit another {word} attack."
+        )
+        return Finding(check, "REVIEW", why, remedy=remedy)
     open_names = [name for name in names if name not in report.skipped]
     if not open_names:
         reasons = " ".join(dict.fromkeys(report.skipped[name].sentence for name in names))
@@ -98,3 +106,15 @@ def explain_absence(report: AuditReport, audit: str, scored: set[str]) -> str | 
     if audit not in scored:
         return f"The required audit {audit} was not run."
     return None
+
+
+def explain_remedy(report: AuditReport, audit: str, policy: Policy) -> str:
+    """Return what helps where a required audit has no score."""
+    if audit in report.failed:
+        return (
+            "What helps: release again; if it failed at its time limit, raise 'time_limit' in "
+            f"[audit], now {policy.time_limit:g} s."
+        )
+    if audit in report.skipped:
+        return f"What helps: remove {audit} from 'required' in [audit], with its limits."
+    return "What helps: release again."

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from ppdm_core.gates._gate import Gate, GateInput
 from ppdm_core.metrics import METRICS, Metric
-from ppdm_core.model.policy import AMPLIFICATION, LEDGER, Limit
+from ppdm_core.model.advice import MORE_RECORDS, Advice
+from ppdm_core.model.policy import AMPLIFICATION, LABEL, LEDGER, Limit
 from ppdm_core.model.score import Score, is_sound
 from ppdm_core.model.verdict import Finding, Outcome
 
+NO_ADVICE = Advice()
 ROUNDING_MARGIN = 1e-9  # of the difference of a limit and a baseline
 
 
@@ -39,10 +41,10 @@ class ScoreLimits(Gate):
                 yield Finding(key, "FAIL", f"{key} has a limit but was not measured.")
             for score in scores:
                 if score.name == key and is_sound(score):
-                    yield judge(score, limit)
+                    yield judge(score, limit, gate_input.advice)
 
 
-def judge(score: Score, limit: Limit) -> Finding:
+def judge(score: Score, limit: Limit, advice: Advice = NO_ADVICE) -> Finding:
     """Return the finding for a sound score; NaN would be neither within a limit nor beyond it."""
     outcome, allowed = judge_outcome(score, limit), format_limit(score, limit)
     observed = f"{score.value:.3g} [{score.low:.3g}, {score.high:.3g}]"
@@ -71,7 +73,50 @@ def judge(score: Score, limit: Limit) -> Finding:
             f"({allowed}) holds; the interval is {score.low:.3g} to {score.high:.3g}."
             f"{explain_size(score, limit)}"
         )
-    return Finding(score.name, outcome, why, observed, allowed)
+    remedy = "" if outcome == "PASS" else explain_remedy(score, limit, advice)
+    return Finding(score.name, outcome, why, observed, allowed, remedy)
+
+
+def explain_remedy(score: Score, limit: Limit, advice: Advice) -> str:
+    """Return the value that a PASS needs, and what helps to reach it."""
+    if is_unbreakable(score, limit):
+        return ""  # the finding says what to change in the limit
+    if is_weak(score, limit):
+        return f"For a PASS, the limit must allow at most {format_ceiling(score)}."
+    line = limit.value if limit.review is None else limit.review
+    side = "at most" if score.better == "down" else "at least"
+    end = "upper" if score.better == "down" else "lower"
+    needed = f"For a PASS, the {end} end of the interval must be {side} "
+    needed += f"{compute_limit(score, limit, line):.3g}; "
+    needed += f"it is {score.high if score.better == 'down' else score.low:.3g}."
+    return f"{needed} {advise(score, limit, line, advice)}"
+
+
+def advise(score: Score, limit: Limit, line: float, advice: Advice) -> str:
+    """Return what moves a score to its limit."""
+    if score.kind != "privacy":
+        return advice.describe_more_useful()
+    if score.name.split(".")[0] == LABEL:  # it is released as it is
+        return "What helps: merge classes of the label, release more records, or release no label."
+    records = count_needed_records(score, limit, line)
+    if records is None:
+        return advice.describe_more_private()
+    return advice.describe_more_private(f"{MORE_RECORDS} (about {records:,} with this value)")
+
+
+def count_needed_records(score: Score, limit: Limit, line: float) -> int | None:
+    """Return how many records certify the measured value, None if it is beyond the limit.
+
+    The width of an interval falls with the square root of the number of records, or faster.
+    """
+    shift = 0.0 if limit.absolute else score.baseline
+    value = score.value - shift if score.better == "down" else shift - score.value
+    room = orient_limit(score, limit, line) - value
+    width = compute_distances(score, limit)[1] - value
+    if not 0 < room < width:
+        return None
+    needed = score.n * (width / room) ** 2
+    return int(round(needed, 1 - math.floor(math.log10(needed))))
 
 
 def explain_size(score: Score, limit: Limit) -> str:
@@ -125,9 +170,9 @@ def orient_limit(score: Score | Metric, limit: Limit, value: float) -> float:
     return value if score.better == "down" or is_shortfall else -value
 
 
-def compute_limit(score: Score, limit: Limit) -> float:
-    """Return the largest or smallest value of a score that keeps its limit."""
-    line = orient_limit(score, limit, limit.value)
+def compute_limit(score: Score, limit: Limit, value: float | None = None) -> float:
+    """Return the largest or smallest score that keeps its limit, or another value of it."""
+    line = orient_limit(score, limit, limit.value if value is None else value)
     shift = 0.0 if limit.absolute else score.baseline
     return line + shift if score.better == "down" else shift - line
 

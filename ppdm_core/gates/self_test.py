@@ -21,6 +21,7 @@ from ppdm_core.audit.self_test.matrix import (
     list_relied_on,
 )
 from ppdm_core.gates._gate import Gate, GateInput
+from ppdm_core.model.advice import Advice
 from ppdm_core.model.self_test import (
     NOISE,
     LeakTest,
@@ -31,6 +32,10 @@ from ppdm_core.model.self_test import (
 from ppdm_core.model.verdict import Finding
 
 ATTACKS_WORK, POLICY_COVERS = "self_test.attacks", "self_test.policy"
+REPAIR = (
+    "What helps: ppdm self-test shows which attack does not work with the installed libraries; "
+    "require and limit other attacks, or repair the installation."
+)
 POLICY_CHECK = "policy_check"  # its key among what failed
 DESCRIPTIONS = {
     IDENTITY: "the records as they are (in the columns that this method releases)",
@@ -64,16 +69,26 @@ class SelfTest(Gate):
         names = list_relied_on(gate_input.policy)
         weak = list(filter(None, (explain_unproven(result, name) for name in names)))
         works = f"Each of the {len(names)} checks that the verdict rests on noticed planted leaks."
-        yield make_finding(ATTACKS_WORK, weak, works)
+        yield make_finding(ATTACKS_WORK, weak, works, REPAIR)
         gaps = list(list_policy_gaps(result))
-        yield make_finding(POLICY_COVERS, gaps, describe_policy_check(result.policy_check))
+        good = describe_policy_check(result.policy_check)
+        yield make_finding(POLICY_COVERS, gaps, good, explain_stricter(result, gate_input.advice))
 
 
-def make_finding(check: str, complaints: list[str], good: str) -> Finding:
-    """Return a PASS, or a FAIL with all complaints."""
+def make_finding(check: str, complaints: list[str], good: str, remedy: str) -> Finding:
+    """Return a PASS, or a FAIL with all complaints and the remedy."""
     if not complaints:
         return Finding(check, "PASS", good)
-    return Finding(check, "FAIL", f"{' '.join(complaints)} So the release is not audited.")
+    why = f"{' '.join(complaints)} So the release is not audited."
+    return Finding(check, "FAIL", why, remedy=remedy)
+
+
+def explain_stricter(result: SelfTestResult, advice: Advice) -> str:
+    """Return what helps a release to keep the stricter limits that refuse bad releases."""
+    bad = result.policy_check.bad if result.policy_check else ()
+    if not any(each.refusing_limits for each in bad if not each.refused_by):
+        return ""
+    return f"The release itself must keep a stricter limit, too. {advice.describe_more_private()}"
 
 
 def explain_unusable(result: SelfTestResult | None, gate_input: GateInput) -> str | None:
@@ -139,15 +154,25 @@ def list_policy_gaps(result: SelfTestResult) -> Iterator[str]:
                 f"on an attack refuses them. {explain_remedy(each)}"
             )
     for name in check.noise.refused_by:
-        yield f"{name} refuses even independent noise, so its limit judges something else."
+        yield (
+            f"{name} refuses even independent noise, so its limit judges something else: raise it."
+        )
 
 
 def explain_remedy(test: ReleaseTest) -> str:
-    """Return which limit would refuse a bad release."""
-    if not test.refusing_limits:
-        return "No limit on these attacks can: let the attacker know more, or limit other attacks."
-    name, line = max(test.refusing_limits.items(), key=lambda item: item[1])
-    return f"A limit of {line:g} on {name} would refuse them; or let the attacker know more."
+    """Return which limit would refuse a bad release, with what was measured of it."""
+    if test.refusing_limits:
+        name, line = max(test.refusing_limits.items(), key=lambda item: item[1])
+        return (
+            f"{name} of that bad release is {test.observed[name]:.3g}; a limit of {line:g} would "
+            "refuse it. Or let the attacker know more in [attacker]."
+        )
+    figures = ", ".join(f"{name} {value:.3g}" for name, value in test.observed.items())
+    measured = f" (measured of it: {figures})" if figures else ""
+    return (
+        f"No limit on these attacks can{measured}. What helps: let the attacker know more in "
+        "[attacker], limit other attacks, or release more records or other columns."
+    )
 
 
 def describe_policy_check(check: PolicyCheck | None) -> str:

@@ -15,12 +15,19 @@ the release file declares.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.shown_text import show_line
 
 
 class PpdmError(Exception):
-    """One clear sentence, with the file, the column and the remedy if there are any."""
+    """One clear sentence, with the file, the column and the remedy if there are any.
+
+    ``others`` are further errors of the same kind in the same input.
+    """
 
     kind = "defect"
     exit_code = 1
@@ -32,6 +39,7 @@ class PpdmError(Exception):
         file: str | None = None,
         column: str | None = None,
         remedy: str | None = None,
+        others: Sequence[PpdmError] = (),
     ) -> None:
         message = show_line(message)  # names of columns and files may hold anything
         super().__init__(message)
@@ -39,21 +47,28 @@ class PpdmError(Exception):
         self.file = file
         self.column = column
         self.remedy = None if remedy is None else show_line(remedy)
+        self.others = tuple(others)
 
     def __str__(self) -> str:
-        return self.message if self.remedy is None else f"{self.message} {self.remedy}"
+        text = self.message if self.remedy is None else f"{self.message} {self.remedy}"
+        return " ".join([text, *map(str, self.others)])
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.file, self.column, self.remedy)
+        fields = (self.message, self.file, self.column, self.remedy, self.others)
+        return _rebuild, (type(self), *fields)
 
-    def as_dict(self) -> dict[str, str | None]:
+    def as_dict(self) -> dict[str, Any]:
+        names = ("message", "file", "column", "remedy")
         return {
             "kind": self.kind,
-            "message": self.message,
-            "file": self.file,
-            "column": self.column,
-            "remedy": self.remedy,
+            **{name: getattr(self, name) for name in names},
+            "others": [{name: getattr(each, name) for name in names} for each in self.others],
         }
+
+    def list_all(self) -> tuple[PpdmError, ...]:
+        """Return this error without the others, and then the others."""
+        first = type(self)(self.message, file=self.file, column=self.column, remedy=self.remedy)
+        return (first, *self.others)
 
 
 def _rebuild(
@@ -62,8 +77,9 @@ def _rebuild(
     file: str | None,
     column: str | None,
     remedy: str | None,
+    others: tuple[PpdmError, ...],
 ) -> PpdmError:
-    return cls(message, file=file, column=column, remedy=remedy)
+    return cls(message, file=file, column=column, remedy=remedy, others=others)
 
 
 class BadInput(PpdmError):
@@ -71,6 +87,54 @@ class BadInput(PpdmError):
 
     kind = "bad_input"
     exit_code = 2
+
+    def in_file(self, file: str | None, *, only_unnamed: bool = False) -> BadInput:
+        """Return the same error about a file; ``only_unnamed`` keeps a file that is named."""
+        parts = [
+            BadInput(
+                each.message,
+                file=each.file or file if only_unnamed else file,
+                column=each.column,
+                remedy=each.remedy,
+            )
+            for each in self.list_all()
+        ]
+        return join_errors(parts)
+
+
+class ErrorList:
+    """Bad input that is collected, so that all of it is reported at once."""
+
+    def __init__(self) -> None:
+        self.found: list[BadInput] = []
+
+    @contextmanager
+    def collect(self) -> Iterator[None]:
+        """Note the bad input that the block raises, and go on after it."""
+        try:
+            yield
+        except BadInput as error:
+            self.add(error)
+
+    def add(self, error: BadInput) -> None:
+        """Note bad input; what was noted before is not repeated."""
+        known = {(each.message, each.column) for each in self.found}
+        for each in error.list_all():
+            if isinstance(each, BadInput) and (each.message, each.column) not in known:
+                self.found.append(each)
+
+    def raise_all(self) -> None:
+        """Raise everything that was noted as one error; do nothing if there is nothing."""
+        if self.found:
+            raise join_errors(self.found)
+
+
+def join_errors(found: Sequence[BadInput]) -> BadInput:
+    """Return the first error with all others."""
+    first, *others = found
+    return BadInput(
+        first.message, file=first.file, column=first.column, remedy=first.remedy, others=others
+    )
 
 
 class Refused(PpdmError):

@@ -10,13 +10,21 @@ import numpy as np
 from ppdm_core.model.errors import BadInput
 
 
-def parameter_error(owner: object, name: str, wanted: str, got: object) -> BadInput:
+class BadParameter(BadInput):
+    """A parameter that has a wrong value."""
+
+    parameter = ""
+
+
+def parameter_error(owner: object, name: str, wanted: str, got: object) -> BadParameter:
     """Return the error of a parameter that has a wrong value."""
-    return BadInput(
+    error = BadParameter(
         f"The '{name}' parameter of {type(owner).__name__} must be {wanted}. Got {got!r}.",
         column=None,
         remedy=f"Change '{name}' in the [sanitizer] section.",
     )
+    error.parameter = name
+    return error
 
 
 def check_choice(owner: object, name: str, choices: tuple[str, ...]) -> None:

@@ -24,7 +24,9 @@ class ReleaseTest:
 
     name: str
     refused_by: tuple[str, ...]
-    refusing_limits: Mapping[str, float] = field(default_factory=dict)  # if nothing refused it
+    # If nothing refused it: the scores that have a limit, and the limits that would refuse it.
+    observed: Mapping[str, float] = field(default_factory=dict)
+    refusing_limits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

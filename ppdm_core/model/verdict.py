@@ -36,9 +36,16 @@ class Finding:
     why: str  # one sentence that a steward understands, on one line
     observed: str = ""
     limit: str = ""
+    remedy: str = ""  # what would change the outcome: the needed figure, and what helps
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "why", show_line(self.why))  # it quotes the release file
+        for name in ("why", "remedy"):  # they quote the release file
+            object.__setattr__(self, name, show_line(getattr(self, name)))
+
+    @property
+    def text(self) -> str:
+        """Why, and what would change it; for the steward, because it has measured figures."""
+        return f"{self.why} {self.remedy}".rstrip()
 
 
 @dataclass(frozen=True)

@@ -14,19 +14,27 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from ppdm_core.model.advice import Advice
 from ppdm_core.model.arrays import Codes, Floats, Keys
-from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, parameter_error
+from ppdm_core.model.errors import BadInput, ErrorList
+from ppdm_core.model.parameter_checks import (
+    BadParameter,
+    check_choice,
+    is_number,
+    parameter_error,
+)
 from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import SCALES
 
+Direction = Literal["raise", "lower"]
+OPPOSITES: dict[Direction, Direction] = {"raise": "lower", "lower": "raise"}
 Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be stored as JSON
 
 
@@ -59,6 +67,7 @@ class Sanitizer(ABC):
     min_features: ClassVar[int] = 1
     is_composite: ClassVar[bool] = False  # runs other methods
     example: ClassVar[Mapping[str, Any]] = {}  # parameters to start with
+    more_private: ClassVar[Mapping[str, Direction]] = {}  # parameter -> where it reveals less
 
     scale: str = "minmax"
     refit_waiver: str = ""
@@ -73,21 +82,62 @@ class Sanitizer(ABC):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         """Return the method with these parameters, or raise BadInput if they are not valid."""
+        errors, near_misses = ErrorList(), set()
         known = [field.name for field in fields(cls)]
         for name in parameters:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
-                raise BadInput(
-                    f"'{name}' is not a parameter of method '{cls.name}'.",
-                    remedy=f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}.",
-                )
-        for field in fields(cls):
-            if field.default is MISSING and field.name not in parameters:
-                raise BadInput(
-                    f"Method '{cls.name}' needs the parameter '{field.name}'.",
-                    remedy=f"Add '{field.name}' to [sanitizer].",
-                )
-        return cls(**parameters)
+                near_misses.update(near)
+                remedy = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
+                why = f"'{name}' is not a parameter of method '{cls.name}'."
+                errors.add(BadInput(why, remedy=remedy))
+        needed = [field.name for field in fields(cls) if field.default is MISSING]
+        missing = [name for name in needed if name not in parameters]
+        for name in missing:
+            if name not in near_misses:
+                why = f"Method '{cls.name}' needs the parameter '{name}'."
+                errors.add(BadInput(why, remedy=f"Add '{name}' to [sanitizer]."))
+        given = {name: value for name, value in parameters.items() if name in known}
+        if not missing:
+            errors.found += cls.list_wrong_values(given)
+        errors.raise_all()
+        return cls(**given)
+
+    @classmethod
+    def list_wrong_values(cls, parameters: Mapping[str, Any]) -> list[BadInput]:
+        """Return the errors of all wrong values; one that was found is replaced to look further.
+
+        After a wrong choice, which other parameters may depend on, the search ends.
+        """
+        errors, tried = ErrorList(), dict(parameters)
+        usual = {field.name: field.default for field in fields(cls)} | dict(cls.example)
+        for _ in parameters:
+            try:
+                cls(**tried)
+            except BadParameter as error:
+                errors.add(error)
+                name = error.parameter
+                if isinstance(tried.get(name, ""), str) or tried[name] == usual[name]:
+                    break
+                tried[name] = usual[name]
+            except BadInput as error:
+                errors.add(error)
+                break
+            else:
+                break
+        return errors.found
+
+    def advise(self) -> Advice:
+        """Return which parameters to change so that a release reveals less, or is more useful.
+
+        A parameter that is not given is left out.
+        """
+        given = {name: way for name, way in self.more_private.items() if getattr(self, name)}
+        words = {name: f"'{name}'{format_given(getattr(self, name))}" for name in given}
+        return Advice(
+            tuple(f"{way} {words[name]}" for name, way in given.items()),
+            tuple(f"{OPPOSITES[way]} {words[name]}" for name, way in given.items()),
+        )
 
     @classmethod
     def suggest_parameters(cls, features: int, gamma: float) -> Mapping[str, Any]:
@@ -200,6 +250,14 @@ class Sanitizer(ABC):
                 "record is in the release is not covered."
             )
         return promises
+
+
+def format_given(value: Any) -> str:
+    """Return the present value of a parameter in parentheses; nothing for a nested table."""
+    if isinstance(value, Mapping):
+        numbers = [f"{name} = {each:g}" for name, each in value.items() if is_number(each)]
+        return f" (now {', '.join(numbers)})" if numbers else ""
+    return f" (now {value:g})"
 
 
 def encode_codes(codes: Codes) -> Keys:  # (n, c) to (n, 4 c)

@@ -23,7 +23,7 @@ from ppdm_core.numerics.noise_distributions import (
 from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers._basis import compute_box_ranges
 from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
-from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
 
 MIN_SCALE, MAX_SCALE = 1e-9, 1e9  # relative scales that floats can represent
 
@@ -62,6 +62,7 @@ class AdditiveNoise(Sanitizer):
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"law": "laplace", "b": 0.5}
+    more_private: ClassVar[Mapping[str, Direction]] = {"b": "raise"}
 
     b: float
     law: str = "laplace"

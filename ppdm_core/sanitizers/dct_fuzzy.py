@@ -27,7 +27,7 @@ from ppdm_core.sanitizers._fuzzy_selection import (
     compute_distortion,
     compute_energy_bounds,
 )
-from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
 
 RESOLUTION = 2.0**-36  # share of the largest possible value; far coarser than rounding errors
 
@@ -71,6 +71,7 @@ class DctFuzzy(Sanitizer):
     row_aligned: ClassVar[bool] = True
     min_features: ClassVar[int] = 2  # one coefficient is always kept
     example: ClassVar[Mapping[str, Any]] = {"b": 0.1, "p": 0.2}
+    more_private: ClassVar[Mapping[str, Direction]] = {"b": "raise", "p": "raise"}
 
     b: float = 0.1
     p: float = 0.2

@@ -20,7 +20,7 @@ from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers import _resampling as resampling
-from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, encode_codes
+from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Part, Sanitizer, encode_codes
 
 MAX_ROWS_PER_RECORD = 10  # more released rows per record reveal its position
 
@@ -63,6 +63,7 @@ class KdeResample(Sanitizer):
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = False
     example: ClassVar[Mapping[str, Any]] = {"bandwidth": "corrected"}
+    more_private: ClassVar[Mapping[str, Direction]] = {"floor": "raise"}
 
     rows: int | None = None
     bandwidth: str = "corrected"

@@ -37,7 +37,7 @@ from ppdm_core.sanitizers._nonmetric import (
     rank_dissimilarities,
 )
 from ppdm_core.sanitizers._placement import Placement
-from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
 
 STEP = 2.0**-20  # far above rounding errors of a placement, far below relevant distances
 MAX_LANDMARKS = 10_000
@@ -88,6 +88,7 @@ class NonmetricMds(Sanitizer):
     row_aligned: ClassVar[bool] = True
     min_features: ClassVar[int] = 2  # one dimension is always lost
     example: ClassVar[Mapping[str, Any]] = {"dimensions": 0.5}
+    more_private: ClassVar[Mapping[str, Direction]] = {"dimensions": "lower"}
 
     dimensions: int | float = 0.5
     landmarks: int = 1000

@@ -27,7 +27,7 @@ from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.noise_distributions import BOUNDED_DISTRIBUTIONS, find_distribution
 from ppdm_core.sanitizers._basis import DRAWN, compute_box_ranges, fit_basis
 from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
-from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +75,11 @@ class PcaLaplace(Sanitizer):
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"components": 2, "b": 0.3}
+    more_private: ClassVar[Mapping[str, Direction]] = {
+        "b": "raise",
+        "gamma": "lower",
+        "components": "lower",
+    }
 
     components: int | float | Mapping[str, float] = 0.5
     b: float | None = None

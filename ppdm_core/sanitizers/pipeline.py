@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from ppdm_core.model.advice import Advice
 from ppdm_core.model.arrays import Floats
+from ppdm_core.model.errors import ErrorList
 from ppdm_core.model.parameter_checks import parameter_error
 from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Rows
@@ -58,7 +60,11 @@ class Pipeline(Sanitizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        assert self.numeric_part and self.categorical_part  # made now to check their parameters
+        errors = ErrorList()
+        for kind in ("numeric", "categorical"):
+            with errors.collect():
+                self._make_part(kind)
+        errors.raise_all()
 
     @cached_property
     def numeric_part(self) -> Sanitizer:
@@ -89,6 +95,14 @@ class Pipeline(Sanitizer):
             raise parameter_error(self, kind, wanted, given)
         own = {name: value for name, value in given.items() if name != "method"}
         return make_sanitizer(given["method"], {**own, **shared})
+
+    def advise(self) -> Advice:
+        parts = {"numeric": self.numeric_part, "categorical": self.categorical_part}
+        found = {kind: part.advise() for kind, part in parts.items()}
+        return Advice(
+            tuple(f"{each} of {kind}" for kind, own in found.items() for each in own.more_private),
+            tuple(f"{each} of {kind}" for kind, own in found.items() for each in own.more_useful),
+        )
 
     @property
     def keeps_columns(self) -> bool:

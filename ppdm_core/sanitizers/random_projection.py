@@ -16,7 +16,7 @@ from ppdm_core.model.rows import Block, Rows, multiply_padded
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer
+from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Part, Sanitizer
 
 STEP = 2.0**-32  # grid of the outputs, so that low bits do not depend on the machine
 
@@ -53,6 +53,7 @@ class RandomProjection(Sanitizer):
     row_aligned: ClassVar[bool] = True
     min_features: ClassVar[int] = 2  # one feature would be released unchanged or negated
     example: ClassVar[Mapping[str, Any]] = {"components": 2}
+    more_private: ClassVar[Mapping[str, Direction]] = {"components": "lower"}
 
     components: int | float = 0.5
     normalisation: str = "unbiased"

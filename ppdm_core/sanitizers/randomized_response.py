@@ -20,7 +20,7 @@ from ppdm_core.model.release import Guarantee, PublicParameters, Released, Respo
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.numerics.noise import Noise
-from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer, encode_codes
+from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Part, Sanitizer, encode_codes
 
 GAMMA_KINDS = {"attribute", "record"}
 MIN_GAMMA, MAX_GAMMA = 1.001, 1e9  # outside, 128 bits or doubles are not exact enough
@@ -63,6 +63,7 @@ class RandomizedResponse(Sanitizer):
     accepts: ClassVar[frozenset[str]] = frozenset({"categorical"})
     row_aligned: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"gamma": {"attribute": 3}}
+    more_private: ClassVar[Mapping[str, Direction]] = {"gamma": "lower"}
 
     gamma: Mapping[str, Any]
 

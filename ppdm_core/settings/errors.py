@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, ErrorList, join_errors
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 ROLE_REMEDY = 'Declare role = "identifier", "label", "feature" or "exclude".'
 RELEASE_FILE = "release file"  # how messages name the file
 MAX_QUOTE_CHARACTERS = 60
 MAX_SUGGESTIONS = 20
+COLLECTED = "bad_input"  # type of a problem that pydantic collects for us
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:
     """Return a remedy that names the most similar known word, or all of them."""
     known = sorted(known)
-    similar = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    similar = find_similar(word, known)
     if similar:
         return f"Did you mean '{similar[0]}'?"
     if len(known) > MAX_SUGGESTIONS:
         return "Check its spelling."
     return "Known: " + ", ".join(f"'{name}'" for name in known) + "."
+
+
+def find_similar(word: str, known: Sequence[str]) -> list[str]:
+    """Return the most similar known word, or nothing."""
+    return difflib.get_close_matches(word, known, n=1, cutoff=0.5)
 
 
 def check_known(kind: str, name: str, known: Collection[str]) -> None:
@@ -35,14 +46,56 @@ def check_known(kind: str, name: str, known: Collection[str]) -> None:
         raise BadInput(f"Unknown {kind} '{name}'.", remedy=suggest_name(name, known))
 
 
-def find_first_problem(
+def report_as_value_error(check: Callable[P, T]) -> Callable[P, T]:
+    """Let pydantic collect the bad input that a validator raises with that of other sections."""
+
+    @wraps(check)
+    def run(*args: P.args, **named: P.kwargs) -> T:
+        try:
+            return check(*args, **named)
+        except BadInput as error:
+            context = {"text": str(error), "problem": error}
+            raise PydanticCustomError(COLLECTED, "{text}", context) from None
+
+    return run
+
+
+def find_problems(
     error: ValidationError, models: Mapping[str, type[BaseModel]], kind: str = RELEASE_FILE
 ) -> BadInput:
-    """Return the first problem as BadInput; ``models`` maps "" and each section to its model."""
-    problems = error.errors(include_url=False, include_context=False)
+    """Return all problems as one BadInput; ``models`` maps "" and each section to its model."""
+    problems = error.errors(include_url=False)
     # A mistyped key also makes the right one missing, so unknown keys are reported first.
-    problem = min(problems, key=lambda each: each["type"] != "extra_forbidden")
-    location = [str(part) for part in problem["loc"]]
+    problems.sort(key=lambda each: each["type"] != "extra_forbidden")
+    found, seen = ErrorList(), set()
+    for problem in problems:
+        if problem["type"] == COLLECTED:
+            found.add(problem["ctx"]["problem"])
+            continue
+        location = [str(part) for part in problem["loc"]]
+        place, keys, _ = _find_place(location, kind)
+        where = (place, *keys[:1])  # a key that may have several types has a problem for each
+        if where not in seen and not _is_mistyped(problem, problems):
+            seen.add(where)
+            found.add(_describe_problem(problem, location, models, kind))
+    return join_errors(found.found)
+
+
+def _is_mistyped(problem: Any, problems: Sequence[Any]) -> bool:
+    """Return whether a key is missing because an unknown one is similar to it."""
+    *section, key = problem["loc"]
+    unknown = [
+        str(each["loc"][-1])
+        for each in problems
+        if each["type"] == "extra_forbidden" and list(each["loc"][:-1]) == section
+    ]
+    return problem["type"] == "missing" and bool(find_similar(str(key), unknown))
+
+
+def _describe_problem(
+    problem: Any, location: list[str], models: Mapping[str, type[BaseModel]], kind: str
+) -> BadInput:
+    """Return one problem that pydantic found as BadInput."""
     place, keys, column = _find_place(location, kind)
     if problem["type"] == "extra_forbidden":
         model = models[location[0] if len(location) > 1 else ""]

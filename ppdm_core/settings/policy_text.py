@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from ppdm_core.model.errors import ErrorList
 from ppdm_core.model.policy import LABEL, Attacker, Effort, Policy
-from ppdm_core.settings.errors import check_known, find_first_problem
+from ppdm_core.settings.errors import check_known, find_problems
 from ppdm_core.settings.limits import (
     AMPLIFICATION_LIMITS,
     LEDGER_LIMITS,
@@ -50,8 +51,11 @@ class PolicyFile(Section):
 
     @model_validator(mode="after")
     def _check_limits(self) -> PolicyFile:
+        errors = ErrorList()
         for name, limit in self.limits.items():
-            check_limit_name(name, limit.waive)
+            with errors.collect():
+                check_limit_name(name, limit.waive)
+        errors.raise_all()
         return self
 
     def policy(self) -> Policy:
@@ -83,7 +87,7 @@ def parse_policy_file(content: bytes) -> PolicyFile:
     try:
         file = PolicyFile.model_validate(parse_toml(content, POLICY_FILE))
     except ValidationError as error:
-        raise find_first_problem(error, MODELS, POLICY_FILE) from None
+        raise find_problems(error, MODELS, POLICY_FILE) from None
     check_policy(file.policy())
     return file
 
@@ -94,14 +98,18 @@ def check_policy(policy: Policy) -> None:
     from ppdm_core.audit.self_test.matrix import check_provable
     from ppdm_core.metrics import METRICS
 
+    errors = ErrorList()
     for name in policy.required:
-        check_known("attack", name, ATTACKS)
+        with errors.collect():
+            check_known("attack", name, ATTACKS)
     for name, limit in policy.limits.items():
         if name in (*AMPLIFICATION_LIMITS, *LEDGER_LIMITS):
             continue
-        place, _, metric = name.rpartition(".")
-        check_known("metric", metric, METRICS)
-        if place and place != LABEL and place not in METRICS:
-            check_known("attack", place.partition(".")[0], ATTACKS)
-        check_limit(name, limit)
+        with errors.collect():
+            place, _, metric = name.rpartition(".")
+            check_known("metric", metric, METRICS)
+            if place and place != LABEL and place not in METRICS:
+                check_known("attack", place.partition(".")[0], ATTACKS)
+            check_limit(name, limit)
+    errors.raise_all()
     check_provable(policy)

@@ -30,7 +30,8 @@ class AuditInputs:
 
     sanitized: SanitizedFacts
     data_digest: str  # of the validated records
-    records: PartRows  # that could be released
+    records: Rows  # that could be released
+    work: Path  # folder of files that the attack process reads
     noise: Noise
     fit: Fit
     earlier: EarlierReleases | None
@@ -51,6 +52,7 @@ def read_inputs(db: Transaction, context: ReleaseContext, run: Run, work: Path) 
         sanitized=sanitized,
         data_digest=validated.data,
         records=records,
+        work=work,
         noise=noise,
         fit=fit,
         earlier=read_earlier_releases(db, context, run, sanitized, places),
@@ -81,7 +83,7 @@ def make_job(context: ReleaseContext, run: Run, inputs: AuditInputs) -> ReleaseJ
         seed=inputs.noise.subkey("audit", *scope),
         records=inputs.records,
         scaling=inputs.sanitized.scaling,
-        shadows=store_draws(drawn, inputs.records.folder.parent),
+        shadows=store_draws(drawn, inputs.work),
         row_aligned=inputs.sanitized.row_aligned,
         earlier=inputs.earlier,
     )

@@ -70,9 +70,9 @@ def add_leak_scan(
     """Add the bad releases that the scan stops: true categories or columns, verbatim records."""
     rng = np.random.default_rng(len(truth.X))
     has_numbers = draw.Y.shape[1] > 0
-    found = {each.name: each.refused_by for each in check.bad}
+    found = {each.name: each for each in check.bad}
     if has_numbers and facts.same_columns:
-        found[VERBATIM] = ()
+        found[VERBATIM] = ReleaseTest(VERBATIM, ())
     stopped = {
         CLEAR_COLUMNS: lambda: stops_clear(truth, draw, facts, rng),
         VERBATIM: lambda: stops_verbatim(truth, draw, facts, rng),
@@ -80,8 +80,8 @@ def add_leak_scan(
     }
     for name, is_stopped in stopped.items():
         if name in found and is_stopped():
-            found[name] += (LEAK_SCAN,)
-    return replace(check, bad=tuple(ReleaseTest(name, by) for name, by in found.items()))
+            found[name] = ReleaseTest(name, (*found[name].refused_by, LEAK_SCAN))
+    return replace(check, bad=tuple(found.values()))
 
 
 def stops_words(truth: OriginalTable, draw: ReleaseDraw, rng: np.random.Generator) -> bool:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ShadowDraws, collect_inputs
 from ppdm_core.model.arrays import Codes
+from ppdm_core.model.rows import Rows
 from ppdm_core.model.schema import Categorical
 from ppdm_core.numerics.scaling import Scaling
 from tasks.audit.attack_worker import AttackJob
-from warehouse.parquet_parts import PartRows
 
 if TYPE_CHECKING:
     from ppdm_core.audit.auditor import Auditor
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ReleaseJob(AttackJob):
     """The records and draws of one release, as Parquet parts that the attack process reads."""
 
-    records: PartRows  # that could be released, not scaled
+    records: Rows  # that could be released, not scaled
     scaling: Scaling
     shadows: ShadowDraws
     row_aligned: bool

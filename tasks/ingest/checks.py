@@ -77,6 +77,7 @@ class Check:
     column: str | None = None
     low: float = 0
     high: float = 0
+    is_derived: bool = False  # may fail only because another check of the same column does
 
 
 def list_checks(
@@ -129,6 +130,7 @@ def _value_checks(profile: Mapping[str, float | int], column: Column, file: str)
                 column.name,
                 low=2,
                 high=math.inf,
+                is_derived=True,
             )
         return
     yield _cells(profile, column, NOT_A_NUMBER, file)
@@ -142,6 +144,7 @@ def _value_checks(profile: Mapping[str, float | int], column: Column, file: str)
         column.name,
         low=1,
         high=math.inf,
+        is_derived=True,
     )
     if column.is_from_data:
         yield Check(
@@ -149,6 +152,7 @@ def _value_checks(profile: Mapping[str, float | int], column: Column, file: str)
             f"{of_file} is constant, so that the data give no bounds.",
             'Declare low and high, or role = "exclude".',
             column.name,
+            is_derived=True,
         )
 
 

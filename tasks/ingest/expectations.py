@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from ppdm_core.model.errors import BadInput, Defect
+from ppdm_core.model.errors import BadInput, Defect, ErrorList
 from tasks.ingest.checks import Check, list_checks
 from warehouse.columns import Column
 from warehouse.expectations import Expectation, list_figures
@@ -23,13 +23,22 @@ MAX_ARGUMENT_CHARACTERS = 80
 def check_profile(
     profile: Profile, columns: Sequence[Column], *, record_id: str | None, file: str
 ) -> dict[str, Any]:
-    """Raise ``BadInput`` on the first failed check, in the order of the declared columns."""
+    """Raise ``BadInput`` with all failed checks, in the order of the declared columns.
+
+    A table without rows fails all checks: then only that is said.
+    """
     check_figures(profile)
     checks = list_checks(profile, columns, record_id, os.path.basename(file))
     passed = judge(profile, checks)
+    errors, columns_with_errors = ErrorList(), set()
     for each in checks:
-        if not passed[each.key]:
-            raise BadInput(each.message, file=file, column=each.column, remedy=each.remedy)
+        if passed[each.key] or (each.is_derived and each.column in columns_with_errors):
+            continue
+        errors.add(BadInput(each.message, file=file, column=each.column, remedy=each.remedy))
+        columns_with_errors.add(each.column)
+        if each.column is None:
+            break
+    errors.raise_all()
     return {"checks": len(checks), "counts": dict(profile)}
 
 
@@ -50,22 +59,19 @@ def judge_expectations(profile: Profile, expectations: Sequence[Expectation]) ->
 def check_expectations(
     expectations: Sequence[Expectation], passed: Sequence[bool], *, file: str
 ) -> None:
-    """Raise ``BadInput`` for the first expectation that does not hold.
+    """Raise ``BadInput`` with all expectations that do not hold.
 
     The message has the declared limits and no observed value, which is private.
     """
+    errors, name = ErrorList(), os.path.basename(file)
     for expectation, holds in zip(expectations, passed, strict=True):
         if not holds:
-            name = os.path.basename(file)
-            place = (
-                name if expectation.column is None else f"Column '{expectation.column}' of {name}"
-            )
-            raise BadInput(
-                f"{place} does not meet {format_expectation(expectation)}.",
-                file=file,
-                column=expectation.column,
-                remedy="Correct the table, or the expectation in [[expectations]].",
-            )
+            column = expectation.column
+            place = name if column is None else f"Column '{column}' of {name}"
+            why = f"{place} does not meet {format_expectation(expectation)}."
+            remedy = "Correct the table, or the expectation in [[expectations]]."
+            errors.add(BadInput(why, file=file, column=column, remedy=remedy))
+    errors.raise_all()
 
 
 def format_expectation(expectation: Expectation) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ppdm_core.model.policy import Policy
 from tasks.context import ReleaseContext
 from tasks.ingest import expectations
 from tasks.progress import Step, start_step
-from warehouse.changed_columns import count_changes
+from warehouse.cell_changes import count_changes
+from warehouse.changed_columns import count_changed_cells
+from warehouse.column_survey import list_survey_figures
+from warehouse.columns import Column
 from warehouse.database import open_scratch_database
 from warehouse.derived_columns import add_derived_columns
 from warehouse.home import Home
@@ -21,13 +26,34 @@ from warehouse.sources import SOURCES
 from warehouse.sql import column_types
 from warehouse.validated_table import build_declared_schema
 
+if TYPE_CHECKING:
+    import duckdb
+
 TABLE, EARLIER_TABLE = "main.source", "earlier_source"
 MIN_CHANGED_SHARE = 0.95  # of the records that were there before
 MIN_COMMON_RECORDS = 20  # fewer may all change by chance
 
 
+@dataclass(frozen=True, eq=False)
+class CheckedSource:
+    """A source in memory that kept all checks, and what is said of it."""
+
+    db: duckdb.DuckDBPyConnection
+    figures: Mapping[str, Any]  # counts, with bounds and medians, which are cells
+    facts: dict[str, Any]  # counts and names only
+
+
 def check_source(context: ReleaseContext) -> dict[str, Any]:
     """Read the source into memory, validate it, and return counts; nothing is stored."""
+    with open_checked_source(context, context.columns) as source:
+        return source.facts
+
+
+@contextmanager
+def open_checked_source(
+    context: ReleaseContext, columns: tuple[Column, ...]
+) -> Iterator[CheckedSource]:
+    """Open the source in memory after all checks; ``columns`` may have other bounds."""
     from ppdm_core.audit.certifiable import compute_smallest_limits
 
     name = context.source.name
@@ -36,33 +62,37 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
         SOURCES[context.source.kind].load(db, context.source, TABLE)
         add_derived_columns(db, TABLE, context.columns, name)
         check_columns(list(column_types(db, TABLE)), context.columns, name)
-        counts = profile(db, TABLE, context.columns, context.record_id, context.expectations)
+        cells = list_survey_figures(columns)
+        figures = profile(
+            db, TABLE, context.columns, context.record_id, context.expectations, more=cells
+        )
+        counts = {key: value for key, value in figures.items() if key not in cells}
         changed = find_frequently_changed_columns(db, context)
         label = summarize_label(db, TABLE, context.columns)
-    start_step(Step.VALIDATE)
-    summary = expectations.check_profile(
-        counts, context.columns, record_id=context.record_id, file=name
-    )
-    passed = expectations.judge_expectations(counts, context.expectations)
-    expectations.check_expectations(context.expectations, passed, file=name)
-    return {
-        "rows": int(counts[ROWS]),
-        "checks": summary["checks"] + len(passed),
-        "method": context.method,
-        "smallest_limits": compute_smallest_limits(context.policy, int(counts[ROWS_LEFT])),
-        "restless_columns": changed,
-        "weaker_promises": list_weaker_promises(context),
-        "label": None if label is None else asdict(label),
-        "label_warnings": [] if label is None else list_label_warnings(label, context.policy),
-        "repeated_rows": int(counts[REPEATED]),
-    }
+        start_step(Step.VALIDATE)
+        summary = expectations.check_profile(
+            counts, context.columns, record_id=context.record_id, file=name
+        )
+        passed = expectations.judge_expectations(counts, context.expectations)
+        expectations.check_expectations(context.expectations, passed, file=name)
+        facts = {
+            "rows": int(counts[ROWS]),
+            "checks": summary["checks"] + len(passed),
+            "method": context.method,
+            "smallest_limits": compute_smallest_limits(context.policy, int(counts[ROWS_LEFT])),
+            "restless_columns": changed,
+            "weaker_promises": list_weaker_promises(context),
+            "label": None if label is None else asdict(label),
+            "label_warnings": [] if label is None else list_label_warnings(label, context.policy),
+            "repeated_rows": int(counts[REPEATED]),
+            "changes": asdict(count_changes(figures, columns)),
+        }
+        yield CheckedSource(db, figures, facts)
 
 
 def list_weaker_promises(context: ReleaseContext) -> list[str]:
     """Return what the bound of the method will not cover, in sentences for the card."""
-    from ppdm_core.sanitizers import make_sanitizer
-
-    sanitizer = make_sanitizer(context.method, context.parameters)
+    sanitizer = context.make_sanitizer()
     return sanitizer.list_weaker_promises(build_declared_schema(context.columns))
 
 
@@ -114,7 +144,9 @@ def find_frequently_changed_columns(db: Any, context: ReleaseContext) -> dict[st
     if before is None:
         return {}
     db.register(EARLIER_TABLE, before)
-    common, changed = count_changes(db, TABLE, EARLIER_TABLE, context.columns, context.record_id)
+    common, changed = count_changed_cells(
+        db, TABLE, EARLIER_TABLE, context.columns, context.record_id
+    )
     if common < MIN_COMMON_RECORDS:
         return {}
     shares = {name: count / common for name, count in changed.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.ingest import expectations
 from tasks.ingest.dead_runs import end_dead_runs
+from tasks.ingest.record_ids import check_record_id
 from tasks.ingest.source_copy import copy_source, open_copy
 from tasks.ingest.stored_bounds import apply_published_bounds, mark_bounds_from_data
 from tasks.judge.ledger_charge import name_records
@@ -23,6 +24,7 @@ from tasks.progress import Step, log_progress, start_step
 from tasks.redaction import redact_errors
 from tasks.signing_key import AUTHOR_KEY
 from warehouse.checkpoints import checkpoint
+from warehouse.column_survey import list_survey_figures
 from warehouse.columns import Column
 from warehouse.database import Run
 from warehouse.derived_columns import add_derived_columns
@@ -30,11 +32,10 @@ from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.integrity.home_key import home_key
 from warehouse.publishing.publish import find_latest_version, repair_latest
 from warehouse.publishing.withdraw import complete_withdrawals
-from warehouse.raw_profile import MISSING, REPEATED, UNKNOWN, check_columns, entry, profile
+from warehouse.raw_profile import REPEATED, check_columns, profile
 from warehouse.runs import (
     begin_run,
     drop_old_tables,
-    list_record_ids,
     reject_run,
     remove_files,
 )
@@ -46,7 +47,7 @@ from warehouse.stage_facts import SettingsFacts, ValidatedFacts, store_facts
 from warehouse.stages import Stage, is_past
 from warehouse.tables import raw_table, validated_table
 from warehouse.transaction import Transaction
-from warehouse.validated_table import list_survey_figures, write_validated
+from warehouse.validated_table import write_validated
 
 
 @task(name="begin release", cache_policy=NO_CACHE)
@@ -171,21 +172,12 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             lambda ids: noise.make_record_keys(ids, *scope),
             digests,
         )
-        released = [column for column in context.columns if column.role in ("feature", "label")]
         facts = ValidatedFacts(
             n=validated.n,
             data=validated.digest,
             schema=mark_bounds_from_data(validated.schema, context.columns),
-            clamped=validated.clamped,
-            imputed=validated.imputed,
-            dropped_rows=validated.dropped_rows,
-            dropped_empty=count_dropped(
-                survey, MISSING, (c for c in released if c.missing == "drop_row")
-            ),
-            dropped_unlisted=count_dropped(
-                survey, UNKNOWN, (c for c in released if c.outside == "drop_row" and c.categories)
-            ),
             repeated_rows=int(survey.profile[REPEATED]),
+            **vars(validated.changes),
         )
         store_facts(change.db, run, facts)
         store_facts(change.db, run, build_settings(context))
@@ -196,31 +188,13 @@ def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail
             data=facts.data,
             name_accounts=(lambda keys: name_records(keys, noise)) if context.record_id else None,
         )
-        change.detail.update(rows=validated.n, dropped=validated.dropped_rows)
+        change.detail.update(rows=validated.n, dropped=validated.changes.dropped_rows)
         change.detail.update(data=facts.data, record_id=context.record_id)
 
 
 def build_settings(context: ReleaseContext) -> SettingsFacts:
     """Return what the release file says of owner, audience and policy."""
     return SettingsFacts(context.owner, context.audience, context.policy, context.file)
-
-
-def count_dropped(survey: RawSurvey, check: str, columns: Iterable[Column]) -> dict[str, int]:
-    """Return how many rows were dropped for a cell in each of these columns, where any were."""
-    counts = {column.name: int(survey.profile[entry(check, column)]) for column in columns}
-    return {name: count for name, count in counts.items() if count}
-
-
-def check_record_id(db: Transaction, context: ReleaseContext) -> None:
-    """Check that earlier releases used the same record id, by which the ledger knows records."""
-    known = list_record_ids(db, context.dataset)
-    if context.record_id and known and context.record_id not in known:
-        raise BadInput(
-            f"Earlier releases of '{context.dataset}' knew records by '{min(known)}', not by "
-            f"'{context.record_id}': the ledger could not recognise them.",
-            column=context.record_id,
-            remedy="Keep the record_id; give the column its old name if it was renamed.",
-        )
 
 
 @contextmanager
@@ -234,5 +208,4 @@ def reject_bad_input(context: ReleaseContext, release_id: str) -> Iterator[dict[
         yield detail
     except BadInput as error:
         reject_run(context.open_store(), release_id, {**detail, **error.as_dict()})
-        file = error.file or context.source.name
-        raise BadInput(error.message, file=file, column=error.column, remedy=error.remedy) from None
+        raise error.in_file(context.source.name, only_unnamed=True) from None

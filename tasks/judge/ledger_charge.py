@@ -14,7 +14,7 @@ from ppdm_core.gates.ledger import ROUNDING_MARGIN
 from ppdm_core.model.arrays import Floats, Keys, Names
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD
-from ppdm_core.model.release import Released
+from ppdm_core.model.release import Guarantee, Released
 from ppdm_core.model.rows import Rows
 from ppdm_core.model.verdict import Verdict
 from ppdm_core.numerics.amplification import format_gamma
@@ -39,22 +39,24 @@ Lines = Iterator[DrawLines]
 
 def list_draws(
     X: Rows,
-    candidate: Released,
+    candidate: Released | None,
     sanitizer: Sanitizer,
     noise: Noise,
     fitted: Fitted,
-    run: Run | None,
+    release_id: str | None,
     more: Iterable[DrawLines] = (),
 ) -> pa.RecordBatchReader:
     """Return one line for each draw of each record, and ``more`` lines.
 
-    ``run`` is given where records have no ids: then the run redraws all records.
+    ``release_id`` is given where records have no ids: then the run redraws all records. The
+    ``candidate`` is only needed where a record may have several rows.
     """
     import pyarrow as pa
 
     parts = sanitizer.parts(X.schema, fitted)
-    if run is not None:
-        batches = list_table_draws(parts, count_most_copies(candidate, sanitizer), noise, run)
+    if release_id is not None:
+        copies = count_most_copies(candidate, sanitizer)
+        batches = list_table_draws(parts, copies, noise, release_id)
     else:
         batches = list_record_draws(X, candidate, sanitizer, noise, parts)
     schema = pa.schema(
@@ -78,7 +80,7 @@ def name_records(key: Keys, noise: Noise) -> Names:
 
 
 def list_record_draws(
-    X: Rows, candidate: Released, sanitizer: Sanitizer, noise: Noise, parts: tuple[Part, ...]
+    X: Rows, candidate: Released | None, sanitizer: Sanitizer, noise: Noise, parts: tuple[Part, ...]
 ) -> Lines:
     """Yield the draws of every record, and of further rows of a record."""
     places, accounts = [], []
@@ -90,6 +92,7 @@ def list_record_draws(
             names = noise.name_draws(block.key, part.consumed(block), part.fingerprint)
             yield (account, *split_names(names), np.full(block.n, part.ln_record))
     if not sanitizer.row_aligned:
+        assert candidate is not None
         yield from list_copy_draws(
             candidate, noise, np.concatenate(places), np.concatenate(accounts)
         )
@@ -123,19 +126,20 @@ def list_basis_draws(records: Rows, noise: Noise, fit: str) -> Lines:
         )
 
 
-def list_table_draws(parts: tuple[Part, ...], copies: int, noise: Noise, run: Run) -> Lines:
+def list_table_draws(parts: tuple[Part, ...], copies: int, noise: Noise, release_id: str) -> Lines:
     """Yield the draws of a table without ids, which count for all records."""
     figures = np.array([part.ln_record for part in parts] + [math.inf] * (copies - 1))
     number = np.arange(len(figures), dtype=np.int32)[:, None]
     no_key = np.zeros((len(figures), 16), dtype=np.uint8)
-    names = noise.name_draws(no_key, encode_codes(number), run.release_id.encode())
+    names = noise.name_draws(no_key, encode_codes(number), release_id.encode())
     yield (np.full(len(figures), ALL_RECORDS, dtype=np.uint64), *split_names(names), figures)
 
 
-def count_most_copies(candidate: Released, sanitizer: Sanitizer) -> int:
+def count_most_copies(candidate: Released | None, sanitizer: Sanitizer) -> int:
     """Return the largest number of rows that are made from one record."""
     if sanitizer.row_aligned:
         return 1
+    assert candidate is not None
     records = np.concatenate([block.record for block in candidate.rows.blocks()])
     return int(np.bincount(records).max())
 
@@ -146,13 +150,13 @@ def split_names(names: Keys) -> tuple[Names, Names]:
     return high, low
 
 
-def build_scope(context: ReleaseContext, facts: SanitizedFacts | None = None) -> LedgerScope:
+def build_scope(context: ReleaseContext, guarantee: Guarantee | None = None) -> LedgerScope:
     """Return the limits and waivers of the ledger for a release.
 
     Draws without a bound are recorded and waived by the name of the method that makes them, not by
-    that of the pipeline around it; ``facts`` of the candidate name it.
+    that of the pipeline around it; the ``guarantee`` of the candidate names it.
     """
-    names = facts.guarantee.without_bound if facts else ()
+    names = guarantee.without_bound if guarantee else ()
     limits = {key: context.policy.limits.get(key) for key in (LEDGER_RECORD, LEDGER_DRAWS)}
     product, draws = limits[LEDGER_RECORD], limits[LEDGER_DRAWS]
     return LedgerScope(
@@ -182,7 +186,7 @@ def compute_balance(
     if digest_draws(db, run) != facts.draws:
         raise integrity_error(f"The stored draws of {run.release_id} were changed.")
     charged = validated.n - facts.set_aside + facts.drawn_set_aside
-    return ledger_balance.compute_balance(db, run, build_scope(context, facts), charged)
+    return ledger_balance.compute_balance(db, run, build_scope(context, facts.guarantee), charged)
 
 
 def charge_ledger(

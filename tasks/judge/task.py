@@ -10,7 +10,7 @@ from prefect.cache_policies import NO_CACHE
 from ppdm_core.gates import GateInput, decide
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.score import AuditReport
-from ppdm_core.model.verdict import Outcome, Verdict, worst
+from ppdm_core.model.verdict import Finding, Outcome, Verdict, worst
 from tasks.context import ReleaseContext
 from tasks.judge.earlier_tables import judge_earlier_refusals, judge_record_ids
 from tasks.judge.ledger_charge import build_scope, charge_ledger, compute_balance
@@ -51,11 +51,21 @@ def judge(context: ReleaseContext, release_id: str, dry_run: bool = False) -> No
         if dry_run and change.to == Stage.AWAITING_REVIEW:  # there is nothing to decide about
             change.to = Stage.DRY_RUN_PASSED
         change.detail["failures"] = len(verdict.failures)
+        change.detail["broken"] = [describe_failure(finding) for finding in verdict.failures]
         store_verdict(change, release_id, verdict)
-        charge_ledger(change, run, build_scope(context, facts.sanitized), balance, verdict)
+        charge_ledger(
+            change, run, build_scope(context, facts.sanitized.guarantee), balance, verdict
+        )
         if change.to == Stage.AWAITING_REVIEW:
             row = {"release_id": release_id, "file": context.file}
             change.insert_sealed(PENDING_FILES, row)
+
+
+def describe_failure(finding: Finding) -> str:
+    """Return a check that did not pass with its figures, for the event."""
+    limit = f"; limit: {finding.limit}" if finding.limit else ""
+    observed = f" {finding.observed}" if finding.observed else ""
+    return f"{finding.outcome} {finding.check}{observed}{limit}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +104,7 @@ def reach_verdict(
         audience=context.audience,
         has_numbers=bool(sanitized.public.columns),
         balance=balance,
+        advice=context.make_sanitizer().advise(),
     )
     verdict = decide(gate_input, data_digest=sanitized.data_digest, code_version=run.code_version)
     findings = (

@@ -56,7 +56,7 @@ def describe_verdict(summary: Summary) -> Markdown:
     parts: list[str] = [escape_markdown(summary.format_outcome_sentence())]
     if summary.verdict and summary.verdict.failures:
         lines = (
-            f"- {finding.outcome} {format_code(finding.check)}: {escape_markdown(finding.why)}"
+            f"- {finding.outcome} {format_code(finding.check)}: {escape_markdown(finding.text)}"
             for finding in summary.verdict.failures
         )
         parts.append("\n".join(lines))

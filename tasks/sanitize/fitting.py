@@ -19,7 +19,6 @@ from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
 from tasks.sanitize.inputs import SanitizeInputs
 from tasks.sanitize.records import choose_set_aside, select_named
-from warehouse.parquet_parts import PartRows
 from warehouse.stored_fits import NOBODY, Fit, join_set_aside, select_fits
 
 
@@ -27,10 +26,10 @@ from warehouse.stored_fits import NOBODY, Fit, join_set_aside, select_fits
 class SplitRecords:
     """The records that are released, and what was learned from others or from them."""
 
-    released: PartRows
+    released: Rows
     fit: Fit
     reserved_by: tuple[str, ...]  # digests of the fits that records are set aside for
-    drawn: PartRows | None  # those set aside for this fit that were drawn before; None: none was
+    drawn: Rows | None  # those set aside for this fit that were drawn before; None: none was
 
 
 def split_records(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ppdm_core.model.rows import Rows
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
@@ -12,7 +13,6 @@ from tasks.sanitize.records import export_records
 from warehouse.database import Run
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.ledger.drawn_records import DrawnRecords, read_drawn_records
-from warehouse.parquet_parts import PartRows
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts, read_published_facts
 from warehouse.stored_fits import Fit, read_fits
 from warehouse.transaction import Transaction
@@ -22,7 +22,7 @@ from warehouse.transaction import Transaction
 class SanitizeInputs:
     """The records of a release, and what earlier releases learned and drew."""
 
-    rows: PartRows  # the validated records
+    rows: Rows  # the validated records
     noise: Noise
     published: list[SanitizedFacts]  # of the earlier versions
     fits: list[Fit]  # of all earlier runs, the oldest first

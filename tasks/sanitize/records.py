@@ -16,15 +16,17 @@ from warehouse.database import Run
 from warehouse.ledger.drawn_records import DrawnRecords, find_names
 from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.sanitized_tables import read_validated_blocks
+from warehouse.tables import validated_table
 from warehouse.transaction import Transaction
 
 
 def export_records(db: Transaction, run: Run, schema: Schema, work: Path) -> PartRows:
     """Copy the validated records to Parquet parts: long passes must not hold the warehouse."""
-    return write_parts(read_validated_blocks(db, run, schema), schema, work / "validated")
+    blocks = read_validated_blocks(db, validated_table(run), schema)
+    return write_parts(blocks, schema, work / "validated")
 
 
-def select_named(rows: PartRows, noise: Noise, names: Names, *, others: bool = False) -> PartRows:
+def select_named(rows: Rows, noise: Noise, names: Names, *, others: bool = False) -> Rows:
     """Return the records with these names, which are sorted, or all others."""
     if not len(names) and others:
         return rows

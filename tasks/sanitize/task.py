@@ -113,7 +113,7 @@ class SanitizeStep:
         self, db: Transaction, X: Rows, candidate: Released, split: SplitRecords
     ) -> str:
         """Store what is drawn of which record, for the ledger; return the digest."""
-        without_ids = None if self.context.record_id else self.run
+        without_ids = None if self.context.record_id else self.run.release_id
         noise, fit = self.inputs.noise, split.fit
         basis = list_basis_draws(split.drawn, noise, fit.digest) if split.drawn else ()
         draws = list_draws(X, candidate, self.sanitizer, noise, fit.learned, without_ids, basis)

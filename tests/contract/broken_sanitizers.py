@@ -49,6 +49,14 @@ class Sound(PcaLaplace):
         return released
 
 
+class AdvisesLess(Sound):
+    more_private = {"b": "lower"}  # noqa: RUF012
+
+
+class AdvisesNothing(Sound):
+    more_private = {}  # noqa: RUF012
+
+
 class IgnoresItsKey(Sound):
     def sanitize(self, rows, noise, fitted):
         return super().sanitize(rows, Noise(bytes(32)), fitted)

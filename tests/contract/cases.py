@@ -74,7 +74,7 @@ SANITIZERS: dict[str, SanitizerCase] = {
         (
             "nonmetric_mds-primary",
             {**_LAYOUT, "ties": "primary", "scale": "zscore"},
-            {"dimensions": 1},
+            {"dimensions": 0.2},
         ),
         ("dct_fuzzy", {"b": 0.1, "p": 0.2}, {"b": 0.4}),
         ("dct_fuzzy-random", {"b": 0.05, "selection": "random", "centre": True}, {"b": 0.4}),

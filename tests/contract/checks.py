@@ -23,6 +23,7 @@ from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.linear_map import has_map, project
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
+from ppdm_core.sanitizers.pipeline import Pipeline
 from tests.support.tables import (
     KEY,
     LARGE,
@@ -221,6 +222,30 @@ def check_more_noise_more_distortion(quiet: Sanitizer, loud: Sanitizer) -> None:
     rows = adapt_columns(make_table(200), quiet)
     losses = [np.mean([measure_distortion(s, rows, key) for key in keys(5)]) for s in (quiet, loud)]
     assert losses[1] > losses[0], f"distortion fell from {losses[0]:.3g} to {losses[1]:.3g}"
+
+
+def check_advice_reveals_less(quiet: Sanitizer, loud: Sanitizer) -> None:
+    """What it declares as more private is what adds noise: ``loud`` has more than ``quiet``."""
+    first, second = (
+        each.numeric_part if isinstance(each, Pipeline) else each for each in (quiet, loud)
+    )
+    moved = {
+        name: measure_parameter(getattr(second, name)) - measure_parameter(getattr(first, name))
+        for name in first.more_private
+        if getattr(first, name) != getattr(second, name)
+    }
+    assert moved, "it declares no parameter that adds noise as more private"
+    for name, change in moved.items():
+        way = "raise" if change > 0 else "lower"
+        assert first.more_private[name] == way, f"'{name}' is more private the other way"
+    assert quiet.advise().more_private, "it gives no advice"
+
+
+def measure_parameter(value: Any) -> float:
+    """Return a number, or the mean of those in a table."""
+    if isinstance(value, Mapping):
+        return float(np.mean([measure_parameter(each) for each in value.values()]))
+    return float(value)
 
 
 def measure_distortion(sanitizer: Sanitizer, rows: Rows, key: bytes) -> float:

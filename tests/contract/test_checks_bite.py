@@ -68,6 +68,8 @@ BUGS: list[tuple[Callable[..., None], Any, tuple[Any, ...]]] = [
         (sanitizers.IgnoresItsLevel(b=1.2),),
     ),
     (checks.check_more_noise_more_distortion, PcaLaplace(b=1.2), (PcaLaplace(b=0.3),)),
+    (checks.check_advice_reveals_less, sanitizers.AdvisesLess(), (PcaLaplace(b=1.2),)),
+    (checks.check_advice_reveals_less, sanitizers.AdvisesNothing(), (PcaLaplace(b=1.2),)),
     (checks.check_unchanged_records_keep_their_bytes, sanitizers.CentresEachBlock, ()),
     (checks.check_unchanged_records_keep_their_bytes, sanitizers.KeysByPosition, ()),
     (checks_draws.check_every_draw_has_a_name, sanitizers.ChargesByItsFirstColumn, ()),

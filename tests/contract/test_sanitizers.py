@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,19 @@ def test_sanitizer_more_noise_more_distortion(case: SanitizerCase):
     if isinstance(case.noisier, str):
         pytest.skip(case.noisier)
     checks.check_more_noise_more_distortion(case.make(), case.make(**case.noisier))
+
+
+@each_case
+def test_sanitizer_advice_reveals_less(case: SanitizerCase):
+    if isinstance(case.noisier, str):
+        pytest.skip(case.noisier)
+    checks.check_advice_reveals_less(case.make(), case.make(**case.noisier))
+
+
+@each_key
+def test_sanitizer_advice_names_its_parameters(key: str):
+    cls = SANITIZERS[key]
+    assert set(cls.more_private) <= {field.name for field in fields(cls)}
 
 
 @each_case

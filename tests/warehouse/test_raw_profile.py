@@ -206,3 +206,14 @@ def test_check_columns_file_without_header_hides_cells() -> None:
         check_columns(["CANARY", "12.5"], (number("x"), number("y")), "/data/t.csv")
     assert "header" in str(caught.value)
     assert "CANARY" not in str(caught.value) and "12.5" not in str(caught.value)
+
+
+def test_check_columns_all_missing_or_all_extra_reported() -> None:
+    columns = (number("x"), number("y"), number("z"))
+    with pytest.raises(BadInput) as caught:
+        check_columns(["x", "CANARY"], columns, "/data/t.csv")
+    assert [each.column for each in caught.value.list_all()] == ["y", "z"]
+    assert "CANARY" not in str(caught.value)
+    with pytest.raises(BadInput) as caught:
+        check_columns(["x", "y", "z", "a", "b"], columns, "/data/t.csv")
+    assert [each.column for each in caught.value.list_all()] == ["a", "b"]

@@ -14,6 +14,7 @@ import pytest
 import warehouse.validated_table
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Categorical, Numeric
+from warehouse.column_survey import list_survey_figures
 from warehouse.columns import Column, Source
 from warehouse.database import open_scratch_database
 from warehouse.integrity.home_key import HomeKey
@@ -21,7 +22,7 @@ from warehouse.raw_profile import profile
 from warehouse.same_data.cell_digests import CellDigests
 from warehouse.same_data.row_digests import read_row_digests
 from warehouse.sources import SOURCES
-from warehouse.validated_table import Validated, list_survey_figures, write_validated
+from warehouse.validated_table import Validated, write_validated
 
 ODD = "o\"d'd. {x} ☃"
 Rows = list[tuple[Any, ...]]
@@ -100,9 +101,9 @@ def test_write_validated_small_table_equals_expected() -> None:
         (3, keys[3], 2.0, 0, 0.0, 2, None),
     ]
     assert math.copysign(1.0, rows[2][2]) == 1.0
-    assert (result.n, result.dropped_rows) == (4, 1)
-    assert result.clamped == {"x": 1, ODD: 0}
-    assert result.imputed == {"x": 1, ODD: 0}
+    assert (result.n, result.changes.dropped_rows) == (4, 1)
+    assert result.changes.clamped == {"x": 1}
+    assert result.changes.imputed == {"x": 1}
     assert result.schema.numeric == (
         Numeric("x", 0, 10, imputed=True),
         Numeric(ODD, -4.0, 3.0, from_data=True),
@@ -140,7 +141,7 @@ def test_write_validated_unlisted_categories_rows_dropped() -> None:
     cells = [("a", "1"), ("A", "2"), (" a", "3"), (None, "4"), ("it's", "5")]
     result, _, rows = write_rows("y varchar, x varchar", cells, *columns)
     assert [(row[2], row[3]) for row in rows] == [(1.0, 2), (5.0, 1)]
-    assert (result.n, result.dropped_rows) == (2, 3)
+    assert (result.n, result.changes.dropped_rows) == (2, 3)
 
 
 def test_write_validated_empty_label_defect() -> None:
@@ -155,7 +156,7 @@ def test_write_validated_missing_keep_code_minus_one() -> None:
     result, _, rows = write_rows("c varchar, x varchar", cells, *columns)
     assert [(row[2], row[3]) for row in rows] == [(2, 1.0), (-1, 2.0), (0, 4.0)]
     assert result.schema.categorical == (Categorical("c", ("b", "it's", "a"), missing=True),)
-    assert result.dropped_rows == 1
+    assert result.changes.dropped_rows == 1
 
 
 def test_write_validated_outside_other_code_of_other() -> None:
@@ -163,7 +164,7 @@ def test_write_validated_outside_other_code_of_other() -> None:
     cells = [("a", "1"), (None, "2"), ("rare", "3"), ("b", "4"), ("other", "5")]
     result, _, rows = write_rows("c varchar, x varchar", cells, rest, number("x"))
     assert [row[2] for row in rows] == [2, -1, 1, 0, 1]
-    assert result.dropped_rows == 0
+    assert result.changes.dropped_rows == 0
 
 
 def test_write_validated_outside_other_empty_cell_defect() -> None:
@@ -188,7 +189,7 @@ def test_write_validated_without_label_and_id_default_values() -> None:
 
 def test_write_validated_bounds_from_data_no_clamping() -> None:
     column = number("x", low="from_data", high="from_data")
-    assert write_rows("x double", [(1.0,), (2.0,)], column)[0].clamped == {"x": 0}
+    assert write_rows("x double", [(1.0,), (2.0,)], column)[0].changes.clamped == {}
 
 
 def test_write_validated_column_types_as_declared() -> None:
@@ -208,7 +209,7 @@ def test_write_validated_one_bound_negative_zero_normalized() -> None:
     assert math.copysign(1.0, result.schema.numeric[0].low) == 1.0
     assert [math.copysign(1.0, row[2]) for row in rows] == [1.0, 1.0, 1.0]
     assert [row[2] for row in rows] == [0.0, 0.0, 0.1]
-    assert result.clamped == {"x": 1}
+    assert result.changes.clamped == {"x": 1}
 
 
 def test_write_validated_doubles_bits_preserved() -> None:
@@ -260,7 +261,7 @@ def test_write_validated_other_batch_size_same_table(monkeypatch: pytest.MonkeyP
     rows = [(f"p{i}", None if i % 3 == 0 else float(i % 11)) for i in range(50)]
     columns = (Column("id", "identifier"), number("x", missing="drop_row"))
     whole = write_rows("id varchar, x double", rows, *columns, record_id="id")
-    assert whole[0].dropped_rows == 17
+    assert whole[0].changes.dropped_rows == 17
     asked: list[int] = []
 
     def counting(identities: Sequence[bytes]) -> list[bytes]:
@@ -309,8 +310,26 @@ def test_write_validated_many_rows_equals_numpy(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["x"], np.clip(x, 0, 10), rtol=0, atol=1e-12)
     assert np.array_equal(found["z"], X[:, 1])
     assert bytes(found["__ppdm_key"][140_000]) == key_of([b"p140000"])[0]
-    assert result.imputed == {"x": int(gaps.sum()), "z": 0}
-    assert result.clamped["x"] == int(((X[:, 0] < 0) | (X[:, 0] > 10))[~gaps].sum())
+    assert result.changes.imputed == {"x": int(gaps.sum())}
+    assert result.changes.clamped["x"] == int(((X[:, 0] < 0) | (X[:, 0] > 10))[~gaps].sum())
     # Two digits outward: exact extremes would publish the value of a record.
     assert result.schema.numeric[1] == Numeric("z", -12.0, 22.0, from_data=True)
     assert -12.0 < X[:, 1].min() < -11.0 and 21.0 < X[:, 1].max() < 22.0
+
+
+def test_write_validated_cells_that_become_other_counted_among_kept_rows() -> None:
+    rows = [("a", 1.0), ("zzz", 2.0), ("yyy", None), (None, 3.0), ("other", 4.0), ("b", 5.0)]
+    column = Column(
+        "c",
+        "feature",
+        "categorical",
+        categories=("a", "b", "other"),
+        outside="other",
+        missing="keep",
+    )
+    result, _, written = write_rows(
+        "c varchar, x double", rows, column, number("x", missing="drop_row")
+    )
+    assert result.changes.other == {"c": 1}  # the row of yyy is dropped, and "other" stays
+    assert result.changes.dropped_empty == {"x": 1}
+    assert len(written) == 5

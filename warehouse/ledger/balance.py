@@ -130,10 +130,17 @@ def compute_balance(
     records = count_drawn_records(db, run)
     if records is None or (records and records != expected):
         return None
-    found = compute_totals(db, scope, draws_table(run))
+    return compute_balance_with(db, draws_table(run), scope, expected, has_ids=records > 0)
+
+
+def compute_balance_with(
+    db: duckdb.DuckDBPyConnection, draws: str, scope: LedgerScope, expected: int, *, has_ids: bool
+) -> LedgerBalance:
+    """Return the balance before and after a table of ``draws`` of ``expected`` records."""
+    found = compute_totals(db, scope, draws)
 
     def count(records_found: int) -> int:
-        return records_found if records or not records_found else expected
+        return records_found if has_ids or not records_found else expected
 
     return LedgerBalance(
         spent=found.spent,
@@ -144,8 +151,8 @@ def compute_balance(
         draws_spent=found.drawn,
         draws_after=found.drawing,
         draws_over=count(found.draws_over),
-        unbounded=list_unbounded_methods(db, run, scope),
-        has_ids=records > 0,
+        unbounded=list_unbounded_methods(db, draws, scope),
+        has_ids=has_ids,
     )
 
 
@@ -177,14 +184,14 @@ def count_drawn_records(db: duckdb.DuckDBPyConnection, run: Run) -> int | None:
 
 
 def list_unbounded_methods(
-    db: duckdb.DuckDBPyConnection, run: Run, scope: LedgerScope
+    db: duckdb.DuckDBPyConnection, draws: str, scope: LedgerScope
 ) -> tuple[str, ...]:
-    """Return the methods of earlier entries and of this run that have draws without a bound."""
+    """Return the methods of earlier entries and of these draws that have no bound."""
     rows = db.execute(
         f"select distinct method from {LEDGER_ENTRIES} where dataset = $dataset "
         "and unbounded > 0 and ($audience is null or audience = $audience) "
         "and not list_contains($waived, method) union "
-        f"select distinct $method from {draws_table(run)} where isinf(ln_gamma) "
+        f"select distinct $method from {draws} where isinf(ln_gamma) "
         "and not list_contains($waived, $method) order by 1",
         {**scope.query_values, "method": scope.method},
     ).fetchall()

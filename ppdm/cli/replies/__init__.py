@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ppdm.cli.replies.base import ErrorBody, Model
+from ppdm.cli.replies.checks import CheckReply
 from ppdm.cli.replies.others import (
-    CheckReply,
     DoctorReply,
     EmptyReply,
     ExamplesReply,

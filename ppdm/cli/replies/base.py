@@ -17,11 +17,17 @@ class Model(BaseModel):
         return self.model_dump(mode="json", exclude_unset=True)
 
 
-class ErrorBody(Model):
-    """Why a command did not succeed."""
+class OtherErrorBody(Model):
+    """A further error in the same input."""
 
-    kind: str
     message: str
     file: str | None
     column: str | None
     remedy: str | None
+
+
+class ErrorBody(OtherErrorBody):
+    """Why a command did not succeed; the first error if there are several."""
+
+    kind: str
+    others: list[OtherErrorBody]

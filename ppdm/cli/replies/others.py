@@ -41,32 +41,6 @@ class InitReply(Model):
     decisions: list[str]
 
 
-class LabelBody(Model):
-    """The classes of the label."""
-
-    name: str
-    classes: int
-    records: int
-    smallest: int
-    told: dict[str, float]
-
-
-class CheckReply(Model):
-    """`check`."""
-
-    file: str
-    rows: int
-    checks: int
-    method: str
-    smallest_limits: dict[str, float]
-    restless_columns: dict[str, float]
-    weaker_promises: list[str]
-    label: LabelBody | None
-    label_warnings: list[str]
-    repeated_rows: int
-    expectations: str | None = None  # the suite that was written
-
-
 class SignedApprovalBody(Model):
     """An approval whose signature is by the key that it names."""
 
@@ -96,6 +70,7 @@ class EventBody(Model):
     kind: str
     mac: str
     happened: str
+    broken: list[str]  # by a verdict: the checks that did not pass, with their figures
 
 
 class HistoryReply(Model):

@@ -33,6 +33,7 @@ class FindingBody(Model):
     check: str
     outcome: Verdict
     why: str
+    remedy: str | None = None  # what would change the outcome
     observed: float | None = None
     low: float | None = None
     high: float | None = None

@@ -51,7 +51,8 @@ def check_policy(auditor: Auditor) -> PolicyCheck:
         weak = [each for each in names if each not in able]
         refusing = trial.find_refusing(name, release, [*able, *weak])
         found = list(refusing) if not broken else take_first(refusing)
-        broken.append(ReleaseTest(name, tuple(found), {} if found else trial.refusing_limits))
+        open_figures = () if found else (trial.observed, trial.refusing_limits)
+        broken.append(ReleaseTest(name, tuple(found), *open_figures))
         able += [each for each in found if each not in able]
     weak = [name for name in names if name not in able]
     copy = make_copy(trial.truth, draw.public)
@@ -96,14 +97,15 @@ class PolicyTrial:
         self.truth = sample_records(auditor.truth, auditor.rng("sampled"))
         self.policy = limit_effort(auditor.policy, len(self.truth.X))
         self.reasons: dict[str, str] = {}  # why an attack refused nothing the last time
-        self.refusing_limits: dict[str, float] = {}  # that would have refused the last release
+        self.observed: dict[str, float] = {}  # scores of the last release
+        self.refusing_limits: dict[str, float] = {}  # that would have refused it
 
     def find_refusing(
         self, name: str, release: BrokenRelease, attacks: Sequence[str]
     ) -> Iterator[str]:
         """Yield the attacks that surely break a limit on this release."""
         auditor = self.make_auditor(name, release)
-        self.refusing_limits = {}
+        self.observed, self.refusing_limits = {}, {}
         for attack in attacks:
             try:
                 scores = auditor.run(attack)
@@ -113,6 +115,7 @@ class PolicyTrial:
             self.reasons[attack] = f"{attack} keeps its limit even on a copy of the table."
             limits = self.policy.limits
             sound = list(filter(is_sound, scores))
+            self.observed |= {score.name: score.value for score in sound}
             self.refusing_limits |= find_refusing_limits(sound, limits)
             if any(judge_outcome(score, limits[score.name]) == "FAIL" for score in sound):
                 yield attack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ppdm_core.audit.disclosure_rounding import round_up
 from tasks.publish.report.view import CountLine, DataAccount
-from tasks.publish.report.words import format_count, format_percent, join_names
+from tasks.publish.report.words import SMALL_COUNT, format_count, format_percent, join_names
 from tasks.release_summary import Summary
 
 
@@ -29,21 +29,29 @@ def build_account(summary: Summary) -> DataAccount | None:
         ),
         *((name, count, "") for name, count in (sanitized.counts if sanitized else {}).items()),
     ]
-    names = [*(column.name for column in validated.schema.numeric)]
-    changed = [
-        (name, validated.clamped.get(name, 0), validated.imputed.get(name, 0)) for name in names
-    ]
+    schema = validated.schema
+    names = [*schema.names, *(column.name for column in schema.categorical)]
+    changed = {
+        name: (validated.clamped.get(name, 0), validated.imputed.get(name, 0)) for name in names
+    }
     columns = tuple(
-        (name, f"{clamped:,}", f"{filled:,}")
-        for name, clamped, filled in changed
-        if clamped + filled
+        (name, f"{clamped:,}", f"{filled:,}", format_other(validated.other.get(name)))
+        for name, (clamped, filled) in changed.items()
+        if clamped + filled or name in validated.other
     )
     return DataAccount(
         records=tuple(make_line(*step) for step in steps),
         notes=tuple(make_line(*note) for note in notes if note[1]),
         columns=columns,
-        unchanged=len(names) + len(validated.schema.categorical) - len(columns),
+        unchanged=len(names) - len(columns),
     )
+
+
+def format_other(count: int | None) -> str:
+    """Return how many cells of a column became "other"; no count below 10 is shown."""
+    if count is None:
+        return "0"
+    return f"{count:,}" if count >= SMALL_COUNT else f"fewer than {SMALL_COUNT}"
 
 
 def make_line(what: str, count: int, why: str) -> CountLine:
@@ -91,6 +99,10 @@ def list_record_notes(summary: Summary, *, is_rounded: bool) -> list[str]:
     if validated.schema.drops_rows:
         dropped = format_count(validated.dropped_rows, is_rounded=is_rounded)
         notes = [f"Records dropped for empty cells or unlisted categories: {dropped}."]
+    notes += [
+        f"Cells of '{name}' that were not listed and became \"other\": {format_other(count)}."
+        for name, count in validated.other.items()
+    ]
     if sanitized.set_aside:
         count = format_count(sanitized.set_aside, is_rounded=is_rounded)
         notes.append(f"Records set aside to fit a basis, which are not released: {count}.")

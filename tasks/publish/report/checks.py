@@ -28,6 +28,8 @@ def build_limits(
     for finding in judgement.findings.values():
         limit, score = judgement.limits.get(finding.check), scores.get(finding.check)
         observed, sentence = finding.observed, finding.why
+        if edition == "steward":
+            sentence = finding.text
         if edition == "recipients" and not finding.check.startswith(AMPLIFICATION):
             observed = format_bound(score) if score else ""
             sentence = score.sentence if score else describe_public(finding)

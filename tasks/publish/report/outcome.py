@@ -50,7 +50,7 @@ def format_head_sentence(summary: Summary, lines: tuple[RiskLine, ...], *, is_ro
         who = name_attacker(decisive)
         return f"Nothing was published; a reviewer decides. {who}: {lower_first(risk)}"
     if stage == Stage.AWAITING_REVIEW and summary.refusals:
-        return f"Nothing was published; a reviewer decides. {summary.refusals[0].why}"
+        return f"Nothing was published; a reviewer decides. {summary.refusals[0].text}"
     return summary.format_outcome_sentence()
 
 
@@ -109,11 +109,11 @@ def list_refused_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[S
     if broken:
         steps.append(
             Step(
-                f"Perturb more, or release fewer columns. These broke their limits: "
-                f"{'; '.join(broken)}. The parameters of the method:",
+                f"These broke their limits: {'; '.join(broken)}. The parameters of the method:",
                 f"ppdm methods {summary.method}",
             )
         )
+    steps += [Step(f"{one.check}: {one.remedy}") for one in summary.refusals if one.remedy]
     if summary.verdict is not None:
         steps.append(
             Step(

@@ -184,7 +184,7 @@ class DataAccount:
 
     records: tuple[CountLine, ...]  # given, dropped, set aside, released
     notes: tuple[CountLine, ...]  # for example repeated rows
-    columns: tuple[tuple[str, str, str], ...]  # column, cells moved to a bound, cells filled
+    columns: tuple[tuple[str, str, str, str], ...]  # column, cells moved, filled, made "other"
     unchanged: int  # columns without such cells
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from flows.config.release_file import MODELS, ReleaseFile, check_names, load
+from flows.config.name_checks import KnownNames, check_names
+from flows.config.release_file import MODELS, ReleaseFile, load
 from flows.config.sections import SanitizerSpec
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Attacker, Limit
@@ -357,16 +358,16 @@ def test_load_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     assert load(write(tmp_path, b"\xef\xbb\xbf" + GOOD.encode())).dataset.name == "wdbc"
 
 
-NAMES = {
-    "methods": {"pca_laplace", "random_rotation", "pipeline"},
-    "attacks": {"known_pairs", "record_linkage", "shrinkage"},
-    "metrics": {"breach_rate", "knn_accuracy"},
-    "composites": {"pipeline"},
-}
+NAMES = KnownNames(
+    methods={"pca_laplace", "random_rotation", "pipeline"},
+    attacks={"known_pairs", "record_linkage", "shrinkage"},
+    metrics={"breach_rate", "knn_accuracy"},
+    composites={"pipeline"},
+)
 
 
 def test_check_names_known_names_pass(tmp_path: Path) -> None:
-    check_names(load(write(tmp_path)), **NAMES)
+    check_names(load(write(tmp_path)), NAMES)
 
 
 @pytest.mark.parametrize(
@@ -389,7 +390,7 @@ def test_check_names_known_names_pass(tmp_path: Path) -> None:
 def test_check_names_unknown_name_raises(tmp_path: Path, old: str, new: str, words: str) -> None:
     file = load(changed(tmp_path, old, new))
     with pytest.raises(BadInput) as caught:
-        check_names(file, **NAMES)
+        check_names(file, NAMES)
     assert words in str(caught.value)
 
 

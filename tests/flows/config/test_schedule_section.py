@@ -13,7 +13,7 @@ from prefect.client.schemas.schedules import CronSchedule
 from pydantic import ValidationError
 
 from flows.config.schedule_section import CRON_FIELDS, ScheduleSpec
-from ppdm_core.model.errors import BadInput
+from ppdm_core.settings.errors import find_problems
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,11 @@ def test_schedule_valid_cron_is_accepted(cron: str) -> None:
     ],
 )
 def test_schedule_invalid_cron_names_the_field(cron: str, words: str) -> None:
-    with pytest.raises(BadInput) as problem:
+    with pytest.raises(ValidationError) as caught:
         ScheduleSpec(cron=cron)
-    assert words in problem.value.message
-    assert "*/10" in (problem.value.remedy or "")
+    problem = find_problems(caught.value, {})
+    assert words in problem.message
+    assert "*/10" in (problem.remedy or "")
 
 
 @pytest.mark.parametrize("cron", ["@hourly", "* * * *", "0 * * * * *", "0 0 * * 1 2026"])
@@ -59,7 +60,7 @@ def test_schedule_not_five_fields_raises(cron: str) -> None:
 
 @pytest.mark.parametrize("cron", ["0 0 31 2 *", "0 0 30,31 feb *", "0 0 31 4,6,9,11 *"])
 def test_schedule_impossible_day_raises(cron: str) -> None:
-    with pytest.raises(BadInput, match="does not exist in that month"):
+    with pytest.raises(ValidationError, match="does not exist in that month"):
         ScheduleSpec(cron=cron)
 
 
@@ -90,7 +91,7 @@ def test_schedule_any_cron_agrees_with_scheduler(cron: str) -> None:
         assert times.get_next()
         assert ScheduleSpec(cron=cron)
         return
-    with pytest.raises(BadInput, match="does not exist in that month"):
+    with pytest.raises(ValidationError, match="does not exist in that month"):
         ScheduleSpec(cron=cron)
 
 
@@ -101,6 +102,6 @@ FIELD_TEXT = st.text("0159*,/-LW#?hRfeb", min_size=1, max_size=5)
 @settings(max_examples=1000)
 def test_schedule_any_accepted_field_is_scheduled(name: str, text: str) -> None:
     cron = " ".join(text if name == each else "*" for each in CRON_FIELDS)
-    with suppress(BadInput):
+    with suppress(ValidationError):
         assert CronSchedule(cron=ScheduleSpec(cron=cron).cron)
         assert croniter(cron, datetime(2026, 1, 1, tzinfo=UTC)).get_next()

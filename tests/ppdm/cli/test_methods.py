@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import pytest
 
 from flows.config.context import build_context
-from flows.config.release_file import ReleaseFile, check_names
+from flows.config.name_checks import check_names, read_registered_names
+from flows.config.release_file import ReleaseFile
 from ppdm.cli.methods import describe_methods, list_registries
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.attacks.transform_inverse import TransformInverse
@@ -127,7 +128,7 @@ def test_page_examples_and_limits_are_valid(name: str):
     assert set(limits) >= {"known_pairs.breach_rate", "record_linkage.rate", "distance_loss"}
     limits["amplification.record"] = {"value": 1000, "set_by": "who", "reason": "why"}
     file = release_file(block(name, "sanitizer"), limits)
-    check_names(file, methods=SANITIZERS, attacks=ATTACKS, metrics=METRICS)
+    check_names(file, read_registered_names())
     check_settings(build_context(file))
 
 

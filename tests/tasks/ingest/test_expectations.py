@@ -416,3 +416,15 @@ def test_check_profile_bad_cell_in_a_column_with_expectations_named(tmp_path: Pa
             found = profile(db, "raw", columns, None, added)
         with pytest.raises(BadInput, match=words):
             check_profile(found, columns, record_id=None, file=FILE)
+
+
+def test_check_profile_several_bad_columns_all_reported(tmp_path: Path) -> None:
+    lines = [f"1,{CANARY},{CANARY},a", "1,,b,b", f"3,7,a,{CANARY}"]
+    error = catch_refusal(tmp_path, lines)
+    assert [each.column for each in error.list_all()] == ["id", "x", "x", "c", "y"]
+    assert "repeated" in error.message and "empty" in error.others[0].message
+
+
+def test_check_profile_column_without_numbers_reported_once(tmp_path: Path) -> None:
+    error = catch_refusal(tmp_path, [f"{i},{CANARY},a,{'ab'[i % 2]}" for i in range(4)])
+    assert "has 4 cells that are not numbers" in error.message and not error.others

@@ -33,7 +33,7 @@ def list_names(
     fitted = fit_sanitizer(sanitizer, rows)
     X, noise = scale_rows(rows, fitted), Noise(KEY)
     candidate = sanitizer.sanitize(X, noise, fitted)
-    found = list_draws(X, candidate, sanitizer, noise, fitted, run).read_all()
+    found = list_draws(X, candidate, sanitizer, noise, fitted, run and run.release_id).read_all()
     columns = [found.column(name).to_pylist() for name in ("record", "draw_high", "draw_low")]
     names = list(zip(*columns, strict=True))
     assert len(set(names)) == len(names)

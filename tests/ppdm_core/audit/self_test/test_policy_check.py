@@ -100,7 +100,9 @@ def test_check_policy_limits_that_would_refuse_do_refuse():
         limits = {**loose.limits, name: replace(loose.limits[name], value=line)}
         assert list_refused(run_check(replace(loose, limits=limits)))[test.name]
     finding = list(SelfTest().check(change_policy_check(bad=check.bad)))[-1]
-    assert f"A limit of {line:g} on {name} would refuse them" in finding.why
+    words = f"{name} of that bad release is {test.observed[name]:.3g}; a limit of {line:g} would"
+    assert words in finding.why
+    assert "The release itself must keep a stricter limit" in finding.remedy
 
 
 def test_check_policy_attack_without_any_gain_no_limit_would_refuse():

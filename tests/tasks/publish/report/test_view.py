@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ppdm_core.audit.auditor import SCENARIO_STORIES
+from ppdm_core.model.schema import Categorical
+from tasks.publish.card import format_card
 from tasks.publish.report.build import build_view
 from tasks.publish.report.drawing import shorten
 from tasks.publish.report.history_figures import describe_room, forecast_totals
@@ -156,7 +158,24 @@ def test_build_view_data_counts_add_up() -> None:
     assert (given, dropped, aside, released) == (577, 7, 51, 519)
     assert given == dropped + aside + released
     assert account.records[1].why == "Empty cells: mood (7)."
-    assert account.columns == (("x", "4", "0"),) and account.unchanged == 1
+    assert account.columns == (("x", "4", "0", "0"),) and account.unchanged == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0, "fewer than 10"), (9, "fewer than 10"), (10, "10")]
+)
+def test_build_view_cells_that_became_other_counted_from_ten_on(count: int, shown: str) -> None:
+    validated = make_summary().validated
+    assert validated is not None
+    mood = Categorical("mood", ("calm", "other"))
+    schema = replace(validated.schema, categorical=(mood,))
+    changed = replace(validated, schema=schema, other={"mood": count})
+    summary = make_summary(validated=changed)
+    account = build_view(make_facts(summary), "steward").data
+    assert account is not None and ("mood", "0", "0", shown) in account.columns
+    for edition in ("steward", "recipients"):
+        card = format_card(build_view(make_facts(summary), edition))
+        assert f'became "other": {shown}.' in card.replace("\\", "")
 
 
 def test_build_view_history_holds_all_releases() -> None:

@@ -1,0 +1,1 @@
+"""What a release will do, before it is made: `ppdm check` says it."""

@@ -1,0 +1,36 @@
+"""Everything that `ppdm check` says of a release before it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ppdm.forecast.charge import ChargeForecast, forecast_charge
+from ppdm.forecast.cost import ReleaseCost, estimate_release
+from ppdm.forecast.home_state import read_home_state
+from ppdm.forecast.policy import PolicyForecast, forecast_policy_check
+from ppdm.forecast.records import prepare_release
+from tasks.context import ReleaseContext
+from tasks.ingest.source_check import TABLE, open_checked_source
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a release will find, do and cost; it holds counts and names, no cell."""
+
+    facts: dict[str, Any]  # of the source
+    charge: ChargeForecast
+    policy: PolicyForecast
+    cost: ReleaseCost
+
+
+def foretell_release(context: ReleaseContext) -> Forecast:
+    """Check the source and foretell its release; nothing is stored."""
+    state = read_home_state(context)
+    with open_checked_source(context, state.columns) as source:
+        release = prepare_release(source.db, TABLE, context, source.figures, state)
+    charge = forecast_charge(context, release, state)
+    policy = forecast_policy_check(context, release, state)
+    columns = len(context.columns)
+    cost = estimate_release(release, context.policy, state, policy.seconds, columns)
+    return Forecast(source.facts, charge, policy, cost)
