@@ -137,6 +137,21 @@ def summarize_column(
     return replace(summary, distinct=counted[0][0])
 
 
+@hide_values("Looking for empty cells")
+def find_words_for_missing(
+    db: duckdb.DuckDBPyConnection, table: str, summaries: Sequence[ColumnSummary]
+) -> list[str]:
+    """Return the usual words for a missing number, as columns of numbers spell them."""
+    found: set[str] = set()
+    for each in summaries:
+        if 0 < each.numbers < each.filled == each.numbers + each.spelled_missing:
+            text = cast_to_text(each.name)
+            query = f"select distinct {text} from {table} where lower({text}) in"
+            rows = db.execute(f"{query} ({WORDS_FOR_MISSING})").fetchall()
+            found |= {word for (word,) in rows}
+    return sorted(found)
+
+
 @hide_values("Looking for an identifier")
 def is_unique(db: duckdb.DuckDBPyConnection, table: str, name: str) -> bool:
     """Return whether every record has a different value, compared as the record id will be."""

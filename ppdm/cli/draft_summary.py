@@ -37,8 +37,8 @@ def list_decisions(draft: Draft, heading: Heading) -> Iterator[str]:
         )
     if draft.select("exclude"):
         yield (
-            "Excluded columns: is something lost that could be derived from them? A feature with "
-            "derive and from is computed when the source is read."
+            f"Excluded columns: {list_excluded(draft)}. Is something lost that could be derived "
+            "from them? A feature with derive and from is computed when the source is read."
         )
     if not draft.method.is_bounded:
         yield (
@@ -51,6 +51,14 @@ def list_decisions(draft: Draft, heading: Heading) -> Iterator[str]:
             "decides about every release."
         )
     yield "How often it is repeated: [schedule]."
+
+
+def list_excluded(draft: Draft) -> str:
+    """Return the excluded columns by the reason why they are."""
+    reasons: dict[str, list[Drafted]] = {}
+    for each in draft.select("exclude"):
+        reasons.setdefault(each.why, []).append(each)
+    return "; ".join(f"{format_names(group)} ({why})" for why, group in reasons.items())
 
 
 def describe_record_id(draft: Draft) -> str:

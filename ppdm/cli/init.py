@@ -72,7 +72,7 @@ def draft_file(
         owner=decided.owner,
         audience=decided.audience,
         set_by=decided.set_by,
-        source=found,
+        source=draft.source,
         path=choose_path(out, found.path),
     )
     write_new(out, format_release_file(draft, heading), found)

@@ -31,11 +31,12 @@ create table {table} as
 select row_number() over () - 1 as {row}, {names}
 from read_csv(
     {path}, columns = {columns}, header = true, auto_detect = false, strict_mode = true,
-    delim = {delimiter}, quote = {quote}, escape = {escape}, nullstr = '',
+    delim = {delimiter}, quote = {quote}, escape = {escape}, nullstr = {empty},
     compression = {compression}, hive_partitioning = false
 )
 """
 NOTHING_SNIFFED = "(empty)"
+EMPTY, SEPARATOR = "empty", "|"
 DELIMITERS = (",", ";", "\t", "|")
 START_BYTES = 65_536  # checked before DuckDB reads the file
 PIECE_BYTES = 1 << 20
@@ -61,8 +62,15 @@ class Csv(Reader):
     endings = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
     has_header_line = True
     options: ClassVar[Mapping[str, Option]] = {
-        key: Option("CSV only; sniffed if not given.", max_characters=1)
-        for key in ("delimiter", "quote")
+        **{
+            key: Option("CSV only; sniffed if not given.", max_characters=1)
+            for key in ("delimiter", "quote")
+        },
+        EMPTY: Option(
+            f"CSV only; texts that stand for an empty cell, separated by {SEPARATOR}: "
+            f"NA{SEPARATOR}n/a.",
+            max_characters=100,
+        ),
     }
 
     def is_format(self, start: bytes) -> bool:
@@ -201,7 +209,14 @@ def _load_statement(source: Source, table: str, names: list[str], dialect: Diale
         delimiter=literal(dialect.delimiter),
         quote=literal(dialect.quote),
         escape=literal(dialect.escape),
+        empty=f"[{', '.join(map(literal, list_empty_texts(source)))}]",
     )
+
+
+def list_empty_texts(source: Source) -> list[str]:
+    """Return the texts of empty cells: none at all, and those that the release file names."""
+    named = source.options.get(EMPTY, "").split(SEPARATOR)
+    return list(dict.fromkeys(["", *named]))
 
 
 def _find_line_not_utf8(source: Source) -> int | None:

@@ -28,12 +28,13 @@ from ppdm_core.settings.errors import suggest_name
 from tasks.ingest.checks import list_checks
 from tasks.progress import Step, start_step
 from warehouse.clock import now
-from warehouse.column_summary import ColumnSummary, is_unique, summarize_columns
+from warehouse.column_summary import ColumnSummary, is_unique
 from warehouse.columns import Column, Source
 from warehouse.database import open_scratch_database
 from warehouse.derived_columns import add_derived_columns
 from warehouse.raw_profile import profile
 from warehouse.sources import SOURCES
+from warehouse.sources.missing_words import load_and_summarize
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,6 +47,7 @@ CONSTANT = "constant in the rows that are not dropped"
 class Draft:
     """The drafted columns, and the settings of the method that depend on the table."""
 
+    source: Source  # with the words for missing numbers, if it has such words
     columns: tuple[Drafted, ...]  # in the order of the source; derived ones follow their source
     record_id: str | None
     basis: str  # "" without numbers
@@ -86,9 +88,8 @@ def draft_source(source: Source, choices: Choices = NO_CHOICES) -> Draft:
     check_method_name(choices.method)
     start_step(Step.READ)
     with open_scratch_database() as db:
-        SOURCES[source.kind].load(db, source, TABLE)
+        source, summaries = load_and_summarize(db, source, TABLE)
         start_step(Step.SUMMARIZE)
-        summaries = summarize_columns(db, TABLE)
         if SOURCES[source.kind].has_header_line:
             check_header_line(summaries, source)
         roles, record_id = draft_roles(db, summaries, choices, source)
@@ -101,7 +102,7 @@ def draft_source(source: Source, choices: Choices = NO_CHOICES) -> Draft:
         has_numbers = any(column.type == "numeric" for column in declared)
         basis, components = choose_basis(db, TABLE, declared, record_id) if has_numbers else ("", 0)
     method = draft_method(choices.method, declared, source)
-    return Draft(tuple(columns), record_id, basis, components, method)
+    return Draft(source, tuple(columns), record_id, basis, components, method)
 
 
 def draft_roles(

@@ -10,7 +10,7 @@ import pytest
 
 from ppdm.cli.init import draft_file, suggest_dataset_name
 from ppdm.cli.release_files import read_release_file
-from tests.support.drafts import draft_table, read_error, write_table
+from tests.support.drafts import NOISE, draft_table, read_error, write_table
 
 
 def test_draft_every_kind_of_source_gives_the_same(tmp_path: Path) -> None:
@@ -117,3 +117,16 @@ def test_draft_path_of_close_source_is_relative(
 )
 def test_suggest_dataset_name_any_file_name_is_valid(name: str, expected: str) -> None:
     assert suggest_dataset_name(name) == expected
+
+
+def test_init_words_for_missing_numbers_are_empty_cells(tmp_path: Path) -> None:
+    words = ("NA", "n/a")
+    cells = {
+        "x": lambda i: NOISE[-i] if i % 9 else words[i % 2],
+        "y": lambda i: NOISE[i],
+        "answer": lambda i: ("yes", "no", "NA")[i % 3],
+    }
+    file, _, _ = draft_table(write_table(tmp_path, cells))
+    assert file.source.options == {"empty": "NA|n/a"}
+    assert file.columns["x"].missing == "median"
+    assert file.columns["answer"].categories == ["no", "yes"]

@@ -82,10 +82,9 @@ def test_format_release_file_any_names_are_valid_toml(
     others = [Column(name, "exclude") for name in names[3:]]
     columns = (label, feature, Column(names[2], "identifier"), *others)
     drafted = tuple(Drafted(each, "a reason") for each in columns)
-    draft = Draft(drafted, names[2], "sample", 1, MethodDraft("pca_laplace"))
-    heading = Heading(
-        "t", path, names[0], classes[0], Source("duckdb", path, {"table": names[0]}), path
-    )
+    source = Source("duckdb", path, {"table": names[0]})
+    draft = Draft(source, drafted, names[2], "sample", 1, MethodDraft("pca_laplace"))
+    heading = Heading("t", path, names[0], classes[0], source, path)
     content = tomllib.loads(format_release_file(draft, heading))
     assert content["columns"].keys() == set(names)
     assert content["columns"][names[0]]["categories"] == list(classes)
