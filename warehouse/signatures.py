@@ -2,7 +2,7 @@
 
 In a home with reviewers' keys, every author signs the release that he makes, and every approval is
 signed. The signatures stand in the sealed rows of authors and decisions. They can be checked
-without the key of the home, and nobody who has that key can make one.
+without the key of the home, and that key cannot make one.
 """
 
 from __future__ import annotations

@@ -124,8 +124,9 @@ def test_judge_rejected_release_fail_or_review(
     first = home.add(PEOPLE).run
     home.end(first, "REVIEW", Stage.AWAITING_REVIEW, Stage.REFUSED)
     decision = [first.release_id, "reject", 1, "bob", None, "No.", "d", "p", "c", now()]
-    marks = ", ".join("?" for _ in decision)
-    home.db.execute(f"insert into audit.decision values ({marks}, null)", decision)
+    empty = [None] * 5  # seal and signature
+    marks = ", ".join("?" for _ in (*decision, *empty))
+    home.db.execute(f"insert into audit.decision values ({marks})", [*decision, *empty])
     run = home.add(PEOPLE, source=first.source_digest).run
     run = replace(run, **{"file_digest": first.file_digest, **changes})
     assert judge(home, run) == outcome

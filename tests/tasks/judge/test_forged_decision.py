@@ -74,7 +74,17 @@ def decided(signed_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield made
 
 
-@pytest.mark.parametrize("what", FORGERIES)
+# The other fields of a decision are altered in tests that take longer.
+LONG = ("choice", "name", "shown name", "policy", "verdict", "salt", "time", "release", "key")
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(what, marks=pytest.mark.slow if what in [f"another {x}" for x in LONG] else ())
+        for what in FORGERIES
+    ],
+)
 def test_check_history_forged_with_key_of_home_refused(decided: SignedOffice, what: str) -> None:
     """A person with the home's key seals what he changed; the signatures still show it."""
     statements = FORGERIES[what]

@@ -51,6 +51,7 @@ def test_approve_two_other_keys_of_one_user_both_count(office: SignedOffice) -> 
         check_history(db)
 
 
+@pytest.mark.slow
 def test_approve_first_key_and_reviewer_count(office: SignedOffice) -> None:
     office.sign("first")
     office.sign("raj")
@@ -159,6 +160,7 @@ def test_reject_without_or_with_any_key_refused(office: SignedOffice) -> None:
     assert [finding.why for finding in summary.refusals] == ["sam rejected it."]
 
 
+@pytest.mark.slow
 def test_reject_by_user_without_key_refused(office: SignedOffice) -> None:
     office.decide(BOB, "reject")
     assert office.stage() == "refused"
