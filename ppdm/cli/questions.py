@@ -25,7 +25,7 @@ Check = Callable[[str], None]
 
 
 def check_terminal() -> None:
-    """Raise BadInput if nobody can answer."""
+    """Raise BadInput if there is no terminal to ask in."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise BadInput(
             "--ask needs a terminal.",

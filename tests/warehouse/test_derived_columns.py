@@ -22,6 +22,9 @@ from warehouse.derived_columns import add_derived_columns, count_shared_sources
 NAMES = ('x"; drop table raw; --', "x'; drop table raw; --", "select", "a.b", "$1 ? %s {x}", "☃")
 
 
+DB = duckdb.connect(":memory:")
+
+
 def derive_column(function: str, sources: Sequence[str] = ("x",), **settings: Any) -> Column:
     options = {key: settings.pop(key) for key in ("edges", "date") if key in settings}
     return Column(
@@ -34,16 +37,14 @@ def compute(column: Column, cells: Sequence[Any], types: str = "x varchar") -> l
     rows = [cell if isinstance(cell, tuple) else (cell,) for cell in cells]
     derivation = column.derivation
     assert derivation is not None
-    with duckdb.connect(":memory:") as db:
-        db.execute(f"create table raw (__ppdm_row bigint, {types})")
-        marks = ", ".join("?" * (len(rows[0]) + 1))
-        cells = [cell for i, row in enumerate(rows) for cell in (i, *row)]
-        db.execute(f"insert into raw values {', '.join([f'({marks})'] * len(rows))}", cells)
-        others = tuple(Column(name, "exclude") for name in dict.fromkeys(derivation.sources))
-        add_derived_columns(db, "raw", (*others, column), "t.csv")
-        return [
-            cell for (cell,) in db.execute("select made from raw order by __ppdm_row").fetchall()
-        ]
+    DB.execute(f"create or replace table raw (__ppdm_row bigint, {types})")
+    marks = ", ".join("?" * (len(rows[0]) + 1))
+    values = [cell for i, row in enumerate(rows) for cell in (i, *row)]
+    DB.execute(f"insert into raw values {', '.join([f'({marks})'] * len(rows))}", values)
+    others = tuple(Column(name, "exclude") for name in dict.fromkeys(derivation.sources))
+    add_derived_columns(DB, "raw", (*others, column), "t.csv")
+    found = DB.execute("select made from raw order by __ppdm_row").fetchall()
+    return [cell for (cell,) in found]
 
 
 def test_year_and_month_text_dates_and_empty_cells() -> None:
@@ -166,7 +167,7 @@ NUMBERS = st.one_of(st.none(), st.floats(-1e6, 1e6))
 DATES = st.one_of(st.none(), st.dates(datetime.date(1900, 1, 1), datetime.date(2199, 12, 31)))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 @given(st.lists(DATES, min_size=1, max_size=15))
 def test_date_functions_any_dates_agree_with_pandas(dates: list[datetime.date | None]) -> None:
     series = pd.Series(pd.to_datetime(pd.Series(dates, dtype=object)))
@@ -179,7 +180,7 @@ def test_date_functions_any_dates_agree_with_pandas(dates: list[datetime.date | 
         assert_equal(since, (pd.Timestamp("2026-01-01") - series).dt.days / 365.2425)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=15))
 def test_number_functions_any_numbers_agree_with_pandas(
     rows: list[tuple[float | None, float | None]],

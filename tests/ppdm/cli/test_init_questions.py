@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from ppdm.cli.init import draft_file
+from ppdm.cli.questions import ask_text
 from ppdm.cli.release_files import read_release_file
+from ppdm_core.model.errors import BadInput
 from tests.support.drafts import NOISE, write_table
-from tests.support.pseudo_terminal import PPDM, ROOT, TerminalCommand
+from tests.support.pseudo_terminal import PPDM, TerminalCommand
 
 
 @pytest.fixture
@@ -56,6 +60,7 @@ def test_init_ask_answers_written(source: Path) -> None:
     assert "Drafted" in command.text and "Traceback" not in command.text
 
 
+@pytest.mark.slow
 def test_init_ask_enter_takes_what_is_shown(source: Path) -> None:
     command = start(source, "--owner", "registry", "--label", "class", "--json")
     for question in ("receive it [decide later]: ", "limits [decide later]: "):
@@ -71,25 +76,18 @@ def test_init_ask_enter_takes_what_is_shown(source: Path) -> None:
     assert reply["ok"]
 
 
-def test_init_ask_end_of_input_one_sentence(source: Path) -> None:
-    command = start(source)
-    command.wait_for("author [decide later]: ", timeout=60)
-    os.write(command.main, b"\x04")
-    assert command.wait() == 2
-    assert "The input ended" in command.text and "Traceback" not in command.text
-    assert not source.with_name("draft.toml").exists()
+def test_ask_text_end_of_input_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(BadInput, match="The input ended") as caught:
+        ask_text("Who", "decide later", "")
+    assert caught.value.exit_code == 2
 
 
-def test_init_ask_without_a_terminal_bad_input(source: Path) -> None:
+def test_init_ask_without_a_terminal_bad_input(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     out = source.with_name("draft.toml")
-    done = subprocess.run(
-        [*PPDM, "init", str(source), "--out", str(out), "--ask"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 2 and not out.exists()
-    assert done.stderr.splitlines()[-1].startswith("ppdm: --ask needs a terminal.")
+    with pytest.raises(BadInput, match="--ask needs a terminal") as caught:
+        draft_file(source, out, None, ask=True)
+    assert caught.value.exit_code == 2 and not out.exists()
