@@ -59,6 +59,7 @@ def validate_first(context: ReleaseContext) -> str:
     return release_id
 
 
+@pytest.mark.slow
 def test_forecast_policy_check_as_the_release_finds_it(context: ReleaseContext) -> None:
     release_id = validate_first(context)
     foretold = foretell(context)
