@@ -118,12 +118,12 @@ def build_result(found: Mapping[str, Any], error: Mapping[str, Any] | None) -> R
     )
 
 
-def build_error(error: Mapping[str, str | None]) -> PpdmError:
-    """Return the error that `--json` describes."""
+def build_error(error: Mapping[str, Any]) -> PpdmError:
+    """Return the error that `--json` describes, with all others of the same input."""
     kind = ERRORS.get(error["kind"] or "", Defect)
-    return kind(
-        error["message"] or "",
-        file=error["file"],
-        column=error["column"],
-        remedy=error["remedy"],
+    first, *others = (
+        kind(each["message"], file=each["file"], column=each["column"], remedy=each["remedy"])
+        for each in (error, *error["others"])
     )
+    first.others = tuple(others)
+    return first

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ppdm.cli.replies.checks import BadReleaseBody, ChargeBody, CostBody, PolicyCheckBody
+from ppdm_core.gates.ledger import format_count
 from ppdm_core.gates.self_test import describe_policy_check
 from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD
-from ppdm_core.numerics.amplification import format_gamma_value
 from tasks.audit.cost_estimate import format_time
 
 if TYPE_CHECKING:
@@ -73,10 +73,8 @@ def list_charge_lines(charge: ChargeForecast) -> Iterator[str]:
     if charge.is_refused:
         head = "the ledger will refuse this release, which is then not charged."
     elif charge.is_charged:
-        head = (
-            f"this attempt charges {balance.records:,} records with up to "
-            f"{format_gamma_value(balance.asked)} each, whatever its verdict is. {again}"
-        )
+        records = format_count(balance.records, "record")
+        head = f"this attempt charges {records}, whatever its verdict is. {again}"
     else:
         head = "this attempt charges nothing: it draws what earlier runs drew."
     yield " ".join([f"Ledger: {head}", *(finding.text for finding in charge.findings)])
@@ -91,6 +89,11 @@ def list_policy_lines(policy: PolicyForecast) -> Iterator[str]:
     yield from (f"  {gap}" for gap in policy.gaps)
     if policy.remedy:
         yield f"  {policy.remedy}"
+    if policy.remedy and not policy.is_exact:
+        yield (
+            "  The release is drawn with another key or on more records than this check: set such "
+            "a limit with a margin."
+        )
 
 
 def build_charge(charge: ChargeForecast, context: ReleaseContext) -> ChargeBody:
@@ -135,6 +138,7 @@ def build_policy(policy: PolicyForecast) -> PolicyCheckBody:
         without_power=dict(check.powerless) if check else {},
         sentences=[*policy.gaps, *([policy.remedy] if policy.remedy else [])],
         seconds=policy.seconds,
+        is_exact=policy.is_exact,
     )
 
 

@@ -185,7 +185,8 @@ def list_next_steps(outcome: ReleaseOutcome) -> list[str]:
     summary, stage = outcome.summary, outcome.summary.run.stage
     release_id, home = summary.run.release_id, format_home_of(summary)
     rest = len(outcome.reasons) - MAX_REASONS
-    more = f"{rest} more reasons and every figure" if rest > 0 else "Every check and figure"
+    reasons = "1 more reason" if rest == 1 else f"{rest} more reasons"
+    more = f"{reasons} and every figure" if rest > 0 else "Every check and figure"
     every = f"{more}: ppdm show {release_id} --all{home}"
     if stage == Stage.PUBLISHED and summary.folder:
         folder = shorten_path(summary.folder)

@@ -32,6 +32,7 @@ class PolicyForecast:
     gaps: tuple[str, ...]  # why the release will be refused; none if it will not
     remedy: str
     seconds: float
+    is_exact: bool  # the release will find the same figures
 
 
 def forecast_policy_check(
@@ -57,7 +58,8 @@ def forecast_policy_check(
         result = replace(result, failed={POLICY_CHECK: why})
     remedy = explain_stricter(result, release.sanitizer.advise())
     gaps = tuple(list_policy_gaps(result))
-    return PolicyForecast(result.policy_check, gaps, remedy, time.monotonic() - start)
+    is_exact = state.has_key and release.split.released.n <= MAX_RECORDS
+    return PolicyForecast(result.policy_check, gaps, remedy, time.monotonic() - start, is_exact)
 
 
 def make_job(

@@ -238,7 +238,9 @@ def test_release_bad_file_error_of_command(tmp_path: Path) -> None:
 def test_release_error_without_result_raised_by_kind(
     kind: str, expected: type[ppdm.PpdmError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    error = {"kind": kind, "message": "M.", "file": "f", "column": "c", "remedy": "R."}
+    other = {"message": "N.", "file": "f", "column": None, "remedy": "S."}
+    error = {"message": "M.", "file": "f", "column": "c", "remedy": "R."}
+    error |= {"kind": kind, "others": [other]}
     reply_with(monkeypatch, json.dumps({"ok": False, "exit_code": 1, "error": error}))
     with pytest.raises(expected) as raised:
         ppdm.release("x.toml")

@@ -62,6 +62,7 @@ class PolicyCheckBody(Model):
     without_power: dict[str, str]
     sentences: list[str]
     seconds: float
+    is_exact: bool  # the release will find the same figures
 
 
 class CostBody(Model):

@@ -90,6 +90,7 @@ def test_check_several_bad_columns_all_said_without_any_cell(small: Small) -> No
     check_no_cell(result)
 
 
+@pytest.mark.slow
 def test_check_ledger_without_ids_charge_of_each_run_said(small: Small) -> None:
     del small.content["dataset"]["record_id"]
     text, payload = check(small)
@@ -98,6 +99,7 @@ def test_check_ledger_without_ids_charge_of_each_run_said(small: Small) -> None:
     assert payload["ledger"]["is_charged"] and payload["ledger"]["is_charged_again"]
 
 
+@pytest.mark.slow
 def test_check_weak_policy_limit_that_would_refuse_said(small: Small) -> None:
     small.content["limits"]["record_linkage.rate"] |= {"value": 1.0}
     text, payload = check(small)

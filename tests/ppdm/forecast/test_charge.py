@@ -48,6 +48,7 @@ def test_forecast_charge_with_ids_same_draw_charged_once(steward: Steward) -> No
     assert sum(steward.accounts().values()) == pytest.approx(40 * first.balance.asked)
 
 
+@pytest.mark.slow
 def test_forecast_charge_some_records_changed_only_they_are_charged(steward: Steward) -> None:
     release_as_foretold(steward)
     steward.rows |= {"p3": (0.5, 0.5), "new": (0.25, 0.75)}
@@ -62,6 +63,7 @@ def test_forecast_charge_without_ids_every_run_charged(steward: Steward) -> None
     assert not second.balance.has_ids
 
 
+@pytest.mark.slow
 def test_forecast_charge_limit_reached_refused_and_not_charged(steward: Steward) -> None:
     asked = foretell(steward).balance.asked
     line = 2.718281828 ** (1.5 * asked)
