@@ -15,6 +15,7 @@ from ppdm.services.prefect_server import stop_orphaned_server
 from ppdm_core.model.shown_text import show_line
 
 if TYPE_CHECKING:
+    from ppdm.forecast.release import Forecast
     from tasks.context import ReleaseContext
 
 
@@ -37,7 +38,8 @@ def check_release_file(path: Path, suite: Path | None = None) -> CommandResult:
     stop_orphaned_server(Path(context.home))
     forecast = foretell_release(context)
     lines = [f"  {line}" for line in list_forecast_lines(context, forecast)]
-    text = "\n".join([format_check(path, context, forecast.facts), format_lines(lines)])
+    head = format_check(path, context, forecast.facts)
+    text = "\n".join([head, *list_refusals(forecast), format_lines(lines)])
     facts = {
         "file": str(path),
         **forecast.facts,
@@ -50,6 +52,17 @@ def check_release_file(path: Path, suite: Path | None = None) -> CommandResult:
         text += "\n" + show_line(f"The suite of {count} expectations is in {suite}.")
         facts["expectations"] = str(suite)
     return CommandResult(text, CheckReply(**facts).as_payload())
+
+
+def list_refusals(forecast: Forecast) -> list[str]:
+    """Return the sentence that a release will be refused, if that is known already."""
+    refusing = [
+        *(["the ledger"] if forecast.charge.is_refused else []),
+        *(["the self-test, because of the policy"] if forecast.policy.gaps else []),
+    ]
+    if not refusing:
+        return []
+    return [f"  A RELEASE WILL BE REFUSED by {' and by '.join(refusing)}: see below."]
 
 
 def write_suite(out: Path, context: ReleaseContext) -> int:

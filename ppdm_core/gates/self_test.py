@@ -182,4 +182,7 @@ def describe_policy_check(check: PolicyCheck | None) -> str:
     names = ", ".join(f"{each.name} (by {', '.join(each.refused_by)})" for each in check.bad)
     weak = ", ".join(check.powerless)
     without = f" Without power on this table: {weak}." if weak else ""
-    return f"Bad releases of a sample of the records are refused: {names}; noise is not.{without}"
+    return (
+        f"It refuses bad releases of a sample of the records: {names}. It does not refuse noise, "
+        f"which reveals nothing.{without}"
+    )
