@@ -102,13 +102,8 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        what if what == "signatures removed" else pytest.param(what, marks=pytest.mark.slow)
-        for what in DAMAGES
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("what", DAMAGES)
 def test_publish_damaged_approvals_refused(what: str, agreed: Small, tmp_path: Path) -> None:
     release = agreed.copied_to(tmp_path / "copy")
     store, request = prepare(release)
@@ -121,6 +116,7 @@ def test_publish_damaged_approvals_refused(what: str, agreed: Small, tmp_path: P
     assert release.versions() == []
 
 
+@pytest.mark.slow
 def test_publish_unaltered_approval_published(agreed: Small, tmp_path: Path) -> None:
     """The control: nothing else keeps it shut, and sealing again is not noticed."""
     release = agreed.copied_to(tmp_path / "copy")

@@ -18,7 +18,7 @@ from warehouse.home import Home
 from warehouse.publishing.manifest import verify
 
 Maker = Callable[..., Small]
-ERROR = {"kind", "message", "file", "column", "remedy"}
+ERROR = {"kind", "message", "file", "column", "remedy", "others"}
 DIGEST = 64  # hexadecimal digits of a SHA-256
 
 

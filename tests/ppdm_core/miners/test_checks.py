@@ -36,18 +36,20 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@parametrize_with_checks([KNN(), RadiusKNN(), NoiseAware(), NaiveBayes()])
+def test_classifier_scikit_learn_check_passes(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        KNN(),
         KNN(k="cv", candidates=(1, 5), folds=2),
-        RadiusKNN(),
         RadiusKNN(mean=1.0, variance=1.0),
-        NoiseAware(),
-        NaiveBayes(),
         NeuralNetwork(max_iter=50),
     ]
 )
-def test_classifier_scikit_learn_check_passes(estimator: Any, check: Any) -> None:
+def test_classifier_of_more_cost_scikit_learn_check_passes(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
