@@ -15,15 +15,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from flows.config.source_section import SourceSpec
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, ErrorList
 from warehouse.columns import Source
 from warehouse.sources import SOURCES
 
 WILDCARDS = "*?["
 
 
-def expand_patterns(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the content of a release file with a column in place of every pattern.
+def expand_patterns(content: Mapping[str, Any], folder: Path, errors: ErrorList) -> dict[str, Any]:
+    """Return the content of a release file with columns in place of patterns; collect errors.
 
     The source is read only if a name has a wildcard. A source section that is not valid is left
     to the checks of the file.
@@ -37,8 +37,10 @@ def expand_patterns(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return dict(content)
     path = os.path.abspath(folder / spec.path) if spec.path else ""
     source = Source(spec.kind, path, spec.options)
-    names = SOURCES[source.kind].read_names(source)
-    return {**content, "columns": expand_columns(columns, names, source.name)}
+    with errors.collect():
+        names = SOURCES[source.kind].read_names(source)
+        return {**content, "columns": expand_columns(columns, names, source.name, errors)}
+    return {**content, "columns": {key: columns[key] for key in columns if not has_wildcard(key)}}
 
 
 def has_wildcard(name: str) -> bool:
@@ -46,31 +48,25 @@ def has_wildcard(name: str) -> bool:
     return any(each in name for each in WILDCARDS)
 
 
-def expand_columns(columns: Mapping[str, Any], names: Sequence[str], source: str) -> dict[str, Any]:
+def expand_columns(
+    columns: Mapping[str, Any], names: Sequence[str], source: str, errors: ErrorList
+) -> dict[str, Any]:
     """Return the columns; those of a pattern are in its place, in the order of the source.
 
-    A name of the source is no pattern, and its own entry takes precedence over patterns.
+    A name of the source is no pattern, and its own entry takes precedence over patterns. A pattern
+    with an error is left out.
     """
     patterns = [key for key in columns if has_wildcard(key) and key not in names]
     found: dict[str, str] = {}  # column -> pattern
     for pattern in patterns:
-        _check_pattern(pattern, columns[pattern])
-        alike = [name for name in names if fnmatchcase(name, pattern)]
-        matches = [name for name in alike if name not in columns]
-        if not matches:
-            others = " that has no entry of its own" if alike else ""
-            raise BadInput(
-                f"The pattern '{pattern}' matches no column of {source}{others}.",
-                remedy="Correct the pattern in [columns], or remove it.",
-            )
-        for name in matches:
-            if name in found:
-                raise BadInput(
-                    f"The patterns '{found[name]}' and '{pattern}' both match column '{name}'.",
-                    column=name,
-                    remedy="Declare the column itself in [columns], or correct a pattern.",
-                )
-            found[name] = pattern
+        with errors.collect():
+            _check_pattern(pattern, columns[pattern])
+            alike = [name for name in names if fnmatchcase(name, pattern)]
+            matches = [name for name in alike if name not in columns]
+            _check_matches(pattern, matches, bool(alike), source)
+            for name in matches:
+                _check_only(name, pattern, found)
+                found[name] = pattern
     expanded: dict[str, Any] = {}
     for key, spec in columns.items():
         if key in patterns:
@@ -78,6 +74,24 @@ def expand_columns(columns: Mapping[str, Any], names: Sequence[str], source: str
         else:
             expanded[key] = spec
     return expanded
+
+
+def _check_matches(pattern: str, matches: Sequence[str], has_alike: bool, source: str) -> None:
+    if not matches:
+        others = " that has no entry of its own" if has_alike else ""
+        raise BadInput(
+            f"The pattern '{pattern}' matches no column of {source}{others}.",
+            remedy="Correct the pattern in [columns], or remove it.",
+        )
+
+
+def _check_only(name: str, pattern: str, found: Mapping[str, str]) -> None:
+    if name in found:
+        raise BadInput(
+            f"The patterns '{found[name]}' and '{pattern}' both match column '{name}'.",
+            column=name,
+            remedy="Declare the column itself in [columns], or correct a pattern.",
+        )
 
 
 def _check_pattern(pattern: str, spec: Any) -> None:

@@ -94,7 +94,10 @@ class ReleaseFile(Section):
     @classmethod
     def _read_path(cls, given: Any) -> Any:
         """Read the file if a path is given: a deployment may name a file, which each run reads."""
-        given = _read_content(Path(given)) if isinstance(given, str) else given
+        if isinstance(given, str):
+            errors = ErrorList()
+            given = _read_content(Path(given), errors)
+            errors.raise_all()
         is_shared = isinstance(given, dict) and given.get("policy")
         return apply_shared_policy(given) if is_shared else given
 
@@ -184,9 +187,11 @@ def load(path: str | Path) -> ReleaseFile:
     """Read and check a release file."""
     path, errors = Path(path), ErrorList()
     with errors.collect():
-        content = _read_content(path)
+        content = _read_content(path, errors)
         try:
-            return ReleaseFile.model_validate(content)
+            file = ReleaseFile.model_validate(content)
+            if not errors.found:
+                return file
         except ValidationError as error:
             errors.add(find_problems(error, MODELS))
         except BadInput as error:
@@ -195,13 +200,13 @@ def load(path: str | Path) -> ReleaseFile:
     raise join_errors(errors.found).in_file(str(path))
 
 
-def _read_content(path: Path) -> dict[str, Any]:
+def _read_content(path: Path, errors: ErrorList) -> dict[str, Any]:
     content = read_toml(path)
     for key in ("base", "policy_digest"):
         if key in content:
             raise BadInput(f"Unknown key '{key}' in the release file.", remedy="Remove it.")
     folder = path.resolve().parent
-    return {**expand_patterns(content, folder), "base": str(folder)}
+    return {**expand_patterns(content, folder, errors), "base": str(folder)}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

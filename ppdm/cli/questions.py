@@ -70,13 +70,16 @@ def ask_column(question: str, guess: str | None, names: list[str]) -> str | None
 
 
 def ask_method(draft: Draft) -> str:
-    """Return one of the methods that accept the features."""
+    """Return one of the methods that accept the features; "" for the usual one.
+
+    Another label may change which one is usual.
+    """
     from flows.config.draft.method import list_methods
 
     methods = list_methods([each.column for each in draft.columns])
     usual = draft.method.name
     question = "Method" if len(methods) == 1 else f"Method, one of {', '.join(methods)}"
-    return ask_text(question, usual, usual, lambda answer: check_known("method", answer, methods))
+    return ask_text(question, usual, "", lambda answer: check_known("method", answer, methods))
 
 
 def ask_text(question: str, shown: str, default: str, check: Check = lambda answer: None) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from flows.config.column_patterns import expand_columns
 from flows.config.release_file import ReleaseFile, load
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, ErrorList
 from tests.flows.config.test_release_file import GOOD, RADIUS
 
 LAB = '"lab_*" = { role = "feature", type = "numeric", low = 0, high = 300 }'
@@ -121,7 +121,22 @@ def test_load_bad_source_section_reported_before_patterns(tmp_path: Path) -> Non
     assert "'kind' key of [source]" in read_error(path).message
 
 
+def test_load_pattern_and_other_errors_all_at_once(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    file = tmp_path / "t.toml"
+    file.write_text(
+        '[dataset]\nname = "t"\n[source]\nkind = "csv"\npath = "t.csv"\n[columns]\n'
+        '"lab_*" = { role = "exclude" }\n"x_*" = { role = "exclude" }\n'
+        'a = { role = "feature", type = "numeric", low = 2, high = 1 }\n'
+        '[sanitizer]\nmethod = "additive_nois"\n'
+    )
+    with pytest.raises(BadInput) as caught:
+        load(file)
+    text = str(caught.value)
+    assert all(each in text for each in ("'lab_*'", "'x_*'", "low < high", "additive_nois"))
+
+
 def test_expand_columns_question_marks_and_ranges_match() -> None:
     names = ["q1", "q2", "q10", "r1"]
-    found = expand_columns({"q?": {"a": 1}, "q10": {}, "[r-s]*": {"b": 1}}, names, "t")
+    found = expand_columns({"q?": {"a": 1}, "q10": {}, "[r-s]*": {"b": 1}}, names, "t", ErrorList())
     assert found == {"q1": {"a": 1}, "q2": {"a": 1}, "q10": {}, "r1": {"b": 1}}

@@ -11,7 +11,7 @@ import pytest
 from flows.config.column_patterns import expand_columns
 from flows.config.columns import ColumnSpec, check_columns
 from flows.config.release_file import ReleaseFile, load
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, ErrorList
 from tests.flows.config.test_release_file import GOOD, write
 from warehouse.columns import Column, Derivation
 
@@ -215,7 +215,7 @@ def test_columns_page_example_accepted() -> None:
     page = (ROOT / "docs/columns.md").read_text()
     content = tomllib.loads(page.partition("```toml\n")[2].partition("```")[0])["columns"]
     names = [*(name for name in content if "derive" not in content[name] and "*" not in name)]
-    expanded = expand_columns(content, [*names, "lab_a"], "patients.csv")
+    expanded = expand_columns(content, [*names, "lab_a"], "patients.csv", ErrorList())
     specs = {name: ColumnSpec.model_validate(spec) for name, spec in expanded.items()}
     check_columns(specs, "patient_id")
     assert specs["lab_a"].missing == "median" and specs["lab_comment"].role == "exclude"
