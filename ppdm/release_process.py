@@ -39,6 +39,7 @@ class JudgedCheck:
     high: float | None = None
     baseline: float | None = None
     limit: float | None = None  # as a value of the figure
+    remedy: str | None = None  # what a PASS needs, and what helps
 
 
 @dataclass(frozen=True)

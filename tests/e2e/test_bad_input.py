@@ -178,9 +178,11 @@ LATER = ("binary", "unknown parameter", "unknown attack", "infinite", "empty id"
 def check_complaint(result: Result, words: str, column: str | None) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     lines = [line for line in result.stderr.splitlines() if not PROGRESS.fullmatch(line)]
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("ppdm: ") and re.search(words, lines[0]), lines[0]
-    assert column is None or f"'{column}'" in lines[0]
+    first, *others = lines
+    assert all(line.startswith("  - ") for line in others), result.stderr
+    text = " ".join(lines)
+    assert first.startswith("ppdm: ") and re.search(words, text), text
+    assert column is None or f"'{column}'" in text
     assert "Traceback" not in result.stderr
     check_no_value(result)
 

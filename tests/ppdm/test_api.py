@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ import pytest
 import ppdm
 from ppdm import release_process
 from ppdm.cli.audit import audit_release
+from ppdm.cli.replies.releases import FindingBody
 from ppdm.policies import load_policy
+from ppdm.release_process import JudgedCheck
 from ppdm.table_files import read_table
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.manifest import NAME, parse_manifest, seal
@@ -295,3 +298,7 @@ def test_consumer_checked_by_mypy_finds_types(tmp_path: Path) -> None:
     ours = [line for line in errors if '"pandas"' not in line]  # it has no stubs
     assert len(ours) == 2, done.stdout
     assert "variable has type" in ours[0] and '"alligned"' in ours[1]
+
+
+def test_judged_check_has_every_field_of_the_reply() -> None:
+    assert {field.name for field in fields(JudgedCheck)} == set(FindingBody.model_fields)
