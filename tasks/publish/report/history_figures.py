@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tasks.publish.report.drawing import (
     Dot,
@@ -36,6 +37,7 @@ LIMIT_LINE: LegendItem = (Line(((1, 7), (19, 7)), "limit-line"), "limit")
 MAX_LABELS = 8  # of points; more would overlap
 LABEL_WIDTH, LABEL_HEIGHT = 90.0, 15.0
 MAX_FORECAST = 6  # steps that are drawn
+HEIGHT = 300.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 30.0, 16.0, 46.0  # margins
 
 
@@ -73,7 +75,7 @@ def draw_points(
     title: str, width: float, history: DatasetHistory, points: list[ReleaseLine]
 ) -> Drawing:
     """Return one width of the plot of risk against use."""
-    height = 300.0
+    height = HEIGHT
     drawing = Drawing(title, width, height)
     risks = [*(x.risk or 0.0 for x in points), history.risk_limit or 0.0]
     uses = [*(x.utility or 0.0 for x in points), history.utility_limit or 1.0]
@@ -104,18 +106,33 @@ def draw_points(
         if point.is_this:
             drawing.add(Dot(x, y, "ring", radius=9.0))
         if point in shown or point.is_this:
-            labels.append(label_point(x, y, point.release_id, x < middle, labels))
+            label = label_point(x, y, point.release_id, x < middle, labels)
+            labels += [label] if label else []
     drawing.add(*labels)
     return drawing
 
 
-def label_point(x: float, y: float, text: str, is_right: bool, others: list[Text]) -> Text:
-    """Return the label of a point, on the side with more room and above labels at its place."""
+def label_point(
+    x: float, y: float, text: str, is_right: bool, others: Sequence[Text]
+) -> Text | None:
+    """Return the label of a point, on the side with more room, at the nearest free place above.
+
+    If there is none it is below; None if the column of labels is full.
+    """
     x += 14 if is_right else -14
-    y = max(y - 7, TOP + 12)
-    while any(abs(one.y - y) < LABEL_HEIGHT and abs(one.x - x) < LABEL_WIDTH for one in others):
-        y -= LABEL_HEIGHT if y > 100 else -LABEL_HEIGHT
-    return Text(x, y, text, "tick", "start" if is_right else "end")
+    lowest = HEIGHT - BOTTOM
+    y = min(max(y - 7, TOP + 12), lowest)
+    above = (y - k * LABEL_HEIGHT for k in range(int((y - TOP - 12) / LABEL_HEIGHT) + 1))
+    below = (y + k * LABEL_HEIGHT for k in range(1, int((lowest - y) / LABEL_HEIGHT) + 1))
+    for place in (*above, *below):
+        if not any(is_near(one, x, place) for one in others):
+            return Text(x, place, text, "tick", "start" if is_right else "end")
+    return None
+
+
+def is_near(label: Text, x: float, y: float) -> bool:
+    """Return whether a label at a place would cover another one."""
+    return abs(label.y - y) < LABEL_HEIGHT and abs(label.x - x) < LABEL_WIDTH
 
 
 def draw_ledger(ledger: LedgerPlan) -> Figure:
