@@ -10,6 +10,7 @@ from ppdm.forecast.cost import ReleaseCost, estimate_release
 from ppdm.forecast.home_state import read_home_state
 from ppdm.forecast.policy import PolicyForecast, forecast_policy_check
 from ppdm.forecast.records import prepare_release
+from ppdm_core.model.errors import BadInput
 from tasks.context import ReleaseContext
 from tasks.ingest.source_check import TABLE, open_checked_source
 
@@ -27,10 +28,13 @@ class Forecast:
 def foretell_release(context: ReleaseContext) -> Forecast:
     """Check the source and foretell its release; nothing is stored."""
     state = read_home_state(context)
-    with open_checked_source(context, state.columns) as source:
-        release = prepare_release(source.db, TABLE, context, source.figures, state)
-    charge = forecast_charge(context, release, state)
-    policy = forecast_policy_check(context, release, state)
+    try:
+        with open_checked_source(context, state.columns) as source:
+            release = prepare_release(source.db, TABLE, context, source.figures, state)
+        charge = forecast_charge(context, release, state)
+        policy = forecast_policy_check(context, release, state)
+    except BadInput as error:  # of records that the method cannot release
+        raise error.in_file(context.source.name, only_unnamed=True) from None
     columns = len(context.columns)
     cost = estimate_release(release, context.policy, state, policy.seconds, columns)
     return Forecast(source.facts, charge, policy, cost)
