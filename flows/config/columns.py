@@ -145,7 +145,7 @@ def check_columns(columns: Mapping[str, ColumnSpec], record_id: str | None) -> N
         _check_roles(columns)
     with errors.collect():
         if record_id is not None:
-            _check_record_id(record_id, columns)
+            check_record_id(record_id, columns)
     errors.raise_all()
 
 
@@ -258,7 +258,8 @@ def _check_categorical(name: str, spec: ColumnSpec) -> None:
         )
 
 
-def _check_record_id(record_id: str, columns: Mapping[str, ColumnSpec]) -> None:
+def check_record_id(record_id: str, columns: Mapping[str, ColumnSpec]) -> None:
+    """Raise BadInput if the record id is not declared, or not as an identifier."""
     if record_id not in columns:
         raise BadInput(
             f"The record_id '{record_id}' is not a declared column.",

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from flows.config.columns import ColumnSpec, check_each_column
+from flows.config.columns import ColumnSpec, check_each_column, check_record_id
 from flows.config.name_checks import (
     check_limited,
     check_required,
@@ -34,8 +34,11 @@ def check_valid_parts(content: Mapping[str, Any]) -> None:
     if content.get("policy"):
         audit = None  # the policy may require more attacks than the file names
     limits = select_valid(content.get("limits"), LimitSpec)
+    columns = select_valid(content.get("columns"), ColumnSpec)
     with errors.collect():
-        check_each_column(select_valid(content.get("columns"), ColumnSpec))
+        check_each_column(columns)
+    with errors.collect():
+        check_given_record_id(content, columns)
     with errors.collect():
         check_section_names(sanitizer, audit, known)
     if audit is not None:
@@ -51,6 +54,15 @@ def check_valid_parts(content: Mapping[str, Any]) -> None:
             check_limited(name, audit, known)
             check_limit(name, limit)
     errors.raise_all()
+
+
+def check_given_record_id(content: Mapping[str, Any], columns: Mapping[str, ColumnSpec]) -> None:
+    """Raise BadInput if the record id is wrong; a column with errors may still be the right one."""
+    dataset, declared = content.get("dataset"), content.get("columns")
+    name = dataset.get("record_id") if isinstance(dataset, Mapping) else None
+    has_errors = isinstance(declared, Mapping) and name in declared and name not in columns
+    if isinstance(name, str) and columns and not has_errors:
+        check_record_id(name, columns)
 
 
 def check_parameters(sanitizer: SanitizerSpec) -> None:

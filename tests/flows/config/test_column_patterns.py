@@ -125,15 +125,15 @@ def test_load_pattern_and_other_errors_all_at_once(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     file = tmp_path / "t.toml"
     file.write_text(
-        '[dataset]\nname = "t"\n[source]\nkind = "csv"\npath = "t.csv"\n[columns]\n'
-        '"lab_*" = { role = "exclude" }\n"x_*" = { role = "exclude" }\n'
+        '[dataset]\nname = "t"\nrecord_id = "c"\n[source]\nkind = "csv"\npath = "t.csv"\n'
+        '[columns]\n"lab_*" = { role = "exclude" }\n"x_*" = { role = "exclude" }\n'
         'a = { role = "feature", type = "numeric", low = 2, high = 1 }\n'
         '[sanitizer]\nmethod = "additive_nois"\n'
     )
     with pytest.raises(BadInput) as caught:
         load(file)
     text = str(caught.value)
-    assert all(each in text for each in ("'lab_*'", "'x_*'", "low < high", "additive_nois"))
+    assert all(each in text for each in ("'lab_*'", "'x_*'", "low < high", "'c'", "additive_nois"))
 
 
 def test_expand_columns_question_marks_and_ranges_match() -> None:
