@@ -38,7 +38,7 @@ class PolicyForecast:
 def forecast_policy_check(
     context: ReleaseContext, release: NextRelease, state: HomeState
 ) -> PolicyForecast:
-    """Run the policy check of the self-test on a draw that nobody sees.
+    """Run the policy check of the self-test on a draw that is not stored.
 
     Draw and seed are those of the next release if the dataset has a key and at most
     ``MAX_RECORDS`` records.

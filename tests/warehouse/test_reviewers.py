@@ -95,7 +95,7 @@ def test_remove_reviewer_last_key_stays_removed_key_never_returns(store: Store) 
             remove_reviewer(db, name, KEYS[by])
     for by, key, sentence in (
         ("sam", "first", "was removed from this home, as that of first"),
-        ("first", "rita", "was removed from this home"),  # a removed key enrols nobody
+        ("first", "rita", "was removed from this home"),  # a removed key enrols no other
     ):
         with pytest.raises(BadInput, match=sentence):
             enrol(store, "again", by, key)

@@ -34,7 +34,7 @@ def test_draft_label_lists_categories_of_enough_records(
     assert (found.outside, found.missing) == (outside, missing)
     assert read_roles(result)["income"] == ("label", "named like a class")
     assert "label.rate" in file.limits
-    assert "best_accuracy" not in file.limits  # utility that nobody asked for
+    assert "best_accuracy" not in file.limits  # no limit on utility was asked for
 
 
 NO_LABELS: dict[str, Cell] = {
