@@ -40,6 +40,7 @@ class ReleaseContext:
     record_id: str | None = None
     keep_raw: int = 1
     expectations: tuple[Expectation, ...] = ()
+    may_tune: bool = True  # settings may be chosen on the data
     file: str = "{}"  # the release file itself, as JSON: a REVIEW is published with it
 
     def open_store(self) -> Store:

@@ -4,7 +4,7 @@
     raw         one table for each run: the source as it was read
     validated   one table for each run: checked numbers and codes
     sanitized   two tables for each run: the candidate, and what it draws of which record
-    audit       scores, verdicts, decisions, digests of the records of earlier tables
+    audit       scores, verdicts, decisions, tunes, digests of the records of earlier tables
     ledger      what was drawn of which record
     published   versions, and the released rows by record key
 
@@ -34,6 +34,7 @@ VERDICTS = "audit.verdict"
 DECISIONS = "audit.decision"
 PENDING_FILES = "audit.waiting"  # release files of what awaits a decision
 SELF_TESTS = "audit.self_test"
+TUNES = "audit.tune"
 SKETCHES = "audit.sketch"
 STORED_RECORDS = "audit.record"
 STORED_VALUES = "audit.record_value"

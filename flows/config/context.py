@@ -23,6 +23,7 @@ def build_context(file: ReleaseFile) -> ReleaseContext:
         source=file.build_source(),
         columns=file.build_columns(),
         expectations=tuple(spec.build() for spec in file.expectations),
+        may_tune=file.audit.tuning,
         method=file.sanitizer.method,
         parameters=file.sanitizer_parameters(),
         policy=file.build_policy(),

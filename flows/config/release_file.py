@@ -124,6 +124,8 @@ class ReleaseFile(Section):
         content = self.model_dump(mode="json", exclude={"base", "schedule"})
         if not self.policy:
             del content["policy"], content["policy_digest"]
+        if self.audit.tuning:
+            del content["audit"]["tuning"]  # it is the default, and changes no release
         content["columns"] = list(content["columns"].items())  # their order is part of the release
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()

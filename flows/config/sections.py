@@ -96,6 +96,9 @@ class AuditSpec(Section):
     time_limit: Seconds = Field(
         default=600.0, gt=0, description='Seconds for each attack; "10 min" in a file.'
     )
+    tuning: bool = Field(
+        default=True, description="Whether `ppdm tune` may choose settings on the data."
+    )
 
 
 class ReviewSpec(Section):

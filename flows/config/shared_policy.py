@@ -137,6 +137,10 @@ def merge_audit(own: dict[str, Any], shared: PolicyFile, policy: str) -> dict[st
         ranks = [EFFORTS.index(each) if each in EFFORTS else each for each in (given, least)]
         with errors.collect():
             _check_at_least("audit", key, ranks[0], ranks[1], f"{least}", policy)
+    if not shared.audit.tuning:
+        given = merged.setdefault("tuning", False)
+        with errors.collect():
+            _check_at_least("audit", "tuning", not given, True, "false", policy)
     errors.raise_all()
     return merged
 

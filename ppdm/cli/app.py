@@ -41,6 +41,7 @@ def handle_global_options(
 for command in (
     release_commands.init,
     release_commands.check,
+    release_commands.tune,
     release_commands.release,
     release_commands.decide,
     release_commands.withdraw,

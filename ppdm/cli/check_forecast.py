@@ -13,11 +13,11 @@ from ppdm_core.model.policy import LEDGER_DRAWS, LEDGER_RECORD
 from tasks.audit.cost_estimate import format_time
 
 if TYPE_CHECKING:
-    from ppdm.forecast.charge import ChargeForecast
     from ppdm.forecast.cost import ReleaseCost
-    from ppdm.forecast.policy import PolicyForecast
     from ppdm.forecast.release import Forecast
+    from tasks.audit.policy_forecast import PolicyForecast
     from tasks.context import ReleaseContext
+    from tasks.judge.charge_forecast import ChargeForecast
 
 DROPS = {"dropped_empty": "an empty cell in", "dropped_unlisted": "a category not listed in"}
 CHANGES = {

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 # The steps of each command, in order; a step that is not needed is passed over.
-RELEASE_STEPS = tuple(step for step in Step if step != Step.SUMMARIZE)
+RELEASE_STEPS = tuple(step for step in Step if step not in (Step.SUMMARIZE, Step.TUNE))
+TUNE_STEPS = (Step.START, Step.READ, Step.VALIDATE, Step.TUNE, Step.POLICY_TEST, Step.LOG)
 DECIDE_STEPS = (Step.START, Step.PUBLISH, Step.LOG)
 CHECK_STEPS = (Step.READ, Step.VALIDATE, Step.POLICY_TEST)
 INIT_STEPS = (Step.READ, Step.SUMMARIZE)

@@ -18,6 +18,7 @@ from ppdm.cli.progress import (
     INIT_STEPS,
     RELEASE_STEPS,
     SELF_TEST_STEPS,
+    TUNE_STEPS,
 )
 from ppdm.cli.result import CommandResult, run_command
 
@@ -73,6 +74,44 @@ def check(
         return check_release_file(file, expectations)
 
     run_command("check", run, CHECK_STEPS, json=json)
+
+
+def tune(
+    file: File,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Release file to write; default: FILE with '_tuned'."),
+    ] = None,
+    utility: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--utility",
+            help="What recipients need: best_accuracy, neighbourhoods, clusters, distances, "
+            "correlation or frequencies; several have weights, as in clusters=2.",
+        ),
+    ] = None,
+    methods: Annotated[
+        str,
+        typer.Option("--methods", help="Methods to try, separated by commas, or 'all'."),
+    ] = "",
+    settings: Annotated[
+        int, typer.Option("--settings", help="The largest number of settings to try.")
+    ] = 24,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="HTML page to write; default: in the home.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Search the settings of the best utility that keep the policy; publish nothing."""
+
+    def run() -> CommandResult:
+        from ppdm.cli.tune import TuneRequest, tune_file
+
+        names = [name.strip() for name in methods.split(",") if name.strip()]
+        return tune_file(file, TuneRequest(out, utility or [], names, settings, report))
+
+    kept = "finished settings are kept"
+    run_command("tune", run, TUNE_STEPS, json=json, kept=kept)
 
 
 def release(

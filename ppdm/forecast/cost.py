@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm.forecast.home_state import HomeState
-from ppdm.forecast.records import NextRelease
 from ppdm_core.audit.runner import choose_audits
 from ppdm_core.audit.self_test.matrix import list_relied_on
 from ppdm_core.model.policy import Policy
 from tasks.audit.cost_estimate import compute_cost, measure_slowness, weigh_audit
+from tasks.home_state import HomeState
+from tasks.sanitize.next_release import NextRelease
 
 # Measured with a first and a second release of 1,000 x 11; the rest grows with the cells.
 FIXED_SECONDS = 20.0  # libraries, the local server of Prefect, the report and the views

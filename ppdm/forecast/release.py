@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ppdm.forecast.charge import ChargeForecast, forecast_charge
 from ppdm.forecast.cost import ReleaseCost, estimate_release
-from ppdm.forecast.home_state import read_home_state
-from ppdm.forecast.policy import PolicyForecast, forecast_policy_check
-from ppdm.forecast.records import prepare_release
 from ppdm_core.model.errors import BadInput
+from tasks.audit.policy_forecast import PolicyForecast, forecast_policy_check
 from tasks.context import ReleaseContext
+from tasks.home_state import read_home_state
 from tasks.ingest.source_check import TABLE, open_checked_source
+from tasks.judge.charge_forecast import ChargeForecast, forecast_charge
+from tasks.sanitize.next_release import prepare_release
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ppdm_core.gates.ledger import Ledger
 from ppdm_core.gates.required_audits import RequiredAudits
 from ppdm_core.gates.score_limits import ScoreLimits
 from ppdm_core.gates.self_test import SelfTest
-from ppdm_core.model.verdict import Verdict, worst
+from ppdm_core.model.verdict import Finding, Verdict, worst
 
 GATES: dict[str, Gate] = {
     "decisions": Decisions(),
@@ -24,7 +24,7 @@ GATES: dict[str, Gate] = {
     "self_test": SelfTest(),
 }
 
-__all__ = ["GATES", "GateInput", "decide"]
+__all__ = ["GATES", "GateInput", "decide", "judge_settings"]
 
 
 def decide(gate_input: GateInput, *, data_digest: str, code_version: str) -> Verdict:
@@ -38,3 +38,9 @@ def decide(gate_input: GateInput, *, data_digest: str, code_version: str) -> Ver
         data_digest=data_digest,
         code_version=code_version,
     )
+
+
+def judge_settings(gate_input: GateInput) -> tuple[Finding, ...]:
+    """Return the findings that another method or parameter could change."""
+    gates = (gate for gate in GATES.values() if gate.judges_settings)
+    return tuple(finding for gate in gates for finding in gate.check(gate_input))

@@ -34,5 +34,6 @@ class Gate(Protocol):
     """One check of a release, which yields its findings."""
 
     name: ClassVar[str]
+    judges_settings: ClassVar[bool] = False  # another method or parameter can change its findings
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]: ...

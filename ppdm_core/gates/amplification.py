@@ -21,6 +21,7 @@ class Amplification(Gate):
     """Limits on gamma: by how much a released row may change the odds of a statement."""
 
     name = "amplification"
+    judges_settings = True
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
         limits = {k: v for k, v in gate_input.policy.limits.items() if k.startswith(PREFIX)}

@@ -29,6 +29,7 @@ class Label(Gate):
     """
 
     name = "label"
+    judges_settings = True
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
         yield judge_coverage(gate_input.report, gate_input.policy)

@@ -33,6 +33,7 @@ class RequiredAudits(Gate):
     """
 
     name = "required_audits"
+    judges_settings = True
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
         report = gate_input.report

@@ -28,6 +28,7 @@ class ScoreLimits(Gate):
     """
 
     name = "score_limits"
+    judges_settings = True
 
     def check(self, gate_input: GateInput) -> Iterator[Finding]:
         scores = gate_input.report.scores

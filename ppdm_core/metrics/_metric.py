@@ -47,6 +47,7 @@ class _Metric(Protocol):
     name: ClassVar[str]
     describe: ClassVar[str]  # in a few words
     title: ClassVar[str] = ""  # a line of a plot, for metrics of a release; "": ``describe``
+    utility_name: ClassVar[str] = ""  # what `ppdm tune --utility` calls it; "": not offered
     template: ClassVar[str]  # {story} {value} {baseline} {epsilon} {original}, as in ``sentence``
     original_phrase: ClassVar[str] = ", {} on the original table"  # {original}, if it is known
     kind: ClassVar[Kind] = "privacy"

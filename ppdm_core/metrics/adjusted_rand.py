@@ -19,6 +19,7 @@ class AdjustedRand(ReleaseMetric):
     """
 
     name = "adjusted_rand"
+    utility_name = "clusters"
     title = "Clusters match those of the original"
     describe = "agreement of clusters of the release with those of the original"
     template = (

@@ -21,6 +21,7 @@ class BestAccuracy(ReleaseMetric):
     """
 
     name = "best_accuracy"
+    utility_name = "best_accuracy"
     title = "The best classifier is right"
     describe = "share of records that the best classifier predicts correctly"
     template = (

@@ -17,6 +17,7 @@ class CorrelationError(ReleaseMetric):
     """
 
     name = "correlation_error"
+    utility_name = "correlation"
     title = "Change of correlations"
     describe = "mean absolute change of the correlations between columns"
     template = (

@@ -17,6 +17,7 @@ class DistanceCorrelation(ReleaseMetric):
     """
 
     name = "distance_correlation"
+    utility_name = "distances"
     title = "Distances correlate with the original"
     describe = "correlation of the distances between records before and after"
     template = (

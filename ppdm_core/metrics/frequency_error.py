@@ -20,6 +20,7 @@ class FrequencyError(ReleaseMetric):
     """
 
     name = "frequency_error"
+    utility_name = "frequencies"
     title = "Error of category frequencies"
     describe = "error of the estimated frequencies of categories"
     template = (

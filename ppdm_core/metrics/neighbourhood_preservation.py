@@ -22,6 +22,7 @@ class NeighbourhoodPreservation(ReleaseMetric):
     """
 
     name = "neighbourhood_preservation"
+    utility_name = "neighbourhoods"
     title = "Ten nearest records stay nearest"
     describe = "share of the 10 nearest records that stay among the 10 nearest"
     template = (

@@ -40,6 +40,23 @@ class Guarantee:
             assumptions=(*self.assumptions, together),
         )
 
+    def condition_on_choice(self, tried: int) -> Guarantee:
+        """Return the guarantee where the settings were chosen among so many, on the data.
+
+        A bound holds for settings that do not depend on the records.
+        """
+        if not tried:
+            return self
+        chosen = (
+            f"settings: chosen on the data, {tried:,} tried. What the choice reveals of the "
+            "records is not covered."
+        )
+        return replace(
+            self,
+            kind="bounded_given_basis" if self.kind == "bounded" else self.kind,
+            assumptions=(*self.assumptions, chosen),
+        )
+
 
 @dataclass(frozen=True)
 class Response:

@@ -32,6 +32,7 @@ from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import SCALES
+from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
 Direction = Literal["raise", "lower"]
 OPPOSITES: dict[Direction, Direction] = {"raise": "lower", "lower": "raise"}
@@ -143,6 +144,14 @@ class Sanitizer(ABC):
     def suggest_parameters(cls, features: int, gamma: float) -> Mapping[str, Any]:
         """Return parameters to start with; for a method with a bound, gamma of a record."""
         return cls.example
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        """Return what a tune varies: parameter changes by axis, from little to much noise.
+
+        ``given`` are the present parameters, which stay where no axis changes them.
+        """
+        return {}
 
     @property
     def keeps_columns(self) -> bool:

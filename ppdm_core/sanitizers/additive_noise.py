@@ -24,6 +24,7 @@ from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers._basis import compute_box_ranges
 from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
 from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
+from ppdm_core.sanitizers._sweep import Axes, SweepScope, list_noise_scales
 
 MIN_SCALE, MAX_SCALE = 1e-9, 1e9  # relative scales that floats can represent
 
@@ -82,6 +83,13 @@ class AdditiveNoise(Sanitizer):
     def suggest_parameters(cls, features: int, gamma: float) -> Mapping[str, Any]:
         """Return noise whose gamma of a record, exp(features / b), is at most ``gamma``."""
         return {**cls.example, "b": math.ceil(100 * features / math.log(gamma)) / 100}
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        present = float(given["b"])
+        if scope.gamma is not None:
+            present = max(1, scope.numeric) / math.log(scope.gamma)
+        return {"noise": [{"b": b} for b in list_noise_scales(present)]}
 
     @property
     def keeps_columns(self) -> bool:

@@ -28,7 +28,9 @@ from ppdm_core.sanitizers._fuzzy_selection import (
     compute_energy_bounds,
 )
 from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
+from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
+ENERGY_SHARES = ((0.05, 0.1), (0.1, 0.2), (0.2, 0.3), (0.3, 0.5), (0.5, 0.5))  # that a tune tries
 RESOLUTION = 2.0**-36  # share of the largest possible value; far coarser than rounding errors
 
 
@@ -78,6 +80,10 @@ class DctFuzzy(Sanitizer):
     selection: str = "fuzzy"
     centre: bool = False
     order: Sequence[str] | None = None
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        return {"energy": [{"b": b, "p": p} for b, p in ENERGY_SHARES]}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -21,7 +21,9 @@ from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers import _resampling as resampling
 from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Part, Sanitizer, encode_codes
+from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
+FLOORS = (0.02, 0.05, 0.1, 0.2, 0.4)  # that a tune tries
 MAX_ROWS_PER_RECORD = 10  # more released rows per record reveal its position
 
 
@@ -71,6 +73,11 @@ class KdeResample(Sanitizer):
     clip: bool = True
     integers: Sequence[str] | None = None
     lonely: str = "refuse"
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        floors = [{"bandwidth": "floor", "floor": floor} for floor in FLOORS]
+        return {"bandwidth": [{"bandwidth": "corrected", "floor": None}, *floors]}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -38,6 +38,7 @@ from ppdm_core.sanitizers._nonmetric import (
 )
 from ppdm_core.sanitizers._placement import Placement
 from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
+from ppdm_core.sanitizers._sweep import Axes, SweepScope, list_counts
 
 STEP = 2.0**-20  # far above rounding errors of a placement, far below relevant distances
 MAX_LANDMARKS = 10_000
@@ -96,6 +97,11 @@ class NonmetricMds(Sanitizer):
     start: str = "classical"
     tolerance: float = 1e-4
     iterations: int = 300
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        counts = reversed(list_counts(scope.numeric - 1))
+        return {"dimensions": [{"dimensions": count} for count in counts]}
 
     def __post_init__(self) -> None:
         super().__post_init__()

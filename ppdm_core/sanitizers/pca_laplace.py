@@ -28,6 +28,13 @@ from ppdm_core.numerics.noise_distributions import BOUNDED_DISTRIBUTIONS, find_d
 from ppdm_core.sanitizers._basis import DRAWN, compute_box_ranges, fit_basis
 from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
 from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
+from ppdm_core.sanitizers._sweep import (
+    Axes,
+    SweepScope,
+    list_counts,
+    list_gammas,
+    list_noise_scales,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +151,17 @@ class PcaLaplace(Sanitizer):
             raise parameter_error(self, "score_ranges", wanted, ranges)
         if not isinstance(ranges, list | tuple) or not all(map(is_interval, ranges)):
             raise parameter_error(self, "score_ranges", "pairs [low, high] with low < high", ranges)
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        noise = list_noise_changes(scope, given)
+        basis = given.get("basis", cls.basis)
+        bases = ["sample", "private"] if scope.has_ids else ["private"]
+        return {
+            "components": [{"components": count} for count in list_counts(scope.numeric)],
+            "noise": noise or [{}],
+            "basis": [{"basis": each} for each in bases] if basis != "file" else [{}],
+        }
 
     @property
     def keeps_columns(self) -> bool:
@@ -303,3 +321,11 @@ class PcaLaplace(Sanitizer):
             assumptions=(*assumptions, *weaker),
             without_bound=(self.name,) if is_drawn else (),
         )
+
+
+def list_noise_changes(scope: SweepScope, given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return levels of noise: by gamma of a record, or by 'b' where no gamma is known."""
+    if scope.gamma is None and given.get("b") is not None:
+        return [{"b": b} for b in list_noise_scales(given["b"])]
+    present = (given.get("gamma") or {}).get("record")
+    return [{"b": None, "gamma": {"record": gamma}} for gamma in list_gammas(scope, present)]

@@ -16,9 +16,11 @@ from ppdm_core.model.rows import Rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Fitted, Part, Sanitizer
+from ppdm_core.sanitizers._sweep import Axes, SweepScope
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from ppdm_core.sanitizers.randomized_response import RandomizedResponse
 
+NUMERIC_SHARES = (0.5, 0.75, 0.25)  # of ln gamma that a tune gives to the numbers
 GUARANTEE_KINDS = ("bounded", "bounded_given_basis", "empirical")  # strongest first
 
 
@@ -57,6 +59,36 @@ class Pipeline(Sanitizer):
 
     numeric: Mapping[str, Any]
     categorical: Mapping[str, Any]
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        """Vary both parts; a share of ln gamma goes to the numbers, the rest to the categories."""
+        from ppdm_core.sanitizers import SANITIZERS
+
+        def list_part(kind: str, share: float) -> Axes:
+            part = given[kind]
+            return SANITIZERS[part["method"]].list_axes(scope.share_gamma(share), part)
+
+        by_share = [
+            zip(
+                list_part("numeric", share).get("noise", ()),
+                list_part("categorical", 1 - share).get("noise", ()),
+                strict=False,
+            )
+            for share in NUMERIC_SHARES
+        ]
+        noise = [
+            {"numeric": one, "categorical": other}
+            for level in zip(*by_share, strict=True)
+            for one, other in level
+        ]
+        others = {
+            f"{kind} {name}": [{kind: change} for change in changes]
+            for kind in ("numeric", "categorical")
+            for name, changes in list_part(kind, NUMERIC_SHARES[0]).items()
+            if name != "noise"
+        }
+        return {**others, "noise": noise or [{}]}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,6 +17,7 @@ from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Part, Sanitizer
+from ppdm_core.sanitizers._sweep import Axes, SweepScope, list_counts
 
 STEP = 2.0**-32  # grid of the outputs, so that low bits do not depend on the machine
 
@@ -57,6 +58,11 @@ class RandomProjection(Sanitizer):
 
     components: int | float = 0.5
     normalisation: str = "unbiased"
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        counts = reversed(list_counts(scope.numeric))
+        return {"components": [{"components": count} for count in counts]}
 
     def __post_init__(self) -> None:
         super().__post_init__()

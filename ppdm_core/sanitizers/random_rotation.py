@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
+from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
 STEP = 2.0**-32  # grid of the outputs, so that low bits do not depend on the machine
 
@@ -48,6 +50,10 @@ class RandomRotation(Sanitizer):
     row_aligned: ClassVar[bool] = True
 
     translation: bool = False
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        return {"translation": [{"translation": False}, {"translation": True}]}
 
     def __post_init__(self) -> None:
         super().__post_init__()

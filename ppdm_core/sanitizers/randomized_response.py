@@ -21,6 +21,7 @@ from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Part, Sanitizer, encode_codes
+from ppdm_core.sanitizers._sweep import Axes, SweepScope, list_gammas
 
 GAMMA_KINDS = {"attribute", "record"}
 MIN_GAMMA, MAX_GAMMA = 1.001, 1e9  # outside, 128 bits or doubles are not exact enough
@@ -77,6 +78,15 @@ class RandomizedResponse(Sanitizer):
         numbers = list(each.values()) if isinstance(each, Mapping) else list(given.values())
         if not numbers or not all(is_number(g) and MIN_GAMMA <= g <= MAX_GAMMA for g in numbers):
             raise parameter_error(self, "gamma", f"from {MIN_GAMMA} to {MAX_GAMMA:,.0f}", given)
+
+    @classmethod
+    def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
+        ((unit, present),) = given["gamma"].items()
+        if scope.gamma is not None:
+            unit, present = "record", scope.gamma
+        if isinstance(present, Mapping):  # by column: all columns are moved together
+            return {"noise": [{}]}
+        return {"noise": [{"gamma": {unit: gamma}} for gamma in list_gammas(scope, present)]}
 
     @property
     def keeps_columns(self) -> bool:

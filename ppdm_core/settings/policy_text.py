@@ -36,6 +36,10 @@ class PolicyAuditSpec(Section):
     time_limit: Seconds = Field(
         default=600.0, gt=0, description='Seconds for each attack; "10 min" in a file.'
     )
+    tuning: bool = Field(
+        default=True,
+        description="Whether `ppdm tune` may choose settings on the data; for releases by ppdm.",
+    )
 
 
 class PolicyFile(Section):

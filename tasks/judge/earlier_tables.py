@@ -8,8 +8,10 @@ from ppdm_core.model.verdict import Finding
 from warehouse.audit_results import find_id_counts, find_open_refusals, find_rejections
 from warehouse.database import Run
 from warehouse.transaction import Transaction
+from warehouse.tunes import count_tried_settings
 
-EARLIER_REFUSALS, RECORD_IDS = "earlier_refusals", "record_ids"  # names of checks
+# Names of checks.
+EARLIER_REFUSALS, RECORD_IDS, TUNES = "earlier_refusals", "record_ids", "tunes"
 MAX_NAMES = 3  # of releases in a sentence
 MIN_RENUMBERED = 3  # records; fewer may be coincidences
 MIN_RENUMBERED_SHARE = 0.5  # of the records with unknown ids
@@ -49,6 +51,18 @@ def judge_record_ids(db: Transaction, run: Run) -> tuple[Finding, ...]:
         "released of them. Give every record the id that it had; otherwise a reviewer decides."
     )
     return (Finding(RECORD_IDS, "REVIEW", why, observed=f"{share} renumbered"),)
+
+
+def judge_tunes(db: Transaction, run: Run, data: str, may_tune: bool) -> tuple[Finding, ...]:
+    """Return a finding if settings were tried on the data and the policy forbids that."""
+    tried = 0 if may_tune else count_tried_settings(db, run.dataset, data)
+    if not tried:
+        return ()
+    why = (
+        f"The policy forbids to choose settings on the data, and a tune tried {tried} of them. A "
+        "reviewer decides."
+    )
+    return (Finding(TUNES, "REVIEW", why, observed=f"{tried} tried", limit="no tune"),)
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -12,7 +12,11 @@ from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding, Outcome, Verdict, worst
 from tasks.context import ReleaseContext
-from tasks.judge.earlier_tables import judge_earlier_refusals, judge_record_ids
+from tasks.judge.earlier_tables import (
+    judge_earlier_refusals,
+    judge_record_ids,
+    judge_tunes,
+)
 from tasks.judge.ledger_charge import build_scope, charge_ledger, compute_balance
 from tasks.progress import Step, start_step
 from tasks.redaction import redact_errors
@@ -111,5 +115,6 @@ def reach_verdict(
         *verdict.findings,
         *judge_earlier_refusals(db, run, facts.validated.data),
         *judge_record_ids(db, run),
+        *judge_tunes(db, run, facts.validated.data, context.may_tune),
     )
     return replace(verdict, findings=findings, outcome=worst(findings))

@@ -13,7 +13,7 @@ import logging
 import os
 import socket
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
@@ -62,17 +62,17 @@ def log_to_mlflow(
 
     A release that is logged again replaces its earlier run.
     """
-    return _reach(home, entry.release_id, say, lambda client: _log(client, home, entry))
+    return reach_mlflow(home, entry.release_id, say, lambda client: _log(client, home, entry))
 
 
 def tag_withdrawal(
     home: Path, release_id: str, at: str, say: Callable[[str], None] = lambda text: None
 ) -> bool:
     """Tag the run of a withdrawn release; return whether there is one that could be reached."""
-    return bool(_reach(home, release_id, say, lambda client: _tag(client, release_id, at)))
+    return bool(reach_mlflow(home, release_id, say, lambda client: _tag(client, release_id, at)))
 
 
-def _reach(
+def reach_mlflow(
     home: Path,
     release_id: str,
     say: Callable[[str], None],
@@ -131,11 +131,11 @@ def serve_pages(home: Path, listener: socket.socket) -> None:
 
 
 def _log(client: MlflowClient, home: Path, entry: ReleaseEntry) -> LoggedRun:
-    experiment = _experiment(client, home, entry.dataset)
+    experiment = find_experiment(client, home, entry.dataset)
     earlier = client.search_runs([experiment], f"tags.release_id = '{entry.release_id}'")
     run = client.create_run(
         experiment,
-        start_time=_milliseconds(entry.started),
+        start_time=to_milliseconds(entry.started),
         tags=entry.tags(),
         run_name=entry.name,
     )
@@ -159,7 +159,7 @@ def _log_series(client: MlflowClient, experiment: str, entry: ReleaseEntry) -> N
     from mlflow.entities import Metric
 
     found = client.search_runs([experiment], f"tags.{SERIES} = '{entry.dataset}'", max_results=1)
-    when = _milliseconds(entry.started)
+    when = to_milliseconds(entry.started)
     if found:
         run_id = str(found[0].info.run_id)
     else:
@@ -172,11 +172,23 @@ def _log_series(client: MlflowClient, experiment: str, entry: ReleaseEntry) -> N
 
 
 def _log_values(client: MlflowClient, run_id: str, entry: ReleaseEntry) -> None:
+    log_values(client, run_id, entry.metrics(), entry.params(), entry.started, entry.number)
+
+
+def log_values(
+    client: MlflowClient,
+    run_id: str,
+    figures: Mapping[str, float],
+    words: Mapping[str, str],
+    time: datetime,
+    step: int,
+) -> None:
+    """Log metrics and parameters to a run, in as many requests as MLflow needs."""
     from mlflow.entities import Metric, Param
 
-    when = _milliseconds(entry.started)
-    metrics = [Metric(*figure, when, entry.number) for figure in entry.metrics().items()]
-    params = [Param(name, text) for name, text in entry.params().items()]
+    when = to_milliseconds(time)
+    metrics = [Metric(*figure, when, step) for figure in figures.items()]
+    params = [Param(name, text) for name, text in words.items()]
     client.log_batch(run_id, metrics=metrics[:MAX_METRICS], params=params[:MAX_PARAMETERS])
     for start in range(MAX_METRICS, len(metrics), MAX_METRICS):
         client.log_batch(run_id, metrics=metrics[start : start + MAX_METRICS])
@@ -184,11 +196,13 @@ def _log_values(client: MlflowClient, run_id: str, entry: ReleaseEntry) -> None:
         client.log_batch(run_id, params=params[start : start + MAX_PARAMETERS])
 
 
-def _milliseconds(time: datetime) -> int:
+def to_milliseconds(time: datetime) -> int:
+    """Return a time as MLflow stores it."""
     return int(time.timestamp() * 1000)
 
 
-def _experiment(client: MlflowClient, home: Path, dataset: str) -> str:
+def find_experiment(client: MlflowClient, home: Path, dataset: str) -> str:
+    """Return the experiment of a dataset, made if need be."""
     from mlflow.exceptions import MlflowException
 
     experiment = client.get_experiment_by_name(dataset)

@@ -8,8 +8,9 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.release import PublicParameters, Released
+from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Rows
+from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.scaling import Scaling
 from ppdm_core.sanitizers import Sanitizer, make_sanitizer
 from ppdm_core.sanitizers._basis import DRAWN
@@ -28,11 +29,12 @@ from warehouse.database import Run, Store
 from warehouse.derived_columns import count_shared_sources
 from warehouse.ledger.entries import store_draws
 from warehouse.sanitized_tables import create_table, digest_candidate, write_candidate
-from warehouse.stage_facts import SanitizedFacts, store_facts
+from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts, store_facts
 from warehouse.stages import Stage, is_past
 from warehouse.stored_fits import store_fit
 from warehouse.tables import candidate_table
 from warehouse.transaction import Transaction
+from warehouse.tunes import count_tried_settings
 
 
 @task(name="draw releases", cache_policy=NO_CACHE)
@@ -90,9 +92,7 @@ class SanitizeStep:
                 parameters=self.context.parameters,
                 public=candidate.public,
                 schema=X.schema,
-                guarantee=self.sanitizer.guarantee(
-                    X.schema, {**fitted, DRAWN: split.drawn is not None}
-                ).widen_attribute(count_shared_sources(self.context.columns)),
+                guarantee=self.compute_guarantee(change.db, X.schema, split),
                 atom=candidate.atom,
                 counts=candidate.counts,
                 scaling=scaling,
@@ -108,6 +108,14 @@ class SanitizeStep:
             )
             store_facts(change.db, self.run, facts)
             change.detail["rows"] = candidate.rows.n
+
+    def compute_guarantee(self, db: Transaction, schema: Schema, split: SplitRecords) -> Guarantee:
+        """Return the guarantee, weaker if columns share a source or a tune came before."""
+        fitted = {**split.fit.learned, DRAWN: split.drawn is not None}
+        guarantee = self.sanitizer.guarantee(schema, fitted)
+        guarantee = guarantee.widen_attribute(count_shared_sources(self.context.columns))
+        data = read_facts(db, self.run.release_id, ValidatedFacts).data
+        return guarantee.condition_on_choice(count_tried_settings(db, self.run.dataset, data))
 
     def store_ledger_draws(
         self, db: Transaction, X: Rows, candidate: Released, split: SplitRecords

@@ -34,10 +34,12 @@ from ppdm.cli.replies.releases import (
     ReleaseReply,
     StatusReply,
 )
+from ppdm.cli.replies.tunes import TuneReply
 
 REPLIES: Mapping[str, type[Model]] = {
     "init": InitReply,
     "check": CheckReply,
+    "tune": TuneReply,
     "release": ReleaseReply,
     "decide": ReleaseReply,
     "withdraw": ReleaseReply,

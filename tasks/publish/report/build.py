@@ -60,7 +60,7 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
         )
         if has_scores
         else (),
-        steps=() if is_rounded else list_steps(summary, lines),
+        steps=() if is_rounded else list_steps(summary, lines, facts.tune),
         risks=risks,
         column_exposure=None
         if is_rounded

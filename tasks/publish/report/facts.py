@@ -8,6 +8,7 @@ from typing import Any
 
 from tasks.publish.report.scores import Judgement, build_risks, build_utility, choose_worst
 from tasks.release_summary import Summary, summarize_run
+from tasks.tune.result import TuneResult, load_tune
 from warehouse.database import Store, get_run
 from warehouse.dataset_history import PastRelease, read_events, read_past_releases
 from warehouse.ledger.entries import read_entries
@@ -29,6 +30,7 @@ class ReportFacts:
     entries: Sequence[Mapping[str, Any]] = ()  # of the ledger
     columns: ColumnFacts | None = None
     released: ReleasedProfile | None = None  # for recipients
+    tune: TuneResult | None = None  # the last one of the dataset
 
 
 def read_report_facts(store: Store, release_id: str) -> ReportFacts:
@@ -46,6 +48,7 @@ def collect_report_facts(db: Transaction, summary: Summary) -> ReportFacts:
         releases=read_past_releases(db, dataset, name_compared_scores(summary)),
         entries=read_entries(db, dataset),
         columns=find_facts(db, summary.run.release_id, ColumnFacts),
+        tune=load_tune(db, dataset),
     )
 
 

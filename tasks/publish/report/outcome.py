@@ -7,6 +7,7 @@ from tasks.publish.report.scores import choose_worst, format_risk
 from tasks.publish.report.view import RiskLine, Step, Tone
 from tasks.publish.report.words import join_names
 from tasks.release_summary import Summary
+from tasks.tune.result import TuneResult
 from warehouse.stages import Stage
 
 TONES: dict[Stage, Tone] = {
@@ -69,13 +70,15 @@ def lower_first(text: str) -> str:
     return f"{text[:1].lower()}{text[1:]}"
 
 
-def list_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[Step, ...]:
-    """Return what a person can do now, the first thing first."""
+def list_steps(
+    summary: Summary, lines: tuple[RiskLine, ...], tune: TuneResult | None = None
+) -> tuple[Step, ...]:
+    """Return what a person can do now, the first thing first; ``tune`` is the last one."""
     run = summary.run
     if run.stage == Stage.PUBLISHED:
         return list_published_steps(summary)
     if run.stage == Stage.REFUSED:
-        return list_refused_steps(summary, lines)
+        return list_refused_steps(summary, lines, tune)
     if run.stage == Stage.AWAITING_REVIEW:
         return list_waiting_steps(summary)
     return (Step(run.stage.next_step.format(release_id=run.release_id)),)
@@ -99,7 +102,9 @@ def list_published_steps(summary: Summary) -> tuple[Step, ...]:
     )
 
 
-def list_refused_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[Step, ...]:
+def list_refused_steps(
+    summary: Summary, lines: tuple[RiskLine, ...], tune: TuneResult | None
+) -> tuple[Step, ...]:
     """Return the steps after a refusal."""
     run = summary.run
     steps = []
@@ -115,6 +120,7 @@ def list_refused_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[S
         )
     steps += [Step(f"{one.check}: {one.remedy}") for one in summary.refusals if one.remedy]
     if summary.verdict is not None:
+        steps += list_tune_steps(summary, tune)
         steps.append(
             Step(
                 "Do not try settings until one passes: after this refusal, another release of the "
@@ -122,6 +128,33 @@ def list_refused_steps(summary: Summary, lines: tuple[RiskLine, ...]) -> tuple[S
             )
         )
     return (*steps, Step("Every check in the terminal:", f"ppdm show {run.release_id} --all"))
+
+
+def list_tune_steps(summary: Summary, tune: TuneResult | None) -> list[Step]:
+    """Return what the last tune says of the limits that were not kept: what they need and cost.
+
+    A limit that has another value since then is left out.
+    """
+    if tune is None:
+        text = "What each limit costs, on draws that no verdict uses, says a tune:"
+        return [Step(text, "ppdm tune FILE")]
+    limits = summary.settings.policy.limits if summary.settings else {}
+    failed = {finding.check for finding in summary.refusals}
+    same = {name for name, limit in limits.items() if tune.limits.get(name) == limit.value}
+    steps = [
+        Step(f"{tune.name} ({tune.tried} settings tried): {each.sentence}")
+        for each in tune.trade_offs
+        if set(each.checks) & failed and set(each.checks) <= same
+    ]
+    choice = tune.choice
+    if choice is not None and same == set(limits) == set(tune.limits):
+        figure = tune.utility.compute(choice.scores)
+        use = f", with {figure.words}" if figure else ""
+        steps.append(Step(f"{tune.name} proposed {choice.setting.title}{use}."))
+    elif choice is None:
+        text = f"{tune.name} found no setting that keeps every limit; {tune.tried} were tried."
+        steps.append(Step(text))
+    return steps
 
 
 def list_waiting_steps(summary: Summary) -> tuple[Step, ...]:

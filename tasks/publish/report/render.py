@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,19 @@ def draw_figures(view: ReportView) -> dict[str, Figure | None]:
 
 def render_report(view: ReportView) -> str:
     """Return the page; texts of other people are escaped, and shown without control characters."""
+    return render_template(
+        "report.html.j2",
+        ("report.css",),
+        view=view,
+        figures=draw_figures(view),
+        symbols=SYMBOLS,
+        marks=MARKS,
+        glossary=GLOSSARY,
+    )
+
+
+def render_template(name: str, styles: Sequence[str], **values: Any) -> str:
+    """Return a page of a template with style sheets, which its content security policy names."""
     import jinja2
     from markupsafe import Markup
 
@@ -73,16 +87,10 @@ def render_report(view: ReportView) -> str:
     )
     environment.filters["place"] = format_place
     environment.filters["unbroken"] = keep_shares_together
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    style = "".join((TEMPLATES / each).read_text(encoding="utf-8") for each in styles)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return environment.get_template("report.html.j2").render(
-        view=view,
-        figures=draw_figures(view),
-        style=Markup(style),
-        style_hash=f"sha256-{digest}",
-        symbols=SYMBOLS,
-        marks=MARKS,
-        glossary=GLOSSARY,
+    return environment.get_template(name).render(
+        style=Markup(style), style_hash=f"sha256-{digest}", **values
     )
 
 

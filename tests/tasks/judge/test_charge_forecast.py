@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ppdm.forecast.charge import ChargeForecast, forecast_charge
-from ppdm.forecast.home_state import read_home_state
-from ppdm.forecast.records import prepare_release
+from tasks.home_state import read_home_state
 from tasks.ingest.source_check import TABLE, open_checked_source
+from tasks.judge.charge_forecast import ChargeForecast, forecast_charge
+from tasks.sanitize.next_release import prepare_release
 from tests.support.stewards import Policy, Steward, limits, numbers
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from ppdm.cli.check_forecast import list_policy_lines
-from ppdm.forecast.home_state import read_home_state
-from ppdm.forecast.policy import PolicyForecast, forecast_policy_check
-from ppdm.forecast.records import prepare_release
 from ppdm_core.model.policy import Limit, Policy
+from tasks.audit.policy_forecast import PolicyForecast, forecast_policy_check
 from tasks.audit.task import attack_shadows
 from tasks.context import ReleaseContext
+from tasks.home_state import read_home_state
 from tasks.ingest.source_check import TABLE, open_checked_source
 from tasks.ingest.task import begin_release, load_raw, validate
+from tasks.sanitize.next_release import prepare_release
 from tasks.sanitize.task import draw_candidate
 from tests.support.contexts import make_context
 from warehouse.columns import Column

@@ -5,11 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from ppdm.forecast.home_state import HomeState
-from ppdm.forecast.records import NextRelease
-from ppdm_core.audit.draws import EarlierReleases, draw_shadows
 from ppdm_core.gates.self_test import POLICY_CHECK, explain_stricter, list_policy_gaps
 from ppdm_core.model.release import Released
 from ppdm_core.model.rows import Block, Rows, select_rows
@@ -17,9 +12,12 @@ from ppdm_core.model.self_test import PolicyCheck, SelfTestResult
 from tasks.audit.attack_process import AttackProcess
 from tasks.audit.leak_scan_check import ReleasePolicyQuestion
 from tasks.audit.release_job import ReleaseJob
+from tasks.audit.sample_job import make_sample_job
 from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
+from tasks.home_state import HomeState
 from tasks.progress import Step, start_step
+from tasks.sanitize.next_release import NextRelease
 
 MAX_RECORDS = 5_000  # the self-test attacks 500 of them; more give the same answer more slowly
 
@@ -66,32 +64,12 @@ def make_job(
     context: ReleaseContext, release: NextRelease, state: HomeState, version: str
 ) -> tuple[ReleaseJob, Released]:
     """Return a job with one shadow draw, as the audit will draw it, and that draw."""
-    policy, noise = context.policy, state.noise
+    policy = context.policy
     scope = release.data, policy.attack_settings_key, version
-    records = sample_rows(release, state)
-    drawn = draw_shadows(
-        release.scaling.apply(records),
-        release.sanitizer,
-        noise,
-        release.split.fit.learned,
-        replace(policy, shadow_draws=1, splits=0),
-        scope=scope,
-        refit_halves=False,
-        has_ids=context.record_id is not None,
-    )
-    (shadow,) = drawn.shadows
-    aligned = release.sanitizer.row_aligned
-    has_history = context.record_id is not None and aligned and bool(shadow.public.columns)
-    job = ReleaseJob(
-        policy=policy,
-        seed=noise.subkey("audit", *scope),
-        records=records,
-        scaling=release.scaling,
-        shadows=drawn,
-        row_aligned=aligned,
-        earlier=make_first_history(records.n, len(shadow.public.columns)) if has_history else None,
-    )
-    return job, shadow
+    draw = replace(policy, shadow_draws=1, splits=0)
+    job = make_sample_job(context, release, sample_rows(release, state), state.noise, draw, scope)
+    (shadow,) = job.shadows.shadows
+    return replace(job, policy=policy), shadow
 
 
 def sample_rows(release: NextRelease, state: HomeState) -> Rows:
@@ -105,8 +83,3 @@ def sample_rows(release: NextRelease, state: HomeState) -> Rows:
         return select_rows(block, state.noise.ranks(block.key, "check") < share * 2.0**64)
 
     return rows.map(select, rows.schema)
-
-
-def make_first_history(n: int, columns: int) -> EarlierReleases:
-    """Return the history of a first release; the policy check uses no other."""
-    return EarlierReleases((), np.full((n, columns), np.nan), np.zeros(n, dtype=np.int64))

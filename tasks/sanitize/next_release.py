@@ -8,13 +8,13 @@ from typing import Any
 
 import duckdb
 
-from ppdm.forecast.home_state import HomeState
 from ppdm_core.model.release import Guarantee
 from ppdm_core.model.rows import ArrayRows, Rows, gather_blocks
 from ppdm_core.numerics.scaling import Scaling
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers._basis import DRAWN
 from tasks.context import ReleaseContext
+from tasks.home_state import HomeState
 from tasks.ingest.stored_bounds import mark_bounds_from_data
 from tasks.sanitize.fitting import SplitRecords, split_records
 from tasks.sanitize.inputs import SanitizeInputs
@@ -48,6 +48,24 @@ class NextRelease:
         return self.sanitizer.guarantee(self.X.schema, learned)
 
 
+@dataclass(frozen=True, eq=False)
+class ValidatedRecords:
+    """The validated records in memory."""
+
+    rows: ArrayRows
+    data: str  # digest
+
+    def make_inputs(self, sanitizer: Sanitizer, state: HomeState) -> SanitizeInputs:
+        """Return what the sanitize step would read from the warehouse."""
+        return SanitizeInputs(
+            rows=self.rows,
+            noise=state.noise,
+            published=list(state.published),
+            fits=list(state.fits),
+            drawn=state.drawn if sanitizer.set_aside else None,
+        )
+
+
 def prepare_release(
     db: duckdb.DuckDBPyConnection,
     table: str,
@@ -56,6 +74,27 @@ def prepare_release(
     state: HomeState,
 ) -> NextRelease:
     """Validate a table in a scratch database, and fit the method as the release will do."""
+    validated = validate_records(db, table, context, figures, state)
+    return fit_release(context, validated, state)
+
+
+def fit_release(
+    context: ReleaseContext, validated: ValidatedRecords, state: HomeState
+) -> NextRelease:
+    """Set records aside and fit the method as the release will do."""
+    sanitizer = context.make_sanitizer()
+    split = split_records(context, sanitizer, validated.make_inputs(sanitizer, state))
+    return NextRelease(sanitizer, validated.data, validated.rows.n, split)
+
+
+def validate_records(
+    db: duckdb.DuckDBPyConnection,
+    table: str,
+    context: ReleaseContext,
+    figures: Mapping[str, Any],
+    state: HomeState,
+) -> ValidatedRecords:
+    """Validate a table in a scratch database, and load the records."""
     scope = ("id",) if context.record_id else ("place", str(state.number))
     validated = write_validated(
         db,
@@ -69,13 +108,4 @@ def prepare_release(
     schema = mark_bounds_from_data(validated.schema, context.columns)
     whole = gather_blocks(read_validated_blocks(db, VALIDATED, schema), validated.n)
     rows = ArrayRows(schema, whole.X, whole.label, whole.key, whole.C, whole.record)
-    sanitizer = context.make_sanitizer()
-    inputs = SanitizeInputs(
-        rows=rows,
-        noise=state.noise,
-        published=list(state.published),
-        fits=list(state.fits),
-        drawn=state.drawn if sanitizer.set_aside else None,
-    )
-    split = split_records(context, sanitizer, inputs)
-    return NextRelease(sanitizer, validated.digest, validated.n, split)
+    return ValidatedRecords(rows, validated.digest)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm.forecast.home_state import HomeState
-from ppdm.forecast.records import NextRelease
 from ppdm_core.gates.ledger import judge_balance
 from ppdm_core.model.ledger import LedgerBalance
 from ppdm_core.model.verdict import Finding
 from tasks.context import ReleaseContext
+from tasks.home_state import HomeState
 from tasks.judge.ledger_charge import build_scope, list_basis_draws, list_draws
+from tasks.sanitize.next_release import NextRelease
 from warehouse.columns import RESERVED
 from warehouse.database import open_empty_warehouse
 from warehouse.ledger.balance import compute_balance_with
