@@ -9,9 +9,9 @@ from prefect.states import Completed
 
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile
-from flows.release import report_failure
-from ppdm_core.model.errors import PpdmError
+from ppdm_core.model.errors import Defect
 from tasks.dataset_lock import hold_dataset
+from tasks.defect_report import write_defect_report
 from tasks.environment import set_library_defaults
 from tasks.progress import log_progress
 from tasks.tune.plan import DEFAULT_SETTINGS, TuneOptions, check_options
@@ -43,8 +43,8 @@ def tune(
         with hold_dataset(context):
             result = search_settings(context, options)
             log_tune(context, result)
-        message = f"{result.name}: {result.outcome}; {result.tried} settings were tried."
-        log_progress(message)
-        return Completed(message=message, data=result.outcome)
-    except PpdmError as error:
-        raise report_failure(file, error) from None
+    except Defect as error:
+        raise write_defect_report(file.home(), error) from None
+    message = f"{result.name}: {result.outcome}; {result.tried} settings were tried."
+    log_progress(message)
+    return Completed(message=message, data=result.outcome)

@@ -48,7 +48,7 @@ def tune_file(path: Path, request: TuneRequest) -> CommandResult:
 
     file, context = read_release_file(path)
     out = request.out or path.with_name(f"{path.stem}_tuned.toml")
-    check_new_file(out)
+    check_out(path, out)
     check_report_file(request.report)
     check_request(path, context, request)
     result = run_tune(path, file, context, request)
@@ -61,6 +61,17 @@ def tune_file(path: Path, request: TuneRequest) -> CommandResult:
     written = out if result.choice is not None else None
     reply = build_tune_reply(result, written, page)
     return CommandResult(render_tune(result, written, page), reply.as_payload())
+
+
+def check_out(path: Path, out: Path) -> None:
+    """Raise BadInput if the proposed file cannot be written beside the release file."""
+    check_new_file(out)
+    if out.resolve().parent != path.resolve().parent:
+        raise BadInput(
+            f"{out.name} must be in the folder of {path.name}, where relative paths start.",
+            file=str(out),
+            remedy="Name a file in that folder, and move it later.",
+        )
 
 
 def check_request(path: Path, context: ReleaseContext, request: TuneRequest) -> None:

@@ -10,17 +10,19 @@ from pathlib import Path
 
 from ppdm_core.audit.runner import Attempt
 from ppdm_core.model.errors import BadInput
+from ppdm_core.model.policy import Policy
 from ppdm_core.tuning.choice import choose_setting, order_trials
 from ppdm_core.tuning.halving import MAX_FINALISTS, Round, rank_trials
 from ppdm_core.tuning.setting import Setting
 from ppdm_core.tuning.trade_offs import list_trade_offs
 from ppdm_core.tuning.trial import Trial
+from ppdm_core.tuning.utility import Utility
 from tasks.audit.cost_estimate import compute_cost, format_time, measure_slowness, weigh_audit
 from tasks.progress import Step, log_progress, start_step
 from tasks.tune.plan import TunePlan, tunes_folder
 from tasks.tune.progress_file import ProgressFile
 from tasks.tune.result import TuneResult
-from tasks.tune.trial_question import Measured, TrialQuestion
+from tasks.tune.trial_question import Measured, TrialQuestion, list_trial_audits
 from tasks.tune.workers import Workers
 
 
@@ -84,7 +86,8 @@ class Search:
         for each in self.plan.rounds:
             batch = going[: each.settings]
             self.run_round(workers, each, batch)
-            going = [trial.setting for trial in self.rank() if trial.setting in batch]
+            ranked = self.rank(each.number)
+            going = [trial.setting for trial in ranked if trial.setting in batch]
             if each.number == 1:
                 self.check_measured()
         last = self.plan.rounds[-1]
@@ -108,10 +111,14 @@ class Search:
         last = self.plan.rounds[-1].number
         return [trial for (_, number), trial in self.done.items() if number == last]
 
-    def rank(self) -> list[Trial]:
-        """Return the last trial of every setting that was measured, the most promising first."""
+    def rank(self, number: int | None = None) -> list[Trial]:
+        """Return the last trial of every setting that was measured, the most promising first.
+
+        ``number``: up to this round, so that a continued tune goes the same way.
+        """
+        known = [one for one in self.done.values() if number is None or one.round <= number]
         latest: dict[str, Trial] = {}
-        for trial in sorted(self.done.values(), key=lambda one: one.round):
+        for trial in sorted(known, key=lambda one: one.round):
             latest[trial.setting.digest] = trial
         order = [latest[each.digest] for each in self.plan.settings if each.digest in latest]
         limits, sample = self.plan.context.policy.limits, self.plan.records.rows.n
@@ -139,7 +146,8 @@ class Search:
             )
 
         self.report(each, len(settings) - len(open_), len(settings))
-        answers = workers.ask_all(open_, make_question, each.policy.time_limit)
+        limit = each.policy.time_limit * count_audits(each.policy, self.plan.utility)
+        answers = workers.ask_all(open_, make_question, limit)
         for count, (setting, reply) in enumerate(answers, start=1):
             seconds = time.monotonic() - started[setting.digest]
             trial = self.make_trial(setting, each, records.rows.n, reply, seconds)
@@ -203,11 +211,15 @@ def estimate_round(plan: TunePlan, each: Round) -> float:
     schema = plan.records.rows.schema
     d = max(1, len(schema.numeric) + len(schema.categorical))
     policy = each.policy
-    names = {*policy.required, *(name.split(".")[0] for name in policy.limits)}
-    work = sum(map(weigh_audit, (*names, *plan.utility.metrics)))
+    work = sum(map(weigh_audit, list_trial_audits(policy, plan.utility.metrics)))
     draws = policy.shadow_draws + policy.splits
     seconds, _ = compute_cost((each.records, d), draws, work, policy, get_slowness(d))
     return seconds if math.isfinite(seconds) else 1.0
+
+
+def count_audits(policy: Policy, utility: Utility) -> int:
+    """Return how many audits a trial runs; the time limit of a policy is for each of them."""
+    return len(list_trial_audits(policy, utility.metrics))
 
 
 SLOWNESS: dict[int, float] = {}  # of this machine, by columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +56,9 @@ class TrialQuestion:
         release = fit_release(self.context, self.records, self.state)
         records = release.split.released
         job = make_sample_job(self.context, release, records, self.noise, self.policy, self.scope)
-        report = run_audit(job.make_auditor().run_one, self.list_audits())
+        report = run_audit(
+            job.make_auditor().run_one, list_trial_audits(self.policy, self.utilities)
+        )
         guarantee = release.guarantee
         gate_input = GateInput(
             report=report,
@@ -76,10 +79,11 @@ class TrialQuestion:
             unmeasured=next(iter(skipped), ""),
         )
 
-    def list_audits(self) -> tuple[str, ...]:
-        """Return what the policy requires or limits, the label, and the utilities."""
-        from ppdm_core.audit.runner import list_audits
 
-        named = {*self.policy.required, LABEL, *self.utilities}
-        named |= {limit.split(".")[0] for limit in self.policy.limits}
-        return tuple(name for name in list_audits() if name in named)
+def list_trial_audits(policy: Policy, utilities: Sequence[str]) -> tuple[str, ...]:
+    """Return what the policy requires or limits, the label, and the utilities."""
+    from ppdm_core.audit.runner import list_audits
+
+    named = {*policy.required, LABEL, *utilities}
+    named |= {limit.split(".")[0] for limit in policy.limits}
+    return tuple(name for name in list_audits() if name in named)

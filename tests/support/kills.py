@@ -43,6 +43,7 @@ IN_APPROVAL = (
     "after commit of published",
     "before latest",
 )
+IN_TUNE = ("setting measured",)
 IN_REJECTION = ("before commit of refused", "events committed", "after commit of refused")
 # In the order of a release; the others are tried one by one, which takes longer.
 IN_CHAIN = (

@@ -1,0 +1,208 @@
+"""A tune with real attacks, without Prefect."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ppdm.cli.release_files import read_release_file
+from ppdm_core.model.errors import BadInput
+from ppdm_core.numerics.noise import Noise
+from tasks.context import ReleaseContext
+from tasks.tune import workers
+from tasks.tune.page import build_view, render_page
+from tasks.tune.plan import MIN_RECORDS, TuneOptions, check_options, make_plan
+from tasks.tune.result import TuneResult, load_tune
+from tasks.tune.search import Search
+from tasks.tune.task import search_settings
+from tests.support.contexts import create_home
+from tests.support.small_release import Small, small_rows
+from warehouse.integrity.dataset_key import dataset_noise
+from warehouse.integrity.history import check_history
+from warehouse.runs import begin_run
+from warehouse.tunes import BEGUN, ENDED, count_tried_settings, list_tune_events
+
+FEW = TuneOptions(settings=2)
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.notify.prefect_artifacts.ProgressBar.show", lambda bar, share: None)
+    monkeypatch.setattr(workers, "count_processes", lambda: 1)
+
+
+def make_small(folder: Path, rows: int = 150) -> Small:
+    small = Small(folder, "small", {}, small_rows(rows))
+    del small.content["limits"]["knn_accuracy"]
+    return small
+
+
+def read_context(small: Small) -> ReleaseContext:
+    small.write()
+    create_home(small.home)
+    return read_release_file(small.file)[1]
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReleaseContext, TuneResult]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.notify.prefect_artifacts.ProgressBar.show", lambda bar, share: None)
+        patch.setattr(workers, "count_processes", lambda: 1)
+        context = read_context(make_small(tmp_path_factory.mktemp("tuned")))
+        return context, search_settings.fn(context, FEW)
+
+
+def test_search_settings_small_table_measures_every_setting(
+    tuned: tuple[ReleaseContext, TuneResult],
+) -> None:
+    _, result = tuned
+    assert (result.tried, len(result.trials), result.records, result.number) == (2, 2, 150, 1)
+    names = {score.name for trial in result.trials for score in trial.scores}
+    assert {"record_linkage.rate", "known_pairs.breach_rate", "best_accuracy"} <= names
+    checks = {finding.check for finding in result.trials[0].findings}
+    assert {"amplification.record", "required.membership", "covered.label"} <= checks
+    assert not any(check.startswith(("ledger", "decided", "self_test")) for check in checks)
+
+
+def test_search_settings_ended_events_and_result_in_the_history(
+    tuned: tuple[ReleaseContext, TuneResult],
+) -> None:
+    context, result = tuned
+    with context.open_store().transaction("tests") as db:
+        check_history(db)
+        events = list_tune_events(db, "small")
+        stored = load_tune(db, "small")
+        assert count_tried_settings(db, "small", "") == 2
+        assert db.execute("select count(*) from ledger.entry").fetchall() == [(0,)]
+        assert db.execute("select count(*) from meta.run").fetchall() == [(0,)]
+    assert [kind for kind, _ in events] == [BEGUN, ENDED]
+    assert events[0][1]["limits"]["record_linkage.rate"] == 0.2
+    assert stored == result
+    assert list((Path(context.home) / "private" / "tunes").glob("*.jsonl")) == []
+
+
+def test_search_settings_nothing_private_in_events_or_page(
+    tuned: tuple[ReleaseContext, TuneResult],
+) -> None:
+    context, result = tuned
+    cells = {cell for row in small_rows(150) for name, cell in row.items() if name != "mood"}
+    with context.open_store().transaction("tests") as db:
+        events = json.dumps(list_tune_events(db, "small"))
+    page = render_page(result, context.policy)
+    assert not any(cell in events or cell in page for cell in cells)
+    assert "<script" not in page
+
+
+def test_build_view_every_setting_has_a_row(tuned: tuple[ReleaseContext, TuneResult]) -> None:
+    _, result = tuned
+    assert len(build_view(result).rows) == 2
+
+
+def test_search_killed_in_the_middle_finished_settings_not_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = read_context(make_small(tmp_path))
+    append = "tasks.tune.progress_file.checkpoint"
+
+    def strike(name: str) -> None:
+        raise Killed
+
+    monkeypatch.setattr(append, strike)
+    with pytest.raises(Killed):
+        search_settings.fn(context, FEW)
+    monkeypatch.setattr(append, lambda name: None)
+    plan = make_plan(context, FEW)
+    before = Search(plan, lambda share: None).done
+    assert len(before) == 1
+    asked: list[str] = []
+    ask_all = workers.Workers.ask_all
+
+    def note(self: workers.Workers, items: list, *rest: object) -> object:
+        asked.extend(item.digest for item in items)
+        return ask_all(self, items, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(workers.Workers, "ask_all", note)
+    result = search_settings.fn(context, FEW)
+    ((digest, number),) = before
+    assert number == 1
+    assert asked.count(digest) == 1  # in the last round only
+    assert result.number == 1
+    with context.open_store().transaction("tests") as db:
+        assert [kind for kind, _ in list_tune_events(db, "small")] == [BEGUN, ENDED]
+
+
+def test_make_plan_keys_are_not_those_of_a_verdict(tmp_path: Path) -> None:
+    context = read_context(make_small(tmp_path))
+    with context.open_store().transaction("tests") as db:
+        begin_run(
+            db,
+            dataset="small",
+            owner="o",
+            source_digest="s",
+            file_digest="f",
+            code_version="c",
+            pid=1,
+            flow_run_id=None,
+        )
+        noise: Noise = dataset_noise(db, "small")
+    plan = make_plan(context, FEW)
+    assert plan.state.has_key
+    purposes = ["audit", "derive", "digest", "rank"]
+    assert not {plan.noise.subkey(p) for p in purposes} & {noise.subkey(p) for p in purposes}
+    again = make_plan(context, FEW)
+    assert again.identity == plan.identity
+    assert again.noise.subkey("audit") == plan.noise.subkey("audit")
+    assert np.array_equal(again.records.rows.whole.X, plan.records.rows.whole.X)
+
+
+def test_make_plan_large_table_bounded_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.tune.plan.MAX_RECORDS", 100)
+    plan = make_plan(read_context(make_small(tmp_path)), FEW)
+    assert (plan.records.rows.n, plan.total) == (100, 150)
+    assert plan.select_records(60).rows.n == 60
+
+
+def test_make_plan_too_few_records_one_sentence(tmp_path: Path) -> None:
+    context = read_context(make_small(tmp_path, rows=MIN_RECORDS - 1))
+    with pytest.raises(BadInput, match="at least 50 records") as error:
+        make_plan(context, FEW)
+    assert error.value.remedy
+
+
+def test_search_settings_utility_of_no_setting_one_sentence(tmp_path: Path) -> None:
+    context = read_context(make_small(tmp_path, rows=80))
+    with pytest.raises(BadInput, match="does not apply to these settings"):
+        search_settings.fn(context, TuneOptions(("correlation",), settings=1))
+
+
+def test_check_options_policy_forbids_one_sentence(tmp_path: Path) -> None:
+    context = replace(read_context(make_small(tmp_path)), may_tune=False)
+    with pytest.raises(BadInput, match="forbids"):
+        check_options(context, FEW)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        TuneOptions(settings=0),
+        TuneOptions(settings=201),
+        TuneOptions(methods=("pca_laplas",)),
+        TuneOptions(utilities=("accuracy",)),
+    ],
+)
+def test_check_options_unknown_or_out_of_range_one_sentence(
+    tmp_path: Path, options: TuneOptions
+) -> None:
+    with pytest.raises(BadInput) as error:
+        check_options(read_context(make_small(tmp_path)), options)
+    assert error.value.remedy
