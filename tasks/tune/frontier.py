@@ -60,11 +60,11 @@ class Point:
 
 
 def draw_frontiers(result: TuneResult, limits: dict[str, Limit]) -> list[Figure]:
-    """Return a figure for each limited risk that is a share."""
+    """Return a figure for each limited risk that is a share and differs between settings."""
     figures = []
     for name, limit in limits.items():
         points = list(list_points(result, name))
-        if points:
+        if len({point.risk for point in points}) > 1:
             line = find_limit_line(result, name, limit)
             figures.append(draw_frontier(result, name, line, points))
     return figures
