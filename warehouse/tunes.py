@@ -91,12 +91,13 @@ def find_last_tune(db: Transaction, dataset: str) -> StoredTune | None:
     return StoredTune(row["number"], row["data"], row["policy"], result, row["happened"])
 
 
-def count_tried_settings(db: Transaction, dataset: str, data: str) -> int:
+def count_tried_settings(db: Transaction, dataset: str, data: str, more: Sequence[str] = ()) -> int:
     """Return how many settings were tried on a dataset, or on the same records under any name.
 
-    Settings count when a tune begins: one that was killed may have shown them.
+    Settings count when a tune begins: one that was killed may have shown them. ``more`` are those
+    of a tune that is about to begin.
     """
-    tried: set[str] = set()
+    tried = set(more)
     for row in read_rows(db, EVENTS, "kind = ?", [BEGUN]):
         detail = json.loads(row["detail"])
         if row["dataset"] == dataset or detail["data"] == data:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from ppdm_core.model.verdict import Review
@@ -75,6 +75,16 @@ class Policy:
         """
         settings = [asdict(self.attacker), self.shadow_draws, self.splits, self.effort]
         return json.dumps(settings, sort_keys=True)
+
+    def judge_choice(self, tried: int) -> Policy:
+        """Return the policy for settings that were chosen among so many on the same records.
+
+        Each interval gets its share of the error, so that the ends of all settings hold together
+        and a PASS of the chosen one is not wrong more often than that of a fixed one.
+        """
+        if tried < 2:
+            return self
+        return replace(self, level=1.0 - (1.0 - self.level) / tried)
 
     @property
     def unlimited(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
 from warehouse.stored_fits import Fit, join_set_aside, read_fits, select_fits
 from warehouse.transaction import Transaction
+from warehouse.tunes import count_tried_settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ class AuditInputs:
     noise: Noise
     fit: Fit
     earlier: EarlierReleases | None
+    tried: int = 0  # settings that tunes tried on these records
 
 
 def read_inputs(db: Transaction, context: ReleaseContext, run: Run, work: Path) -> AuditInputs:
@@ -56,6 +58,7 @@ def read_inputs(db: Transaction, context: ReleaseContext, run: Run, work: Path) 
         noise=noise,
         fit=fit,
         earlier=read_earlier_releases(db, context, run, sanitized, places),
+        tried=count_tried_settings(db, context.dataset, validated.data),
     )
 
 
@@ -79,7 +82,7 @@ def make_job(context: ReleaseContext, run: Run, inputs: AuditInputs) -> ReleaseJ
         has_ids=context.record_id is not None,
     )
     return ReleaseJob(
-        policy=context.policy,
+        policy=context.policy.judge_choice(inputs.tried),
         seed=inputs.noise.subkey("audit", *scope),
         records=inputs.records,
         scaling=inputs.sanitized.scaling,

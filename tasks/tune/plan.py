@@ -29,6 +29,7 @@ from tasks.sanitize.next_release import ValidatedRecords, validate_records
 from tasks.settings_check import list_kinds
 from warehouse.home import Home
 from warehouse.integrity.home_key import home_key
+from warehouse.tunes import count_tried_settings
 
 MIN_RECORDS = 50
 MAX_SETTINGS = 200
@@ -121,7 +122,11 @@ def make_plan(context: ReleaseContext, options: TuneOptions) -> TunePlan:
         )
     sample = draw_sample(records, noise)
     settings = tuple(list_plan_settings(context, options))
-    rounds = plan_rounds(len(settings), sample.rows.n, context.policy)
+    with context.open_store().transaction(f"{context.dataset} tune") as db:
+        digests = [setting.digest for setting in settings]
+        tried = count_tried_settings(db, context.dataset, records.data, digests)
+    policy = context.policy.judge_choice(tried)  # as the release after this tune is judged
+    rounds = plan_rounds(len(settings), sample.rows.n, policy)
     return TunePlan(
         context, utility, settings, rounds, sample, total, state, noise, compute_code_version()
     )

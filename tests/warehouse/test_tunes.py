@@ -65,6 +65,7 @@ def test_count_tried_settings_killed_tune_counts_and_equal_settings_once(store: 
         assert count_tried_settings(db, "people", "other data") == 3
         assert count_tried_settings(db, "renamed", "data") == 3
         assert count_tried_settings(db, "renamed", "other data") == 0
+        assert count_tried_settings(db, "people", "data", ["c", "d"]) == 4
 
 
 def test_find_last_tune_edited_result_refused(store: Store) -> None:
