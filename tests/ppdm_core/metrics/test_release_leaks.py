@@ -13,7 +13,6 @@ from ppdm_core.metrics import METRICS, ReleaseComparison
 from ppdm_core.metrics.copied_records import find_copies, find_most_frequent, fit_gamma
 from ppdm_core.metrics.hidden_digits import encode_digits
 from ppdm_core.model.release import PublicParameters
-from ppdm_core.numerics.seeded_streams import STREAMS, draw_all_seeds, draw_stream
 
 NAMES = ("copied_records", "hidden_digits", "repeated_noise", "recomputed_noise")
 Release = Callable[[np.ndarray, np.random.Generator], np.ndarray]
@@ -188,24 +187,3 @@ def test_fit_gamma_quantiles_recovered() -> None:
 
 def test_encode_digits_rounding_below_a_digit() -> None:
     assert encode_digits(np.array([[0.3 - 1e-9]])).argmax() == 3
-
-
-def test_streams_match_their_libraries() -> None:
-    legacy = np.random.RandomState(5)
-    assert draw_stream("numpy RandomState, Laplace", [5], 8)[0] == pytest.approx(
-        legacy.laplace(size=8)
-    )
-    new = np.random.default_rng(5)
-    assert draw_stream("numpy default_rng, Laplace", [5], 8)[0] == pytest.approx(
-        new.laplace(size=8)
-    )
-    # set.seed(42); rnorm(3); set.seed(42); runif(2) in R 4
-    normal = draw_stream("R, normal", [42], 3)[0]
-    assert normal == pytest.approx([1.37095845, -0.56469817, 0.36312841], abs=1e-7)
-    uniform = draw_stream("R, uniform", [42], 2)[0]
-    assert uniform == pytest.approx([0.9148060, 0.9370754], abs=1e-7)
-
-
-def test_draw_all_seeds_agrees_with_single_streams() -> None:
-    for name in STREAMS:
-        assert draw_all_seeds(name, 4)[9] == pytest.approx(draw_stream(name, [9], 4)[0], abs=1e-4)
