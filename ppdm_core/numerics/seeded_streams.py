@@ -13,6 +13,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics import mersenne_twister
 
 SEEDS = 10_000  # seeds below it are tried
+MAX_LENGTH = 32  # of streams that are drawn for every seed
 _R_SCALE = 2.3283064365386963e-10  # 2^-32, as R writes it
 _R_BIG = 2.0**27  # of R's normal numbers
 Seeds = NDArray[np.uint32]
@@ -112,14 +113,14 @@ def draw_stream(name: str, seeds: Sequence[int], length: int) -> Floats:
 
 
 @cache
-def draw_generator(name: str, length: int) -> NDArray[np.float32]:
-    """Return the first numbers of a generator for every seed; (seeds, length)."""
-    return draw_stream(name, range(SEEDS), length).astype(np.float32)
+def draw_generator(name: str) -> NDArray[np.float32]:
+    """Return the first numbers of a generator for every seed; (seeds, 2 MAX_LENGTH)."""
+    return draw_stream(name, range(SEEDS), 2 * MAX_LENGTH).astype(np.float32)
 
 
 def draw_all_seeds(name: str, length: int) -> Floats:
-    """Return the first numbers of a stream for every seed; (seeds, length)."""
+    """Return the first numbers, at most MAX_LENGTH, of a stream for every seed; (seeds, length)."""
     if name not in DERIVED:
-        return draw_generator(name, 2 * length)[:, :length].astype(np.float64)
+        return draw_generator(name)[:, :length].astype(np.float64)
     source, factor, make = DERIVED[name]
-    return make(draw_generator(source, 2 * length)[:, : factor * length].astype(np.float64))
+    return make(draw_generator(source)[:, : factor * length].astype(np.float64))
