@@ -49,6 +49,7 @@ _PREDICTED: dict[str, tuple[str, ...]] = {
     "invariants": ("invariants",),
     "lengths of pairs": ("lengths of pairs",),
     "figures": ("columns", "ranks"),
+    "neighbours": ("columns",),
 }
 _REGRESSIONS: dict[str, Fit] = {
     "ridge": fit_ridge,
@@ -63,12 +64,12 @@ _WEIGHTS = {"features": weigh_features, "directions": weigh_directions}
 class LearnedLinkage(Attack):
     """An insider recognises the rows of some persons and learns from them how to find others.
 
-    Records and rows are described by their columns, by ranks, by sorted values, and by figures
-    that do not change when the values of a row are rearranged (sums, lengths, extremes) or when
-    pairs of columns are rotated. Where
-    both sides have the same features they are compared directly; otherwise the features of one
-    side are predicted from those of the other, both ways, by linear maps, by kernel regression, and
-    each from one column alone by a map of any shape.
+    Records and rows are described by their columns, by ranks, by sorted values, by distances from
+    their nearest neighbours, and by figures that do not change when the values of a row are
+    rearranged (sums, lengths, extremes) or when pairs of columns are rotated. Where both sides have
+    the same features they are compared directly; otherwise the features of one side are predicted
+    from those of the other, both ways, by linear maps, by kernel regression, and each from one
+    column alone by a map of any shape.
     Errors on the known pairs give the weight of every feature, or of every direction: what the
     release keeps exactly decides, however much noise is on the rest. Figures of the row, such as
     its length, its median or the order of its values, may stand for one column of the record. The
