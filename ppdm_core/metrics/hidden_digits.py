@@ -83,7 +83,7 @@ def find_strongest_dependence(name: str, comparison: ReleaseComparison) -> tuple
     units = [columns for (kind, _), columns in by_unit.items() if kind != _RELATIVE]
     fine = [part for columns in units for part in columns.values()]
     for sums in list_row_sums(comparison, rows):
-        fine.extend(find_fine_sums(X, sums))
+        fine.extend(find_fine_sums(X, sums, label))
     if fine:
         parts = np.column_stack(fine)
         found.append((compute_dependence(encode_bins(parts, bins), B, (bins, bins)), chance))
@@ -144,15 +144,8 @@ def score_correlation(U: Floats, V: Floats) -> Floats:
 def find_fine_parts(
     X: Floats, cells: Floats, label: Codes
 ) -> dict[tuple[str, int], dict[int, Floats]]:
-    """Return the parts of released values finer than their noise, in [0, 1), by unit and column.
-
-    The class with the least spread counts: the digits of a nearly constant class are those of its
-    mean, and say no more of a record than its class.
-    """
-    codes, counts = np.unique(label, return_counts=True)
-    classes = codes[counts >= _MIN_CLASS_ROWS] if counts.max() >= _MIN_CLASS_ROWS else codes
-    spreads = [cells[label == code].std(axis=0) for code in classes]
-    noise = np.minimum(measure_noise(X, cells), np.min(spreads, axis=0))
+    """Return the parts of released values finer than their noise, in [0, 1), by unit and column."""
+    noise = measure_least_noise(X, cells, label)
     found: dict[tuple[str, int], dict[int, Floats]] = {}
 
     def add(unit: tuple[str, int], column: int, part: Floats) -> None:
@@ -178,9 +171,9 @@ def find_fine_parts(
     return found
 
 
-def find_fine_sums(X: Floats, sums: Floats) -> Iterator[Floats]:
+def find_fine_sums(X: Floats, sums: Floats, label: Codes) -> Iterator[Floats]:
     """Yield the parts of the sums of rows finer than their noise, in [0, 1)."""
-    noise = float(measure_noise(X, sums[:, None])[0])
+    noise = float(measure_least_noise(X, sums[:, None], label)[0])
     if not noise > 0:
         return
     first = math.floor(math.log10(noise / _MIN_SUM_UNITS))
@@ -202,6 +195,18 @@ def list_row_sums(comparison: ReleaseComparison, rows: Ints) -> Iterator[Floats]
         )
 
 
+def measure_least_noise(X: Floats, cells: Floats, label: Codes) -> Floats:
+    """Return the noise of each released column, in the class in which it has the least spread.
+
+    The digits of a nearly constant class are those of its mean, and say no more of a record than
+    its class.
+    """
+    codes, counts = np.unique(label, return_counts=True)
+    classes = codes[counts >= _MIN_CLASS_ROWS] if counts.max() >= _MIN_CLASS_ROWS else codes
+    spreads = [cells[label == code].std(axis=0) for code in classes]
+    return np.minimum(measure_noise(X, cells), np.min(spreads, axis=0))
+
+
 def measure_noise(X: Floats, cells: Floats) -> Floats:
     """Return the deviation of each released column around a linear map of the original.
 
@@ -211,6 +216,7 @@ def measure_noise(X: Floats, cells: Floats) -> Floats:
     A = np.column_stack([np.ones(len(X)), X])
     left = np.abs(centred - A @ np.linalg.lstsq(A, centred, rcond=None)[0])
     noise = np.sqrt((left**2).mean(axis=0))
+    left[:, ~left.any(axis=0)] = 1.0  # no noise: the deviation above counts
     least = np.nanquantile(np.where(left > 0, left, np.nan), _LEAST_SHARE, axis=0)
     noise = np.minimum(noise, least / _LEAST_NORMAL)
     return np.where(noise > 1e-9 * np.abs(cells).max(axis=0), noise, 0.0)
