@@ -204,7 +204,7 @@ def measure_least_noise(X: Floats, cells: Floats, label: Codes) -> Floats:
     codes, counts = np.unique(label, return_counts=True)
     classes = codes[counts >= _MIN_CLASS_ROWS] if counts.max() >= _MIN_CLASS_ROWS else codes
     spreads = [cells[label == code].std(axis=0) for code in classes]
-    return np.minimum(measure_noise(X, cells), np.min(spreads, axis=0))
+    return np.asarray(np.minimum(measure_noise(X, cells), np.min(spreads, axis=0)))
 
 
 def measure_noise(X: Floats, cells: Floats) -> Floats:
