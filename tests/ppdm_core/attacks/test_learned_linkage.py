@@ -101,6 +101,13 @@ def test_attack_curved_map_under_other_names_finds_persons() -> None:
     assert find_rate(X, bend(X, rng), own_columns=True) > 0.3
 
 
+def test_attack_distances_from_neighbours_finds_persons() -> None:
+    X = draw_table(np.random.default_rng(4))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    Y = np.sort(np.linalg.norm(Z[:, None] - Z, axis=2), axis=1)[:, 1:5]
+    assert find_rate(X, Y, own_columns=True) > 0.5
+
+
 def test_attack_independent_release_finds_nobody() -> None:
     rng = np.random.default_rng(9)
     X = draw_table(rng)

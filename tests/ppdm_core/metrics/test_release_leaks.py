@@ -71,6 +71,12 @@ def hide_parity(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return number / 1e4
 
 
+def hide_in_sum(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    Y, rank = rng.normal(0.0, 1.0, X.shape), np.argsort(np.argsort(X[:, 0])) / len(X)
+    Y[:, 1] += rank - Y.sum(axis=1) % 1
+    return Y
+
+
 def draw_python_noise(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     generator = random.Random(77)
     return X + np.array([[generator.gauss(0, 2) for _ in row] for row in X])
@@ -87,6 +93,7 @@ UNSAFE: dict[str, tuple[Release, str]] = {
     "low decimals of a few rows": (hide_few_rows, "hidden_digits"),
     "mantissa": (hide_in_mantissa, "hidden_digits"),
     "parity": (hide_parity, "hidden_digits"),
+    "rest of the row's sum": (hide_in_sum, "hidden_digits"),
     "signs of zeros": (
         lambda X, rng: np.where(
             rng.random(X.shape) < 0.6, np.copysign(0.0, X - 2.0), rng.normal(size=X.shape)
