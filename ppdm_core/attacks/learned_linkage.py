@@ -39,6 +39,7 @@ from ppdm_core.model.reasons import Reason
 MIN_PAIRS = 9
 _CANDIDATES = ("first", "second", "third")  # the best linkers on left-out pairs
 _COMPARED_ROWS = 300  # other rows among which a left-out pair is ranked
+_MAX_COMPARED_PAIRS = 900  # that linkers are fitted to and tried on
 _PAIRS_PER_FEATURE = 1.5  # needed for least squares
 
 # Features of a record that features of its row are predicted from, and the other way round.
@@ -114,11 +115,14 @@ class LearnedLinkage(Attack):
             )
         pairs = describe_pairs(view)
         order = rng.permutation(len(view.known.rows))
-        learned, tried = np.split(order, [-(-2 * len(order) // 3)])
-        others = rng.permutation(len(view.Y))[:_COMPARED_ROWS]
+        some = order[:_MAX_COMPARED_PAIRS]
+        others = rng.permutation(np.setdiff1d(np.arange(len(view.Y)), pairs.rows))[:_COMPARED_ROWS]
+        few = pairs.select(some, others)
+        learned, tried = np.split(np.arange(len(some)), [-(-2 * len(some) // 3)])
+        rest = len(some) + np.arange(len(others))
         ranks = {
-            spec: linker.rank_pairs(tried, pairs.rows[tried], others)
-            for spec, linker in fit_linkers(pairs, learned)
+            spec: linker.rank_pairs(tried, tried, rest)
+            for spec, linker in fit_linkers(few, learned)
         }
         best = sorted(ranks, key=ranks.__getitem__)[: len(_CANDIDATES)]
         fitted = dict(fit_linkers(pairs, order, best))
@@ -141,6 +145,19 @@ class Pairs:
     released: Features
     rows: Ints  # (k,) of the known persons
     comparable: tuple[Floats, Floats] | None  # persons and rows in the same units, if there are any
+
+    def select(self, known: Ints, others: Ints) -> Pairs:
+        """Return some known persons with their rows, in this order, and then the other rows."""
+        rows = np.concatenate([self.rows[known], others])
+        comparable = None
+        if self.comparable is not None:
+            comparable = self.comparable[0][known], self.comparable[1][rows]
+        return Pairs(
+            {family: table[known] for family, table in self.persons.items()},
+            {family: table[rows] for family, table in self.released.items()},
+            np.arange(len(known)),
+            comparable,
+        )
 
 
 def describe_pairs(view: AttackerView) -> Pairs:
@@ -192,7 +209,6 @@ class Linker:
         persons = self.persons[tried]
         own = ((persons - self.rows[own_rows]) ** 2).sum(axis=1) - self.bonus[own_rows]
         cost = cdist(persons, self.rows[others], "sqeuclidean") - self.bonus[others]
-        cost[own_rows[:, None] == others] = np.inf
         better = (cost < own[:, None]).sum(axis=1) + 0.5 * (cost == own[:, None]).sum(axis=1)
         return float(np.mean(np.log1p(better)))
 

@@ -11,6 +11,7 @@ from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.two_tables.tables import Table
 
 MIN_ROWS = 20
+MAX_COMPARED_ROWS = 20_000
 MAX_DEVIATIONS = 6.8  # of a rank correlation by chance: one in 1e11
 MAX_MEAN_DEVIATIONS = 4.5  # of a mean over columns: one in 300,000 for each order that is tried
 MAX_ARRANGED_DEVIATIONS = 5.6  # the same for further orders, of which there are more: one in 1e8
@@ -50,13 +51,19 @@ def find_revealed_orders(original: Table, released: Table, label: str | None) ->
         return
     X, Y = original.numbers(ours), released.numbers(theirs)
     is_sorted = find_monotone_columns(Y)
-    prepare = difference_ranks if is_sorted.any() else standardise_ranks
     if is_sorted.all():
         return
     theirs = [name for name, each in zip(theirs, is_sorted, strict=True) if not each]
-    R, S = standardise_ranks(X), prepare(Y[:, ~is_sorted])
-    least = compute_least_correlation(m)
-    place: Ints = np.minimum(np.arange(m) * n // m, n - 1)  # rank of the record of each row
+    rows = np.arange(m)
+    prepare = difference_ranks
+    R, S = standardise_ranks(X), Y[:, ~is_sorted]
+    if not is_sorted.any():
+        # Ranks of records in another order are the same ranks; some of many rows suffice.
+        rows, prepare = rows[:: -(-m // MAX_COMPARED_ROWS)], standardise
+        S = standardise_ranks(S[rows])
+    S = prepare(S)
+    least = compute_least_correlation(len(rows))
+    place: Ints = np.minimum(rows * n // m, n - 1)  # rank of the record of each row
     pairs = [(ours.index(name), theirs.index(name)) for name in ours if name in theirs]
     spread = measure_chance(R[place], S, prepare, pairs)
     for name, x in list_order_keys(ours, X):
@@ -192,6 +199,10 @@ def standardise_ranks(A: Floats) -> Floats:
     """Return the ranks of each column with mean 0 and deviation 1."""
     from scipy.stats import rankdata
 
-    ranks = rankdata(A, axis=0)
-    centred = ranks - ranks.mean(axis=0)
+    return standardise(rankdata(A, axis=0))
+
+
+def standardise(A: Floats) -> Floats:
+    """Return columns with mean 0 and deviation 1; constant ones become 0."""
+    centred = A - A.mean(axis=0)
     return np.asarray(centred / np.maximum(centred.std(axis=0), 1e-300))
