@@ -39,7 +39,7 @@ from ppdm_core.model.reasons import Reason
 MIN_PAIRS = 9
 _CANDIDATES = ("first", "second", "third")  # the best linkers on left-out pairs
 _COMPARED_ROWS = 300  # other rows among which a left-out pair is ranked
-_MAX_COMPARED_PAIRS = 900  # that linkers are fitted to and tried on
+_MAX_COMPARED_PAIRS = 450  # that linkers are fitted to and tried on
 _PAIRS_PER_FEATURE = 1.5  # needed for least squares
 
 # Features of a record that features of its row are predicted from, and the other way round.

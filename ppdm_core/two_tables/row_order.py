@@ -11,7 +11,7 @@ from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.two_tables.tables import Table
 
 MIN_ROWS = 20
-MAX_COMPARED_ROWS = 20_000
+MAX_COMPARED_ROWS = 5_000
 MAX_DEVIATIONS = 6.8  # of a rank correlation by chance: one in 1e11
 MAX_MEAN_DEVIATIONS = 4.5  # of a mean over columns: one in 300,000 for each order that is tried
 MAX_ARRANGED_DEVIATIONS = 5.6  # the same for further orders, of which there are more: one in 1e8
