@@ -28,13 +28,16 @@ from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
 from ppdm_core.attacks._row_features import (
     Features,
     compute_features,
+    compute_figures,
     standardise,
+    standardise_self,
     to_original_units,
 )
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
+from ppdm_core.numerics.decompositions import decompose_symmetric
 
 MIN_PAIRS = 9
 _CANDIDATES = ("first", "second", "third")  # the best linkers on left-out pairs
@@ -176,6 +179,7 @@ def describe_pairs(view: AttackerView) -> Pairs:
     if is_same:
         persons["values"], released["values"] = X, view.Y
         comparable = persons["columns"], standardise(view.Y, everyone)
+        released["figures"] = standardise_self(compute_figures(comparable[1]))
     return Pairs(persons, released, view.known.rows, comparable)
 
 
@@ -243,7 +247,7 @@ def fit_linkers(
 def measure_rarity(rows: Floats) -> Floats:
     """Return how unusual each row is: a row that is near to everybody says little (log odds)."""
     centred = rows - rows.mean(axis=0)
-    values, Q = np.linalg.eigh(centred.T @ centred / len(centred))
+    values, Q = decompose_symmetric(centred.T @ centred / len(centred))
     return np.asarray(((centred @ Q) ** 2 / np.maximum(values, 1.0)).sum(axis=1))
 
 

@@ -71,7 +71,14 @@ def hide_in_median(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return G - np.median(G, axis=1, keepdims=True) + X[:, :1]
 
 
+def hide_in_product(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    Z, rank = rng.standard_normal(X.shape), np.argsort(np.argsort(X[:, 0])) / len(X)
+    Z[:, 1] = (2 * rank - 1) / Z[:, 0]
+    return X.mean(axis=0) + X.std(axis=0) * Z
+
+
 UNSAFE = {
+    "one column as a product": hide_in_product,
     "constant length of the noise": add_constant_length,
     "noise orthogonal to the record": add_orthogonal,
     "one column as the median": hide_in_median,
