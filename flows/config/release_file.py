@@ -137,9 +137,8 @@ class ReleaseFile(Section):
         return Path(os.path.abspath(os.path.join(self.base, path)))
 
     def build_source(self) -> Source:
-        """Return the source with an absolute path."""
-        path = str(self.resolve(self.source.path)) if self.source.path else ""
-        return Source(self.source.kind, path, self.source.options)
+        """Return the source with absolute paths."""
+        return self.source.build(self.base)
 
     def build_policy(self) -> Policy:
         """Return the policy that judges the release."""

@@ -71,15 +71,13 @@ class SortsNames(Csv):
 
 
 class SortsRows(Csv):
-    def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
-        super().create_table(db, source, "unsorted")
-        db.execute(f"create table {table} as from unsorted order by {ROW} desc")
+    def select_rows(self, db: duckdb.DuckDBPyConnection, source: Source) -> str:
+        return f"{super().select_rows(db, source)} order by all desc"
 
 
 class ReplacesNames(Csv):
-    def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
-        super().create_table(db, source, "named")
-        db.execute(f"""create table {table} as select *, 1 as "c_d" from named""")
+    def select_rows(self, db: duckdb.DuckDBPyConnection, source: Source) -> str:
+        return f"""select *, 1 as "c_d" from ({super().select_rows(db, source)})"""
 
 
 class CommitsItself(Csv):

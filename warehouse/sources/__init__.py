@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from warehouse.sources._reader import Option, Reader
+from warehouse.sources._reader import FileReader, Option, Reader
 from warehouse.sources.csv import Csv
 from warehouse.sources.duckdb import Duckdb
 from warehouse.sources.parquet import Parquet
 
-__all__ = ["SOURCES", "Option", "Reader"]
+__all__ = ["SOURCES", "FileReader", "Option", "Reader"]
 
 SOURCES: dict[str, Reader] = {
     "parquet": Parquet(),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
 from warehouse.sources._reader import Option, Reader
-from warehouse.sources.checks import check_file, check_header, describe_read_error
+from warehouse.sources.checks import check_file, check_header, check_rows, describe_read_error
 from warehouse.sql import ROW, quote_name
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Duckdb(Reader):
 
         schema, name = _read_file(source, lambda other: _find_names(other, source))
         table = f"{quote_name(schema)}.{quote_name(name)}"
-        copy = replace(source, path=str(folder / source.name))
+        copy = self.find_copy(source, folder)
         try:
             with duckdb.connect(":memory:", config=SETTINGS) as own:
                 own.execute("attach ? as source (read_only)", [source.path])
@@ -90,11 +90,15 @@ class Duckdb(Reader):
             return copy, self.digest(copy)
         raise problem
 
-    def find_names(self, db: duckdb.DuckDBPyConnection, source: Source) -> list[str]:
+    def find_copy(self, source: Source, folder: Path) -> Source:
+        return replace(source, path=str(folder / source.name))
+
+    def read_names(self, source: Source) -> list[str]:
         return _read_file(source, lambda other: _find_table(other, source)[2])
 
-    def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+    def load(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
         _read_file(source, lambda other: _copy(db, other, source, table))
+        check_rows(db, table, source)
 
 
 def _digest_table(other: duckdb.DuckDBPyConnection, source: Source) -> str:
