@@ -8,6 +8,7 @@ from typing import Any
 
 from ppdm_core.sanitizers import SANITIZERS as REGISTERED
 from ppdm_core.sanitizers import Sanitizer
+from tests.support.servers import Postgresql
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,9 @@ class SanitizerCase:
 
 @dataclass(frozen=True)
 class SourceCase:
-    write: str
+    write: str  # "" if a server holds the table
     options: Mapping[str, str] = field(default_factory=dict)
+    server: Postgresql | None = None  # filled in by the test
 
 
 _PCA = {"components": 3, "b": 0.3}
@@ -150,6 +152,7 @@ METRICS: dict[str, float | str | None] = {
 SOURCES: dict[str, SourceCase] = {
     "parquet": SourceCase("copy t to '{path}' (format parquet)"),
     "duckdb": SourceCase("attach '{path}' as o; create table o.t as from t", {"table": "t"}),
+    "postgresql": SourceCase("", {"table": "t"}),
     "csv": SourceCase("copy t to '{path}' (format csv)"),
 }
 

@@ -27,6 +27,7 @@ class Option:
     description: str
     is_required: bool = False
     is_path: bool = False  # relative ones start at the release file
+    is_content: bool = False  # what the file holds is part of the release
     max_characters: int = 1000
 
 
