@@ -54,8 +54,6 @@ def check_bucket_options(url: str, options: Mapping[str, str], key: str) -> None
 
 def open_bucket(url: str, options: Mapping[str, str]) -> S3Store:
     """Return the bucket of a URL, with keys from the environment or the credentials file."""
-    from obstore.store import S3Store
-
     keys = {name: os.environ.get(f"AWS_{name.upper()}", "") for name in KEYS}
     if "credentials" in options:
         keys = {**dict.fromkeys(KEYS, ""), **read_credentials(options["credentials"], KEYS)}
@@ -66,21 +64,36 @@ def open_bucket(url: str, options: Mapping[str, str]) -> S3Store:
             remedy="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a file in "
             "'credentials'.",
         )
+    given = {name: value for name, value in keys.items() if value}
+    return _make_store(url, options, MAX_RETRIES, **given)
+
+
+def is_listed_publicly(url: str, options: Mapping[str, str]) -> bool:
+    """Return whether the bucket lists its objects to a person without keys."""
+    import obstore
+    from obstore.exceptions import BaseError
+
+    store = _make_store(url, options, 0, skip_signature=True)
+    try:
+        obstore.list_with_delimiter(store)
+    except (BaseError, OSError):
+        return False
+    return True
+
+
+def _make_store(url: str, options: Mapping[str, str], retries: int, **keys: Any) -> S3Store:
+    from obstore.store import S3Store
+
     endpoint = options.get("endpoint") or os.environ.get("AWS_ENDPOINT_URL", "")
-    region = options.get("region") or os.environ.get("AWS_REGION") or DEFAULT_REGION
     client: Any = {**CLIENT, "allow_http": endpoint.startswith("http://")}
-    given: dict[str, Any] = {name: value for name, value in keys.items() if value}
     if endpoint:
-        given["endpoint"] = endpoint
+        keys["endpoint"] = endpoint
     return S3Store(
         split_url(url)[0],
-        region=region,
+        region=options.get("region") or os.environ.get("AWS_REGION") or DEFAULT_REGION,
         client_options=client,
-        retry_config={
-            "max_retries": MAX_RETRIES,
-            "retry_timeout": timedelta(seconds=RETRY_SECONDS),
-        },
-        **given,
+        retry_config={"max_retries": retries, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
+        **keys,
     )
 
 

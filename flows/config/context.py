@@ -27,7 +27,7 @@ def build_context(file: ReleaseFile) -> ReleaseContext:
         method=file.sanitizer.method,
         parameters=file.sanitizer_parameters(),
         policy=file.build_policy(),
-        sink=file.sink.kind,
+        sinks=tuple(each.build(file.base) for each in file.sinks),
         record_id=file.dataset.record_id,
         keep_raw=file.dataset.keep_raw,
         file=file.model_dump_json(),
