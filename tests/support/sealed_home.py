@@ -20,7 +20,7 @@ from warehouse.database import Run, Store
 from warehouse.integrity.history import check_history
 from warehouse.ledger.entries import LedgerScope, insert_entry, next_entry_number
 from warehouse.publishing.manifest import file_digest
-from warehouse.publishing.publish import describe_files, write_manifest
+from warehouse.publishing.publish import FILES, describe_files, write_manifest
 from warehouse.publishing.version_folders import point_latest, version_folder
 from warehouse.same_data.renumbered import IdCounts
 from warehouse.same_data.sketches import insert_sketch, next_sketch_number
@@ -134,8 +134,9 @@ def publish(store: Store, dataset: str = "wine", *, is_recorded: bool = True) ->
     folder.mkdir(parents=True)
     (folder / "card.md").write_text("A card.")
     with suppress(RollBack), store.advance(run, Stage.PUBLISHED) as change:
-        request: Any = SimpleNamespace(run=run, manifest={"release_id": run.release_id, "rows": 1})
-        write_manifest(change.db, request, folder, describe_files(folder))
+        manifest = {"release_id": run.release_id, "rows": 1}
+        request: Any = SimpleNamespace(run=run, manifest=manifest, deliveries=())
+        write_manifest(change.db, request, folder, {FILES: describe_files(folder)})
         if not is_recorded:
             raise RollBack
         digests = ("d", file_digest(folder / NAME))
