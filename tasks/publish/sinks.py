@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import secrets
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
@@ -11,7 +12,7 @@ from warehouse.database import Run, Store
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.sinks import SINKS, Delivery, FileSink, ServerSink
 
-TOKEN_BYTES = 16
+TOKEN_DIGITS = 32
 
 
 def list_file_sinks(context: ReleaseContext) -> tuple[str, ...]:
@@ -21,30 +22,45 @@ def list_file_sinks(context: ReleaseContext) -> tuple[str, ...]:
 
 def list_deliveries(context: ReleaseContext, run: Run, noise: Noise) -> tuple[Delivery, ...]:
     """Return the sinks on servers; ``noise`` is that of the dataset, whose key hides the names."""
+    return build_deliveries(context, run.release_id, f"{run.number:04d}", noise.subkey("sinks"))
+
+
+def build_deliveries(
+    context: ReleaseContext, release_id: str, version: str, key: bytes
+) -> tuple[Delivery, ...]:
+    """Return a version in each sink on a server; the tokens follow from the key."""
     found = []
     for each in context.sinks:
         if isinstance(SINKS[each.kind], ServerSink):
-            words = f"{run.release_id} {each.kind} {each.options.get('url')}"
-            token = hmac.new(noise.subkey("sinks"), words.encode(), "sha256").digest()
-            found.append(
-                Delivery(
-                    kind=each.kind,
-                    options=dict(each.options),
-                    dataset=run.dataset,
-                    release_id=run.release_id,
-                    version=f"{run.number:04d}",
-                    token=token[:TOKEN_BYTES].hex(),
-                )
-            )
+            words = f"{release_id} {each.kind} {each.options.get('url')}"
+            token = hmac.new(key, words.encode(), "sha256").hexdigest()[:TOKEN_DIGITS]
+            options = dict(each.options)
+            found.append(Delivery(each.kind, options, context.dataset, release_id, version, token))
     return tuple(found)
 
 
 def check_targets(store: Store, context: ReleaseContext, run: Run) -> None:
     """Check that every server of a release can take it; raise BadInput that names the sink."""
-    if len(list_file_sinks(context)) == len(context.sinks):
-        return
-    with store.transaction(run.release_id) as db:
-        deliveries = list_deliveries(context, run, dataset_noise(db, context.dataset))
+    if has_servers(context):
+        with store.transaction(run.release_id) as db:
+            deliveries = list_deliveries(context, run, dataset_noise(db, context.dataset))
+        check_each_target(deliveries)
+
+
+def check_servers(context: ReleaseContext) -> None:
+    """Check the servers of a release before it has a number."""
+    if has_servers(context):
+        key = secrets.token_bytes()
+        check_each_target(build_deliveries(context, f"{context.dataset}-0000", "0000", key))
+
+
+def has_servers(context: ReleaseContext) -> bool:
+    """Return whether a sink is on a server."""
+    return any(isinstance(SINKS[each.kind], ServerSink) for each in context.sinks)
+
+
+def check_each_target(deliveries: tuple[Delivery, ...]) -> None:
+    """Check that every server can take a delivery; raise BadInput that names the sink."""
     for each in deliveries:
         sink = SINKS[each.kind]
         assert isinstance(sink, ServerSink)
