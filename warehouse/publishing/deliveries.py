@@ -9,13 +9,13 @@ step can be repeated: the next release or withdrawal of the dataset completes wh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm_core.model.errors import PpdmError, Refused
+from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError, Refused
 from ppdm_core.model.manifest import NAME
 from ppdm_core.model.withdrawal import sign_notice
 from warehouse.checkpoints import checkpoint
@@ -66,8 +66,13 @@ def check_read_back(table: pa.Table, digest: str, kind: str) -> None:
 
 
 @contextmanager
-def stage_deliveries(deliveries: Sequence[Delivery], folder: Path, digest: str) -> Iterator[None]:
-    """Write to every server, read it back, and discard it if the block fails."""
+def stage_deliveries(
+    deliveries: Sequence[Delivery], folder: Path, digest: str, is_recorded: Callable[[], bool]
+) -> Iterator[None]:
+    """Write to every server and read it back.
+
+    If the block fails, discard it, unless the version is recorded as published.
+    """
     try:
         for each in deliveries:
             sink = get_server_sink(each.kind)
@@ -75,10 +80,11 @@ def stage_deliveries(deliveries: Sequence[Delivery], folder: Path, digest: str) 
             checkpoint("rows staged")
             check_read_back(sink.read_staged(each), digest, each.kind)
         yield
-    except (PpdmError, OSError, KeyboardInterrupt):
-        for each in deliveries:
-            with suppress(PpdmError):
-                get_server_sink(each.kind).discard(each)
+    except BaseException:
+        if deliveries and not is_recorded():
+            for each in deliveries:
+                with suppress(PpdmError):
+                    get_server_sink(each.kind).discard(each)
         raise
 
 
@@ -126,11 +132,25 @@ def complete_deliveries(store: Store, dataset: str) -> None:
         ]
     for (each, kind), document in zip(pending, documents, strict=True):
         sink = get_server_sink(each.kind)
-        (sink.remove if kind == REMOVED else sink.expose)(each, document)
+        with describe_incomplete(each, kind):
+            (sink.remove if kind == REMOVED else sink.expose)(each, document)
         checkpoint("delivery changed")
         with store.transaction(each.release_id) as db:
             detail = {"sink": each.kind, "token": each.token}
             append_event(db, dataset, each.release_id, kind, detail)
+
+
+@contextmanager
+def describe_incomplete(delivery: Delivery, kind: str) -> Iterator[None]:
+    """Turn bad input into trouble: what is recorded already must be completed."""
+    state = "withdrawn, and still" if kind == REMOVED else "published, and not yet"
+    try:
+        yield
+    except (BadInput, MachineTrouble) as problem:
+        raise MachineTrouble(
+            f"{delivery.release_id} is {state} in its {delivery.kind} sink. {problem.message}",
+            remedy=f"{problem.remedy} Then run the same command again, which completes it.",
+        ) from None
 
 
 def read_manifest(db: Transaction, delivery: Delivery) -> bytes:

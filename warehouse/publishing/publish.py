@@ -212,7 +212,7 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
         write_file_sinks(request.file_sinks, table, draft, digest)
         files = describe_files(draft)
         checkpoint("data written")
-        with stage_deliveries(request.deliveries, draft, digest):
+        with stage_deliveries(request.deliveries, draft, digest, lambda: is_recorded(store, run)):
             record_publication(store, request, draft, {FILES: files, ROWS_DIGEST: digest})
     with translate_disk_errors(home.published):
         point_latest(home, run.dataset, final.name)
