@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-NOBODY = 65534  # PostgreSQL refuses to run as root
+UNPRIVILEGED_ID = 65534  # PostgreSQL refuses to run as root
 START_SECONDS = 60.0
 REQUIRED = "PPDM_REQUIRE_SERVERS"  # set in CI: a server that is missing is a failure there
 PASSWORD = f"CANARYpw{secrets.token_hex(6)}"
@@ -101,8 +101,8 @@ def start_postgresql() -> Iterator[Postgresql]:
     folder = Path(tempfile.mkdtemp(prefix="ppdm-pg-", dir="/tmp"))
     as_user: dict[str, Any] = {}
     if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-        as_user = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        os.chown(folder, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
+        as_user = {"user": UNPRIVILEGED_ID, "group": UNPRIVILEGED_ID, "extra_groups": []}
     password = folder / "password"
     password.write_text(f"{PASSWORD}\n")
     password.chmod(0o644)

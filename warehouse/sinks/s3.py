@@ -1,7 +1,7 @@
 """A prefix of a bucket: the files of each version, and last its manifest.
 
-The files are written below a name that nobody can guess, which the manifest tells. So recipients
-who do not have the manifest cannot read them, if the bucket lists nothing to the public.
+The files are written below a name that cannot be guessed, which is in the manifest. So recipients
+without the manifest cannot read them, if the bucket lists nothing to the public.
 """
 
 from __future__ import annotations
