@@ -13,6 +13,7 @@ from ppdm.forecast.records import prepare_release
 from ppdm_core.model.errors import BadInput
 from tasks.context import ReleaseContext
 from tasks.ingest.source_check import TABLE, open_checked_source
+from tasks.publish.sinks import check_servers
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Forecast:
 
 def foretell_release(context: ReleaseContext) -> Forecast:
     """Check the source and foretell its release; nothing is stored."""
+    check_servers(context)
     state = read_home_state(context)
     try:
         with open_checked_source(context, state.columns) as source:
