@@ -88,8 +88,9 @@ def run_release(file: ReleaseFile) -> None:
 
     with disable_heartbeats():
         state = release(file, return_state=True)
-    if state.data != Stage.PUBLISHED:
-        raise RuntimeError(f"The release ended as {state.data}: {state.message}")
+    stage = state.result(raise_on_failure=False)
+    if stage != Stage.PUBLISHED:
+        raise RuntimeError(f"The release ended as {stage}: {state.message}")
 
 
 def read_artifacts_since(moment: datetime, dataset: str) -> list[dict[str, Any]]:

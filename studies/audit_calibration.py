@@ -1,7 +1,7 @@
 """Audit many safe and unsafe releases by the default policy: how many pass, and how many fail.
 
     python -m studies.audit_calibration out.jsonl --group unsafe --tables waveform incomes
-    python -m studies.audit_calibration out.jsonl --group safe --sizes 300 500 --seeds 2 --jobs 2
+    python -m studies.audit_calibration out.jsonl --group safe --sizes 300 500 --seeds 10 --evenly
     python -m studies.audit_calibration out.jsonl --summary           # print tables of the results
     python -m studies.audit_calibration out.jsonl --compare old.jsonl # print what has changed
 
@@ -44,6 +44,7 @@ from tests.support.release_kinds.kinds import Kind, make_rng
 from tests.support.unsafe_releases import SAFE, UNSAFE
 
 LABEL = "class"
+KIND_STEP = 7  # from the kind of one seed to that of the next
 
 
 def list_cases(
@@ -62,6 +63,23 @@ def list_cases(
         for table in tables
         if n <= TABLES[table].max_records
         for kind in kinds
+    ]
+
+
+def spread_kinds(cases: Sequence[Case]) -> list[Case]:
+    """Return one case for each table, size, seed and attacker; kinds are taken in turn.
+
+    Each table meets another kind with every seed, and kinds are about equally frequent.
+    """
+    groups: dict[tuple[int, int, int], dict[str, list[Case]]] = {}
+    for case in cases:
+        groups.setdefault((case.seed, case.n, case.known), {}).setdefault(case.table, []).append(
+            case
+        )
+    return [
+        some[(place + KIND_STEP * seed) % len(some)]
+        for (seed, _, _), tables in groups.items()
+        for place, some in enumerate(tables.values())
     ]
 
 
@@ -175,6 +193,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="+", type=int, default=[500])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--known", nargs="+", type=int, default=[60])
+    parser.add_argument("--evenly", action="store_true", help="one kind for each table and seed")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--summary", action="store_true")
     parser.add_argument("--compare", type=Path)
@@ -194,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if unknown:
             sys.exit(f"No such kind: {', '.join(unknown)}.")
         cases = list_cases(given.tables, kinds, given.sizes, given.seeds, given.known)
-        run_cases(cases, given.results, given.jobs)
+        run_cases(spread_kinds(cases) if given.evenly else cases, given.results, given.jobs)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class SinkSettings:
+    """A further place or format of the release."""
+
+    kind: str  # a key of warehouse.sinks.SINKS
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class ReleaseContext:
     """The settings of one release file, in the types of the layers below."""
 
@@ -36,7 +44,7 @@ class ReleaseContext:
     method: str
     parameters: dict[str, Any]
     policy: Policy
-    sink: str = "parquet"
+    sinks: tuple[SinkSettings, ...] = ()
     record_id: str | None = None
     keep_raw: int = 1
     expectations: tuple[Expectation, ...] = ()

@@ -15,7 +15,7 @@ def check_settings(context: ReleaseContext) -> None:
     from ppdm_core.audit.self_test.matrix import check_provable
 
     errors = ErrorList()
-    for check in (check_method, check_categories_limited, check_limits, check_groups):
+    for check in (check_method, check_categories_limited, check_limits, check_groups, check_sinks):
         with errors.collect():
             check(context)
     with errors.collect():
@@ -23,6 +23,14 @@ def check_settings(context: ReleaseContext) -> None:
     with errors.collect():
         check_provable(context.policy)
     errors.raise_all()
+
+
+def check_sinks(context: ReleaseContext) -> None:
+    """Check that every sink can hold the released columns."""
+    from warehouse.sinks import SINKS
+
+    for each in context.sinks:
+        SINKS[each.kind].check_columns(context.columns)
 
 
 def check_method(context: ReleaseContext) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from ppdm.services.prefect_server import ServerHandle
 from tasks.environment import set_library_defaults
-from tests.support import rare_collection, shared_files
+from tests.support import rare_collection, servers, shared_files
 
 ROOT = Path(__file__).resolve().parents[1]
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
@@ -27,7 +27,8 @@ if not IS_WORKER:
 SESSION_HOME = Path(os.environ[shared_files.HOME])
 
 # What a developer has set must not reach the tests; what libraries write must stay in one place.
-for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME", "PYTHONPATH"):
+FOREIGN = ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI", "PPDM_HOME", "PYTHONPATH")
+for name in [*FOREIGN, *(each for each in os.environ if each.startswith(("AWS_", "PG")))]:
     os.environ.pop(name, None)
 set_library_defaults(SESSION_HOME)
 # As in an attack process. There is a process for each core already.
@@ -133,6 +134,20 @@ def mlflow_template() -> Path:
         MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
 
     return shared_files.make_once("mlflow.db", make)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[servers.Postgresql]:
+    """A PostgreSQL server of this process."""
+    with servers.start_postgresql() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def buckets() -> Iterator[servers.Buckets]:
+    """An S3-compatible server of this process, which checks keys and rights."""
+    with servers.start_buckets() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

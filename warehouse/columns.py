@@ -56,10 +56,10 @@ class Source:
     """Where the private table is."""
 
     kind: str  # a key of warehouse.sources.SOURCES
-    path: str  # absolute; "" if the kind reads no file
+    path: str  # absolute, of a file or folder, a pattern, or a URL; "" if the kind reads no file
     options: Mapping[str, str] = field(default_factory=dict)  # see Reader.options
 
     @property
     def name(self) -> str:
-        """The name of the file without its folder; the kind if there is no file."""
-        return os.path.basename(self.path) or self.kind
+        """The name of the file without its folder; that of the table if there is no file."""
+        return os.path.basename(self.path.rstrip("/")) or self.options.get("table") or self.kind

@@ -17,7 +17,7 @@ from warehouse.columns import RESERVED
 from warehouse.database import Run
 from warehouse.home import create_private, sync, translate_disk_errors
 from warehouse.parquet_parts import to_block
-from warehouse.sinks import SINKS
+from warehouse.sinks import parquet
 from warehouse.sql import KEY, LABEL, ROW, quote_name
 from warehouse.table_digest import content_digest
 from warehouse.tables import candidate_table, validated_table
@@ -74,14 +74,14 @@ def read_candidate_order(db: duckdb.DuckDBPyConnection, run: Run) -> Ints:
 
 
 def write_candidate(
-    db: duckdb.DuckDBPyConnection, run: Run, columns: tuple[str, ...], path: Path, sink: str
+    db: duckdb.DuckDBPyConnection, run: Run, columns: tuple[str, ...], path: Path
 ) -> str:
     """Write the candidate to a private file in its random order; return the digest of the file."""
     names = ", ".join(map(quote_name, columns))
     query = f"select {names} from {candidate_table(run)} order by {ORDER}, {KEY}"
     with translate_disk_errors(path), create_private(path) as file:
         digesting = DigestingFile(file)
-        SINKS[sink](db, query, digesting)
+        parquet.write(db, query, digesting)
     sync(path)
     return digesting.hexdigest()
 

@@ -6,7 +6,6 @@ the columns themselves, and a column that is new in the source changes it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,7 +15,6 @@ from pydantic import ValidationError
 
 from flows.config.source_section import SourceSpec
 from ppdm_core.model.errors import BadInput, ErrorList
-from warehouse.columns import Source
 from warehouse.sources import SOURCES
 
 WILDCARDS = "*?["
@@ -35,8 +33,7 @@ def expand_patterns(content: Mapping[str, Any], folder: Path, errors: ErrorList)
         spec = SourceSpec.model_validate(content.get("source"))
     except ValidationError:
         return dict(content)
-    path = os.path.abspath(folder / spec.path) if spec.path else ""
-    source = Source(spec.kind, path, spec.options)
+    source = spec.build(folder)
     with errors.collect():
         names = SOURCES[source.kind].read_names(source)
         return {**content, "columns": expand_columns(columns, names, source.name, errors)}

@@ -9,6 +9,7 @@ from flows.config.release_file import ReleaseFile
 from ppdm_core.model.errors import ErrorList
 from tasks.context import ReleaseContext
 from tasks.settings_check import check_settings
+from warehouse.sources import SOURCES
 
 
 def build_context(file: ReleaseFile) -> ReleaseContext:
@@ -27,7 +28,7 @@ def build_context(file: ReleaseFile) -> ReleaseContext:
         method=file.sanitizer.method,
         parameters=file.sanitizer_parameters(),
         policy=file.build_policy(),
-        sink=file.sink.kind,
+        sinks=tuple(each.build(file.base) for each in file.sinks),
         record_id=file.dataset.record_id,
         keep_raw=file.dataset.keep_raw,
         file=file.model_dump_json(),
@@ -35,10 +36,12 @@ def build_context(file: ReleaseFile) -> ReleaseContext:
 
 
 def compute_digest(file: ReleaseFile) -> str:
-    """Return a digest of the release file and of the basis files that it names."""
+    """Return a digest of the release file, and of the basis and query files that it names."""
     parameters = file.sanitizer_parameters()
     parts = [parameters, *(each for each in parameters.values() if isinstance(each, dict))]
     names = [part["basis_file"] for part in parts if isinstance(part.get("basis_file"), str)]
+    options = SOURCES[file.source.kind].options
+    names += [text for key, text in file.source.options.items() if options[key].is_content]
     if not names:
         return file.digest
     paths = [file.resolve(name) for name in names]

@@ -26,9 +26,9 @@ from flows.config.sections import (
     LedgerSpec,
     ReviewSpec,
     SanitizerSpec,
-    SinkSpec,
 )
 from flows.config.shared_policy import apply_shared_policy
+from flows.config.sink_section import SinkSpec, check_sinks
 from flows.config.source_section import SourceSpec
 from flows.config.valid_parts import check_valid_parts
 from ppdm_core.model.errors import BadInput, ErrorList, join_errors
@@ -72,7 +72,10 @@ class ReleaseFile(Section):
         default_factory=LedgerSpec,
         description="Which audiences are counted together, over all releases.",
     )
-    sink: SinkSpec = Field(default_factory=SinkSpec, description="How the release is written.")
+    sinks: list[SinkSpec] = Field(
+        default_factory=list,
+        description="Further places and formats of the release; each is an entry [[sinks]].",
+    )
     schedule: ScheduleSpec | None = Field(default=None, description="When it is repeated.")
     policy: str = Field(
         default="",
@@ -114,6 +117,8 @@ class ReleaseFile(Section):
             check_limit_names(self.limits)
         with errors.collect():
             check_required(self.audit)
+        with errors.collect():
+            check_sinks(self.sinks)
         errors.raise_all()
         self._is_consistent = True
         return self
@@ -139,9 +144,8 @@ class ReleaseFile(Section):
         return Path(os.path.abspath(os.path.join(self.base, path)))
 
     def build_source(self) -> Source:
-        """Return the source with an absolute path."""
-        path = str(self.resolve(self.source.path)) if self.source.path else ""
-        return Source(self.source.kind, path, self.source.options)
+        """Return the source with absolute paths."""
+        return self.source.build(self.base)
 
     def build_policy(self) -> Policy:
         """Return the policy that judges the release."""
@@ -180,7 +184,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "limits": LimitSpec,
     "review": ReviewSpec,
     "ledger": LedgerSpec,
-    "sink": SinkSpec,
+    "sinks": SinkSpec,
     "schedule": ScheduleSpec,
 }
 

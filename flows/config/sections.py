@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -131,9 +131,3 @@ class LedgerSpec(Section):
         description="Who guarantees that audiences never combine their releases, and why; "
         "then each audience has a separate account.",
     )
-
-
-class SinkSpec(Section):
-    """How the release is written."""
-
-    kind: Literal["parquet"] = Field(default="parquet", description="Format of the release.")

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from flows.config.kind_options import (
+    add_options,
+    check_options,
+    resolve_options,
+    resolve_path,
+)
 from ppdm_core.model.errors import BadInput, ErrorList
-from ppdm_core.settings.errors import report_as_value_error, suggest_name
+from ppdm_core.settings.errors import report_as_value_error
 from ppdm_core.settings.sections import Section
+from warehouse.columns import Source
 from warehouse.sources import SOURCES
 
 if TYPE_CHECKING:
@@ -19,9 +27,7 @@ else:
 
 def _add_options(schema: dict[str, Any]) -> None:
     """Add the options of every kind to the form."""
-    for reader in SOURCES.values():
-        for key, option in reader.options.items():
-            schema["properties"][key] = {"type": "string", "description": option.description}
+    add_options(schema, SOURCES)
 
 
 class SourceSpec(Section):
@@ -29,44 +35,33 @@ class SourceSpec(Section):
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_add_options)
     kind: Kind = Field(description="Format of the source.")
-    path: str = Field(default="", description="File; relative paths start at the release file.")
+    path: str = Field(
+        default="",
+        description="File, folder, pattern with wildcards, or s3:// URL; relative paths start at "
+        "the release file.",
+    )
 
     @property
     def options(self) -> dict[str, str]:
         """The options that are set."""
         return {key: value for key, value in (self.model_extra or {}).items() if value is not None}
 
+    def build(self, folder: str | Path) -> Source:
+        """Return the source; relative paths start at a folder."""
+        options = resolve_options(folder, self.options, SOURCES[self.kind].options)
+        return Source(self.kind, self.path and resolve_path(folder, self.path), options)
+
     @model_validator(mode="after")
     @report_as_value_error
     def _check_keys_of_kind(self) -> SourceSpec:
         errors, reader = ErrorList(), SOURCES[self.kind]
-        for key, value in self.options.items():
-            with errors.collect():
-                self._check_option(key, value)
+        with errors.collect():
+            check_options(self.kind, self.options, SOURCES, "source", ("kind", "path"))
         if reader.endings and not self.path:
             errors.add(BadInput("The 'path' key of [source] is missing.", remedy="Add 'path'."))
-        for key, option in reader.options.items():
-            if option.is_required and key not in self.options:
-                why = f"A {self.kind} source needs a {key}."
-                errors.add(BadInput(why, remedy=f"Add '{key}' to [source]."))
+        if not reader.endings and self.path:
+            why = f"A {self.kind} source has no 'path'."
+            errors.add(BadInput(why, remedy="Remove 'path'."))
         errors.raise_all()
+        reader.check_options(self.path, self.options)
         return self
-
-    def _check_option(self, key: str, value: Any) -> None:
-        kinds = [kind for kind, reader in SOURCES.items() if key in reader.options]
-        if not kinds:
-            known = ["kind", "path", *SOURCES[self.kind].options]
-            raise BadInput(f"Unknown key '{key}' in [source].", remedy=suggest_name(key, known))
-        if self.kind not in kinds:
-            raise BadInput(
-                f"The '{key}' key of [source] is for {' and '.join(kinds)} sources only.",
-                remedy=f"Remove '{key}'.",
-            )
-        option = SOURCES[self.kind].options[key]
-        longest = option.max_characters
-        if not isinstance(value, str) or not 1 <= len(value) <= longest:
-            what = "one character" if longest == 1 else f"a text of 1 to {longest} characters"
-            raise BadInput(
-                f"The '{key}' key of [source] must be {what}.",
-                remedy=f"Its meaning: {option.description}",
-            )

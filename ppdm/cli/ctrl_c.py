@@ -1,15 +1,20 @@
 """Whether the user pressed Ctrl-C.
 
-Some libraries turn the KeyboardInterrupt that is raised inside them into an error of their own.
+Some libraries turn the KeyboardInterrupt that is raised inside them into an error of their own, or
+lose it, for example while they are imported. A lost one is raised again at the next news of the
+command's progress.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from tasks.progress import LISTENERS, ProgressEvent
 
 PRESSED = threading.Event()
 
@@ -22,9 +27,11 @@ def note_ctrl_c() -> Iterator[None]:
         yield
         return
     signal.signal(signal.SIGINT, handle_ctrl_c)
+    LISTENERS.append(raise_lost_interrupt)
     try:
         yield
     finally:
+        LISTENERS.remove(raise_lost_interrupt)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -32,6 +39,13 @@ def handle_ctrl_c(number: int, frame: FrameType | None) -> None:
     """Note the signal and raise KeyboardInterrupt."""
     PRESSED.set()
     raise KeyboardInterrupt
+
+
+def raise_lost_interrupt(event: ProgressEvent) -> None:
+    """Raise KeyboardInterrupt if one was lost: the command goes on, and handles no error."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if PRESSED.is_set() and is_main and sys.exc_info()[0] is None:
+        raise KeyboardInterrupt
 
 
 def is_interruption(error: BaseException) -> bool:

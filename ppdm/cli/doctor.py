@@ -165,7 +165,12 @@ def check_warehouse(home: Home) -> Iterator[Remark]:
     store = Store(home, limit=TIMEOUT_SECONDS)
     try:
         complete_withdrawals(store)
-        found = [*check_keys(store), check_history_chain(store), *check_runs(store)]
+        found = [
+            *check_keys(store),
+            check_history_chain(store),
+            *check_runs(store),
+            *check_deliveries(store),
+        ]
     except MachineTrouble as trouble:
         found = [Remark("warehouse", trouble.message, trouble.remedy or "Try again.")]
     yield from found
@@ -239,3 +244,20 @@ def check_runs(store: Store) -> Iterator[Remark]:
         yield Remark("run", text, run.stage.next_step)
     if not orphans:
         yield Remark("runs", f"{len(every)}, none left behind by a dead process")
+
+
+def check_deliveries(store: Store) -> Iterator[Remark]:
+    """Yield the releases that a server does not have yet, or still has after a withdrawal."""
+    from warehouse.publishing.deliveries import REMOVED, list_pending_deliveries
+    from warehouse.runs import list_datasets
+
+    with store.transaction("doctor") as db:
+        pending = [each for name in list_datasets(db) for each in list_pending_deliveries(db, name)]
+    for delivery, step in pending:
+        name, kind = delivery.release_id, delivery.kind
+        if step == REMOVED:
+            text = f"{name} was withdrawn, and is still in its {kind} sink."
+            yield Remark("sink", text, "Repeat the withdrawal with the same reason.")
+        else:
+            text = f"{name} is published, and not yet in its {kind} sink."
+            yield Remark("sink", text, "Release the dataset again; that completes it.")

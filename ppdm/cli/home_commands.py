@@ -136,13 +136,17 @@ def verify(
     version: Annotated[
         str,
         typer.Argument(
-            help="Folder of a released version; or a release id, `latest`, `wdbc/latest`.",
+            help="Folder or URL of a released version; or a release id, `latest`, `wdbc/latest`.",
             metavar="FOLDER",
         ),
     ],
     public_key: Annotated[
         Path | None,
         typer.Option("--public-key", help="The steward's key, from another place than the folder."),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option("--table", help="Of a database, the released table: SCHEMA.TABLE."),
     ] = None,
     home: HomeOption = None,
     json: Json = False,
@@ -155,7 +159,7 @@ def verify(
     def run() -> CommandResult:
         from ppdm.cli.verify import verify_version
 
-        return verify_version(version, public_key, home)
+        return verify_version(version, public_key, home, table)
 
     run_command("verify", run, json=json)
 

@@ -6,6 +6,7 @@ import os
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
 
 from flows.config.draft.choices import Choices
@@ -16,6 +17,7 @@ from ppdm.cli.release_files import read_release_file
 from ppdm.cli.replies.others import ColumnBody, InitReply
 from ppdm.cli.result import CommandResult
 from ppdm_core.model.errors import BadInput
+from warehouse.buckets import is_url
 from warehouse.columns import Source
 
 MAX_PARENT_FOLDERS = 1  # that a relative path may go up
@@ -42,7 +44,7 @@ NOTHING_DECIDED = Decided()
 
 
 def draft_file(
-    source: Path,
+    source: Path | str,
     out: Path,
     table: str | None,
     decided: Decided = NOTHING_DECIDED,
@@ -68,7 +70,7 @@ def draft_file(
         if decided.choices != guessed:
             draft = draft_source(found, decided.choices)
     heading = Heading(
-        dataset=suggest_dataset_name(found.path),
+        dataset=suggest_dataset_name(found),
         owner=decided.owner,
         audience=decided.audience,
         set_by=decided.set_by,
@@ -84,9 +86,13 @@ def draft_file(
     return CommandResult(format_draft(out, draft, decisions), reply.as_payload())
 
 
-def suggest_dataset_name(path: str) -> str:
-    """Return the name of the file, reduced to the characters that a dataset name allows."""
-    stem = os.path.basename(path).lower().removesuffix(".gz").rpartition(".")[0]
+def suggest_dataset_name(source: Source) -> str:
+    """Return the name of the file or table, reduced to what a dataset name allows."""
+    name = source.name
+    if has_magic(name):  # the folder says more
+        name = os.path.basename(os.path.dirname(source.path))
+    stem = name.lower().removesuffix(".gz")
+    stem = stem.rpartition(".")[0 if source.path else 2] or stem
     plain = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")
     name = plain if plain[:1].isalpha() else f"table_{plain}"
     return name[:40].strip("_")
@@ -97,6 +103,8 @@ def choose_path(out: Path, path: str) -> str:
 
     A relative path stays valid when the folder is moved.
     """
+    if not path or is_url(path):
+        return path
     relative = os.path.relpath(path, out.resolve().parent)
     return path if relative.split(os.sep).count("..") > MAX_PARENT_FOLDERS else relative
 

@@ -24,7 +24,12 @@ from ppdm.cli.result import CommandResult, run_command
 
 
 def init(
-    source: Annotated[Path, typer.Argument(help="A CSV, Parquet or DuckDB file.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A file, a folder, a pattern in quotes, or the URL of a database or a bucket."
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", help="Release file to write.")],
     table: Annotated[
         str | None, typer.Option("--table", help="Table of a DuckDB file, if it has several.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glob import has_magic
 from pathlib import Path
 
 from flows.config.context import build_checked_context
@@ -9,6 +10,7 @@ from flows.config.release_file import ReleaseFile, load
 from ppdm.example_tables import TABLES
 from ppdm_core.model.errors import BadInput
 from tasks.context import ReleaseContext
+from warehouse.buckets import is_url
 
 
 def read_release_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
@@ -21,10 +23,11 @@ def read_release_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
         context = build_checked_context(file)
     except BadInput as error:
         raise error.in_file(str(path), only_unnamed=True) from None
-    if context.source.path and not Path(context.source.path).exists():
-        is_example = Path(context.source.path).name in TABLES
+    source = context.source.path
+    if source and not has_magic(source) and not is_url(source) and not Path(source).exists():
+        is_example = Path(source).name in TABLES
         raise BadInput(
-            f"The source {context.source.path} does not exist.",
+            f"The source {source} does not exist.",
             file=str(path),
             remedy=f"Write the tables of the examples: ppdm examples {path.parent}"
             if is_example

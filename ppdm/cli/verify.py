@@ -18,9 +18,33 @@ if TYPE_CHECKING:
 Signature = Literal["valid", "not checked", "none"]
 
 
-def verify_version(name: str, public_key: Path | None, home: Path | None) -> CommandResult:
-    """Check a version that a folder, a release id or `latest` names."""
+def verify_version(
+    name: str, public_key: Path | None, home: Path | None, table: str | None = None
+) -> CommandResult:
+    """Check a version that a folder, a release id, `latest` or a URL names."""
+    from ppdm.remote_release import fetch_bucket_version
+    from warehouse.buckets import is_url
+    from warehouse.postgresql import SCHEMES
+
+    if name.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
+        return verify_table(name, table or "", public_key)
+    if is_url(name):
+        with fetch_bucket_version(name) as folder:
+            return verify_release(folder, public_key)
     return verify_release(find_version(name, home), public_key)
+
+
+def verify_table(url: str, table: str, public_key: Path | None) -> CommandResult:
+    """Check a released table of a database: its rows, and the signature if a key is given."""
+    from ppdm.release_folder import read_public_key
+    from ppdm.remote_release import verify_database
+    from ppdm_core.model.withdrawal import Notice
+
+    key = None if public_key is None else read_public_key(public_key)
+    found = verify_database(url, table, key)
+    if isinstance(found, Notice):
+        return report_withdrawal(found, Path(table))
+    return report_verified(found, "row")
 
 
 def find_version(name: str, home: Path | None) -> Path:
@@ -65,15 +89,22 @@ def verify_release(path: Path, public_key: Path | None) -> CommandResult:
     if notice is not None:
         return report_withdrawal(notice, path)
     found = verify_folder(path, key)
+    newer = find_newer_version(find_folder(path), found, key)
+    return report_verified(found, "byte", newer)
+
+
+def report_verified(found: Verified, unit: str, newer: str | None = None) -> CommandResult:
+    """Return the result for a version that is as it was published; every ``unit`` was compared."""
     name, count = show_line(found.manifest["release_id"]), f"{found.manifest['rows']:,} records"
     signature, missing = describe_signature(found, "manifest")
     if missing is None:
-        text = f"{name}: every byte is as the steward with key {found.signer} signed it ({count})."
+        text = (
+            f"{name}: every {unit} is as the steward with key {found.signer} signed it ({count})."
+        )
     else:
-        text = f"{name}: every byte is as its manifest says ({count}).\nNOT checked: {missing}"
+        text = f"{name}: every {unit} is as its manifest says ({count}).\nNOT checked: {missing}"
     for one in found.approvals:
         text += f"\nApproved by {show_line(one.by)}, signed with key {one.key}."
-    newer = find_newer_version(find_folder(path), found, key)
     if newer is not None:
         text += f"\nA newer version lies beside it: {show_line(newer)}."
     reply = VerifyReply(

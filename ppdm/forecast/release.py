@@ -12,6 +12,7 @@ from tasks.context import ReleaseContext
 from tasks.home_state import read_home_state
 from tasks.ingest.source_check import TABLE, open_checked_source
 from tasks.judge.charge_forecast import ChargeForecast, forecast_charge
+from tasks.publish.sinks import check_servers
 from tasks.sanitize.next_release import prepare_release
 
 
@@ -27,6 +28,7 @@ class Forecast:
 
 def foretell_release(context: ReleaseContext) -> Forecast:
     """Check the source and foretell its release; nothing is stored."""
+    check_servers(context)
     state = read_home_state(context)
     try:
         with open_checked_source(context, state.columns) as source:

@@ -12,6 +12,7 @@ from ppdm_core.attacks._seeded_matching import find_seeds
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.decompositions import decompose_symmetric
 from ppdm_core.numerics.distances import compute_squared_distances
 from ppdm_core.numerics.neighbours import find_nearest_rows
 
@@ -161,7 +162,7 @@ def _misfit(T: Floats, matched: Floats) -> float:
 
 def _main_axes(V: Floats) -> tuple[Floats, Floats]:
     """Return standard deviations along the main axes, longest first, and the axes as columns."""
-    values, vectors = np.linalg.eigh(V.T @ V / max(len(V) - 1, 1))
+    values, vectors = decompose_symmetric(V.T @ V / max(len(V) - 1, 1))
     return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
 
 

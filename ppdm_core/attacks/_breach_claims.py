@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.numerics.decompositions import decompose_singular
 
 Learner = Callable[[Floats, Floats, Floats], Floats]  # known rows, their records, rows to map
 MAX_FOLDS = 20
@@ -51,7 +52,7 @@ def _log_reach(Yk: Floats, Y: Floats) -> Floats:
     in which those hardly differ.
     """
     y0 = Yk.mean(axis=0)
-    _, S, Vt = np.linalg.svd(Yk - y0, full_matrices=False)
+    _, S, Vt = decompose_singular(Yk - y0)
     weak = float(np.mean(S**2)) / len(Yk)  # of directions in which the known rows do not vary
     if weak < _TINY:
         return np.zeros(len(Y))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ppdm_core.attacks._secret_map import polar
 from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics.decompositions import decompose_symmetric
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 _RANK_TOLERANCE = 1e-10
@@ -45,7 +46,7 @@ def fit_independent_components(
     """
     mean = X.mean(axis=0)
     centred = X - mean
-    values, vectors = np.linalg.eigh(centred.T @ centred / (len(X) - 1))
+    values, vectors = decompose_symmetric(centred.T @ centred / (len(X) - 1))
     kept = values > _RANK_TOLERANCE * max(values[-1], np.finfo(np.float64).tiny)
     whitening = vectors[:, kept] / np.sqrt(values[kept])  # (d, k)
     white = centred @ whitening

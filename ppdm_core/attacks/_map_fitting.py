@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics.decompositions import decompose_singular
 
 # Largest first: without any leave-one-out evidence the strongest penalty is taken.
 _PENALTIES = np.append(10.0 ** np.arange(2.0, -9.0, -1.0), 0.0)
@@ -21,7 +22,7 @@ def procrustes(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
     """
     x0 = Xk.mean(axis=0)
     Yk, Y = _centre(Yk, Y)
-    U, values, Vt = np.linalg.svd(Yk.T @ (Xk - x0), full_matrices=False)
+    U, values, Vt = decompose_singular(Yk.T @ (Xk - x0))
     is_informative = values / values.max(initial=_TINY) > 1e-12
     W = U[:, is_informative] @ Vt[is_informative]  # (s, d)
     moved = Yk @ W
@@ -38,7 +39,7 @@ def ridge(Yk: Floats, Xk: Floats, Y: Floats) -> Floats:
     """
     x0 = Xk.mean(axis=0)
     Yk, Y = _centre(Yk, Y)
-    U, S, Vt = np.linalg.svd(Yk, full_matrices=False)
+    U, S, Vt = decompose_singular(Yk)
     is_informative = S / S.max(initial=_TINY) > 1e-10
     U, S, Vt = U[:, is_informative], S[is_informative], Vt[is_informative]
     T = U.T @ (Xk - x0)  # (r, d)

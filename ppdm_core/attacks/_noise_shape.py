@@ -66,8 +66,7 @@ class NoiseShape:
         """Return the mean log rank of the own row of each tried person among ``others``."""
         columns = np.concatenate([own_rows, others])
         ((_, cost),) = self.select(tried, columns).iterate_blocks()
-        own = np.diagonal(cost)[:, None]
-        rest = np.where(own_rows[:, None] == others, np.inf, cost[:, len(own_rows) :])
+        own, rest = np.diagonal(cost)[:, None], cost[:, len(own_rows) :]
         better = (rest < own).sum(axis=1) + 0.5 * (rest == own).sum(axis=1)
         return float(np.mean(np.log1p(better)))
 

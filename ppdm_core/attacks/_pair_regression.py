@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ppdm_core.model.arrays import Bools, Floats
+from ppdm_core.numerics.decompositions import decompose_singular, decompose_symmetric
 
 Predict = Callable[[Floats], Floats]
 Fit = Callable[[Floats, Floats], tuple[Predict, Floats]]  # the predictor, left-out residuals
@@ -34,7 +35,7 @@ def fit_least_squares(U: Floats, V: Floats) -> tuple[Predict, Floats]:
 
 def _fit_linear(U: Floats, V: Floats, penalties: Floats) -> tuple[Predict, Floats]:
     u0, v0, k = U.mean(axis=0), V.mean(axis=0), len(U)
-    L, S, Rt = np.linalg.svd(U - u0, full_matrices=False)
+    L, S, Rt = decompose_singular(U - u0)
     keep = _MIN_SINGULAR_VALUE * S.max(initial=_TINY) < S
     L, S, Rt = L[:, keep], S[keep], Rt[keep]
     T = L.T @ (V - v0)  # (r, q)
@@ -112,7 +113,7 @@ def _improve_kernel(K: Floats, V: Floats, best: Floats) -> tuple[Bools, Floats, 
 
     ``best`` are the smallest leave-one-out errors so far; they are updated.
     """
-    values, Q = np.linalg.eigh(K)
+    values, Q = decompose_symmetric(K)
     inverse = 1.0 / (np.maximum(values, 0.0) + np.array(_KERNEL_PENALTIES)[:, None])  # (p, k)
     alpha = Q @ (inverse[:, :, None] * (Q.T @ V))  # (p, k, q)
     left_out = alpha / (inverse @ (Q**2).T)[:, :, None]

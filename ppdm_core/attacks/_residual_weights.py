@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics.decompositions import decompose_symmetric
 
 _MIN_VARIANCE_SHARE = 1e-10  # of a feature's variance: smaller errors count as this
 _SHRINKAGES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9)
@@ -25,7 +26,7 @@ def weigh_directions(residuals: Floats, variance: Floats) -> Floats:
     """
     weight = _invert_errors(residuals, variance)
     Z = residuals * weight
-    values, Q = np.linalg.eigh(Z.T @ Z / len(Z))
+    values, Q = decompose_symmetric(Z.T @ Z / len(Z))
     values = _shrink(values, _choose_shrinkage(Z))
     return np.asarray(weight[:, None] * Q / np.sqrt(values))
 
@@ -45,7 +46,7 @@ def _choose_shrinkage(Z: Floats) -> float:
     sizes = np.array([len(part) for part in folds])
     tested = np.stack([part.T @ part for part in folds])  # (f, q, q)
     learned = (tested.sum(axis=0) - tested) / np.maximum(len(Z) - sizes, 1)[:, None, None]
-    values, Q = np.linalg.eigh(learned)
+    values, Q = decompose_symmetric(learned)
     squares = (Q * (tested @ Q)).sum(axis=1)  # (f, q)
     shrunk = np.stack([_shrink(values, share) for share in _SHRINKAGES])  # (s, f, q)
     loss = squares / shrunk + sizes[:, None] * np.log(shrunk)

@@ -1,14 +1,17 @@
-"""Features of rows that a map may keep: columns, ranks, sorted values, sums, lengths, angles."""
+"""Features of rows that a map may keep: columns, ranks, sums, lengths, distances from others."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics.neighbours import find_nearest_rows
 
 _MIN_RELATIVE_SPREAD = 1e-12
 _MAX_PAIRED_COLUMNS = 10
 _MAX_ORDERED_COLUMNS = 7  # whose order is one number
+_NEIGHBOURS = 5
+_MAX_REFERENCE_ROWS = 2_000  # among which neighbours are searched
 Features = dict[str, Floats]
 
 
@@ -31,6 +34,7 @@ def compute_features(A: Floats, raw: Floats, reference: Floats) -> Features:
         ),
         "lengths of pairs": measure_pairs(Z),
         "figures": standardise_self(compute_figures(Z)),
+        "neighbours": measure_neighbours(Z, standardise(reference, reference)),
     }
 
 
@@ -83,6 +87,17 @@ def measure_pairs(Z: Floats) -> Floats:
     if d > _MAX_PAIRED_COLUMNS:
         left, right = np.arange(d), np.roll(np.arange(d), -1)
     return np.hypot(Z[:, left], Z[:, right])
+
+
+def measure_neighbours(Z: Floats, others: Floats) -> Floats:
+    """Return how isolated each row is: logarithms of its distances from the nearest ``others``.
+
+    A row at distance 0 counts as the row itself. Of many others, some are taken.
+    """
+    others = others[:: -(-len(others) // _MAX_REFERENCE_ROWS)]
+    square = find_nearest_rows(Z, others, _NEIGHBOURS + 1)[1]
+    square = np.where(square[:, :1] == 0, square[:, 1:], square[:, :-1])
+    return standardise_self(np.log(square + _MIN_RELATIVE_SPREAD))
 
 
 def compute_figures(Z: Floats) -> Floats:

@@ -13,6 +13,7 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Effort
+from ppdm_core.numerics.decompositions import decompose_symmetric
 from ppdm_core.numerics.linear_map import (
     compute_components,
     get_centre_and_loadings,
@@ -127,7 +128,7 @@ def filter_noise(view: AttackerView, rows: Ints) -> RowPosterior:
     least = max(float(np.trace(noise)) / s * min(1.0, (s / len(basis)) ** 0.5), 1e-12)
     mean = basis.mean(axis=0)
     S = (basis - mean).T @ (basis - mean) / max(len(basis) - 1, 1)
-    values, vectors = np.linalg.eigh(S - noise)
+    values, vectors = decompose_symmetric(S - noise)
     values = np.maximum(values, least)
     signal = (vectors * values) @ vectors.T  # (s, s)
     back = np.linalg.pinv(L)  # (s, d)

@@ -10,6 +10,7 @@ from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.model.release import PublicParameters
+from ppdm_core.numerics.decompositions import decompose_singular
 
 _MAX_STANDARD_ERRORS = 6.0  # between the lengths of two means
 
@@ -73,5 +74,5 @@ def fit_rotation(Y: Floats, back: Floats) -> Floats:
 
 def polar(M: Floats) -> Floats:
     """Return the nearest matrix with orthonormal rows or columns, whichever are fewer."""
-    U, _, Vt = np.linalg.svd(M, full_matrices=False)
+    U, _, Vt = decompose_singular(M)
     return np.asarray(U @ Vt)

@@ -15,6 +15,7 @@ from ppdm_core.attacks.shrinkage import covariance
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.decompositions import decompose_symmetric
 from ppdm_core.numerics.linear_map import (
     compute_components,
     get_centre_and_loadings,
@@ -103,7 +104,7 @@ def keep_leading(Y: Floats, N: Floats, excess: Floats, rank: int) -> Iterator[tu
     """
     mean, (Q, deviation) = Y.mean(axis=0), find_noise_directions(N)
     flat = Q / deviation  # (d, r)
-    V = Q @ np.linalg.eigh(Q.T @ (covariance(Y) - excess) @ Q)[1][:, ::-1]  # strongest first
+    V = Q @ decompose_symmetric(Q.T @ (covariance(Y) - excess) @ Q)[1][:, ::-1]  # strongest first
     white, seen = (Y - mean) @ flat, flat.T @ V  # (n, r), (r, r)
     for count in choose_counts(rank, MAX_CANDIDATE_BYTES // max(Y.nbytes, 1)):
         onto = np.linalg.pinv(seen[:, :count]).T @ V[:, :count].T  # (r, d)
@@ -115,7 +116,7 @@ def filter_spectrum(Y: Floats, N: Floats) -> dict[str, Floats]:
     mean = Y.mean(axis=0)
     Q, deviation = find_noise_directions(N)
     flat, back = Q / deviation, (Q * deviation).T  # to units of the noise, and back
-    values, V = np.linalg.eigh(flat.T @ covariance(Y) @ flat)
+    values, V = decompose_symmetric(flat.T @ covariance(Y) @ flat)
     factors = spectral_factors(values, len(Y))
     scores = (Y - mean) @ flat @ V
     return {
@@ -141,6 +142,6 @@ def find_noise_directions(N: Floats) -> tuple[Floats, Floats]:
 
     The second array holds its standard deviation in each direction.
     """
-    values, V = np.linalg.eigh(N)
+    values, V = decompose_symmetric(N)
     there = values > 1e-12 * max(float(values.max(initial=0.0)), 1e-300)
     return V[:, there], np.sqrt(values[there])

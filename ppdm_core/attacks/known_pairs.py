@@ -16,6 +16,7 @@ from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._secret_map import polar
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal, KnownRows
+from ppdm_core.numerics.decompositions import decompose_singular
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
 Estimator = Literal["uniform", "projection", "optimal"]
@@ -146,7 +147,7 @@ def find_rotation(view: AttackerView, known: KnownRows) -> PartialRotation | Non
 
 def _match_bases(Xk: Floats, Yk: Floats) -> tuple[Floats, Floats] | None:
     """Return A, B with Xk = (U S) A^T and Yk = (U S) B^T; None if no orthogonal map does that."""
-    U, S, Vt = np.linalg.svd(Xk, full_matrices=False)
+    U, S, Vt = decompose_singular(Xk)
     if S.max(initial=0.0) == 0.0:
         return None
     rank = int(np.sum(S / S[0] > _RANK_TOLERANCE))

@@ -30,6 +30,7 @@ from ppdm_core.attacks._secret_map import (
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
+from ppdm_core.numerics.decompositions import decompose_symmetric
 
 CLEAR_STANDARD_ERRORS = 3.0
 _RANK_TOLERANCE = 1e-10
@@ -194,7 +195,7 @@ def match_axes(view: AttackerView, sample: Floats) -> MatchedAxes:
 def find_principal_axes(X: Floats) -> tuple[Floats, Floats]:
     """Return variances, largest first, and the axes as columns."""
     centred = X - X.mean(axis=0)
-    values, vectors = np.linalg.eigh(centred.T @ centred / (len(X) - 1))
+    values, vectors = decompose_symmetric(centred.T @ centred / (len(X) - 1))
     return values[::-1], vectors[:, ::-1]
 
 

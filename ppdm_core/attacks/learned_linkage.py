@@ -28,17 +28,21 @@ from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
 from ppdm_core.attacks._row_features import (
     Features,
     compute_features,
+    compute_figures,
     standardise,
+    standardise_self,
     to_original_units,
 )
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
+from ppdm_core.numerics.decompositions import decompose_symmetric
 
 MIN_PAIRS = 9
 _CANDIDATES = ("first", "second", "third")  # the best linkers on left-out pairs
 _COMPARED_ROWS = 300  # other rows among which a left-out pair is ranked
+_MAX_COMPARED_PAIRS = 450  # that linkers are fitted to and tried on
 _PAIRS_PER_FEATURE = 1.5  # needed for least squares
 
 # Features of a record that features of its row are predicted from, and the other way round.
@@ -49,6 +53,7 @@ _PREDICTED: dict[str, tuple[str, ...]] = {
     "invariants": ("invariants",),
     "lengths of pairs": ("lengths of pairs",),
     "figures": ("columns", "ranks"),
+    "neighbours": ("columns",),
 }
 _REGRESSIONS: dict[str, Fit] = {
     "ridge": fit_ridge,
@@ -63,12 +68,12 @@ _WEIGHTS = {"features": weigh_features, "directions": weigh_directions}
 class LearnedLinkage(Attack):
     """An insider recognises the rows of some persons and learns from them how to find others.
 
-    Records and rows are described by their columns, by ranks, by sorted values, and by figures
-    that do not change when the values of a row are rearranged (sums, lengths, extremes) or when
-    pairs of columns are rotated. Where
-    both sides have the same features they are compared directly; otherwise the features of one
-    side are predicted from those of the other, both ways, by linear maps, by kernel regression, and
-    each from one column alone by a map of any shape.
+    Records and rows are described by their columns, by ranks, by sorted values, by distances from
+    their nearest neighbours, and by figures that do not change when the values of a row are
+    rearranged (sums, lengths, extremes) or when pairs of columns are rotated. Where both sides have
+    the same features they are compared directly; otherwise the features of one side are predicted
+    from those of the other, both ways, by linear maps, by kernel regression, and each from one
+    column alone by a map of any shape.
     Errors on the known pairs give the weight of every feature, or of every direction: what the
     release keeps exactly decides, however much noise is on the rest. Figures of the row, such as
     its length, its median or the order of its values, may stand for one column of the record. The
@@ -113,11 +118,14 @@ class LearnedLinkage(Attack):
             )
         pairs = describe_pairs(view)
         order = rng.permutation(len(view.known.rows))
-        learned, tried = np.split(order, [-(-2 * len(order) // 3)])
-        others = rng.permutation(len(view.Y))[:_COMPARED_ROWS]
+        some = order[:_MAX_COMPARED_PAIRS]
+        others = rng.permutation(np.setdiff1d(np.arange(len(view.Y)), pairs.rows))[:_COMPARED_ROWS]
+        few = pairs.select(some, others)
+        learned, tried = np.split(np.arange(len(some)), [-(-2 * len(some) // 3)])
+        rest = len(some) + np.arange(len(others))
         ranks = {
-            spec: linker.rank_pairs(tried, pairs.rows[tried], others)
-            for spec, linker in fit_linkers(pairs, learned)
+            spec: linker.rank_pairs(tried, tried, rest)
+            for spec, linker in fit_linkers(few, learned)
         }
         best = sorted(ranks, key=ranks.__getitem__)[: len(_CANDIDATES)]
         fitted = dict(fit_linkers(pairs, order, best))
@@ -141,6 +149,19 @@ class Pairs:
     rows: Ints  # (k,) of the known persons
     comparable: tuple[Floats, Floats] | None  # persons and rows in the same units, if there are any
 
+    def select(self, known: Ints, others: Ints) -> Pairs:
+        """Return some known persons with their rows, in this order, and then the other rows."""
+        rows = np.concatenate([self.rows[known], others])
+        comparable = None
+        if self.comparable is not None:
+            comparable = self.comparable[0][known], self.comparable[1][rows]
+        return Pairs(
+            {family: table[known] for family, table in self.persons.items()},
+            {family: table[rows] for family, table in self.released.items()},
+            np.arange(len(known)),
+            comparable,
+        )
+
 
 def describe_pairs(view: AttackerView) -> Pairs:
     """Return the features of known persons, targets and rows."""
@@ -158,6 +179,7 @@ def describe_pairs(view: AttackerView) -> Pairs:
     if is_same:
         persons["values"], released["values"] = X, view.Y
         comparable = persons["columns"], standardise(view.Y, everyone)
+        released["figures"] = standardise_self(compute_figures(comparable[1]))
     return Pairs(persons, released, view.known.rows, comparable)
 
 
@@ -191,7 +213,6 @@ class Linker:
         persons = self.persons[tried]
         own = ((persons - self.rows[own_rows]) ** 2).sum(axis=1) - self.bonus[own_rows]
         cost = cdist(persons, self.rows[others], "sqeuclidean") - self.bonus[others]
-        cost[own_rows[:, None] == others] = np.inf
         better = (cost < own[:, None]).sum(axis=1) + 0.5 * (cost == own[:, None]).sum(axis=1)
         return float(np.mean(np.log1p(better)))
 
@@ -226,7 +247,7 @@ def fit_linkers(
 def measure_rarity(rows: Floats) -> Floats:
     """Return how unusual each row is: a row that is near to everybody says little (log odds)."""
     centred = rows - rows.mean(axis=0)
-    values, Q = np.linalg.eigh(centred.T @ centred / len(centred))
+    values, Q = decompose_symmetric(centred.T @ centred / len(centred))
     return np.asarray(((centred @ Q) ** 2 / np.maximum(values, 1.0)).sum(axis=1))
 
 

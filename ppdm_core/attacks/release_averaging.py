@@ -17,6 +17,7 @@ from ppdm_core.attacks.shrinkage import Shrinkage
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.errors import NotApplicable
+from ppdm_core.numerics.decompositions import decompose_symmetric
 from ppdm_core.numerics.linear_map import has_map, invert
 from ppdm_core.numerics.noise_distributions import NoiseDistribution, StudentT
 
@@ -137,7 +138,7 @@ def shrink_to_mean(T: Floats, left: Floats) -> Floats:
     mean = T.mean(axis=0)
     centred = T - mean
     cov = centred.T @ centred / max(len(T) - 1, 1) - np.diag(left.mean(axis=0))
-    values, vectors = np.linalg.eigh(cov)
+    values, vectors = decompose_symmetric(cov)
     signal = (vectors * np.maximum(values, 0.0)) @ vectors.T
     kinds, kind = np.unique(left, axis=0, return_inverse=True)
     found = np.empty_like(T)

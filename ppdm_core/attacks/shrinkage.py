@@ -22,6 +22,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
 from ppdm_core.model.policy import Effort
 from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.decompositions import decompose_symmetric
 from ppdm_core.numerics.linear_map import (
     compute_components,
     get_centre_and_loadings,
@@ -171,11 +172,11 @@ def estimate_with_sample_support(
 def stretch_to_covariance(T_hat: Floats, Z: Floats, noise: Floats) -> Floats:
     """Stretch filtered rows to the covariance of the clean ones, because they vary too little."""
     S = _positive_part(covariance(Z) - np.diag(noise))
-    values, vectors = np.linalg.eigh(covariance(T_hat))
+    values, vectors = decompose_symmetric(covariance(T_hat))
     is_informative = values > 1e-9 * max(float(values.max(initial=0.0)), 1e-300)
     flat = vectors[:, is_informative] / np.sqrt(values[is_informative])  # (s, r) whitens
     back = vectors[:, is_informative] * np.sqrt(values[is_informative])
-    V, squares = np.linalg.eigh(flat.T @ S @ flat)[::-1]
+    V, squares = decompose_symmetric(flat.T @ S @ flat)[::-1]
     stretch = (V * np.sqrt(np.maximum(squares, 0.0))) @ V.T  # (r, r) the least change that does
     mean = T_hat.mean(axis=0)
     T: Floats = mean + (T_hat - mean) @ flat @ stretch @ back.T
@@ -210,6 +211,6 @@ def _regular_covariance(sample: Floats) -> Floats:
 
 def _positive_part(S: Floats) -> Floats:
     """Return the matrix with its negative eigenvalues set to 0."""
-    values, vectors = np.linalg.eigh(S)
+    values, vectors = decompose_symmetric(S)
     positive: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
     return positive

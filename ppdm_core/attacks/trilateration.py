@@ -13,6 +13,7 @@ from ppdm_core.attacks._breach_claims import learn_claims, split_folds
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.numerics.decompositions import decompose_singular
 from ppdm_core.numerics.distances import compute_distances, compute_squared_distances
 
 Distances = Callable[[Floats], Floats]  # from released to original distances
@@ -178,7 +179,7 @@ def locate_points(
     is determined, and is one more coordinate while it is fitted; in which direction is not.
     """
     x0 = Xk.mean(axis=0)
-    U, S, Vt = np.linalg.svd(Xk - x0, full_matrices=False)
+    U, S, Vt = decompose_singular(Xk - x0)
     r = int(np.sum(1e-10 * S.max(initial=_MIN_DISTANCE) < S))
     is_open = r < Xk.shape[1]
     A = np.pad(U[:, :r] * S[:r], ((0, 0), (0, int(is_open))))  # (k, r) or (k, r + 1)

@@ -24,6 +24,7 @@ from ppdm_core.model.score import Score
 from ppdm_core.numerics.intervals import find_isolated_tenth
 
 MIN_CERTIFIED_PERSONS = 100  # a limit on fewer of the persons can fail; a PASS does not need it
+MAX_GROUP_SHARE = 0.1  # of the persons, in a group of which statements are made
 SCENARIO_STORIES = {
     "partial": " Here the attacker knows only half of the columns.",
     "leaked": " Here the key has leaked.",
@@ -113,8 +114,8 @@ class Auditor(AttackRuns):
         figures = evaluator.make_figures(attack.name, self.isolated, self.truth.groups)
         story = self.describe_attacker(attack) + SCENARIO_STORIES.get(scenario, "")
         score = self._make_score(metric, name_score(attack, metric, scenario), figures, story)
-        share, n = SUREST_SHARES.get(scenario), len(self.truth.X)
-        is_certifiable = share is None or share * n >= MIN_CERTIFIED_PERSONS
+        group = count_group(attack, scenario, score, len(self.truth.X))
+        is_certifiable = group is None or group >= MIN_CERTIFIED_PERSONS
         return replace(score, is_certifiable=is_certifiable)
 
     def _make_score(self, metric: Metric, name: str, figures: Figures, story: str = "") -> Score:
@@ -128,6 +129,19 @@ class Auditor(AttackRuns):
             story=story.format(k=min(self.policy.attacker.known_records, len(self.truth.X) - 2)),
             epsilon=self.policy.attacker.epsilon,
         )
+
+
+def count_group(attack: Attack, scenario: str, score: Score, n: int) -> float | None:
+    """Return how many persons a score is about, if it is about a small group of ``n``.
+
+    That is the group of a scenario, or the persons that statements can single out, if a release
+    whose rows hardly differ allows only a few statements.
+    """
+    share = SUREST_SHARES.get(scenario)
+    if share is not None:
+        return share * n
+    is_few = attack.goal == "single_out" and score.n <= MAX_GROUP_SHARE * n
+    return score.n if is_few else None
 
 
 def name_score(attack: Attack, metric: AttackMetric, scenario: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.gates._gate import Gate, GateInput
+from ppdm_core.gates.score_limits import is_unbreakable
 from ppdm_core.model.attacker import Goal
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport
@@ -49,11 +50,10 @@ class RequiredAudits(Gate):
                 why = f"The audit {audit} failed ({kind})."
                 remedy = explain_remedy(report, audit, gate_input.policy)
                 yield Finding(f"failed.{audit}", "FAIL", why, remedy=remedy)
-        judged = list_judged_attacks(report, gate_input.policy)
         for goal in LIMITED_GOALS:
             # Where no number is released, nothing can be reconstructed; it can be inferred.
             instead = () if gate_input.has_numbers else SUBSTITUTE_GOALS.get(goal, ())
-            yield judge_goals(GOAL_NAMES[goal], (goal, *instead), judged, report)
+            yield judge_goals(GOAL_NAMES[goal], (goal, *instead), gate_input.policy, report)
 
 
 def select_plain_scores(report: AuditReport) -> set[str]:
@@ -69,13 +69,24 @@ def list_judged_attacks(report: AuditReport, policy: Policy) -> set[str]:
     return {name.split(".")[0] for name in select_plain_scores(report) & set(policy.limits)}
 
 
-def judge_goals(
-    word: str, goals: tuple[Goal, ...], judged: set[str], report: AuditReport
-) -> Finding:
+def list_powerless_attacks(report: AuditReport, policy: Policy) -> set[str]:
+    """Return the attacks whose limits no release of this table can break."""
+    judged = [
+        (score.name.split(".")[0], is_unbreakable(score, policy.limits[score.name]))
+        for score in report.scores
+        if score.name in select_plain_scores(report) & set(policy.limits)
+    ]
+    breakable = {name for name, is_held in judged if not is_held}
+    powerless = report.self_test.powerless if report.self_test else frozenset()
+    return {name for name, _ in judged if name not in breakable} | powerless
+
+
+def judge_goals(word: str, goals: tuple[Goal, ...], policy: Policy, report: AuditReport) -> Finding:
     """Return whether a measured attack with one of these goals has a limit with power."""
     check = f"covered.{word}"
+    judged = list_judged_attacks(report, policy)
     names = [name for name, attack in ATTACKS.items() if attack.goal in goals]
-    powerless = report.self_test.powerless if report.self_test else frozenset()
+    powerless = list_powerless_attacks(report, policy)
     if judged.difference(powerless).intersection(names):
         return Finding(check, "PASS", f"At least one {word} attack has a limit.")
     if judged.intersection(names):

@@ -22,9 +22,10 @@ class ScoreLimits(Gate):
     PASS when even the unfavourable end keeps the limit, FAIL when even the favourable one breaks
     it, else REVIEW, because too few records were measured; also REVIEW in the band that the limit
     leaves to reviewers, and if a limit on a privacy score allows more over the baseline than the
-    ceiling of its metric. A score of too few records to be certified can fail, and does not
-    prevent a PASS. Limits are on the excess over the baseline (for privacy scores
-    where more is better: on the shortfall below it) unless ``absolute``.
+    ceiling of its metric. A limit that no release of the table can break needs a reviewer, too,
+    unless it holds because the value follows from the population. A score of too few records to
+    be certified can fail, and does not prevent a PASS. Limits are on the excess over the baseline
+    (for privacy scores where more is better: on the shortfall below it) unless ``absolute``.
     """
 
     name = "score_limits"
@@ -58,7 +59,7 @@ def judge(score: Score, limit: Limit, advice: Advice = NO_ADVICE) -> Finding:
             f"{score.sentence} The limit ({allowed}; {limit.origin}) is weak: a "
             f"reviewer decides where a limit allows more than {format_ceiling(score)}."
         )
-    elif is_unbreakable(score, limit):
+    elif is_empty(score, limit):
         why = (
             f"{score.sentence} The limit ({allowed}) cannot be broken here, because the baseline "
             f"is {score.baseline:.3g} already; use absolute = true or another epsilon."
@@ -144,13 +145,14 @@ def judge_outcome(score: Score, limit: Limit) -> Outcome:
         return "FAIL"
     lines = [line for line in (limit.value, limit.review) if line is not None]
     is_kept = not score.is_certifiable or all(keeps_surely(score, limit, line) for line in lines)
-    is_meaningful = not (is_weak(score, limit) or is_unbreakable(score, limit))
+    is_meaningful = not (is_weak(score, limit) or is_empty(score, limit))
     return "PASS" if is_kept and is_meaningful else "REVIEW"
 
 
 def keeps_surely(score: Score, limit: Limit, line: float) -> bool:
-    """Return whether even the unfavourable end of the interval keeps the limit."""
-    return compute_distances(score, limit)[1] <= orient_limit(score, limit, line)
+    """Return whether even the unfavourable end, or the worst possible value, keeps the limit."""
+    is_kept = compute_distances(score, limit)[1] <= orient_limit(score, limit, line)
+    return is_kept or is_unbreakable(score, limit, line)
 
 
 def compute_distances(score: Score, limit: Limit) -> tuple[float, float]:
@@ -202,12 +204,21 @@ def find_metric(score: Score) -> Metric:
     return METRICS[score.name.split(".")[-1]]
 
 
-def is_unbreakable(score: Score, limit: Limit) -> bool:
+def is_unbreakable(score: Score, limit: Limit, line: float | None = None) -> bool:
     """Return whether the baseline is so near the worst value that nothing can break the limit."""
     worst = find_metric(score).bounds[1 if score.better == "down" else 0]
     if limit.absolute or score.kind != "privacy" or not math.isfinite(worst):
         return False
-    return limit.value >= abs(worst - score.baseline)
+    return (limit.value if line is None else line) >= abs(worst - score.baseline)
+
+
+def is_empty(score: Score, limit: Limit) -> bool:
+    """Return whether a limit promises nothing because of how an attacker is set up.
+
+    What persons outside the release show is no breach: where they show nearly everything, the
+    release cannot add more than the limit allows, and the limit is kept.
+    """
+    return is_unbreakable(score, limit) and not find_metric(score).baseline_is_population
 
 
 def format_ceiling(score: Score) -> str:

@@ -63,6 +63,7 @@ class _Metric(Protocol):
     is_headline: ClassVar[bool] = False  # its goal is judged by it in the self-test
     uses_claims: ClassVar[bool] = False  # reported with the attacker's own probabilities
     must_notice: ClassVar[Mapping[str, float]] = {}  # planted leak -> least share of trials
+    baseline_is_population: ClassVar[bool] = False  # measured on persons outside the release
 
     def bound_values(self, values: Floats) -> tuple[float, float]:
         """Return what the value of one person can be, at least and at most."""
@@ -192,6 +193,7 @@ class InferMetric(_Metric, Protocol):
     goal: ClassVar[Literal["infer"]] = "infer"
     interval_method: ClassVar[IntervalMethod] = "mean"
     ceiling: ClassVar[float] = 0.3
+    baseline_is_population: ClassVar[bool] = True
 
     def each(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> Floats: ...
     def measure(self, guess: Floats, truth: Floats, schema: Schema, epsilon: float) -> float:

@@ -18,6 +18,8 @@ _MIN_ROWS = 50
 _MIN_SIGNED_ZEROS = 20  # of either sign
 _MIN_CLASS_ROWS = 20  # the spread of a smaller class is not considered
 _MIN_NOISE_UNITS = 4.0  # noise of so many units leaves the rest modulo the unit uniform
+_MIN_SUM_UNITS = 2.0  # the same of sums, whose noise is nearly normal
+_SUM_DECIMALS = 3
 _MAX_DECIMALS = 13
 _MIN_RELATIVE_UNIT = 2.0**-44
 _DIGITS = 10
@@ -41,8 +43,9 @@ class HiddenDigits(ChanceMetric):
     units finer than the noise, and the low bits of the mantissa, are compared with each original
     column: Cramer's V squared of a table of 4 x 4 or 8 x 8 cells. The noise is what a linear map
     of the original does not explain. The signs of zeros are compared too, within the rows that are
-    zero. A few rows count as well: the share of rows whose fine parts, from column to column, are
-    correlated with the record's values. The baseline is what chance exceeds almost never.
+    zero, and the digits of the sums of rows. A few rows count as well: the share of rows whose fine
+    parts, from column to column, are correlated with the record's values. The baseline is what
+    chance exceeds almost never.
     """
 
     name = "hidden_digits"
@@ -77,9 +80,12 @@ def find_strongest_dependence(name: str, comparison: ReleaseComparison) -> tuple
     chance = bound_dependence(len(rows), _DIGITS, bins)
     found = [(0.0, chance), *compare_zero_signs(cells, B, bins)]
     by_unit = find_fine_parts(X, cells, label)
-    if by_unit:
-        units = [columns for (kind, _), columns in by_unit.items() if kind != _RELATIVE]
-        parts = np.column_stack([part for columns in units for part in columns.values()])
+    units = [columns for (kind, _), columns in by_unit.items() if kind != _RELATIVE]
+    fine = [part for columns in units for part in columns.values()]
+    for sums in list_row_sums(comparison, rows):
+        fine.extend(find_fine_sums(X, sums, label))
+    if fine:
+        parts = np.column_stack(fine)
         found.append((compute_dependence(encode_bins(parts, bins), B, (bins, bins)), chance))
         found.append((compute_dependence(encode_digits(parts), B, (_DIGITS, bins)), chance))
     if X.shape[1] == cells.shape[1]:
@@ -138,15 +144,8 @@ def score_correlation(U: Floats, V: Floats) -> Floats:
 def find_fine_parts(
     X: Floats, cells: Floats, label: Codes
 ) -> dict[tuple[str, int], dict[int, Floats]]:
-    """Return the parts of released values finer than their noise, in [0, 1), by unit and column.
-
-    The class with the least spread counts: the digits of a nearly constant class are those of its
-    mean, and say no more of a record than its class.
-    """
-    codes, counts = np.unique(label, return_counts=True)
-    classes = codes[counts >= _MIN_CLASS_ROWS] if counts.max() >= _MIN_CLASS_ROWS else codes
-    spreads = [cells[label == code].std(axis=0) for code in classes]
-    noise = np.minimum(measure_noise(X, cells), np.min(spreads, axis=0))
+    """Return the parts of released values finer than their noise, in [0, 1), by unit and column."""
+    noise = measure_least_noise(X, cells, label)
     found: dict[tuple[str, int], dict[int, Floats]] = {}
 
     def add(unit: tuple[str, int], column: int, part: Floats) -> None:
@@ -172,6 +171,42 @@ def find_fine_parts(
     return found
 
 
+def find_fine_sums(X: Floats, sums: Floats, label: Codes) -> Iterator[Floats]:
+    """Yield the parts of the sums of rows finer than their noise, in [0, 1)."""
+    noise = float(measure_least_noise(X, sums[:, None], label)[0])
+    if not noise > 0:
+        return
+    first = math.floor(math.log10(noise / _MIN_SUM_UNITS))
+    for power in range(first, first - _SUM_DECIMALS, -1):
+        part = np.mod(sums / 10.0**power, 1.0)
+        if np.ptp(part) > 0:
+            yield part
+
+
+def list_row_sums(comparison: ReleaseComparison, rows: Ints) -> Iterator[Floats]:
+    """Yield the sums of rows: as released, and in deviations of the original columns."""
+    assert comparison.cells is not None
+    yield comparison.cells[rows].sum(axis=1)
+    if comparison.has_same_columns:
+        X, spread = comparison.X, comparison.X.std(axis=0)
+        varying = spread > 0
+        yield ((comparison.Y[rows] - X.mean(axis=0)) / np.where(varying, spread, 1.0)).sum(
+            axis=1, where=varying
+        )
+
+
+def measure_least_noise(X: Floats, cells: Floats, label: Codes) -> Floats:
+    """Return the noise of each released column, in the class in which it has the least spread.
+
+    The digits of a nearly constant class are those of its mean, and say no more of a record than
+    its class.
+    """
+    codes, counts = np.unique(label, return_counts=True)
+    classes = codes[counts >= _MIN_CLASS_ROWS] if counts.max() >= _MIN_CLASS_ROWS else codes
+    spreads = [cells[label == code].std(axis=0) for code in classes]
+    return np.asarray(np.minimum(measure_noise(X, cells), np.min(spreads, axis=0)))
+
+
 def measure_noise(X: Floats, cells: Floats) -> Floats:
     """Return the deviation of each released column around a linear map of the original.
 
@@ -181,6 +216,7 @@ def measure_noise(X: Floats, cells: Floats) -> Floats:
     A = np.column_stack([np.ones(len(X)), X])
     left = np.abs(centred - A @ np.linalg.lstsq(A, centred, rcond=None)[0])
     noise = np.sqrt((left**2).mean(axis=0))
+    left[:, ~left.any(axis=0)] = 1.0  # no noise: the deviation above counts
     least = np.nanquantile(np.where(left > 0, left, np.nan), _LEAST_SHARE, axis=0)
     noise = np.minimum(noise, least / _LEAST_NORMAL)
     return np.where(noise > 1e-9 * np.abs(cells).max(axis=0), noise, 0.0)

@@ -11,12 +11,16 @@ from ppdm_core.metrics._release import check_comparison
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
-from ppdm_core.numerics.seeded_streams import STREAMS, draw_all_seeds, draw_stream
+from ppdm_core.numerics.seeded_streams import (
+    MAX_LENGTH,
+    STREAMS,
+    draw_all_seeds,
+    draw_stream,
+)
 
 _VALUES = 128  # of the noise that are compared
 _MIN_VALUES = 40
 _ROWS = 300  # whose number may be the seed of their noise
-_SCREENED_VALUES = 32
 _CONFIRMED_SEEDS = 20  # of each stream
 _MAX_DEVIATIONS = 6.8  # of a correlation by chance: one in 1e11, over less than 1e6 that are tried
 
@@ -89,7 +93,7 @@ def measure_agreement(residuals: Floats, name: str) -> float:
     The first few numbers select the seeds; these are compared at full length.
     """
     length = residuals.shape[1]
-    few = min(_SCREENED_VALUES, length)
+    few = min(MAX_LENGTH, length)
     screened = normalise(residuals[:, :few]) @ normalise(draw_all_seeds(name, few)).T
     best = np.abs(screened).max(axis=0)  # (seeds,)
     chosen = np.argsort(-best)[:_CONFIRMED_SEEDS].tolist()
@@ -101,7 +105,7 @@ def measure_row_agreement(tables: list[Floats], name: str) -> float:
     """Return the largest squared correlation if every row has its number as its own seed."""
     best = 0.0
     for R in tables:
-        width = min(R.shape[1], _SCREENED_VALUES)
+        width = min(R.shape[1], MAX_LENGTH)
         for first in (0, 1):
             stream = draw_all_seeds(name, width)[first : first + len(R)]
             pair = normalise(np.stack([R[:, :width].ravel(), stream.ravel()]))

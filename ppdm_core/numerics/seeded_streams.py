@@ -1,8 +1,8 @@
-"""First numbers of common random generators, for all small seeds."""
+"""First numbers of common random generators, for many seeds at once."""
 
 from __future__ import annotations
 
-import random
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -10,91 +10,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Floats
+from ppdm_core.numerics import mersenne_twister
 
 SEEDS = 10_000  # seeds below it are tried
+MAX_LENGTH = 32  # of streams that are drawn for every seed
 _R_SCALE = 2.3283064365386963e-10  # 2^-32, as R writes it
 _R_BIG = 2.0**27  # of R's normal numbers
+Seeds = NDArray[np.uint32]
 
 
-def draw_numpy_normal(seed: int, length: int) -> Floats:
-    """Return normal numbers of numpy's ``default_rng``."""
-    return np.random.default_rng(seed).standard_normal(length)
+def draw_numpy_normal(seeds: Seeds, length: int) -> Floats:
+    """Return normal numbers of numpy's ``default_rng``; (seeds, length)."""
+    return np.array([np.random.default_rng(seed).standard_normal(length) for seed in seeds])
 
 
-def draw_numpy_uniform(seed: int, length: int) -> Floats:
-    """Return uniform numbers of numpy's ``default_rng``."""
-    return np.random.default_rng(seed).random(length)
+def draw_numpy_uniform(seeds: Seeds, length: int) -> Floats:
+    """Return uniform numbers of numpy's ``default_rng``; (seeds, length)."""
+    return np.array([np.random.default_rng(seed).random(length) for seed in seeds])
 
 
-def draw_legacy_normal(seed: int, length: int) -> Floats:
-    """Return normal numbers of numpy's ``RandomState``."""
-    return np.asarray(_seed_legacy(seed).standard_normal(length))
+def draw_legacy_uniform(seeds: Seeds, length: int) -> Floats:
+    """Return uniform numbers of numpy's ``RandomState``; (seeds, length)."""
+    return mersenne_twister.draw_uniform(mersenne_twister.seed_numpy(seeds), length).T
 
 
-def draw_legacy_uniform(seed: int, length: int) -> Floats:
-    """Return uniform numbers of numpy's ``RandomState``."""
-    return np.asarray(_seed_legacy(seed).random_sample(length))
+def draw_legacy_normal(seeds: Seeds, length: int) -> Floats:
+    """Return normal numbers of numpy's ``RandomState``: the polar method; (seeds, length)."""
+    pairs = math.ceil(length / 2)
+    tries = 2 * pairs + 60  # 79 of 100 points are in the circle: they always suffice
+    uniform = mersenne_twister.draw_uniform(mersenne_twister.seed_numpy(seeds), 2 * tries)
+    x, y = 2.0 * uniform[0::2] - 1.0, 2.0 * uniform[1::2] - 1.0  # (tries, seeds)
+    square = x * x + y * y
+    is_inside = (square < 1.0) & (square > 0.0)
+    chosen = np.argsort(~is_inside, axis=0, kind="stable")[:pairs]  # the first ones inside
+    x, y, square = (np.take_along_axis(each, chosen, axis=0) for each in (x, y, square))
+    factor = np.sqrt(-2.0 * np.log(square) / square)
+    both = np.stack([factor * y, factor * x], axis=1)  # (pairs, 2, seeds)
+    return both.reshape(2 * pairs, -1)[:length].T
 
 
-def _seed_legacy(seed: int) -> np.random.RandomState:
-    """Return a generator in the state of ``RandomState(seed)``; to make a new one is slow."""
-    generator = _reuse_legacy()
-    generator.seed(seed)
-    return generator
+def draw_python_uniform(seeds: Seeds, length: int) -> Floats:
+    """Return ``random.random`` of Python; (seeds, length)."""
+    return mersenne_twister.draw_uniform(mersenne_twister.seed_python(seeds), length).T
 
 
-@cache
-def _reuse_legacy() -> np.random.RandomState:
-    return np.random.RandomState(0)
+def draw_python_normal(seeds: Seeds, length: int) -> Floats:
+    """Return ``random.gauss`` of Python; (seeds, length)."""
+    pairs = math.ceil(length / 2)
+    uniform = draw_python_uniform(seeds, 2 * pairs)
+    angle, radius = 2.0 * np.pi * uniform[:, 0::2], np.sqrt(-2.0 * np.log(1.0 - uniform[:, 1::2]))
+    both = np.stack([np.cos(angle) * radius, np.sin(angle) * radius], axis=2)
+    return both.reshape(len(seeds), -1)[:, :length]
 
 
-@cache
-def _reuse_twister() -> np.random.MT19937:
-    return np.random.MT19937(0)
+def draw_r_uniform(seeds: Seeds, length: int) -> Floats:
+    """Return ``runif`` of R after ``set.seed``; (seeds, length)."""
+    words = mersenne_twister.draw_words(mersenne_twister.seed_r(seeds), length)
+    uniform: Floats = np.clip(words * _R_SCALE, 0.5 * _R_SCALE, 1.0 - 0.5 * _R_SCALE)
+    return uniform.T
 
 
-def draw_python_normal(seed: int, length: int) -> Floats:
-    """Return ``random.gauss`` of Python."""
-    generator = random.Random(seed)
-    return np.array([generator.gauss(0.0, 1.0) for _ in range(length)])
-
-
-def draw_python_uniform(seed: int, length: int) -> Floats:
-    """Return ``random.random`` of Python."""
-    generator = random.Random(seed)
-    return np.array([generator.random() for _ in range(length)])
-
-
-def draw_r_uniform(seed: int, length: int) -> Floats:
-    """Return ``runif`` of R after ``set.seed``."""
-    generator = _reuse_twister()
-    generator.state = {
-        "bit_generator": "MT19937",
-        "state": {"key": _scramble_r_seed(seed), "pos": 624},
-    }
-    uniform = generator.random_raw(length) * _R_SCALE
-    return np.clip(uniform, 0.5 * _R_SCALE, 1.0 - 0.5 * _R_SCALE)
-
-
-def _scramble_r_seed(seed: int) -> NDArray[np.uint32]:
-    """Return the state that R makes of a seed by a linear congruential generator."""
-    factors, sums = _list_r_steps()
-    return factors * np.uint32(seed) + sums
-
-
-@cache
-def _list_r_steps() -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return factor and sum after 52 to 675 steps: R throws fifty away, and one is a position."""
-    factor, total, found = 1, 0, []
-    for step in range(50 + 625):
-        factor, total = factor * 69069 % 2**32, (total * 69069 + 1) % 2**32
-        if step > 50:
-            found.append((factor, total))
-    factors, sums = np.array(found, dtype=np.uint32).T
-    return factors, sums
-
-
-GENERATORS: dict[str, Callable[[int, int], Floats]] = {
+GENERATORS: dict[str, Callable[[Seeds, int], Floats]] = {
     "numpy default_rng, normal": draw_numpy_normal,
     "numpy default_rng, uniform": draw_numpy_uniform,
     "numpy RandomState, normal": draw_legacy_normal,
@@ -133,19 +109,18 @@ def draw_stream(name: str, seeds: Sequence[int], length: int) -> Floats:
     if name in DERIVED:
         source, factor, make = DERIVED[name]
         return make(draw_stream(source, seeds, factor * length))
-    draw = GENERATORS[name]
-    return np.array([draw(seed, length) for seed in seeds])
+    return GENERATORS[name](np.asarray(seeds, dtype=np.uint32), length)
 
 
 @cache
-def draw_generator(name: str, length: int) -> NDArray[np.float32]:
-    """Return the first numbers of a generator for every seed; (seeds, length)."""
-    return draw_stream(name, range(SEEDS), length).astype(np.float32)
+def draw_generator(name: str) -> NDArray[np.float32]:
+    """Return the first numbers of a generator for every seed; (seeds, 2 MAX_LENGTH)."""
+    return draw_stream(name, range(SEEDS), 2 * MAX_LENGTH).astype(np.float32)
 
 
 def draw_all_seeds(name: str, length: int) -> Floats:
-    """Return the first numbers of a stream for every seed; (seeds, length)."""
+    """Return the first numbers, at most MAX_LENGTH, of a stream for every seed; (seeds, length)."""
     if name not in DERIVED:
-        return draw_generator(name, 2 * length)[:, :length].astype(np.float64)
+        return draw_generator(name)[:, :length].astype(np.float64)
     source, factor, make = DERIVED[name]
-    return make(draw_generator(source, 2 * length)[:, : factor * length].astype(np.float64))
+    return make(draw_generator(source)[:, : factor * length].astype(np.float64))

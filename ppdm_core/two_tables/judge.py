@@ -10,7 +10,6 @@ from ppdm_core.gates.required_audits import (
     GOAL_NAMES,
     explain_absence,
     judge_goals,
-    list_judged_attacks,
 )
 from ppdm_core.gates.score_limits import find_metric, is_unbreakable, judge
 from ppdm_core.model.attacker import Goal
@@ -63,11 +62,10 @@ def judge_kinds(report: AuditReport, policy: Policy) -> list[Finding]:
     ]
     if Reason.NO_CONTROL not in reasons:
         kinds.append(("member",))
-    judged = list_judged_attacks(report, policy)
     findings = [judge_coverage(report, policy)]
     for goals in kinds:
         word = " or ".join(GOAL_NAMES[goal] for goal in goals)
-        findings.append(judge_goals(word, goals, judged, report))
+        findings.append(judge_goals(word, goals, policy, report))
     return [
         each if each.outcome == "PASS" else replace(each, outcome="REVIEW") for each in findings
     ]

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ppdm_core.model.arrays import Bools, Floats, Ints
+from ppdm_core.numerics.decompositions import decompose_singular, decompose_symmetric
+from ppdm_core.numerics.distances import compute_squared_distances
 from ppdm_core.two_tables.tables import Table
 
 MIN_ROWS = 20
+MAX_COMPARED_ROWS = 5_000
 MAX_DEVIATIONS = 6.8  # of a rank correlation by chance: one in 1e11
 MAX_MEAN_DEVIATIONS = 4.5  # of a mean over columns: one in 300,000 for each order that is tried
 MAX_ARRANGED_DEVIATIONS = 5.6  # the same for further orders, of which there are more: one in 1e8
@@ -22,6 +25,8 @@ MAX_TREND_PROBABILITY = 1e-8  # of a trend by chance, for each number of waves
 MAX_LAG = 10  # places between rows that are compared
 MAX_SERIAL_DEVIATIONS = 6.0  # of their mean product: one in 1e9
 MAX_COMPONENTS = 5  # principal components that rows may be sorted by
+CURVE_BITS = 4  # of each column
+MAX_TOUR_ROWS = 3_000
 
 
 def find_sorted_columns(original: Table, label: str | None) -> list[str]:
@@ -50,13 +55,19 @@ def find_revealed_orders(original: Table, released: Table, label: str | None) ->
         return
     X, Y = original.numbers(ours), released.numbers(theirs)
     is_sorted = find_monotone_columns(Y)
-    prepare = difference_ranks if is_sorted.any() else standardise_ranks
     if is_sorted.all():
         return
     theirs = [name for name, each in zip(theirs, is_sorted, strict=True) if not each]
-    R, S = standardise_ranks(X), prepare(Y[:, ~is_sorted])
-    least = compute_least_correlation(m)
-    place: Ints = np.minimum(np.arange(m) * n // m, n - 1)  # rank of the record of each row
+    rows = np.arange(m)
+    prepare = difference_ranks
+    R, S = standardise_ranks(X), Y[:, ~is_sorted]
+    if not is_sorted.any():
+        # Ranks of records in another order are the same ranks; some of many rows suffice.
+        rows, prepare = rows[:: -(-m // MAX_COMPARED_ROWS)], standardise
+        S = standardise_ranks(S[rows])
+    S = prepare(S)
+    least = compute_least_correlation(len(rows))
+    place: Ints = np.minimum(rows * n // m, n - 1)  # rank of the record of each row
     pairs = [(ours.index(name), theirs.index(name)) for name in ours if name in theirs]
     spread = measure_chance(R[place], S, prepare, pairs)
     for name, x in list_order_keys(ours, X):
@@ -107,7 +118,7 @@ def measure_serial_products(Z: Floats) -> Iterator[float]:
 
 def remove_correlations(R: Floats) -> Floats:
     """Return uncorrelated columns of deviation 1 that span the same space."""
-    values, vectors = np.linalg.eigh(R.T @ R / len(R))
+    values, vectors = decompose_symmetric(R.T @ R / len(R))
     keep = values > 1e-6 * values.max()
     return np.asarray(R @ vectors[:, keep] / np.sqrt(values[keep]))
 
@@ -156,9 +167,34 @@ def list_order_keys(names: list[str], X: Floats) -> Iterator[tuple[str, Floats]]
     for A in (X / np.abs(X).max(), (unit - unit.mean(axis=0)) / unit.std(axis=0)):
         yield "the sum of a record", A.sum(axis=1)
         yield "the length of a record", np.linalg.norm(A, axis=1)
-        components = np.linalg.svd(A - A.mean(axis=0), full_matrices=False)[2]
+        components = decompose_singular(A - A.mean(axis=0))[2]
         for direction in components[:MAX_COMPONENTS]:
             yield "a component of the records", A @ direction
+    yield "a curve through the records", place_on_curve(X)
+    if len(X) <= MAX_TOUR_ROWS:
+        yield "a tour of the nearest records", place_on_tour(standardise(unit))
+
+
+def place_on_curve(X: Floats) -> Floats:
+    """Return the place of each record on the Z-order curve: the first bits of all ranks first."""
+    from scipy.stats import rankdata
+
+    code = (rankdata(X, axis=0, method="min").astype(np.int64) - 1) * 2**CURVE_BITS // len(X)
+    bits = np.hstack([code >> (CURVE_BITS - 1 - k) & 1 for k in range(CURVE_BITS)])
+    return np.argsort(np.lexsort(bits[:, ::-1].T)).astype(np.float64)
+
+
+def place_on_tour(Z: Floats) -> Floats:
+    """Return the place of each record on a tour that always goes on to the nearest one.
+
+    It begins with the record that is farthest from the centre.
+    """
+    square = compute_squared_distances(Z, Z)
+    here, place = int((Z**2).sum(axis=1).argmax()), np.empty(len(Z))
+    for step in range(len(Z)):
+        place[here], square[:, here] = step, np.inf
+        here = int(square[here].argmin())
+    return place
 
 
 def find_monotone_columns(Y: Floats) -> Bools:
@@ -192,6 +228,10 @@ def standardise_ranks(A: Floats) -> Floats:
     """Return the ranks of each column with mean 0 and deviation 1."""
     from scipy.stats import rankdata
 
-    ranks = rankdata(A, axis=0)
-    centred = ranks - ranks.mean(axis=0)
+    return standardise(rankdata(A, axis=0))
+
+
+def standardise(A: Floats) -> Floats:
+    """Return columns with mean 0 and deviation 1; constant ones become 0."""
+    centred = A - A.mean(axis=0)
     return np.asarray(centred / np.maximum(centred.std(axis=0), 1e-300))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from pathlib import Path
 
 from ppdm_core.model.errors import PpdmError
 from warehouse.columns import Source
@@ -37,11 +37,11 @@ def open_copy(home: Home, dataset: str, source: Source) -> Iterator[Source]:
 
     Errors name the source in place of the copy.
     """
-    copy = replace(source, path=str(home.work(dataset) / source.name))
+    folder = home.work(dataset)
     try:
-        yield copy
+        yield SOURCES[source.kind].find_copy(source, folder)
     except PpdmError as error:
-        if error.file == copy.path:
+        if error.file and Path(error.file).is_relative_to(folder):
             error.file = source.path
         raise
     finally:

@@ -21,6 +21,7 @@ from tasks.ingest.source_copy import copy_source, open_copy
 from tasks.ingest.stored_bounds import apply_published_bounds, mark_bounds_from_data
 from tasks.judge.ledger_charge import name_records
 from tasks.progress import Step, log_progress, start_step
+from tasks.publish.sinks import check_targets
 from tasks.redaction import redact_errors
 from tasks.signing_key import AUTHOR_KEY
 from warehouse.checkpoints import checkpoint
@@ -30,6 +31,7 @@ from warehouse.database import Run
 from warehouse.derived_columns import add_derived_columns
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.integrity.home_key import home_key
+from warehouse.publishing.deliveries import complete_deliveries
 from warehouse.publishing.publish import find_latest_version, repair_latest
 from warehouse.publishing.withdraw import complete_withdrawals
 from warehouse.raw_profile import REPEATED, check_columns, profile
@@ -59,6 +61,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
     """
     store = context.open_store()
     complete_withdrawals(store)
+    complete_deliveries(store, context.dataset)
     digest = copy_source(store.home, context.dataset, context.source)
     with store.transaction(f"{context.dataset} begins") as db:
         run, earlier = begin_run(
@@ -79,6 +82,8 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
     if repair_latest(store.home, context.dataset, latest):
         log_progress("`latest` did not point to the newest version, and does again")
     remove_files(store.home, context.dataset, ended)
+    with reject_bad_input(context, run.release_id):
+        check_targets(store, context, run)
     return run.release_id
 
 

@@ -16,6 +16,7 @@ from tasks.publish.manifest_body import build_manifest
 from tasks.publish.report.build import build_view
 from tasks.publish.report.facts import ReportFacts
 from tasks.publish.report.render import render_report
+from tasks.publish.sinks import list_deliveries, list_file_sinks
 from tasks.redaction import redact_errors
 from tasks.release_summary import Summary, summarize_run
 from warehouse.database import Run, Store
@@ -105,6 +106,8 @@ def build_request(db: Transaction, context: ReleaseContext, summary: Summary) ->
         card=format_card(view),
         report=render_report(view),
         manifest=build_manifest(context, summary, noise),
+        file_sinks=list_file_sinks(context),
+        deliveries=list_deliveries(context, summary.run, noise),
     )
 
 

@@ -140,7 +140,7 @@ class SanitizeStep:
         create_table(db, candidate_table(self.run), rows)
         columns = public.names + ((label.name,) if label else ())
         path = self.store.home.candidate(self.run.release_id)
-        return write_candidate(db, self.run, columns, path, self.context.sink)
+        return write_candidate(db, self.run, columns, path)
 
 
 def check_column_names(columns: Sequence[Column], public: PublicParameters) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from ppdm_core.sanitizers import SANITIZERS as REGISTERED
 from ppdm_core.sanitizers import Sanitizer
+from tests.support import written_tables
+from tests.support.servers import Postgresql
 
 
 @dataclass(frozen=True)
@@ -22,8 +27,12 @@ class SanitizerCase:
 
 @dataclass(frozen=True)
 class SourceCase:
-    write: str
+    write: str | Callable[[pa.Table, Path], None]  # "" if a server holds the table
     options: Mapping[str, str] = field(default_factory=dict)
+    server: Postgresql | None = None  # filled in by the test
+    rows: int = 400_000  # that are read in reasonable time
+    has_any_name: bool = True  # columns may have every name
+    has_underscores: bool = True  # names may begin with one
 
 
 _PCA = {"components": 3, "b": 0.3}
@@ -150,6 +159,13 @@ METRICS: dict[str, float | str | None] = {
 SOURCES: dict[str, SourceCase] = {
     "parquet": SourceCase("copy t to '{path}' (format parquet)"),
     "duckdb": SourceCase("attach '{path}' as o; create table o.t as from t", {"table": "t"}),
+    "postgresql": SourceCase("", {"table": "t"}),
+    "excel": SourceCase(written_tables.write_excel, rows=2000),
+    "sas": SourceCase(written_tables.write_sas, rows=20_000, has_any_name=False),
+    "spss": SourceCase(
+        written_tables.write_spss, rows=20_000, has_any_name=False, has_underscores=False
+    ),
+    "stata": SourceCase(written_tables.write_stata, rows=20_000, has_any_name=False),
     "csv": SourceCase("copy t to '{path}' (format csv)"),
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from studies import audit_calibration
-from studies.audit_calibration import audit_case, list_cases, main, run_cases
+from studies.audit_calibration import audit_case, list_cases, main, run_cases, spread_kinds
 from studies.calibration_results import Case, Result, read_results
 from studies.calibration_summary import compare_results, summarize
 
@@ -52,6 +52,13 @@ def test_audit_case_safe_release_of_500_records_passes(table: str) -> None:
 def test_audit_case_unsafe_release_refused(kind: str) -> None:
     result = audit_case(Case(kind=kind, **SMALL))
     assert result.verdict == "FAIL" and result.is_proved
+
+
+def test_spread_kinds_each_table_meets_other_kinds_all_equally_often() -> None:
+    kinds = ["a", "b", "c", "d"]
+    cases = spread_kinds(list_cases(["uniform", "skewed"], kinds, [100], 4, [20]))
+    for table in ("uniform", "skewed"):
+        assert sorted(case.kind for case in cases if case.table == table) == kinds
 
 
 def test_main_second_run_skips_what_is_done(

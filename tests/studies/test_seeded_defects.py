@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from studies.seeded_defects import TABLE, Defect, read_defects, try_defect
+from studies.seeded_defects import TABLE, Defect, occurs_once, read_defects, try_defect
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = "def double(x):\n    return 2 * x  # twice\n"
@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> Path:
     [
         ("2 * x", "3 * x", "caught", "test_code.py::test_double"),
         ("2 * x", "x * 2", "survived", ""),
-        ("2 * x", "2 * y +", "tests do not run", ""),
+        pytest.param("2 * x", "2 * y +", "tests do not run", "", marks=pytest.mark.slow),
         ("4 * x", "3 * x", "does not apply", ""),
         ("x", "y", "does not apply", ""),  # it occurs twice
     ],
@@ -38,6 +38,11 @@ def test_try_defect_each_outcome(
     result = try_defect(make_defect(old, new), project)
     assert (result.outcome, result.test) == (outcome, test)
     assert (project / "code_of_ours.py").read_text() == CODE
+
+
+@pytest.mark.slow
+def test_read_defects_all_apply() -> None:
+    assert [each.name for each in read_defects(TABLE) if not occurs_once(each, ROOT)] == []
 
 
 def test_read_defects_tests_exist() -> None:

@@ -44,6 +44,8 @@ IN_APPROVAL = (
     "before latest",
 )
 IN_TUNE = ("setting measured",)
+# In the order of a release with further files and sinks on servers.
+IN_DELIVERY = ("further file written", "rows staged", "delivery changed")
 IN_REJECTION = ("before commit of refused", "events committed", "after commit of refused")
 # In the order of a release; the others are tried one by one, which takes longer.
 IN_CHAIN = (

@@ -19,11 +19,13 @@ from tests.support.contexts import create_home, start_run
 from warehouse.database import Run, Store
 from warehouse.integrity.history import check_history
 from warehouse.ledger.entries import LedgerScope, insert_entry, next_entry_number
+from warehouse.publishing.deliveries import store_deliveries
 from warehouse.publishing.manifest import file_digest
-from warehouse.publishing.publish import describe_files, write_manifest
+from warehouse.publishing.publish import FILES, describe_files, write_manifest
 from warehouse.publishing.version_folders import point_latest, version_folder
 from warehouse.same_data.renumbered import IdCounts
 from warehouse.same_data.sketches import insert_sketch, next_sketch_number
+from warehouse.sinks import Delivery
 from warehouse.stages import Stage
 
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -121,7 +123,13 @@ def columns(db: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     return dict(rows.fetchall())
 
 
-def publish(store: Store, dataset: str = "wine", *, is_recorded: bool = True) -> Path:
+def publish(
+    store: Store,
+    dataset: str = "wine",
+    *,
+    is_recorded: bool = True,
+    deliveries: tuple[Delivery, ...] = (),
+) -> Path:
     """Publish the next version of a dataset as the pipeline does; data and card are two words.
 
     Without a record it is as if the process had been killed before the commit.
@@ -134,8 +142,9 @@ def publish(store: Store, dataset: str = "wine", *, is_recorded: bool = True) ->
     folder.mkdir(parents=True)
     (folder / "card.md").write_text("A card.")
     with suppress(RollBack), store.advance(run, Stage.PUBLISHED) as change:
-        request: Any = SimpleNamespace(run=run, manifest={"release_id": run.release_id, "rows": 1})
-        write_manifest(change.db, request, folder, describe_files(folder))
+        manifest = {"release_id": run.release_id, "rows": 1}
+        request: Any = SimpleNamespace(run=run, manifest=manifest, deliveries=deliveries)
+        write_manifest(change.db, request, folder, {FILES: describe_files(folder)})
         if not is_recorded:
             raise RollBack
         digests = ("d", file_digest(folder / NAME))
@@ -144,6 +153,7 @@ def publish(store: Store, dataset: str = "wine", *, is_recorded: bool = True) ->
             [dataset, run.number, run.release_id, *digests, TIME],
         )
         change.detail.update(data=digests[0], manifest=digests[1])
+        change.detail.update(store_deliveries(deliveries))
     if is_recorded:
         point_latest(store.home, dataset, folder.name)
     return folder

@@ -29,6 +29,13 @@ from warehouse.home import Home, sync, translate_disk_errors
 from warehouse.integrity.history import check_history
 from warehouse.integrity.home_key import home_key
 from warehouse.integrity.seals import monotonic_now, read_sealed_rows
+from warehouse.publishing.deliveries import (
+    complete_deliveries,
+    describe_deliveries,
+    stage_deliveries,
+    store_deliveries,
+    write_file_sinks,
+)
 from warehouse.publishing.leak_scan import ExpectedContent, check_bytes
 from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.published_rows import store_published_rows
@@ -40,8 +47,10 @@ from warehouse.publishing.version_folders import (
     version_folder,
 )
 from warehouse.publishing.withdraw import find_withdrawn_bytes
+from warehouse.row_digest import digest_released_rows
 from warehouse.runs import CONTINUED
 from warehouse.sanitized_tables import digest_candidate
+from warehouse.sinks import Delivery
 from warehouse.stages import Stage
 from warehouse.tables import EVENTS, RUNS, VERDICTS, VERSIONS
 
@@ -50,6 +59,7 @@ if TYPE_CHECKING:
 
     from warehouse.transaction import Transaction
 
+FILES, ROWS_DIGEST = "files", "rows_digest"  # keys of the manifest
 DATA, CARD, REPORT = "data.parquet", "card.md", "report.html"  # names of published files
 
 
@@ -68,6 +78,8 @@ class PublishRequest:
     card: str
     report: str  # the recipients' edition, as HTML
     manifest: Mapping[str, Any]  # everything except the files
+    file_sinks: tuple[str, ...] = ()  # keys of SINKS
+    deliveries: tuple[Delivery, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,7 +162,7 @@ def check_not_withdrawn(db: Transaction, run: Run, data_digest: str) -> None:
 
 
 def write_manifest(
-    db: Transaction, request: PublishRequest, draft: Path, files: Mapping[str, Any]
+    db: Transaction, request: PublishRequest, draft: Path, content: Mapping[str, Any]
 ) -> None:
     """Write the signed manifest, with the last event before publication.
 
@@ -165,7 +177,9 @@ def write_manifest(
     )
     assert row is not None
     history = {"event": row[0], "mac": row[1]}
-    body = {**request.manifest, "files": files, "history": history}
+    places = describe_deliveries(request.deliveries)
+    sinks = {"sinks": places} if places else {}
+    body = {**request.manifest, **content, **sinks, "history": history}
     (draft / NAME).write_bytes(sign(body, home_key(db).signing()))
 
 
@@ -174,6 +188,8 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
 
     This is the only function that writes below ``published``.
     """
+    import pyarrow.parquet as pq
+
     run, home = request.run, store.home
     final = version_folder(home, run)
     if final.parent.is_symlink():
@@ -188,15 +204,20 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
         (draft / CARD).write_text(request.card, encoding="utf-8")
         (draft / REPORT).write_text(request.report, encoding="utf-8")
         move_candidate(home, request, draft)
-        files = describe_files(draft)
-        if files[DATA]["sha256"] != request.data_digest:  # it may not even be a Parquet file
+        if file_digest(draft / DATA) != request.data_digest:  # it may not even be a Parquet file
             raise build_refusal(run, "its data file was changed.")
         check_bytes(draft / DATA, request.expected)
+        table = pq.read_table(draft / DATA)
+        digest = digest_released_rows(table)
+        write_file_sinks(request.file_sinks, table, draft, digest)
+        files = describe_files(draft)
         checkpoint("data written")
-        record_publication(store, request, draft, files)
+        with stage_deliveries(request.deliveries, draft, digest, lambda: is_recorded(store, run)):
+            record_publication(store, request, draft, {FILES: files, ROWS_DIGEST: digest})
     with translate_disk_errors(home.published):
         point_latest(home, run.dataset, final.name)
     home.candidate(run.release_id).unlink(missing_ok=True)
+    complete_deliveries(store, run.dataset)
     return final
 
 
@@ -218,11 +239,11 @@ def move_candidate(home: Home, request: PublishRequest, draft: Path) -> None:
 
 
 def record_publication(
-    store: Store, request: PublishRequest, draft: Path, files: Mapping[str, Mapping[str, Any]]
+    store: Store, request: PublishRequest, draft: Path, content: Mapping[str, Any]
 ) -> None:
     """Check the decision, rename the draft and record the version, all in one transaction."""
     run, final = request.run, version_folder(store.home, request.run)
-    data_digest = files[DATA]["sha256"]
+    data_digest = content[FILES][DATA]["sha256"]
     with store.advance(run, Stage.PUBLISHED) as change:
         check_seals(change.db, run)
         happened = monotonic_now(change.db)
@@ -233,7 +254,7 @@ def record_publication(
         if request.is_comparable:
             digest = store_published_rows(change.db, run, request.expected.columns)
             change.detail["rows"] = digest
-        write_manifest(change.db, request, draft, files)
+        write_manifest(change.db, request, draft, content)
         open_to_readers(store.home, draft)
         sync_folder(draft)
         checkpoint("folder complete")
@@ -246,6 +267,7 @@ def record_publication(
             [run.dataset, run.number, run.release_id, *digests, happened],
         )
         change.detail.update(data=data_digest, manifest=manifest_digest)
+        change.detail.update(store_deliveries(request.deliveries))
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from warehouse.database import Run, Store, fetch_first, get_run
 from warehouse.home import Home, sync, translate_disk_errors
 from warehouse.integrity.home_key import home_key
 from warehouse.integrity.seals import monotonic_now
+from warehouse.publishing.deliveries import complete_deliveries
 from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.version_folders import (
     LATEST,
@@ -90,6 +91,7 @@ def withdraw_version(store: Store, release_id: str, reason: str) -> Withdrawal:
         check_withdrawable(store.home, run, found)
         record_withdrawal(store, run, reason)
     complete_withdrawals(store)
+    complete_deliveries(store, run.dataset)
     with store.transaction(release_id) as db:
         recorded = find_withdrawal(db, release_id)
     assert recorded is not None

@@ -1,17 +1,18 @@
-"""Every format that a release can be published in. One file for each sink, one line here."""
+"""Every further place or format of a published release. One file for each sink, one line here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from io import RawIOBase
-from typing import TYPE_CHECKING
+from warehouse.sinks._sink import Delivery, FileSink, ServerSink, Sink
+from warehouse.sinks.csv import Csv
+from warehouse.sinks.duckdb import Duckdb
+from warehouse.sinks.postgresql import Postgresql
+from warehouse.sinks.s3 import S3
 
-from warehouse.sinks import parquet
+__all__ = ["SINKS", "Delivery", "FileSink", "ServerSink", "Sink"]
 
-if TYPE_CHECKING:
-    import duckdb
-
-# Each writes the result of a query to an open file.
-SINKS: dict[str, Callable[[duckdb.DuckDBPyConnection, str, RawIOBase], None]] = {
-    "parquet": parquet.write,
+SINKS: dict[str, Sink] = {
+    "csv": Csv(),
+    "duckdb": Duckdb(),
+    "postgresql": Postgresql(),
+    "s3": S3(),
 }

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
-from warehouse.home import create_private, translate_disk_errors
 
 if TYPE_CHECKING:
     import duckdb
 
 MIN_ROWS = 2
-COPY_BYTES = 2**20  # at a time
-
-
-def file_digest(source: Source) -> str:
-    """Return the SHA-256 digest of the file."""
-    check_file(source)
-    with open(source.path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def copy_file(source: Source, folder: Path) -> tuple[Source, str]:
-    """Copy the file to a folder; return the copy and the SHA-256 digest of the copied bytes."""
-    check_file(source)
-    copy, digest = folder / source.name, hashlib.sha256()
-    with open(source.path, "rb") as stream, translate_disk_errors(copy), create_private(copy) as to:
-        while part := stream.read(COPY_BYTES):
-            digest.update(part)
-            to.write(part)
-    return replace(source, path=str(copy)), digest.hexdigest()
 
 
 def check_file(source: Source) -> None:

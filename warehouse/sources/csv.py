@@ -14,9 +14,9 @@ from typing import IO, TYPE_CHECKING, ClassVar, cast
 
 from ppdm_core.model.errors import BadInput, PpdmError
 from warehouse.columns import Source
-from warehouse.sources._reader import Option, Reader
+from warehouse.sources._reader import BUCKET_OPTIONS, FileReader, Option
 from warehouse.sources.checks import check_header
-from warehouse.sql import ROW, literal, quote_name
+from warehouse.sql import literal, quote_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,9 +26,8 @@ select delimiter, quote, escape
 from sniff_csv({path}, all_varchar = true, compression = {compression}{given})
 """
 # No detection here: the header is the first line, and a row of another width is an error.
-LOAD = """
-create table {table} as
-select row_number() over () - 1 as {row}, {names}
+SELECT = """
+select {names}
 from read_csv(
     {path}, columns = {columns}, header = true, auto_detect = false, strict_mode = true,
     delim = {delimiter}, quote = {quote}, escape = {escape}, nullstr = {empty},
@@ -55,13 +54,14 @@ class Dialect:
     escape: str
 
 
-class Csv(Reader):
+class Csv(FileReader):
     """CSV files."""
 
     name = "csv"
     endings = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
     has_header_line = True
     options: ClassVar[Mapping[str, Option]] = {
+        **BUCKET_OPTIONS,
         **{
             key: Option("CSV only; sniffed if not given.", max_characters=1)
             for key in ("delimiter", "quote")
@@ -80,10 +80,9 @@ class Csv(Reader):
     def find_names(self, db: duckdb.DuckDBPyConnection, source: Source) -> list[str]:
         return _read_start(db, source)[1]
 
-    def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+    def select_rows(self, db: duckdb.DuckDBPyConnection, source: Source) -> str:
         dialect, names = _read_start(db, source)
-        db.execute(_load_statement(source, table, names, dialect))
-        db.fetchall()
+        return _build_query(source, names, dialect)
 
     def describe_bad_file(self, source: Source, error: Exception | None = None) -> PpdmError:
         try:
@@ -195,11 +194,9 @@ def _split_header(source: Source, dialect: Dialect, names: list[str]) -> tuple[D
     return dialect, names
 
 
-def _load_statement(source: Source, table: str, names: list[str], dialect: Dialect) -> str:
+def _build_query(source: Source, names: list[str], dialect: Dialect) -> str:
     fields = [f"c{position}" for position in range(len(names))]
-    return LOAD.format(
-        table=table,
-        row=ROW,
+    return SELECT.format(
         names=", ".join(
             f"{field} as {quote_name(name)}" for field, name in zip(fields, names, strict=True)
         ),

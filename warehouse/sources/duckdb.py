@@ -6,7 +6,6 @@ transaction ends.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
 from warehouse.columns import RESERVED, Source
 from warehouse.sources._reader import Option, Reader
-from warehouse.sources.checks import check_file, check_header, describe_read_error
+from warehouse.sources.checks import check_file, check_header, check_rows, describe_read_error
+from warehouse.sources.row_text import BATCH_ROWS, digest_rows
 from warehouse.sql import ROW, quote_name
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BATCH_ROWS = 65_536
 STREAM = f"{RESERVED}stream"
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -42,7 +41,7 @@ select if(schema_name = 'main', table_name, schema_name || '.' || table_name) as
 from duckdb_tables() where not internal order by name
 """
 COLUMNS = """
-select column_name, data_type
+select column_name
 from duckdb_columns()
 where schema_name = $schema and table_name = $name
 order by column_index
@@ -69,7 +68,7 @@ class Duckdb(Reader):
 
     def digest(self, source: Source) -> str:
         """Return a digest of names, types and rows in the order of their row ids."""
-        return _read_file(source, lambda other: _digest_table(other, source))
+        return _read_file(source, lambda other: digest_rows(other, _find_table(other, source)[0]))
 
     def copy(self, source: Source, folder: Path) -> tuple[Source, str]:
         """Copy the one table into a DuckDB file of its own."""
@@ -77,7 +76,7 @@ class Duckdb(Reader):
 
         schema, name = _read_file(source, lambda other: _find_names(other, source))
         table = f"{quote_name(schema)}.{quote_name(name)}"
-        copy = replace(source, path=str(folder / source.name))
+        copy = self.find_copy(source, folder)
         try:
             with duckdb.connect(":memory:", config=SETTINGS) as own:
                 own.execute("attach ? as source (read_only)", [source.path])
@@ -90,26 +89,15 @@ class Duckdb(Reader):
             return copy, self.digest(copy)
         raise problem
 
-    def find_names(self, db: duckdb.DuckDBPyConnection, source: Source) -> list[str]:
-        return _read_file(source, lambda other: _find_table(other, source)[2])
+    def find_copy(self, source: Source, folder: Path) -> Source:
+        return replace(source, path=str(folder / source.name))
 
-    def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+    def read_names(self, source: Source) -> list[str]:
+        return _read_file(source, lambda other: _find_table(other, source)[1])
+
+    def load(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
         _read_file(source, lambda other: _copy(db, other, source, table))
-
-
-def _digest_table(other: duckdb.DuckDBPyConnection, source: Source) -> str:
-    table, columns, _ = _find_table(other, source)
-    total = hashlib.sha256(repr(columns).encode())
-    # Each cell carries its length, so that no two tables give the same text.
-    cells = (
-        f"coalesce(strlen({name}::varchar) || ':' || {name}::varchar, '-')"
-        for name in (quote_name(name) for name, _ in columns)
-    )
-    # A scan keeps the order of row ids (preserve_insertion_order), so nothing is sorted.
-    rows = other.sql(f"select concat({', '.join(cells)}) from {table}")
-    for batch in rows.to_arrow_reader(BATCH_ROWS):
-        total.update("".join(batch.column(0).to_pylist()).encode())
-    return total.hexdigest()
+        check_rows(db, table, source)
 
 
 def _copy(
@@ -153,15 +141,13 @@ def _find_names(other: duckdb.DuckDBPyConnection, source: Source) -> tuple[str, 
     return schema, name
 
 
-def _find_table(
-    other: duckdb.DuckDBPyConnection, source: Source
-) -> tuple[str, list[tuple[str, str]], list[str]]:
-    """Return the table, quoted, the names and types of its columns, and the checked names."""
+def _find_table(other: duckdb.DuckDBPyConnection, source: Source) -> tuple[str, list[str]]:
+    """Return the table, quoted, and the names of its columns after their checks."""
     schema, name = _find_names(other, source)
-    columns = other.execute(COLUMNS, {"schema": schema, "name": name}).fetchall()
-    names = [column for column, _ in columns]
+    found = other.execute(COLUMNS, {"schema": schema, "name": name}).fetchall()
+    names = [column for (column,) in found]
     check_header(names, source)
-    return f"{quote_name(schema)}.{quote_name(name)}", columns, names
+    return f"{quote_name(schema)}.{quote_name(name)}", names
 
 
 def _describe_open_error(error: duckdb.Error, source: Source) -> PpdmError:

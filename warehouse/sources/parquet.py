@@ -6,21 +6,17 @@ import glob
 from typing import TYPE_CHECKING
 
 from warehouse.columns import Source
-from warehouse.sources._reader import Reader
+from warehouse.sources._reader import FileReader
 from warehouse.sources.checks import check_header
-from warehouse.sql import ROW, literal
+from warehouse.sql import literal
 
 if TYPE_CHECKING:
     import duckdb
 
-LOAD = """
-create table {table} as
-select row_number() over () - 1 as {row}, *
-from read_parquet({path}, hive_partitioning = false)
-"""
+SELECT = "select * from read_parquet({path}, hive_partitioning = false)"
 
 
-class Parquet(Reader):
+class Parquet(FileReader):
     """Parquet files."""
 
     name = "parquet"
@@ -29,10 +25,9 @@ class Parquet(Reader):
     def is_format(self, start: bytes) -> bool:
         return start.startswith(b"PAR1")
 
-    def create_table(self, db: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+    def select_rows(self, db: duckdb.DuckDBPyConnection, source: Source) -> str:
         self.find_names(db, source)
-        db.execute(LOAD.format(table=table, row=ROW, path=literal(glob.escape(source.path))))
-        db.fetchall()
+        return SELECT.format(path=literal(glob.escape(source.path)))
 
     def find_names(self, db: duckdb.DuckDBPyConnection, source: Source) -> list[str]:
         """Return the names as they are in the file: DuckDB would rename duplicates silently."""

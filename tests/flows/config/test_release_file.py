@@ -239,7 +239,7 @@ def test_load_example_is_valid(name: str) -> None:
 
 def test_demo_examples_differ_only_in_method() -> None:
     one, other = (load(EXAMPLES / f"wdbc_{name}.toml") for name in ("rotation", "pca_laplace"))
-    for part in ("dataset", "source", "columns", "defaults", "attacker", "limits", "sink"):
+    for part in ("dataset", "source", "columns", "defaults", "attacker", "limits", "sinks"):
         assert getattr(one, part) == getattr(other, part)
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from ppdm.cli.init import draft_file, suggest_dataset_name
 from ppdm.cli.release_files import read_release_file
+from tasks.ingest.source_check import check_source
 from tests.support.drafts import NOISE, draft_table, read_error, write_table
+from warehouse.columns import Source
 
 
 def test_draft_every_kind_of_source_gives_the_same(tmp_path: Path) -> None:
@@ -84,7 +86,8 @@ def test_draft_unusable_table_raises(tmp_path: Path, content: str, words: str) -
 def test_draft_unusable_file_raises(tmp_path: Path) -> None:
     source = write_table(tmp_path, {})
     assert "does not exist" in read_error(tmp_path / "none.csv").message
-    assert "is not a file" in read_error(tmp_path).message
+    (tmp_path / "empty").mkdir()
+    assert "No file is found" in read_error(tmp_path / "empty").message
     (tmp_path / "x.bin").write_bytes(b"\0\1canary" * 50)
     assert "not known to be a table" in read_error(tmp_path / "x.bin").message
     assert "folder of draft.toml does not exist" in read_error(source, out="no/draft.toml").message
@@ -116,7 +119,7 @@ def test_draft_path_of_close_source_is_relative(
     ],
 )
 def test_suggest_dataset_name_any_file_name_is_valid(name: str, expected: str) -> None:
-    assert suggest_dataset_name(name) == expected
+    assert suggest_dataset_name(Source("csv", f"/data/{name}")) == expected
 
 
 def test_init_words_for_missing_numbers_are_empty_cells(tmp_path: Path) -> None:
@@ -130,3 +133,28 @@ def test_init_words_for_missing_numbers_are_empty_cells(tmp_path: Path) -> None:
     assert file.source.options == {"empty": "NA|n/a"}
     assert file.columns["x"].missing == "median"
     assert file.columns["answer"].categories == ["no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (Source("csv", "/data/visits/*.csv"), "visits"),
+        (Source("parquet", "/data/Visits 2024/"), "visits_2024"),
+        (Source("csv", "s3://bucket/visits/day.csv"), "day"),
+        (Source("postgresql", "", {"table": "clinic.visits"}), "visits"),
+    ],
+)
+def test_suggest_dataset_name_folder_and_table_named(source: Source, expected: str) -> None:
+    assert suggest_dataset_name(source) == expected
+
+
+def test_init_folder_drafts_file_that_check_accepts(tmp_path: Path) -> None:
+    (tmp_path / "visits").mkdir()
+    for part in range(3):
+        rows = "".join(f"{part * 40 + i},{(i * 37) % 90 + 10},{i * 1.5}\n" for i in range(40))
+        (tmp_path / "visits" / f"{part}.csv").write_text(f"id,age,cost\n{rows}")
+    out = tmp_path / "r.toml"
+    draft_file(tmp_path / "visits", out, None)
+    assert 'path = "visits"' in out.read_text()
+    _, context = read_release_file(out)
+    assert check_source(context)["rows"] == 120

@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.pseudo_terminal import INTERRUPTED, PPDM, TerminalCommand
 from tests.support.small_release import Small
 
@@ -65,19 +67,22 @@ WRAPPED = """
 import os, signal
 from ppdm.cli.result import run_command
 from ppdm_core.model.errors import Defect
+from tasks.progress import log_progress
 
 def command():
     try:
         os.kill(os.getpid(), signal.SIGINT)
     except KeyboardInterrupt:
-        raise Defect("a library made this of it")
+        HANDLE
+    log_progress("the command goes on")
 
 run_command("check", command)
 """
 
 
-def test_ctrl_c_turned_into_another_error_by_a_library_still_interrupts() -> None:
-    command = TerminalCommand([sys.executable, "-c", WRAPPED])
+@pytest.mark.parametrize("handle", ["raise Defect('a library made this of it')", "pass"])
+def test_ctrl_c_changed_or_lost_by_a_library_still_interrupts(handle: str) -> None:
+    command = TerminalCommand([sys.executable, "-c", WRAPPED.replace("HANDLE", handle)])
     assert command.wait() in INTERRUPTED
     assert command.text.strip() == (
         "ppdm: Interrupted; nothing was kept. To start again, run the same command."

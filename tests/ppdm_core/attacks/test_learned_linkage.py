@@ -71,7 +71,14 @@ def hide_in_median(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return G - np.median(G, axis=1, keepdims=True) + X[:, :1]
 
 
+def hide_in_product(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    Z, rank = rng.standard_normal(X.shape), np.argsort(np.argsort(X[:, 0])) / len(X)
+    Z[:, 1] = (2 * rank - 1) / Z[:, 0]
+    return X.mean(axis=0) + X.std(axis=0) * Z
+
+
 UNSAFE = {
+    "one column as a product": hide_in_product,
     "constant length of the noise": add_constant_length,
     "noise orthogonal to the record": add_orthogonal,
     "one column as the median": hide_in_median,
@@ -99,6 +106,13 @@ def test_attack_curved_map_under_other_names_finds_persons() -> None:
     rng = np.random.default_rng(8)
     X = draw_table(rng, 3)
     assert find_rate(X, bend(X, rng), own_columns=True) > 0.3
+
+
+def test_attack_distances_from_neighbours_finds_persons() -> None:
+    X = draw_table(np.random.default_rng(4))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    Y = np.sort(np.linalg.norm(Z[:, None] - Z, axis=2), axis=1)[:, 1:5]
+    assert find_rate(X, Y, own_columns=True) > 0.5
 
 
 def test_attack_independent_release_finds_nobody() -> None:

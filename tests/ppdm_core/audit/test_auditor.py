@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ppdm_core.attacks import ATTACKS
-from ppdm_core.audit.auditor import Auditor
+from ppdm_core.audit.auditor import Auditor, count_group
 from ppdm_core.audit.draws import ReleaseDraw
 from ppdm_core.audit.runner import choose_audits, list_audits
 from ppdm_core.audit.scores import Figures, compute_interval
@@ -16,6 +16,7 @@ from ppdm_core.model.attacker import Estimate
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.release import PublicParameters
+from ppdm_core.model.score import Score
 from ppdm_core.numerics.mean_limits import mean_interval
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from tests.support.audit_cases import (
@@ -228,6 +229,21 @@ def test_auditor_candidate_of_one_draw_scored_on_that_draw(monkeypatch):
     monkeypatch.setitem(ATTACKS, "spy", Moody())
     found = {s.name: s for s in make_auditor(make_truth().X, make_truth().X).run("spy")}
     assert (found["spy.breach_rate"].candidate, found["spy.breach_rate"].value) == ("b", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("attack", "scenario", "statements", "group"),
+    [
+        ("singling_out", "", 1, 1),  # all rows of the release are equal
+        ("singling_out", "", 51, None),
+        ("record_linkage", "", 1, None),
+        ("record_linkage", "surest", 50, 50.0),
+        ("record_linkage", "few", 10, 10.0),
+    ],
+)
+def test_count_group_small_groups_of_500_persons(attack, scenario, statements, group):
+    score = Score("any.rate", "privacy", "down", 0.0, 0.0, 1.0, statements, 0.0, 0.0)
+    assert count_group(ATTACKS[attack], scenario, score, 500) == group
 
 
 def test_auditor_missing_knowledge_not_applicable():

@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 from ppdm_core.gates import GATES, decide
+from ppdm_core.gates.required_audits import list_powerless_attacks
 from ppdm_core.model.reasons import Reason, Skip
 from ppdm_core.model.release import Guarantee
+from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding, Review, Verdict, worst
 from tests.contract.gate_inputs import (
     BREACH,
@@ -311,6 +313,17 @@ def test_score_limits_unbreakable_limit_review():
     assert (
         "cannot be broken" not in judge_score(certain, make_limit(1.0)).why
     )  # it is weak first of all
+
+
+def test_score_limits_value_follows_from_the_population_pass_without_coverage():
+    name = "attribute_inference.inference_rate"
+    known = replace(make_score(BREACH, 0.99), name=name, low=0.9, high=1.2, baseline=0.95)
+    assert judge_score(known, make_limit(0.1)).outcome == "PASS"
+    assert judge_score(replace(known, baseline=0.85), make_limit(0.1)).outcome == "REVIEW"
+    policy = replace(make_good_input().policy, limits={name: make_limit(0.1)})
+    for baseline, powerless in ((0.95, {"attribute_inference"}), (0.85, set())):
+        report = AuditReport((replace(known, baseline=baseline),))
+        assert list_powerless_attacks(report, policy) == powerless
 
 
 @pytest.mark.parametrize(("value", "outcome"), [(0.50, "PASS"), (0.46, "PASS"), (0.30, "FAIL")])

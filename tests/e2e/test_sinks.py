@@ -1,0 +1,197 @@
+"""Releases from a database to databases, buckets and further files, as people make them."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.support.kills import IN_DELIVERY, kill
+from tests.support.servers import PASSWORD, Buckets, Postgresql, find_free_port
+from tests.support.small_release import Small, small_rows
+from warehouse.database import Store
+from warehouse.home import Home
+
+pytestmark = pytest.mark.slow
+Maker = Callable[..., Small]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A release from a database to the same database and to a bucket."""
+
+    release: Small
+    server: Postgresql
+    buckets: Buckets
+    database: str
+    bucket: str
+
+    def run_as(self, user: str, *statements: str) -> list[Any]:
+        return self.server.run(*statements, database=self.database, user=user)
+
+    def list_readable(self) -> list[str]:
+        """Return every table that the reader role can select from, as the server says."""
+        rows = self.run_as(
+            "reader",
+            "select table_schema || '.' || table_name from information_schema.tables "
+            "where table_schema not in ('pg_catalog', 'information_schema') order by 1",
+        )
+        return [name for (name,) in rows]
+
+    def list_objects(self) -> list[str]:
+        found = self.buckets.client().list_objects_v2(Bucket=self.bucket)
+        return [each["Key"] for each in found.get("Contents", [])]
+
+    def url(self, user: str) -> str:
+        return self.server.url(self.database, user)
+
+
+@pytest.fixture
+def place(small: Maker, postgresql: Postgresql, buckets: Buckets) -> Place:
+    """A private table in a database whose writer, reader and administrator are three roles."""
+    database, bucket = f"e{uuid.uuid4().hex[:12]}", f"e{uuid.uuid4().hex[:12]}"
+    for role in ("writer", "reader"):
+        if not postgresql.run(f"select 1 from pg_roles where rolname = '{role}'"):
+            postgresql.run(f"create role {role} login password '{PASSWORD}'")
+    postgresql.run(f"create database {database}", f"grant create on database {database} to writer")
+    postgresql.run(
+        "create schema clinic authorization writer",
+        "create schema open authorization writer",
+        database=database,
+    )
+    rows = small_rows()
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    numbers = {n: list(map(float, columns[n])) for n in ("height", "weight", "pulse", "iron")}
+    postgresql.ingest(
+        pa.table({**columns, **numbers}), "visits", "clinic", database=database, user="writer"
+    )
+    buckets.client().create_bucket(Bucket=bucket)
+    release = small()
+    release.content["source"] = {
+        "kind": "postgresql",
+        "url": postgresql.url(database, "writer"),
+        "table": "clinic.visits",
+    }
+    release.content["sinks"] = [
+        {"kind": "csv"},
+        {"kind": "duckdb"},
+        {
+            "kind": "postgresql",
+            "url": postgresql.url(database, "writer"),
+            "schema": "open",
+            "reader": "reader",
+        },
+        {"kind": "s3", "url": f"s3://{bucket}/to", "endpoint": buckets.endpoint},
+    ]
+    keys = {f"AWS_{name.upper()}": text for name, text in buckets.writer.items()}
+    release.env |= {"PGPASSWORD": PASSWORD, "AWS_ENDPOINT_URL": buckets.endpoint, **keys}
+    return Place(release.write(), postgresql, buckets, database, bucket)
+
+
+RELEASED = ["open.ppdm_manifests", "open.small_0001"]
+
+
+def test_release_database_to_all_sinks_then_withdraw(place: Place) -> None:
+    release = place.release
+    assert release.run("check").exit_code == 0
+    assert release.run().exit_code == 0
+    assert place.list_readable() == RELEASED
+    names = sorted(path.name for path in (release.published / "0001").iterdir())
+    assert {"data.csv", "data.duckdb", "data.parquet", "manifest.json"} <= set(names)
+    manifest = json.loads((release.published / "0001" / "manifest.json").read_text())
+    assert {each["kind"] for each in manifest["sinks"]} == {"postgresql", "s3"}
+    table = ("--table", "open.small_0001")
+    found = release.ask("verify", place.url("reader"), *table)
+    assert found.exit_code == 0 and "every row is as its manifest says" in found.stdout
+    assert release.ask("verify", f"s3://{place.bucket}/to/small/0001").exit_code == 0
+    check_no_password(place)
+
+    column = manifest["public"]["columns"][0]
+    place.run_as("writer", f"update open.small_0001 set \"{column}\" = 1 where ctid = '(0,1)'")
+    assert release.ask("verify", place.url("reader"), *table).exit_code == 3
+
+    withdrawn = release.ask("withdraw", "small-0001", "--reason", "a mistake")
+    assert withdrawn.exit_code == 0
+    assert place.list_readable() == ["open.ppdm_manifests"]
+    assert place.list_objects() == ["to/small/0001/withdrawn.json"]
+    for where in ((place.url("reader"), *table), (f"s3://{place.bucket}/to/small/0001",)):
+        found = release.ask("verify", *where)
+        assert found.exit_code == 3 and "a mistake" in found.stdout
+
+
+def check_no_password(place: Place) -> None:
+    """Search every file of the home and the release file for passwords and keys."""
+    secrets = [PASSWORD.encode(), place.buckets.writer["secret_access_key"].encode()]
+    for path in walk(place.release.folder):
+        content = path.read_bytes()
+        assert not any(secret in content for secret in secrets), path.name
+    for name in place.list_objects():
+        body = place.buckets.client().get_object(Bucket=place.bucket, Key=name)["Body"].read()
+        assert not any(secret in body for secret in secrets), name
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    for root, _, names in os.walk(folder):
+        yield from (Path(root, name) for name in names if Path(root, name).is_file())
+
+
+@pytest.mark.parametrize("point", IN_DELIVERY)
+def test_release_killed_in_a_sink_next_run_completes(point: str, place: Place) -> None:
+    release = place.release
+    kill(release, point)
+    if point != "delivery changed":  # nothing was recorded as published
+        assert place.list_readable() == []
+        assert [each for each in place.list_objects() if each.endswith("manifest.json")] == []
+        assert release.versions() == []
+    assert release.run().exit_code == 0
+    assert place.list_readable() == RELEASED
+    assert release.ask("verify", f"s3://{place.bucket}/to/small/0001").exit_code == 0
+    with Store(Home(release.home)).transaction("tests") as db:
+        query = "select count(*) from meta.event where kind = 'delivered'"
+        assert db.execute(query).fetchall() == [(2,)]
+
+
+def test_release_wrong_sinks_refused_with_exit_2(place: Place) -> None:
+    release = place.release
+    sink = release.content["sinks"][2]
+    for key, value, words in (
+        ("schema", "none", "does not exist"),
+        ("reader", "none", "does not exist"),
+        ("url", f"postgresql://writer@127.0.0.1:{find_free_port()}/x", "cannot be reached"),
+        ("url", "postgresql://writer:CANARYpw@127.0.0.1/x", "contains a password"),
+    ):
+        release.content["sinks"][2] = {**sink, key: value}
+        release.write()
+        found = release.run()
+        shown = found.stdout + found.stderr
+        assert found.exit_code == 2 and words in " ".join(shown.split()), shown
+        assert "CANARYpw" not in shown and "Traceback" not in shown
+        assert release.versions() == [] and place.list_readable() == []
+    release.content["sinks"][2] = sink
+    release.write()
+    release.env["PGPASSWORD"] = "CANARYwrong"
+    found = release.run()
+    shown = found.stdout + found.stderr
+    assert found.exit_code == 2 and "refuses the login" in " ".join(shown.split())
+    assert "CANARYwrong" not in shown
+
+
+def test_withdraw_server_gone_completed_later(place: Place) -> None:
+    release = place.release
+    assert release.run().exit_code == 0
+    release.env["AWS_SECRET_ACCESS_KEY"] = "CANARYwrong"
+    found = release.ask("withdraw", "small-0001", "--reason", "a mistake")
+    shown = found.stdout + found.stderr
+    assert found.exit_code == 5 and "CANARYwrong" not in shown
+    assert "is withdrawn, and still in its s3 sink" in " ".join(shown.split())
+    assert place.list_readable() == ["open.ppdm_manifests"]
+    release.env["AWS_SECRET_ACCESS_KEY"] = place.buckets.writer["secret_access_key"]
+    assert release.ask("withdraw", "small-0001", "--reason", "a mistake").exit_code == 0
+    assert place.list_objects() == ["to/small/0001/withdrawn.json"]

@@ -1,0 +1,100 @@
+"""The base classes of all sinks: further places and formats of a published release.
+
+The folder of a version always holds `data.parquet`, which was attacked and scanned. A sink gets
+the rows of exactly that file, and what it wrote is read back and compared with them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from warehouse.sources import Option
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warehouse.columns import Column
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One version in one sink on a server; it holds no password."""
+
+    kind: str  # a key of SINKS
+    options: Mapping[str, str]
+    dataset: str
+    release_id: str
+    version: str  # "0003"
+    token: str  # that outsiders cannot guess; the same in every attempt
+
+    @property
+    def name(self) -> str:
+        """The version as one word."""
+        return f"{self.dataset}_{self.version}"
+
+
+class Sink(ABC):
+    """One kind of sink."""
+
+    name: ClassVar[str]  # the 'kind' in [[sinks]]
+    options: ClassVar[Mapping[str, Option]] = {}
+
+    def check_options(self, options: Mapping[str, str]) -> None:  # noqa: B027
+        """Raise BadInput for options that do not fit together."""
+
+    def check_columns(self, columns: Sequence[Column]) -> None:  # noqa: B027
+        """Raise BadInput for columns that cannot be written."""
+
+
+class FileSink(Sink):
+    """A further file in the folder of the version."""
+
+    file_name: ClassVar[str]
+
+    @abstractmethod
+    def write(self, table: pa.Table, path: Path) -> None:
+        """Write the released table to a new file."""
+
+    @abstractmethod
+    def read(self, path: Path) -> pa.Table:
+        """Return the table that was written, with numbers as doubles and text as strings."""
+
+
+class ServerSink(Sink):
+    """A place on a server. Every step may be repeated after a crash.
+
+    ``stage`` writes everything where recipients cannot read it. ``expose`` makes it readable, at
+    once, after the version is recorded as published. ``remove`` follows a withdrawal.
+    """
+
+    @abstractmethod
+    def check_target(self, delivery: Delivery) -> None:
+        """Raise BadInput if the server, the rights or the target do not allow a delivery."""
+
+    @abstractmethod
+    def describe_place(self, delivery: Delivery) -> dict[str, Any]:
+        """Return what the manifest says of the place."""
+
+    @abstractmethod
+    def stage(self, delivery: Delivery, folder: Path) -> None:
+        """Write the files or rows in ``folder``, unreadable for recipients."""
+
+    @abstractmethod
+    def read_staged(self, delivery: Delivery) -> pa.Table:
+        """Return the rows that ``stage`` wrote, in any order."""
+
+    @abstractmethod
+    def discard(self, delivery: Delivery) -> None:
+        """Remove what ``stage`` wrote, for a version that is not published."""
+
+    @abstractmethod
+    def expose(self, delivery: Delivery, manifest: bytes) -> None:
+        """Make what was staged readable for recipients, with its manifest."""
+
+    @abstractmethod
+    def remove(self, delivery: Delivery, notice: bytes) -> None:
+        """Remove the rows, and leave the notice in place of the manifest."""
