@@ -76,10 +76,10 @@ def test_tune_policy_forbids_one_sentence(small: Maker) -> None:
 
 def test_tune_shared_policy_forbids_release_file_cannot_allow(small: Maker, tmp_path: Path) -> None:
     limits = {"record_linkage.rate": {"value": 0.2, "set_by": "DPO", "reason": "r"}}
-    (tmp_path / "policy.toml").write_text(
-        tomlkit.dumps({"audit": {"tuning": False}, "limits": limits})
-    )
     release = small()
+    attacker, audit = (release.content[name] for name in ("attacker", "audit"))
+    policy = {"attacker": attacker, "audit": {**audit, "tuning": False}, "limits": limits}
+    (tmp_path / "policy.toml").write_text(tomlkit.dumps(policy))
     release.content = {"policy": "policy.toml", **release.content}
     result = release.write().run("tune")
     assert result.exit_code == 2
