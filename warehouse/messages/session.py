@@ -1,0 +1,136 @@
+"""One party's side of the exchange of one release.
+
+Every message that was sent or accepted is stored in the private folder of the party, in the order
+of the conversation with each other party. A message is stored before it is put into the shared
+folder, and after it was checked. So a party that was killed runs the same steps again: what is
+stored is not sent with another content, and not accepted a second time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warehouse.checkpoints import checkpoint
+from warehouse.home import translate_disk_errors
+from warehouse.integrity.key_files import write_atomically
+from warehouse.messages.envelope import (
+    VERSION,
+    Header,
+    Message,
+    open_message,
+    parse_message,
+    seal_message,
+)
+from warehouse.messages.payloads import Payload
+from warehouse.messages.roll import Roll
+from warehouse.messages.shared_folder import SharedFolder
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+START = hashlib.sha256(b"ppdm transcript 1").hexdigest()
+
+
+@dataclass
+class Session:
+    """The conversations of one party with all others, in one release."""
+
+    folder: Path  # private
+    shared: SharedFolder
+    roll: Roll
+    name: str
+    signing: Ed25519PrivateKey = field(repr=False)
+    exchange: X25519PrivateKey = field(repr=False)
+    position: dict[str, int] = field(default_factory=dict)  # in the conversation with each party
+
+    def send(self, receiver: str, kind: str, make: Callable[[], Payload]) -> None:
+        """Send the next message, or put the stored one into the shared folder again.
+
+        ``make`` is called only if the message was not made before.
+        """
+        raw = self._read(receiver)
+        if raw is None:
+            header = self._expect(self.name, receiver, kind)
+            key = self.roll.find(receiver).encryption_key()
+            raw = seal_message(header, make(), self.signing, key)
+            self._store(receiver, raw)
+            checkpoint(f"{kind} stored")
+        self.shared.put(self._name_file(self.name, receiver), raw)
+        checkpoint(f"{kind} sent")
+        self._advance(receiver)
+
+    def receive(self, sender: str, *kinds: str) -> Message | None:
+        """Return the next message, which must be of one of the kinds; None if it is not there.
+
+        A message that is not exactly the next one raises BadInput and is not stored.
+        """
+        name = self._name_file(sender, self.name)
+        stored = self._read(sender)
+        raw = self.shared.find(name) if stored is None else stored
+        if raw is None:
+            return None
+        expected = self._expect(sender, self.name, kinds[0])
+        found = open_message(
+            name, raw, expected, kinds, self.roll.find(sender).verifier(), self.exchange
+        )
+        if stored is None:
+            self._store(sender, raw)
+            checkpoint(f"{found.kind} accepted")
+        self._advance(sender)
+        return found
+
+    def has_next(self, party: str) -> bool:
+        """Return whether the next message with a party is stored already."""
+        return self._read(party) is not None
+
+    def list_messages(self) -> list[Header]:
+        """Return the headers of all messages that were sent or accepted."""
+        paths = sorted(self.folder.glob("messages/*/*.msg"))
+        return [parse_message(path.name, path.read_bytes())[0] for path in paths]
+
+    def _expect(self, sender: str, receiver: str, kind: str) -> Header:
+        other = receiver if sender == self.name else sender
+        return Header(
+            VERSION,
+            self.roll.dataset,
+            self.roll.session,
+            self.roll.digest,
+            kind,
+            sender,
+            receiver,
+            self.position.get(other, 0),
+            self._digest_transcript(other),
+        )
+
+    def _digest_transcript(self, other: str) -> str:
+        """Return the digest of all messages with a party before the next one."""
+        digest = START
+        for number in range(self.position.get(other, 0)):
+            raw = self._path(other, number).read_bytes()
+            digest = hashlib.sha256(digest.encode() + hashlib.sha256(raw).digest()).hexdigest()
+        return digest
+
+    def _path(self, other: str, number: int) -> Path:
+        return self.folder / "messages" / other / f"{number:03d}.msg"
+
+    def _name_file(self, sender: str, receiver: str) -> str:
+        other = receiver if sender == self.name else sender
+        return f"{self.position.get(other, 0):03d}-{sender}-{receiver}.msg"
+
+    def _read(self, other: str) -> bytes | None:
+        path = self._path(other, self.position.get(other, 0))
+        return path.read_bytes() if path.exists() else None
+
+    def _store(self, other: str, raw: bytes) -> None:
+        path = self._path(other, self.position.get(other, 0))
+        with translate_disk_errors(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomically(path, raw.decode())
+
+    def _advance(self, other: str) -> None:
+        self.position[other] = self.position.get(other, 0) + 1
