@@ -40,6 +40,7 @@ class ReleaseContext:
     record_id: str | None = None
     keep_raw: int = 1
     expectations: tuple[Expectation, ...] = ()
+    shared_fit: dict[str, Any] | None = None  # what sites that release together agreed on
     file: str = "{}"  # the release file itself, as JSON: a REVIEW is published with it
 
     def open_store(self) -> Store:

@@ -34,6 +34,8 @@ from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import SCALES
 
 Direction = Literal["raise", "lower"]
+# How sites that release together fit a method: each its own, from bounds, or from summed moments.
+CommonFit = Literal["own", "bounds", "moments"]
 OPPOSITES: dict[Direction, Direction] = {"raise": "lower", "lower": "raise"}
 Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be stored as JSON
 
@@ -64,6 +66,7 @@ class Sanitizer(ABC):
     name: ClassVar[str]
     accepts: ClassVar[frozenset[str]]  # subset of {"numeric", "categorical"}
     row_aligned: ClassVar[bool]  # released row i belongs to record i
+    common_fit: ClassVar[CommonFit | None] = None  # None: sites cannot release it together
     min_features: ClassVar[int] = 1
     is_composite: ClassVar[bool] = False  # runs other methods
     example: ClassVar[Mapping[str, Any]] = {}  # parameters to start with

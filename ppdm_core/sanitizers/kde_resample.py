@@ -20,7 +20,14 @@ from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers import _resampling as resampling
-from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Part, Sanitizer, encode_codes
+from ppdm_core.sanitizers._sanitizer import (
+    CommonFit,
+    Direction,
+    Fitted,
+    Part,
+    Sanitizer,
+    encode_codes,
+)
 
 MAX_ROWS_PER_RECORD = 10  # more released rows per record reveal its position
 
@@ -62,6 +69,7 @@ class KdeResample(Sanitizer):
     name: ClassVar[str] = "kde_resample"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = False
+    common_fit: ClassVar[CommonFit | None] = "own"
     example: ClassVar[Mapping[str, Any]] = {"bandwidth": "corrected"}
     more_private: ClassVar[Mapping[str, Direction]] = {"floor": "raise"}
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ppdm_core.model.manifest import canonical_json
 from warehouse.checkpoints import checkpoint
 from warehouse.home import translate_disk_errors
 from warehouse.integrity.key_files import write_atomically
@@ -36,17 +36,24 @@ if TYPE_CHECKING:
 START = hashlib.sha256(b"ppdm transcript 1").hexdigest()
 
 
-@dataclass
 class Session:
     """The conversations of one party with all others, in one release."""
 
-    folder: Path  # private
-    shared: SharedFolder
-    roll: Roll
-    name: str
-    signing: Ed25519PrivateKey = field(repr=False)
-    exchange: X25519PrivateKey = field(repr=False)
-    position: dict[str, int] = field(default_factory=dict)  # in the conversation with each party
+    def __init__(
+        self,
+        folder: Path,
+        shared: SharedFolder,
+        roll: Roll,
+        name: str,
+        signing: Ed25519PrivateKey,
+        exchange: X25519PrivateKey,
+    ) -> None:
+        self.folder, self.shared, self.roll, self.name = folder, shared, roll, name
+        self.signing, self.exchange = signing, exchange
+        self.position: dict[str, int] = {}  # in the conversation with each party
+
+    def __repr__(self) -> str:
+        return f"Session({self.name})"
 
     def send(self, receiver: str, kind: str, make: Callable[[], Payload]) -> None:
         """Send the next message, or put the stored one into the shared folder again.
@@ -87,6 +94,22 @@ class Session:
     def has_next(self, party: str) -> bool:
         """Return whether the next message with a party is stored already."""
         return self._read(party) is not None
+
+    def share_secret(self, other: str) -> bytes:
+        """Return the secret that this party shares with another one, and with no third."""
+        shared = self.exchange.exchange(self.roll.find(other).encryption_key())
+        return self._derive(shared, "secret", *sorted((self.name, other)))
+
+    def derive_key(self, purpose: str) -> bytes:
+        """Return a key of this party alone, the same in every process of the session."""
+        return self._derive(self.exchange.private_bytes_raw(), purpose, self.name)
+
+    def _derive(self, secret: bytes, *purpose: str) -> bytes:
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        info = canonical_json(["ppdm key 1", self.roll.digest, *purpose]).encode()
+        return HKDF(SHA256(), length=32, salt=None, info=info).derive(secret)
 
     def list_messages(self) -> list[Header]:
         """Return the headers of all messages that were sent or accepted."""
