@@ -127,7 +127,6 @@ def sign_verdict(
         "dataset": session.roll.dataset,
         "session": session.roll.session,
         "roll": session.roll.digest,
-        "site": session.name,
         "manifest": manifest,
         "pool": verdict.data_digest,
         "outcome": verdict.outcome,

@@ -180,9 +180,7 @@ class CommonRelease:
         judge_pool.fn(context, release_id, exchange)
         end_part.fn(exchange)
 
-    def run_all(
-        self, site: Callable[[str], Any] | None = None, rounds: int = 20
-    ) -> dict[str, Any]:
+    def run_all(self, site: Callable[[str], Any] | None = None, rounds: int = 20) -> dict[str, Any]:
         """Run every party again and again until all have ended, or none goes on."""
         parties = {CENTRE: lambda _: self.run_centre()}
         parties |= dict.fromkeys(self.sites, site or self.run_site)

@@ -111,11 +111,6 @@ class Session:
         info = canonical_json(["ppdm key 1", self.roll.digest, *purpose]).encode()
         return HKDF(SHA256(), length=32, salt=None, info=info).derive(secret)
 
-    def list_messages(self) -> list[Header]:
-        """Return the headers of all messages that were sent or accepted."""
-        paths = sorted(self.folder.glob("messages/*/*.msg"))
-        return [parse_message(path.name, path.read_bytes())[0] for path in paths]
-
     def _expect(self, sender: str, receiver: str, kind: str) -> Header:
         other = receiver if sender == self.name else sender
         return Header(
@@ -157,3 +152,9 @@ class Session:
 
     def _advance(self, other: str) -> None:
         self.position[other] = self.position.get(other, 0) + 1
+
+
+def list_headers(folder: Path) -> list[Header]:
+    """Return the headers of all messages of a session that were sent or accepted."""
+    paths = sorted(folder.glob("messages/*/*.msg"))
+    return [parse_message(path.name, path.read_bytes())[0] for path in paths]

@@ -34,6 +34,7 @@ from ppdm.cli.replies.releases import (
     ReleaseReply,
     StatusReply,
 )
+from ppdm.cli.replies.sites import PartyReply
 
 REPLIES: Mapping[str, type[Model]] = {
     "init": InitReply,
@@ -60,6 +61,8 @@ REPLIES: Mapping[str, type[Model]] = {
     "demo": DemoReply,
     "key": KeyReply,
     "reviewer": ReviewerReply,
+    "site": PartyReply,
+    "centre": PartyReply,
 }
 
 __all__ = ["REPLIES", "ErrorBody", "Model"]
