@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
 from tasks.context import ReleaseContext
@@ -12,7 +12,7 @@ from tasks.progress import log_progress
 from tasks.sites.terms import check_common_release, describe_terms
 from warehouse.integrity.home_key import home_key
 from warehouse.messages.envelope import Message
-from warehouse.messages.membership import Entry, Membership, read_membership
+from warehouse.messages.membership import Entry, read_membership
 from warehouse.messages.payloads import End, Payload
 from warehouse.messages.roll import CENTRE
 from warehouse.messages.session import Session
@@ -35,17 +35,8 @@ class EndedByCentre(Refused):
 class Exchange:
     """The session of this party in one common release."""
 
-    def __init__(self, context: ReleaseContext, limit: float, *, is_centre: bool) -> None:
-        self.context, self.limit = context, limit
-        store = context.open_store()
-        remedy = INIT if is_centre else JOIN
-        self.member: Membership = read_membership(store.home, context.dataset, remedy)
-        if is_centre != (self.member.name == CENTRE):
-            raise BadInput(f"This home takes part as '{self.member.name}'.", remedy=remedy)
-        check_common_release(context, len(self.member.sites))
-        with store.transaction("common release") as db:
-            signing = home_key(db).signing()
-        self.entry = Entry(store.home, self.member, signing)
+    def __init__(self, entry: Entry, terms: Mapping[str, Any], limit: float) -> None:
+        self.entry, self.member, self.terms, self.limit = entry, entry.membership, terms, limit
         self._session: Session | None = None
 
     def __repr__(self) -> str:
@@ -58,7 +49,7 @@ class Exchange:
 
     def begin(self) -> None:
         """Exchange hellos and the roll; wait for the other parties."""
-        terms, entry = describe_terms(self.context), self.entry
+        terms, entry = self.terms, self.entry
         if self.member.name == CENTRE:
             entry.say_hello()
             self._session = self.wait(lambda: entry.issue_roll(terms), "the hellos of all sites")
@@ -102,3 +93,15 @@ class Exchange:
             time.sleep(min(delay, self.limit))
             delay = min(2 * delay, MAX_DELAY)
         return found
+
+
+def open_exchange(context: ReleaseContext, limit: float, *, is_centre: bool) -> Exchange:
+    """Return the exchange of this home, if it takes part; ``limit`` is for each message."""
+    store, remedy = context.open_store(), INIT if is_centre else JOIN
+    member = read_membership(store.home, context.dataset, remedy)
+    if is_centre != (member.name == CENTRE):
+        raise BadInput(f"This home takes part as '{member.name}'.", remedy=remedy)
+    check_common_release(context, len(member.sites))
+    with store.transaction("common release") as db:
+        signing = home_key(db).signing()
+    return Exchange(Entry(store.home, member, signing), describe_terms(context), limit)

@@ -18,7 +18,7 @@ from tasks.redaction import redact_errors
 from tasks.sanitize.fitting import choose_records
 from tasks.sanitize.inputs import read_inputs
 from tasks.sanitize.records import select_named
-from tasks.sites.exchange import Exchange
+from tasks.sites.exchange import Exchange, open_exchange
 from tasks.sites.fit import AGREEMENTS, scale_for_fit
 from tasks.sites.pool_audit import attack_pool
 from tasks.sites.rows import build_rows
@@ -35,7 +35,7 @@ from warehouse.stages import FINISHED, Stage
 def enter_release(context: ReleaseContext, wait: float, is_centre: bool) -> Exchange:
     """Exchange hellos and the roll with all parties; wait for them as long as it takes."""
     start_step(Step.JOIN)
-    exchange = Exchange(context, wait, is_centre=is_centre)
+    exchange = open_exchange(context, wait, is_centre=is_centre)
     exchange.begin()
     return exchange
 
