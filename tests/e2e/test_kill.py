@@ -17,6 +17,7 @@ from tests.support.kills import (
     BY_COMMAND,
     IN_APPROVAL,
     IN_CHAIN,
+    IN_COMMON_RELEASE,
     IN_WITHDRAWAL,
     Chain,
     check_published,
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 Maker = Callable[..., Small]
 POINTS = sorted(points_in_code())
 ENDINGS = ("no_change", "dry_run_passed", "refused", "awaiting_review", "rejected")
-OTHERS = {*IN_WITHDRAWAL, "before commit of a decision", "after commit of a decision"} - {*IN_CHAIN}
+DECISION = ("before commit of a decision", "after commit of a decision")
+OTHERS = {*IN_WITHDRAWAL, *IN_COMMON_RELEASE, *DECISION} - {*IN_CHAIN}
 RELEASE_POINTS = [name for name in POINTS if not name.endswith(ENDINGS) and name not in OTHERS]
 
 
@@ -68,7 +70,7 @@ def test_kill_points_in_code_include_chain() -> None:
 
 def test_kill_points_known_points_all_tried(history: History) -> None:
     endings = {f"{when} commit of {stage}" for stage in ENDINGS for when in ("before", "after")}
-    tried = {*history.points, *AFTER, *IN_WITHDRAWAL, *IN_APPROVAL, *endings}
+    tried = {*history.points, *AFTER, *IN_WITHDRAWAL, *IN_APPROVAL, *IN_COMMON_RELEASE, *endings}
     assert tried == set(POINTS)
 
 

@@ -66,9 +66,9 @@ class Session:
             key = self.roll.find(receiver).encryption_key()
             raw = seal_message(header, make(), self.signing, key)
             self._store(receiver, raw)
-            checkpoint(f"{kind} stored")
+            checkpoint("message stored")
         self.shared.put(self._name_file(self.name, receiver), raw)
-        checkpoint(f"{kind} sent")
+        checkpoint("message sent")
         self._advance(receiver)
 
     def receive(self, sender: str, *kinds: str) -> Message | None:
@@ -87,7 +87,7 @@ class Session:
         )
         if stored is None:
             self._store(sender, raw)
-            checkpoint(f"{found.kind} accepted")
+            checkpoint("message accepted")
         self._advance(sender)
         return found
 
