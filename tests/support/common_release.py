@@ -7,6 +7,7 @@ message.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomlkit
 
+from flows.config.context import build_context
+from flows.config.release_file import load
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.manifest import key_fingerprint
-from ppdm_core.model.policy import Attacker, Limit, Policy
 from tasks.audit.task import attack_shadows
 from tasks.centre.task import collect_rows, judge_by_sites, lead_fit, pool_rows, publish_pool
 from tasks.context import ReleaseContext
@@ -35,41 +38,19 @@ from tasks.sites.task import (
     judge_pool,
     send_rows,
 )
-from tests.support.contexts import make_context, write_unchecked
-from warehouse.columns import Column, Source
+from tests.support.contexts import create_home, write_unchecked
+from tests.support.small_release import CLASSES, CONTENT, FEATURES
 from warehouse.database import find_run
 from warehouse.integrity.home_key import home_key
 from warehouse.messages.membership import Membership, store_membership
 from warehouse.messages.roll import CENTRE
 from warehouse.stages import Stage, is_past
 
-FEATURES = ("height", "weight", "pulse", "iron")
-CLASSES = ("calm", "tense")
 METHODS: dict[str, dict[str, Any]] = {
-    "kde_resample": {"bandwidth": "corrected"},
+    "kde_resample": {"bandwidth": "floor", "floor": 0.9, "rows": 120},
     "dct_fuzzy": {"b": 0.1, "p": 0.2},
     "pca_laplace": {"components": 1, "b": 0.3, "basis": "sample", "basis_share": 0.2},
 }
-
-
-def set_limit(value: float, **more: Any) -> Limit:
-    return Limit(value, "tests", "as the test needs it", **more)
-
-
-POLICY = Policy(
-    required=("transform_inverse", "record_linkage", "membership"),
-    limits={
-        "amplification.record": set_limit(1e9, waive=("kde_resample", "dct_fuzzy")),
-        "record_linkage.rate": set_limit(0.3),
-        "transform_inverse.breach_rate": set_limit(0.3),
-        "membership.true_positive_rate": set_limit(0.3),
-        "label.rate": set_limit(0.05),
-    },
-    attacker=Attacker(known_records=8, sample_share=0.1, epsilon=0.02),
-    shadow_draws=1,
-    splits=3,
-    effort="quick",
-)
 
 
 def make_people(n: int, seed: int) -> tuple[np.ndarray, list[str]]:
@@ -83,10 +64,10 @@ def make_people(n: int, seed: int) -> tuple[np.ndarray, list[str]]:
 
 def write_people(path: Path, X: np.ndarray, moods: list[str], prefix: str) -> None:
     lines = [
-        f"{prefix}-{i:05d},{mood},{','.join(map(repr, row))}"
+        f"{prefix}-{i:05d},{mood},note,{','.join(map(repr, row))}"
         for i, (row, mood) in enumerate(zip(X.tolist(), moods, strict=True))
     ]
-    path.write_text("\n".join([f"person,mood,{','.join(FEATURES)}", *lines]) + "\n")
+    path.write_text("\n".join([f"person,mood,notes,{','.join(FEATURES)}", *lines]) + "\n")
 
 
 @dataclass
@@ -98,7 +79,6 @@ class CommonRelease:
     sites: Mapping[str, int] = field(
         default_factory=lambda: {"east": 130, "north": 150, "south": 170}
     )
-    policy: Policy = POLICY
     parameters: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -116,24 +96,13 @@ class CommonRelease:
         if name != CENTRE:
             seed = sorted(self.sites).index(name)
             write_people(folder / "t.csv", *make_people(self.sites[name], seed), name)
-        numeric: dict[str, Any] = {"type": "numeric", "low": 0.0, "high": 10.0}
-        columns = (
-            Column("person", "identifier"),
-            Column("mood", "label", "categorical", categories=CLASSES),
-            *(Column(each, "feature", **numeric) for each in FEATURES),
-        )
-        return make_context(
-            folder,
-            dataset="ward",
-            source=Source("csv", str(folder / "t.csv")),
-            columns=columns,
-            method=self.method,
-            parameters=self.parameters or METHODS[self.method],
-            policy=self.policy,
-            record_id="person",
-            owner="registry",
-            audience="partners",
-        )
+        content = copy.deepcopy(CONTENT)
+        content["dataset"]["name"] = "ward"
+        content["source"]["path"] = "t.csv"
+        content["sanitizer"] = {"method": self.method, **(self.parameters or METHODS[self.method])}
+        (folder / "release.toml").write_text(tomlkit.dumps(content))
+        create_home(folder / ".ppdm")
+        return build_context(load(folder / "release.toml"))
 
     def find_fingerprint(self, name: str) -> str:
         with self.contexts[name].open_store().transaction("tests") as db:
@@ -180,12 +149,11 @@ class CommonRelease:
         judge_pool.fn(context, release_id, exchange)
         end_part.fn(exchange)
 
-    def run_all(self, site: Callable[[str], Any] | None = None, rounds: int = 20) -> dict[str, Any]:
+    def run_all(self, run: Callable[[str], Any], rounds: int = 20) -> dict[str, Any]:
         """Run every party again and again until all have ended, or none goes on."""
-        parties = {CENTRE: lambda _: self.run_centre()}
-        parties |= dict.fromkeys(self.sites, site or self.run_site)
+        names = (CENTRE, *self.sites)
         for _ in range(rounds):
-            for name, run in parties.items():
+            for name in names:
                 if name in self.ended:
                     continue
                 try:
@@ -194,7 +162,7 @@ class CommonRelease:
                     continue
                 except PpdmError as error:
                     self.ended[name] = error
-            if len(self.ended) == len(parties):
+            if len(self.ended) == len(names):
                 break
         return self.ended
 
