@@ -26,6 +26,7 @@ from warehouse.messages.roll import CENTRE
 from warehouse.publishing.manifest import digest_text, verify
 from warehouse.stages import Stage
 
+LONG = {"attack asked", "shadows drawn", "attacks run"}
 SITES = {"east": 480, "north": 480, "south": 480}
 
 
@@ -40,7 +41,8 @@ class Killer:
         self.times, self.rng, self.points = times, random.Random(3), set[str]()
 
     def __call__(self, point: str) -> None:
-        if self.times and self.rng.random() < 0.2:
+        is_long = point in LONG  # tests/e2e/test_kill.py kills a release there
+        if self.times and not is_long and self.rng.random() < 0.3:
             self.times -= 1
             self.points.add(point)
             raise Killed(point)
