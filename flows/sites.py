@@ -70,13 +70,8 @@ def site(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
             judge_pool(context, release_id, exchange)
             end_part(exchange)
         return build_final_state(Stage.PUBLISHED, "The centre published the pool of all sites.")
-    except BadInput as error:
-        log_rejection(file.dataset.name, file.sanitizer.method, error)
-        return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
-    except Refused as error:
-        return build_final_state(Stage.REFUSED, str(error), error)
     except PpdmError as error:
-        raise report_failure(file, error) from None
+        return end_flow(file, error)
 
 
 @flow(name="centre", flow_run_name="centre {file.dataset.name} {file.sanitizer.method}", retries=0)
@@ -99,10 +94,15 @@ def centre(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
             stage = publish_pool(context, release_id, exchange)
             message = log_release(context, release_id)
         return build_final_state(stage, message)
-    except BadInput as error:
+    except PpdmError as error:
+        return end_flow(file, error)
+
+
+def end_flow(file: ReleaseFile, error: PpdmError) -> State[Any]:
+    """Return the last state after bad input or a refusal; raise any other error."""
+    if isinstance(error, BadInput):
         log_rejection(file.dataset.name, file.sanitizer.method, error)
         return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
-    except Refused as error:
+    if isinstance(error, Refused):
         return build_final_state(Stage.REFUSED, str(error), error)
-    except PpdmError as error:
-        raise report_failure(file, error) from None
+    raise report_failure(file, error) from None

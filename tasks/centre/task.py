@@ -15,6 +15,7 @@ from tasks.centre.site_rows import SitePart, collect_parts
 from tasks.centre.verdicts import collect_verdicts, merge_figures, reach_pool_verdict
 from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
+from tasks.judge.ledger_charge import build_scope, charge_ledger, compute_balance
 from tasks.progress import Step, start_step
 from tasks.redaction import redact_errors
 from tasks.release_summary import summarize_run
@@ -32,6 +33,7 @@ from warehouse.stage_facts import (
     EndingFacts,
     SanitizedFacts,
     SitesFacts,
+    ValidatedFacts,
     read_facts,
     store_facts,
 )
@@ -150,6 +152,10 @@ def judge_by_sites(
             check_history(change.db)
             change.detail["failures"] = len(verdict.failures)
             store_verdict(change, release_id, verdict)
+            # No record is charged here: the ledgers stay with the sites.
+            validated = read_facts(change.db, release_id, ValidatedFacts)
+            balance = compute_balance(change.db, run, context, validated, facts)
+            charge_ledger(change, run, build_scope(context, facts.guarantee), balance, verdict)
 
 
 @task(name="publish the pool", cache_policy=NO_CACHE)

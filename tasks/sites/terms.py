@@ -60,6 +60,11 @@ def check_common_release(context: ReleaseContext, sites: int) -> Sanitizer:
             "A common basis is fitted on records that every site sets aside.",
             remedy='Set basis = "sample" in [sanitizer].',
         )
+    if context.keep_raw < 1:
+        raise BadInput(
+            "A site needs its checked records until it has judged the pool.",
+            remedy="Set keep_raw = 1 in [dataset].",
+        )
     least = MIN_MOMENT_SITES if sanitizer.common_fit == "moments" else MIN_SITES
     if sites < least:
         raise BadInput(

@@ -48,6 +48,7 @@ def run_child(agreement: Agreement, name: str, kill_at: int | None) -> int:
         os._exit(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", [PCA, DCT], ids=["pca_laplace", "dct_fuzzy"])
 def test_agreement_killed_thirty_times_same_fit(tmp_path: Path, sanitizer: Sanitizer):
     parties = Parties(tmp_path)
