@@ -63,6 +63,7 @@ def select_view_rows(view: AttackerView, rows: Ints) -> AttackerView:
         view,
         Y=view.Y[rows],
         label=view.label[rows],
+        C=None if view.C is None else view.C[rows],
         known=known,
         partner_rows=None,
         reconstructions={name: each[rows] for name, each in view.reconstructions.items()},

@@ -104,6 +104,12 @@ class ReleaseDraw:
         """Return own rows, followed by those of partners, (m + f, s)."""
         return self.Y if self.partners is None else np.concatenate([self.Y, self.partners.Y])
 
+    def list_all_codes(self) -> Codes:
+        """Return the released codes of all rows; methods of several sites release none."""
+        assert self.C is not None
+        none = np.full((self.partner_count, self.C.shape[1]), -1, dtype=np.int32)
+        return np.concatenate([self.C, none])
+
     def list_all_records(self, truth: OriginalTable) -> Ints:
         """Return the record of each row; rows of partners have a number that no record has."""
         return np.append(self.records, np.full(self.partner_count, len(truth.X)))

@@ -135,7 +135,7 @@ class AttackTrial:
             public=freeze_public(draw.public),
             schema=truth.schema,
             epsilon=epsilon,
-            C=None if draw.C is None else freeze(draw.C[self.shuffle]),
+            C=None if draw.C is None else freeze(draw.list_all_codes()[self.shuffle]),
             effort=effort,
             offset=None if truth.offset is None else freeze(truth.offset),
             unit=None if truth.unit is None else freeze(truth.unit),

@@ -42,7 +42,12 @@ def make_auditor(
         X = truth.X if members is None else truth.X[members]
         Y = X + noise * rng.uniform(-1, 1, X.shape)
         return ReleaseDraw(
-            Y, public, members, members=members, partners=others if partners else None
+            Y,
+            public,
+            members,
+            C=np.zeros((len(Y), 0), dtype=np.int32),  # as in a release
+            members=members,
+            partners=others if partners else None,
         )
 
     inside = [draw(rng.permutation(N)[: N // 2])] if halves else []
