@@ -49,6 +49,7 @@ class ReleaseContext:
     keep_raw: int = 1
     expectations: tuple[Expectation, ...] = ()
     may_tune: bool = True  # settings may be chosen on the data
+    shared_fit: dict[str, Any] | None = None  # what sites that release together agreed on
     file: str = "{}"  # the release file itself, as JSON: a REVIEW is published with it
 
     def open_store(self) -> Store:

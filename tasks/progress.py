@@ -47,6 +47,11 @@ class Step(Enum):
     JUDGE = "judge", 1.0
     PUBLISH = "publish", 1.0
     LOG = "log to Prefect and MLflow", 3.0
+    JOIN = "exchange the roll with all parties", 5.0
+    AGREE = "agree on a common fit", 5.0
+    SEND = "send sanitized rows", 1.0
+    WAIT = "wait for the other parties", 60.0
+    POOL = "pool the rows of all sites", 2.0
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from warehouse.stage_facts import (
     EndingFacts,
     SanitizedFacts,
     SettingsFacts,
+    SitesFacts,
     ValidatedFacts,
     find_facts,
 )
@@ -63,6 +64,7 @@ class Summary:
     standing: Standing | None = None  # of a release that awaits review
     counted: tuple[Decision, ...] = ()  # approvals that count now, or did when it was published
     has_keys: bool = False  # reviewers of the home sign with keys
+    sites: SitesFacts | None = None  # of a common release, at its centre
     ledger: dict[str, Any] | None = None  # for outsiders
     ln_ledger: float | None = None  # ln gamma of all releases up to this one; None: not judged
 
@@ -197,6 +199,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
         standing=standing,
         counted=counted,
         has_keys=bool(read_reviewers(db)),
+        sites=find_facts(db, release_id, SitesFacts),
         ledger=format_entry(entry),
         ln_ledger=entry["total"] if entry else None,
     )

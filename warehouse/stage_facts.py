@@ -5,6 +5,7 @@ validated   ValidatedFacts    what the checked table holds
 sanitized   SanitizedFacts    how the candidate was made
 audited     AuditedFacts      what the attacks measured
 columns     ColumnFacts       which columns drive the risk
+sites       SitesFacts        the sites of a common release and their verdicts, at its centre
 ending      EndingFacts       why a release ended without a new version
 """
 
@@ -21,6 +22,7 @@ from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import Guarantee, PublicParameters
 from ppdm_core.model.schema import Schema
 from ppdm_core.model.score import AuditReport
+from ppdm_core.model.verdict import Outcome
 from ppdm_core.numerics.scaling import Scaling
 from warehouse.integrity.home_key import home_key
 from warehouse.integrity.seals import insert, integrity_error, is_sealed_by, mac_of, read_rows
@@ -108,6 +110,31 @@ class AuditedFacts(Facts):
     KIND = "audited"
 
     report: AuditReport
+
+
+@dataclass(frozen=True)
+class SiteFacts:
+    """What one site of a common release sent, and its signed verdict on the pool."""
+
+    name: str
+    rows: int
+    manifest: str  # digest of its own manifest
+    outcome: Outcome
+    broken: tuple[str, ...]  # checks that did not pass
+    errors: tuple[float, ...]  # of classifiers on its test rows, by the number of sites
+    statement: Mapping[str, Any]  # as it signed it
+    public: str
+    ed25519: str
+
+
+@dataclass(frozen=True)
+class SitesFacts(Facts):
+    """The sites of a common release, stored by the centre."""
+
+    KIND = "sites"
+
+    roll: str  # digest
+    sites: tuple[SiteFacts, ...]
 
 
 @dataclass(frozen=True)

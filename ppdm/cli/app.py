@@ -7,7 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ppdm.cli import home_commands, release_commands, reviewer_commands, service_commands
+from ppdm.cli import (
+    home_commands,
+    release_commands,
+    reviewer_commands,
+    service_commands,
+    site_commands,
+)
 from ppdm.cli.options import EXIT_CODES
 from ppdm.cli.result import run_command
 
@@ -23,6 +29,8 @@ app = typer.Typer(
     **SETTINGS,
 )
 key_app = typer.Typer(help="Back up, restore and publish keys.", **SETTINGS)
+site_app = typer.Typer(help="Take part in a common release of several sites.", **SETTINGS)
+centre_app = typer.Typer(help="Pool and publish a common release of several sites.", **SETTINGS)
 reviewer_app = typer.Typer(help="Make, enrol and remove the keys of reviewers.", **SETTINGS)
 
 
@@ -71,6 +79,14 @@ for reviewer_command in (reviewer_commands.key, reviewer_commands.add, reviewer_
     reviewer_app.command(epilog=EXIT_CODES)(reviewer_command)
 reviewer_app.command("list", epilog=EXIT_CODES)(reviewer_commands.list_keys)
 app.add_typer(reviewer_app, name="reviewer")
+site_app.command(epilog=EXIT_CODES)(site_commands.join)
+site_app.command("run", epilog=EXIT_CODES)(site_commands.run_site)
+site_app.command("status", epilog=EXIT_CODES)(site_commands.show_site)
+app.add_typer(site_app, name="site")
+centre_app.command(epilog=EXIT_CODES)(site_commands.init)
+centre_app.command("run", epilog=EXIT_CODES)(site_commands.run_centre)
+centre_app.command("status", epilog=EXIT_CODES)(site_commands.show_centre)
+app.add_typer(centre_app, name="centre")
 
 
 def main(argv: list[str] | None = None) -> None:

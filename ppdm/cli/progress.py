@@ -15,7 +15,36 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 # The steps of each command, in order; a step that is not needed is passed over.
-RELEASE_STEPS = tuple(step for step in Step if step not in (Step.SUMMARIZE, Step.TUNE))
+EXCHANGE_STEPS = (Step.JOIN, Step.AGREE, Step.SEND, Step.WAIT, Step.POOL)
+RELEASE_STEPS = tuple(
+    step for step in Step if step not in (Step.SUMMARIZE, Step.TUNE, *EXCHANGE_STEPS)
+)
+SITE_STEPS = (
+    Step.START,
+    Step.JOIN,
+    Step.READ,
+    Step.VALIDATE,
+    Step.AGREE,
+    Step.PERTURB,
+    Step.DRAW,
+    Step.SELF_TEST,
+    Step.ATTACK,
+    Step.POLICY_TEST,
+    Step.JUDGE,
+    Step.PUBLISH,
+    Step.LOG,
+    Step.SEND,
+    Step.WAIT,
+)
+CENTRE_STEPS = (
+    Step.START,
+    Step.JOIN,
+    Step.AGREE,
+    Step.WAIT,
+    Step.POOL,
+    Step.PUBLISH,
+    Step.LOG,
+)
 TUNE_STEPS = (Step.START, Step.READ, Step.VALIDATE, Step.TUNE, Step.POLICY_TEST, Step.LOG)
 DECIDE_STEPS = (Step.START, Step.PUBLISH, Step.LOG)
 CHECK_STEPS = (Step.READ, Step.VALIDATE, Step.POLICY_TEST)

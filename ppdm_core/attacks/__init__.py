@@ -6,6 +6,7 @@ from ppdm_core.attacks._attack import Attack, ExplainsError
 from ppdm_core.attacks._column_linkage import ColumnLinkage
 from ppdm_core.attacks._needs import check_needs, describe_needs
 from ppdm_core.attacks.attribute_inference import AttributeInference
+from ppdm_core.attacks.colluding_sites import ColludingSites
 from ppdm_core.attacks.column_order import ColumnOrder
 from ppdm_core.attacks.correlation_filter import CorrelationFilter
 from ppdm_core.attacks.kernel_support import KernelSupport
@@ -44,6 +45,7 @@ ATTACKS: dict[str, Attack] = {
     "kernel_support": KernelSupport(),
     "low_bits": LowBits(),
     "record_linkage": RecordLinkage(),
+    "colluding_sites": ColludingSites(),
     "learned_linkage": LearnedLinkage(),
     "release_differencing": ReleaseDifferencing(),
     "membership": Membership(),

@@ -72,6 +72,10 @@ _NEEDS: dict[str, Need] = {
         "releases whose rows can be put together by record (record_id in [dataset])",
         Reason.SINGLE_RELEASE,
     ),
+    "partner_rows": Need(
+        lambda view: view.partner_rows is not None and len(view.partner_rows) > 0,
+        "rows of several sites in one pool (ppdm site)",
+    ),
     "leaked_map": Need(lambda view: view.leaked_map is not None, "a key that could leak"),
     "reconstructions": Need(
         _has_original_columns, "the original columns or a reconstruction of them"

@@ -124,7 +124,7 @@ class AttackRuns:
         if attack.runs_half_known and view.known is not None and not on_halves:
             half = self._run_half_known(attack, trial, view, purpose)
             estimate = replace(estimate, scenarios={**estimate.scenarios, "half": half})
-        if isinstance(attack, ExplainsError):
+        if isinstance(attack, ExplainsError) and trial.draw.partners is None:
             X = self.truth.X[trial.draw.records[trial.shuffle]]
             estimate = replace(estimate, notes={**estimate.notes, **attack.explain(view, X)})
         if on_halves and attack.goal == "reconstruct":  # only the best candidate is used again
@@ -135,7 +135,8 @@ class AttackRuns:
                     reason=Reason.TOO_FEW_RECORDS,
                 )
             estimate = Estimate({name: estimate.candidates[name]})
-        return trial.make_outcome(attack.goal, estimate)
+        outcome = trial.make_outcome(attack.goal, estimate)
+        return replace(outcome, knows_partners="partner_rows" in attack.needs)
 
     def build_linkage_view(self, number: int) -> AttackerView:
         """Return what a linking attacker sees of a draw of all records."""
@@ -168,7 +169,7 @@ class AttackRuns:
                 outcome = self.run_trials(ATTACKS[attack], on_halves=on_halves)[number]
             except NotApplicable:  # for example too few records in a half
                 continue
-            found[f"{attack}/{name}"] = freeze(outcome.candidates[name][trial.shuffle])
+            found[f"{attack}/{name}"] = freeze(outcome.list_all_rows(name)[trial.shuffle])
         return found
 
     @cached_property

@@ -88,6 +88,11 @@ def round_report(report: AuditReport, epsilon: float) -> AuditReport:
     return replace(report, scores=tuple(round_score(score, epsilon) for score in report.scores))
 
 
+def format_band(value: float) -> str:
+    """Return the end of a band as a percentage."""
+    return f"{100 * value:g} %"
+
+
 def format_bound(score: Score) -> str:
     """Return a rounded score in a few words."""
     return f"{'at most' if score.better == 'down' else 'at least'} {score.value:g}"

@@ -61,6 +61,14 @@ class OriginalTable:
 
 
 @dataclass(frozen=True, eq=False)
+class PartnerRows:
+    """Rows of other sites in the same pool; their records are not known here."""
+
+    Y: Floats  # (f, s)
+    label: Codes  # (f,)
+
+
+@dataclass(frozen=True, eq=False)
 class ReleaseDraw:
     """One draw of the release, of all records or of ``members`` only."""
 
@@ -74,14 +82,37 @@ class ReleaseDraw:
     leaked_map: PublicParameters | None = (
         None  # the same as ``public`` for an attacker who has the key
     )
+    partners: PartnerRows | None = None  # None: all rows are made from the original table
 
     @property
     def records(self) -> Ints:
         return np.arange(len(self.Y)) if self.source is None else self.source
 
+    @property
+    def partner_count(self) -> int:
+        return 0 if self.partners is None else len(self.partners.Y)
+
     def find_labels(self, truth: OriginalTable) -> Codes:
         """Return the released label of each row, (m,)."""
         return truth.label[self.records] if self.label is None else self.label
+
+    def add_partner_labels(self, label: Codes) -> Codes:
+        """Return labels of own rows, followed by those of all rows of partners."""
+        return label if self.partners is None else np.append(label, self.partners.label)
+
+    def list_all_rows(self) -> Floats:
+        """Return own rows, followed by those of partners, (m + f, s)."""
+        return self.Y if self.partners is None else np.concatenate([self.Y, self.partners.Y])
+
+    def list_all_codes(self) -> Codes:
+        """Return the released codes of all rows; methods of several sites release none."""
+        assert self.C is not None
+        none = np.full((self.partner_count, self.C.shape[1]), -1, dtype=np.int32)
+        return np.concatenate([self.C, none])
+
+    def list_all_records(self, truth: OriginalTable) -> Ints:
+        """Return the record of each row; rows of partners have a number that no record has."""
+        return np.append(self.records, np.full(self.partner_count, len(truth.X)))
 
 
 @dataclass(frozen=True, eq=False)

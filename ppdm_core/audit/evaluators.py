@@ -107,11 +107,14 @@ class LinkEvaluator(Evaluator[LinkMetric]):
     def baseline(self, name: str) -> float:
         """Measure a row picked at random, among those with the person's label if it is known."""
         outcome = self.list_outcomes(name)[0]
-        records, rows = select_first_rows(self.truth, outcome.draw)
+        records, labels = select_first_rows(self.truth, outcome.draw)
+        rows = labels
+        if not outcome.knows_partners:
+            rows = outcome.draw.add_partner_labels(labels)
         if self.scenario == "partial" or self.is_label_column:
             return self.metric.baseline(len(rows))
         targets = outcome.participants.targets[self.select(outcome)]
-        own = rows[np.searchsorted(records, targets)]
+        own = labels[np.searchsorted(records, targets)]
         return float(np.mean(compute_label_chances(self.truth.label[targets], rows, own)))
 
 

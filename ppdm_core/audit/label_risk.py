@@ -31,8 +31,9 @@ def score_label(truth: OriginalTable, draw: ReleaseDraw) -> Score:
         rows = draw.find_labels(truth)
         chances = compute_label_chances(truth.label, rows)
     else:
-        records, rows = select_first_rows(truth, draw)
-        chances = compute_label_chances(truth.label[records], rows, rows)
+        records, own = select_first_rows(truth, draw)
+        rows = draw.add_partner_labels(own)
+        chances = compute_label_chances(truth.label[records], rows, own)
     value, baseline = float(np.mean(chances)), 1.0 / len(rows)
     story = (SMALL_CLASSES if has_small_class(truth, draw) else "") + STORY
     return Score(
@@ -55,7 +56,8 @@ def has_small_class(truth: OriginalTable, draw: ReleaseDraw) -> bool:
     """Return whether the release has a class of fewer than MIN_CLASS_RECORDS rows."""
     if truth.schema.label is None:
         return False
-    _, counts = np.unique(draw.find_labels(truth), return_counts=True)
+    labels = draw.add_partner_labels(draw.find_labels(truth))
+    _, counts = np.unique(labels, return_counts=True)
     return bool(counts.min() < MIN_CLASS_RECORDS)
 
 

@@ -7,7 +7,7 @@ private permutation, because assignment solvers and argmin favour the identity o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -119,25 +119,23 @@ class AttackTrial:
         rng: np.random.Generator,
     ) -> AttackTrial:
         """Shuffle the rows and the right file with ``rng``."""
-        shuffle = rng.permutation(len(draw.Y))
+        shuffle = rng.permutation(len(draw.Y) + draw.partner_count)
         return cls(truth, draw, participants, shuffle, rng.permutation(len(participants.targets)))
 
     def build_view(self, epsilon: float, effort: Effort) -> AttackerView:
         """Return what the attacker sees, without reconstructions and earlier releases."""
         truth, draw, roles = self.truth, self.draw, self.participants
-        X, source = truth.X, draw.records[self.shuffle]
-        position = np.full(len(X), -1)
-        position[source] = np.arange(len(source))
+        X, position = truth.X, self.find_positions()
         known = None
         if is_one_to_one(draw) and len(roles.known) > 0:
             known = KnownRows(freeze(X[roles.known]), freeze(position[roles.known]))
         return AttackerView(
-            Y=freeze(draw.Y[self.shuffle]),
-            label=freeze(draw.find_labels(truth)[self.shuffle]),
+            Y=freeze(draw.list_all_rows()[self.shuffle]),
+            label=freeze(draw.add_partner_labels(draw.find_labels(truth))[self.shuffle]),
             public=freeze_public(draw.public),
             schema=truth.schema,
             epsilon=epsilon,
-            C=None if draw.C is None else freeze(draw.C[self.shuffle]),
+            C=None if draw.C is None else freeze(draw.list_all_codes()[self.shuffle]),
             effort=effort,
             offset=None if truth.offset is None else freeze(truth.offset),
             unit=None if truth.unit is None else freeze(truth.unit),
@@ -149,7 +147,22 @@ class AttackTrial:
             split_files=self.split_columns(),
             reference=truth.select(roles.reference) if len(roles.reference) else None,
             leaked_map=None if draw.leaked_map is None else freeze_public(draw.leaked_map),
+            partner_rows=self.find_partner_rows(),
         )
+
+    def find_positions(self) -> Ints:
+        """Return the row of the view of each record, -1 for a record without one."""
+        records = self.draw.list_all_records(self.truth)[self.shuffle]
+        position = np.full(len(self.truth.X) + 1, -1)
+        position[records] = np.arange(len(records))
+        return position[:-1]
+
+    def find_partner_rows(self) -> Ints | None:
+        """Return the rows of the view that belong to other sites, None if there are none."""
+        if self.draw.partners is None:
+            return None
+        found: Ints = freeze(np.flatnonzero(self.shuffle >= len(self.draw.Y)))
+        return found
 
     def hide_control_labels(self, view: AttackerView) -> AttackerView:
         """Return the view without the labels of the targets that are not in the release."""
@@ -161,8 +174,7 @@ class AttackTrial:
     def build_half_known_views(self, view: AttackerView) -> Iterator[tuple[Ints, AttackerView]]:
         """Yield the positions of half of the targets, and a view in which the others are known."""
         targets = self.participants.targets
-        position = np.full(len(self.truth.X), -1)
-        position[self.draw.records[self.shuffle]] = np.arange(len(self.shuffle))
+        position = self.find_positions()
         half = np.arange(len(targets)) % 2  # targets are in random order
         for number in (0, 1):
             mine = np.flatnonzero(half == number)
@@ -238,11 +250,16 @@ class AttackTrial:
         if goal == "source":
             estimate = find_records(estimate, self.participants.targets)
         elif goal == "link":
-            estimate = find_records(estimate, self.draw.records[self.shuffle])
+            estimate = find_records(estimate, self.draw.list_all_records(self.truth)[self.shuffle])
         elif goal == "pair":
             estimate = find_records(estimate, self.participants.targets[self.right_order])
         by_row = goal in ("reconstruct", "norms", "source")
-        return estimate[self.inverse_shuffle] if by_row else estimate
+        return estimate[self.inverse_shuffle][: len(self.draw.Y)] if by_row else estimate
+
+    def select_partner_estimates(self, estimate: Estimate) -> dict[str, NDArray[Any]]:
+        """Return what was estimated for the rows of other sites."""
+        m = len(self.draw.Y)
+        return {name: each[self.inverse_shuffle][m:] for name, each in estimate.candidates.items()}
 
     def make_outcome(self, goal: Goal, estimate: Estimate) -> TrialOutcome:
         """Return what the attack found, in the order of the draw."""
@@ -255,8 +272,12 @@ class AttackTrial:
             participants=self.participants,
             candidates=align_all(estimate.candidates),
             scenarios={name: align_all(found) for name, found in estimate.scenarios.items()},
-            claims={name: claim[self.inverse_shuffle] for name, claim in estimate.claims.items()},
+            claims={
+                name: claim[self.inverse_shuffle][: len(self.draw.Y)]
+                for name, claim in estimate.claims.items()
+            },
             notes=dict(estimate.notes),
+            partners=self.select_partner_estimates(estimate) if goal == "reconstruct" else {},
         )
 
 
@@ -270,6 +291,14 @@ class TrialOutcome:
     scenarios: Mapping[str, Mapping[str, NDArray[Any]]]
     claims: Mapping[str, Floats]  # the attacker's own probabilities, by row
     notes: Mapping[str, float]
+    # of rows of other sites, which no score counts; other attacks build on them
+    partners: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    knows_partners: bool = False  # the attacker can tell which rows belong to other sites
+
+    def list_all_rows(self, name: str) -> NDArray[Any]:
+        """Return a candidate for all rows: own ones first, then those of partners."""
+        own = self.candidates[name]
+        return np.concatenate([own, self.partners[name]]) if name in self.partners else own
 
     def estimates(self, scenario: str) -> Mapping[str, NDArray[Any]]:
         """Return the candidates of a scenario, if there are any; "" is the policy's attacker."""

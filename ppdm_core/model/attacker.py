@@ -106,6 +106,7 @@ class AttackerView:
     arrival_batches: Batches | None = None  # by the earlier releases that hold the same row
     departure_batches: Batches | None = None  # None: no row disappeared since the last release
     leaked_map: PublicParameters | None = None  # ``public`` with the map that the key hides
+    partner_rows: Ints | None = None  # rows of sites that release together; they know which
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
 
 

@@ -3,6 +3,7 @@
     ppdm reviewer 1   a key is enrolled in a home, or removed from it
     ppdm author 1     a release is made
     ppdm decision 1   a release in review is approved or rejected
+    ppdm site verdict 1   a site attacked the pool of a common release
 
 The scheme is the first line of what is signed, so that no statement can be taken for one of another
 kind, for a manifest or for a notice. Every statement names the home that it is made for.
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 REVIEWER = b"ppdm reviewer 1\n"
 AUTHOR = b"ppdm author 1\n"
 DECISION = b"ppdm decision 1\n"
+SITE_VERDICT = b"ppdm site verdict 1\n"
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ from ppdm_core.numerics.scaling import SCALES
 from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
 Direction = Literal["raise", "lower"]
+# How sites that release together fit a method: each its own, from bounds, or from summed moments.
+CommonFit = Literal["own", "bounds", "moments"]
 OPPOSITES: dict[Direction, Direction] = {"raise": "lower", "lower": "raise"}
 Fitted = Mapping[str, Any]  # plain numbers, lists and text, so that it can be stored as JSON
 
@@ -65,6 +67,7 @@ class Sanitizer(ABC):
     name: ClassVar[str]
     accepts: ClassVar[frozenset[str]]  # subset of {"numeric", "categorical"}
     row_aligned: ClassVar[bool]  # released row i belongs to record i
+    common_fit: ClassVar[CommonFit | None] = None  # None: sites cannot release it together
     min_features: ClassVar[int] = 1
     is_composite: ClassVar[bool] = False  # runs other methods
     example: ClassVar[Mapping[str, Any]] = {}  # parameters to start with

@@ -27,10 +27,11 @@ from ppdm_core.sanitizers._fuzzy_selection import (
     compute_distortion,
     compute_energy_bounds,
 )
-from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import CommonFit, Direction, Fitted, Sanitizer
 from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
 ENERGY_SHARES = ((0.05, 0.1), (0.1, 0.2), (0.2, 0.3), (0.3, 0.5), (0.5, 0.5))  # that a tune tries
+ORDER = "order"  # key of a fit: the coefficient of each released column, agreed among sites
 RESOLUTION = 2.0**-36  # share of the largest possible value; far coarser than rounding errors
 
 
@@ -71,6 +72,7 @@ class DctFuzzy(Sanitizer):
     name: ClassVar[str] = "dct_fuzzy"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
+    common_fit: ClassVar[CommonFit | None] = "bounds"
     min_features: ClassVar[int] = 2  # one coefficient is always kept
     example: ClassVar[Mapping[str, Any]] = {"b": 0.1, "p": 0.2}
     more_private: ClassVar[Mapping[str, Direction]] = {"b": "raise", "p": "raise"}
@@ -133,6 +135,19 @@ class DctFuzzy(Sanitizer):
             "distance_distortion_variance": round_outward(variance),
         }
 
+    def measure_bounds(self, rows: Rows) -> EnergyBounds:
+        """Return the energy bounds of scaled rows, as a site sends them."""
+        return compute_energy_bounds(rows, self.make_transform(rows.schema))
+
+    def share_fit(self, schema: Schema, kept: list[int], skipped: int, secret: Noise) -> Fitted:
+        """Return the fit of a site that releases together with others.
+
+        ``kept`` was chosen from the bounds of all sites, ``skipped`` are its own records without
+        energy, and the ``secret`` that all sites share gives the order of the columns.
+        """
+        fitted: dict[str, Any] = {"kept": kept, "without_energy": skipped}
+        return {**fitted, ORDER: self._draw_columns(schema, secret, fitted).tolist()}
+
     def make_transform(self, schema: Schema) -> Transform:
         """Return the transform of this order and origin."""
         names, d = schema.names, len(schema.numeric)
@@ -160,10 +175,16 @@ class DctFuzzy(Sanitizer):
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
         transform = self.make_transform(schema)
         kept = fitted["kept"] if self.selection == "fuzzy" else len(fitted["kept"])
-        return [kept, transform.positions.tolist(), transform.origin.tolist()]
+        shared = [fitted[ORDER]] if ORDER in fitted else []
+        return [kept, transform.positions.tolist(), transform.origin.tolist(), *shared]
 
     def _draw_columns(self, schema: Schema, noise: Noise, fitted: Fitted) -> Ints:
-        """Draw the secret: the coefficient of each released column."""
+        """Draw the secret: the coefficient of each released column.
+
+        Sites that release together share it, so that their columns mean the same.
+        """
+        if ORDER in fitted:
+            return np.array(fitted[ORDER], dtype=np.int64)
         rng = noise.generator("column order", self.fingerprint(schema, fitted))
         kept = np.array(fitted["kept"], dtype=np.int64)
         if self.selection == "random":
@@ -203,7 +224,8 @@ class DctFuzzy(Sanitizer):
                 facts={
                     "transform": "orthonormal DCT-II",
                     "transform_order": " ".join(map(str, (transform.positions + 1).tolist())),
-                    **{name: fitted[name] for name in moments},
+                    # Sites that release together exchange no moments.
+                    **{name: fitted[name] for name in moments if name in fitted},
                 },
             ),
             atom=RESOLUTION,  # nothing is drawn: probability that a step contains a given number

@@ -20,7 +20,14 @@ from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise, encode_numbers
 from ppdm_core.numerics.scaling import check_widths
 from ppdm_core.sanitizers import _resampling as resampling
-from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Part, Sanitizer, encode_codes
+from ppdm_core.sanitizers._sanitizer import (
+    CommonFit,
+    Direction,
+    Fitted,
+    Part,
+    Sanitizer,
+    encode_codes,
+)
 from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
 FLOORS = (0.02, 0.05, 0.1, 0.2, 0.4)  # that a tune tries
@@ -64,6 +71,7 @@ class KdeResample(Sanitizer):
     name: ClassVar[str] = "kde_resample"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = False
+    common_fit: ClassVar[CommonFit | None] = "own"
     example: ClassVar[Mapping[str, Any]] = {"bandwidth": "corrected"}
     more_private: ClassVar[Mapping[str, Direction]] = {"floor": "raise"}
 

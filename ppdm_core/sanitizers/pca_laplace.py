@@ -27,7 +27,7 @@ from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.noise_distributions import BOUNDED_DISTRIBUTIONS, find_distribution
 from ppdm_core.sanitizers._basis import DRAWN, compute_box_ranges, fit_basis
 from ppdm_core.sanitizers._mechanism import Mechanism, check_distribution, check_relative_scale
-from ppdm_core.sanitizers._sanitizer import Direction, Fitted, Sanitizer
+from ppdm_core.sanitizers._sanitizer import CommonFit, Direction, Fitted, Sanitizer
 from ppdm_core.sanitizers._sweep import (
     Axes,
     SweepScope,
@@ -81,6 +81,7 @@ class PcaLaplace(Sanitizer):
     name: ClassVar[str] = "pca_laplace"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
     row_aligned: ClassVar[bool] = True
+    common_fit: ClassVar[CommonFit | None] = "moments"
     example: ClassVar[Mapping[str, Any]] = {"components": 2, "b": 0.3}
     more_private: ClassVar[Mapping[str, Direction]] = {
         "b": "raise",
@@ -193,10 +194,7 @@ class PcaLaplace(Sanitizer):
         return {**super().fit_parameters(), "basis": self.basis, "share": share, "components": kept}
 
     def fit(self, rows: Rows) -> Fitted:
-        # Isotropic noise needs no ranges. A later release may still use the stored ones: scores
-        # beyond them are clipped and counted.
-        needs_ranges = self.noise_shape == "per_component" and self.score_ranges is None
-        return fit_basis(rows, self.components, needs_ranges)
+        return fit_basis(rows, self.components)
 
     def _mechanism(self, schema: Schema, fitted: Fitted) -> Mechanism:
         loadings = np.array(fitted["loadings"], dtype=np.float64)  # (d, s)

@@ -70,7 +70,7 @@ def make_job(context: ReleaseContext, run: Run, inputs: AuditInputs) -> ReleaseJ
     """
     scope = inputs.data_digest, context.policy.attack_settings_key, run.code_version
     sanitizer = make_sanitizer(context.method, context.parameters)
-    is_basis_given = getattr(sanitizer, "basis_file", None) is not None
+    is_fit_given = context.shared_fit is not None or getattr(sanitizer, "basis_file", None)
     drawn = draw_shadows(
         inputs.sanitized.scaling.apply(inputs.records),
         sanitizer,
@@ -78,7 +78,7 @@ def make_job(context: ReleaseContext, run: Run, inputs: AuditInputs) -> ReleaseJ
         inputs.fit.learned,
         context.policy,
         scope=scope,
-        refit_halves=not sanitizer.set_aside and not is_basis_given,
+        refit_halves=not sanitizer.set_aside and not is_fit_given,
         has_ids=context.record_id is not None,
     )
     return ReleaseJob(

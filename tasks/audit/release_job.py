@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ShadowDraws, collect_inputs
+from ppdm_core.audit.draws import (
+    EarlierReleases,
+    OriginalTable,
+    PartnerRows,
+    ShadowDraws,
+    collect_inputs,
+)
 from ppdm_core.model.arrays import Codes
 from ppdm_core.model.rows import Rows
 from ppdm_core.model.schema import Categorical
@@ -29,6 +35,7 @@ class ReleaseJob(AttackJob):
     shadows: ShadowDraws
     row_aligned: bool
     earlier: EarlierReleases | None = None
+    partners: PartnerRows | None = None  # rows of other sites in the same pool
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -45,7 +52,11 @@ class ReleaseJob(AttackJob):
         inputs = collect_inputs(rows, self.shadows, row_aligned=self.row_aligned)
         groups = find_groups(inputs.original, self.policy.groups)
         original = replace(inputs.original, groups=groups)
-        return Auditor(original, inputs.draws, self.policy, self.seed, inputs.halves, self.earlier)
+        draws, halves = (
+            [replace(draw, partners=self.partners) for draw in each]
+            for each in (inputs.draws, inputs.halves)
+        )
+        return Auditor(original, draws, self.policy, self.seed, halves, self.earlier)
 
 
 def find_groups(original: OriginalTable, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:

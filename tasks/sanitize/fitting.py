@@ -39,7 +39,7 @@ def split_records(
 
     Records that were set aside for a published fit are in no later release of any method.
     """
-    given = read_given_basis(context, sanitizer)
+    given = context.shared_fit or read_given_basis(context, sanitizer)
     identity = identify_fit(sanitizer, inputs.rows.schema, given)
     check_refit(context, sanitizer, identity, inputs)
     reserving, kept = list_reserving_fits(inputs), find_kept_fit(identity, inputs)

@@ -107,6 +107,7 @@ ATTACKS: dict[str, str] = {
     "kernel_support": "kernels",
     "low_bits": "float Laplace",
     "record_linkage": "components",
+    "colluding_sites": "pooled rows",
     "learned_linkage": "noise with a hole",
     "release_differencing": "arrivals",
     "membership": "noisy components of half",

@@ -159,7 +159,7 @@ def check_candidates_have_their_shape(attack: Attack, weak: str) -> None:
 def check_row_order_does_not_matter(attack: Attack, weak: str) -> None:
     """Shuffled rows give shuffled estimates: the position of a row is not used."""
     setting = make_weak_trial(attack, weak)
-    order = np.random.default_rng(5).permutation(len(setting.trial.draw.Y))
+    order = np.random.default_rng(5).permutation(len(setting.trial.shuffle))
     trial = replace(setting.trial, shuffle=setting.trial.shuffle[order])
     plain, shuffled = (
         one.trial.make_outcome(attack.goal, run_attack(attack, one)).candidates

@@ -16,7 +16,7 @@ from ppdm_core.audit.draws import OriginalTable, ReleaseDraw
 from ppdm_core.audit.evaluators import GOALS_WITH_OUTSIDERS
 from ppdm_core.audit.self_test.leaks import LEAKS as PRODUCT_LEAKS
 from ppdm_core.audit.self_test.leaks import PlantedLeak, plant_leak, remove_half
-from ppdm_core.audit.self_test.trial import collect_earlier
+from ppdm_core.audit.self_test.trial import collect_earlier, collect_partners
 from ppdm_core.audit.simulation import AttackTrial, choose_half_participants, choose_participants
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.policy import Attacker
@@ -68,7 +68,13 @@ def make_trial(attack: Attack, planted: PlantedLeak, seed: int) -> WeakTrial:
     rng = np.random.default_rng([seed, 1])
     n, d = planted.X.shape
     truth = OriginalTable(planted.X, planted.label, planted.schema)
-    draw = ReleaseDraw(planted.Y, planted.public, planted.source, members=planted.members)
+    draw = ReleaseDraw(
+        planted.Y,
+        planted.public,
+        planted.source,
+        members=planted.members,
+        partners=collect_partners(planted),
+    )
     attacker = Attacker(known_records=planted.known, epsilon=EPSILON)
     participants = (
         choose_participants(n, d, attacker, rng)

@@ -17,6 +17,7 @@ from tests.support.kills import (
     BY_COMMAND,
     IN_APPROVAL,
     IN_CHAIN,
+    IN_COMMON_RELEASE,
     IN_DELIVERY,
     IN_TUNE,
     IN_WITHDRAWAL,
@@ -39,7 +40,12 @@ Maker = Callable[..., Small]
 POINTS = sorted(points_in_code())
 ENDINGS = ("no_change", "dry_run_passed", "refused", "awaiting_review", "rejected")
 DECISION = ("before commit of a decision", "after commit of a decision")
-ELSEWHERE = {*IN_WITHDRAWAL, *IN_DELIVERY, *IN_TUNE}  # tried by tests of their own
+ELSEWHERE = {
+    *IN_WITHDRAWAL,
+    *IN_DELIVERY,
+    *IN_TUNE,
+    *IN_COMMON_RELEASE,
+}  # tried elsewhere
 OTHERS = {*ELSEWHERE, *DECISION} - {*IN_CHAIN}
 RELEASE_POINTS = [name for name in POINTS if not name.endswith(ENDINGS) and name not in OTHERS]
 

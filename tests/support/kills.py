@@ -47,6 +47,16 @@ IN_TUNE = ("setting measured",)
 # In the order of a release with further files and sinks on servers.
 IN_DELIVERY = ("further file written", "rows staged", "delivery changed")
 IN_REJECTION = ("before commit of refused", "events committed", "after commit of refused")
+# In a common release of several sites; see tests/e2e/test_sites.py.
+IN_COMMON_RELEASE = (
+    "message stored",
+    "message sent",
+    "message accepted",
+    "moments recorded",
+    "pool begun",
+    "pool stored",
+    "pool attacked",
+)
 # In the order of a release; the others are tried one by one, which takes longer.
 IN_CHAIN = (
     "home key written",

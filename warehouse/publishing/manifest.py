@@ -18,6 +18,11 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def digest_text(text: str) -> str:
+    """Return the SHA-256 digest of the text of a file."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def verify(path: Path, key: Ed25519PublicKey | None = None) -> Verified:
     """Return the release in a folder, if every byte is as it was published."""
     folder = path.parent if path.name == NAME else path

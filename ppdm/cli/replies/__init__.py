@@ -34,6 +34,7 @@ from ppdm.cli.replies.releases import (
     ReleaseReply,
     StatusReply,
 )
+from ppdm.cli.replies.sites import PartyReply
 from ppdm.cli.replies.tunes import TuneReply
 
 REPLIES: Mapping[str, type[Model]] = {
@@ -62,6 +63,8 @@ REPLIES: Mapping[str, type[Model]] = {
     "demo": DemoReply,
     "key": KeyReply,
     "reviewer": ReviewerReply,
+    "site": PartyReply,
+    "centre": PartyReply,
 }
 
 __all__ = ["REPLIES", "ErrorBody", "Model"]

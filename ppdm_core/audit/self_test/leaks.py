@@ -37,6 +37,7 @@ class PlantedLeak:
     earlier: tuple[Floats, ...] = ()
     since: Ints | None = None  # (m,) first release that had the row; None: one release had all
     known: int = 0
+    partners: Floats | None = None  # (f, s) rows of other sites in the same pool
 
 
 def unit_box(d: int) -> Schema:
@@ -265,6 +266,14 @@ def leak_guessable_seed(rng: Rng) -> PlantedLeak:
     return make_leak(X, X + noise, describe_noisy_columns(4, 2.0), label)
 
 
+def leak_pooled_rows(rng: Rng, n: int = 60) -> PlantedLeak:
+    """Hide slightly noisy rows of one site among many rows of other sites."""
+    X, label = make_persons(n, rng, 4)
+    Y = X + rng.laplace(0.0, 0.03, X.shape)
+    others, _ = make_persons(40 * n, rng, 4)
+    return make_leak(X, Y, describe_noisy_columns(4, 0.03), label, partners=others)
+
+
 LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "identity": leak_identity,
     "slight noise": leak_slight_noise,
@@ -282,6 +291,7 @@ LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "few sizes of noise": leak_few_sizes_of_noise,
     "hidden digits": leak_hidden_digits,
     "guessable seed": leak_guessable_seed,
+    "pooled rows": leak_pooled_rows,
 }
 WITH_OUTSIDERS = "with outsiders"  # variant with half of the records outside the release
 # The same leak in a table that suits an attack, by the attack's ``leak_variant``.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit.auditor import Auditor
-from ppdm_core.audit.draws import EarlierReleases, OriginalTable, ReleaseDraw
+from ppdm_core.audit.draws import EarlierReleases, OriginalTable, PartnerRows, ReleaseDraw
 from ppdm_core.audit.self_test.leaks import PlantedLeak
 from ppdm_core.audit.simulation import (
     AttackTrial,
@@ -71,7 +71,13 @@ class LeakAuditor(Auditor):
             level=1.0 - 2.0 * ERROR_RATE,
         )
         truth = OriginalTable(planted.X, planted.label, planted.schema)
-        draw = ReleaseDraw(planted.Y, planted.public, planted.source, members=planted.members)
+        draw = ReleaseDraw(
+            planted.Y,
+            planted.public,
+            planted.source,
+            members=planted.members,
+            partners=collect_partners(planted),
+        )
         super().__init__(truth, [draw], policy, seed)
         self.planted = planted
         self.is_label_column = False  # labels of planted leaks are no secret
@@ -121,6 +127,14 @@ class LeakAuditor(Auditor):
         n = len(self.planted.Y)
         low, high = clopper_pearson(value * n, n, 1.0 - 2.0 * ERROR_RATE)
         return Score(name, metric.kind, metric.better, value, low, high, n, baseline, value)
+
+
+def collect_partners(planted: PlantedLeak) -> PartnerRows | None:
+    """Return the rows of other sites with labels as frequent as those of the records."""
+    if planted.partners is None:
+        return None
+    label = planted.label[np.arange(len(planted.partners)) % len(planted.label)]
+    return PartnerRows(planted.partners, label)
 
 
 def collect_earlier(planted: PlantedLeak) -> EarlierReleases:

@@ -23,6 +23,7 @@ from tasks.publish.report.scores import (
     choose_worst,
     list_other_utility,
 )
+from tasks.publish.report.sites import build_sites
 from tasks.publish.report.tiles import build_bound_tile, build_risk_tiles, build_utility_tile
 from tasks.publish.report.view import Edition, Head, ReportView, RiskLine
 from tasks.release_summary import Summary
@@ -77,6 +78,7 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
         promises=tuple(list_promises(summary.guarantee, summary.ledger)),
         unprotected=tuple(list_unprotected(policy, find_label(summary))) if has_scores else (),
         gaps=list_gaps(report),
+        sites=build_sites(summary.sites, edition),
         provenance=build_provenance(facts, edition),
     )
 

@@ -197,6 +197,26 @@ class Gap:
 
 
 @dataclass(frozen=True)
+class SiteLine:
+    """One site of a common release, for the centre."""
+
+    name: str
+    rows: str
+    outcome: Outcome
+    broken: str  # checks that did not pass
+    figures: tuple[tuple[str, str, str], ...]  # score, with the pool, without it
+
+
+@dataclass(frozen=True)
+class SitesSection:
+    """The sites of a common release."""
+
+    count: int
+    lines: tuple[SiteLine, ...]  # none for recipients
+    errors: tuple[tuple[str, str], ...]  # number of sites, mean error of a classifier of their rows
+
+
+@dataclass(frozen=True)
 class Provenance:
     """Where a release comes from, and how to check it."""
 
@@ -230,6 +250,7 @@ class ReportView:
     promises: tuple[str, ...] = ()
     unprotected: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    sites: SitesSection | None = None
     provenance: Provenance | None = None
 
     @property

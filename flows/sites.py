@@ -1,0 +1,108 @@
+"""The flows of a common release: one of each site, one of the centre.
+
+The parties exchange messages through a shared folder; `docs/sites.md` lists all of them. Each flow
+can be killed at any point and run again: messages that were sent or accepted are stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect import State, flow
+from prefect.runtime import flow_run
+
+from flows.config.context import build_checked_context
+from flows.config.release_file import ReleaseFile
+from flows.release import build_final_state, report_failure
+from ppdm_core.model.errors import BadInput, PpdmError, Refused
+from tasks.audit.attack_process import start_spare_process
+from tasks.audit.task import attack_shadows
+from tasks.centre.task import collect_rows, judge_by_sites, lead_fit, pool_rows, publish_pool
+from tasks.dataset_lock import hold_dataset
+from tasks.environment import set_library_defaults
+from tasks.ingest.task import load_raw, validate
+from tasks.judge.task import judge
+from tasks.notify.task import log_rejection, log_release
+from tasks.publish.task import publish_candidate
+from tasks.sanitize.task import draw_candidate
+from tasks.signing_key import load_author_key
+from tasks.sites.task import (
+    agree_on_fit,
+    begin_part,
+    check_classes,
+    end_part,
+    enter_release,
+    judge_pool,
+    send_rows,
+)
+from warehouse.stages import Stage
+
+WAIT_SECONDS = 3600.0
+
+
+@flow(name="site", flow_run_name="site {file.dataset.name} {file.sanitizer.method}", retries=0)
+def site(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
+    """Release the table of this site to the centre, then attack the pool of all sites.
+
+    Args:
+        file: The content of the release file of this site.
+        wait: How many seconds to wait for each message of another party.
+    """
+    try:
+        context = build_checked_context(file)
+        set_library_defaults(file.home())
+        load_author_key(file.home())
+        with hold_dataset(context), start_spare_process():
+            exchange = enter_release(context, wait, is_centre=False)
+            release_id = begin_part(context, exchange, flow_run.id)
+            load_raw(context, release_id)
+            validate(context, release_id)
+            check_classes(context, release_id)
+            context = agree_on_fit(context, release_id, exchange)
+            draw_candidate(context, release_id)
+            attack_shadows(context, release_id)
+            judge(context, release_id)
+            stage = publish_candidate(context, release_id, dry_run=False)
+            message = log_release(context, release_id)
+            if stage == Stage.AWAITING_REVIEW:
+                return build_final_state(stage, message)
+            send_rows(context, release_id, exchange)
+            judge_pool(context, release_id, exchange)
+            end_part(exchange)
+        return build_final_state(Stage.PUBLISHED, "The centre published the pool of all sites.")
+    except PpdmError as error:
+        return end_flow(file, error)
+
+
+@flow(name="centre", flow_run_name="centre {file.dataset.name} {file.sanitizer.method}", retries=0)
+def centre(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
+    """Pool the sanitized rows of all sites, and publish them if every site allows it.
+
+    Args:
+        file: The content of the release file of the centre; its source is not read.
+        wait: How many seconds to wait for each message of a site.
+    """
+    try:
+        context = build_checked_context(file)
+        set_library_defaults(file.home())
+        with hold_dataset(context):
+            exchange = enter_release(context, wait, is_centre=True)
+            lead_fit(context, exchange)
+            parts = collect_rows(context, exchange)
+            release_id = pool_rows(context, exchange, parts, flow_run.id)
+            judge_by_sites(context, release_id, exchange, parts)
+            stage = publish_pool(context, release_id, exchange)
+            message = log_release(context, release_id)
+        return build_final_state(stage, message)
+    except PpdmError as error:
+        return end_flow(file, error)
+
+
+def end_flow(file: ReleaseFile, error: PpdmError) -> State[Any]:
+    """Return the last state after bad input or a refusal; raise any other error."""
+    if isinstance(error, BadInput):
+        log_rejection(file.dataset.name, file.sanitizer.method, error)
+        return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
+    if isinstance(error, Refused):
+        return build_final_state(Stage.REFUSED, str(error), error)
+    raise report_failure(file, error) from None

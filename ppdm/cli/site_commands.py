@@ -1,0 +1,120 @@
+"""The commands of a common release: those of a site, and those of the centre.
+
+Each command imports its module when it runs, so that help is fast.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ppdm.cli.options import File, Json
+from ppdm.cli.progress import CENTRE_STEPS, SITE_STEPS
+from ppdm.cli.result import CommandResult, run_command
+
+Folder = Annotated[
+    Path, typer.Option("--folder", help="Folder that the centre and all sites can read and write.")
+]
+Sites = Annotated[
+    list[str],
+    typer.Option(
+        "--site",
+        metavar="NAME=FINGERPRINT",
+        help="A site with the fingerprint of its key, once for each site.",
+    ),
+]
+Wait = Annotated[
+    float, typer.Option("--wait", help="Seconds to wait for each message of another party.")
+]
+KEPT = "messages that were sent or accepted are kept"
+
+
+def init(file: File, folder: Folder, site: Sites, json: Json = False) -> None:
+    """Prepare a common release: name the sites and pin the fingerprints of their keys.
+
+    Ask each site for its fingerprint by telephone; `ppdm site status FILE` prints it there.
+    """
+
+    def run() -> CommandResult:
+        from ppdm.cli.sites import prepare_centre
+
+        return prepare_centre(file, folder, site)
+
+    run_command("centre", run, json=json)
+
+
+def run_centre(file: File, wait: Wait = 3600.0, json: Json = False) -> None:
+    """Pool the sanitized rows of all sites, and publish them if every site allows it.
+
+    Run it again after an interruption: it continues.
+    """
+
+    def run() -> CommandResult:
+        from ppdm.cli.sites import run_party
+
+        return run_party(file, wait, is_centre=True)
+
+    run_command("centre", run, CENTRE_STEPS, json=json, kept=KEPT)
+
+
+def show_centre(file: File, json: Json = False) -> None:
+    """Print the fingerprint of this home, the sites, and the messages so far."""
+
+    def run() -> CommandResult:
+        from ppdm.cli.sites import show_status
+
+        return show_status(file, is_centre=True)
+
+    run_command("centre", run, json=json)
+
+
+def join(
+    file: File,
+    name: Annotated[str, typer.Option("--name", help="The name of this site.")],
+    folder: Folder,
+    centre: Annotated[str, typer.Option("--centre", help="Fingerprint of the centre's key.")],
+    site: Sites,
+    test: Annotated[
+        Path | None,
+        typer.Option("--test", help="CSV file of test rows for the centre's classifiers."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Join a common release, and pin the fingerprints of the centre and of all other sites.
+
+    Sites can release together with the methods kde_resample, dct_fuzzy and pca_laplace.
+    """
+
+    def run() -> CommandResult:
+        from ppdm.cli.sites import join_release
+
+        return join_release(file, name, folder, centre, site, test)
+
+    run_command("site", run, json=json)
+
+
+def run_site(file: File, wait: Wait = 3600.0, json: Json = False) -> None:
+    """Release this site's table to the centre, attack the pool, and send a signed verdict.
+
+    Run it again after an interruption: it continues.
+    """
+
+    def run() -> CommandResult:
+        from ppdm.cli.sites import run_party
+
+        return run_party(file, wait, is_centre=False)
+
+    run_command("site", run, SITE_STEPS, json=json, kept=KEPT)
+
+
+def show_site(file: File, json: Json = False) -> None:
+    """Print the fingerprint of this home, the other parties, and the messages so far."""
+
+    def run() -> CommandResult:
+        from ppdm.cli.sites import show_status
+
+        return show_status(file, is_centre=False)
+
+    run_command("site", run, json=json)

@@ -1,0 +1,213 @@
+"""`ppdm site` and `ppdm centre`: join, run and show a common release of several sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+
+from flows.config.context import build_checked_context
+from flows.config.release_file import ReleaseFile, load
+from ppdm.cli.console import make_grid, make_text
+from ppdm.cli.flow_runs import (
+    disable_heartbeats,
+    find_error,
+    preload_imports,
+    write_defect_reports,
+)
+from ppdm.cli.release_files import read_release_file
+from ppdm.cli.replies.sites import MessageBody, PartyReply
+from ppdm.cli.result import CommandResult
+from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
+from ppdm_core.model.errors import BadInput, Undecided
+from tasks.context import ReleaseContext
+from tasks.progress import Step, log_progress, start_step
+from tasks.signing_key import load_author_key
+from tasks.sites.terms import check_common_release
+from warehouse.home import Home
+from warehouse.messages.membership import (
+    Membership,
+    check_pins,
+    exchange_folder,
+    find_ended,
+    find_membership,
+    find_session,
+    store_membership,
+)
+from warehouse.messages.roll import CENTRE, ROLL_NAME, parse_roll
+from warehouse.messages.session import list_headers
+from warehouse.messages.shared_folder import check_new_root
+from warehouse.stages import Stage
+
+if TYPE_CHECKING:
+    from prefect import State
+
+
+def read_centre_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
+    """Return the release file of the centre, whose source is not read."""
+    file = load(path)
+    try:
+        return file, build_checked_context(file)
+    except BadInput as error:
+        raise error.in_file(str(path), only_unnamed=True) from None
+
+
+def find_fingerprint(context: ReleaseContext) -> str:
+    """Return the fingerprint of the home's key, which is made if there is none."""
+    from ppdm_core.model.manifest import key_fingerprint
+    from warehouse.integrity.home_key import home_key
+
+    Home(Path(context.home)).create()
+    with context.open_store().transaction("fingerprint") as db:
+        return key_fingerprint(home_key(db).signing().public_key())
+
+
+def split_sites(given: Sequence[str]) -> list[tuple[str, str]]:
+    """Return name and fingerprint of each NAME=FINGERPRINT."""
+    pairs = [each.partition("=") for each in given]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise BadInput(
+                f"'{name}' does not have the form NAME=FINGERPRINT.",
+                remedy="For example: --site north=0123456789abcdef0123456789abcdef",
+            )
+    return [(name, fingerprint) for name, _, fingerprint in pairs]
+
+
+def prepare_centre(path: Path, folder: Path, sites: Sequence[str]) -> CommandResult:
+    """Store the sites of a common release and their fingerprints in the home of the centre."""
+    _, context = read_centre_file(path)
+    check_common_release(context, len(sites))
+    own = find_fingerprint(context)
+    pins = check_pins([(CENTRE, own), *split_sites(sites)])
+    return store_party(context, Membership(CENTRE, context.dataset, find_root(folder), pins), own)
+
+
+def join_release(
+    path: Path, name: str, folder: Path, centre: str, sites: Sequence[str], test: Path | None
+) -> CommandResult:
+    """Store the parties of a common release and their fingerprints in the home of a site."""
+    _, context = read_release_file(path)
+    own = find_fingerprint(context)
+    others = [pair for pair in split_sites(sites) if pair != (name, own)]
+    pins = check_pins([(CENTRE, centre), (name, own), *others])
+    check_common_release(context, len(pins) - 1)
+    if test is not None and not test.is_file():
+        raise BadInput(
+            f"The test rows {test} do not exist.", file=str(test), remedy="Check the path."
+        )
+    test_file = "" if test is None else str(test.absolute())
+    member = Membership(name, context.dataset, find_root(folder), pins, test_file)
+    return store_party(context, member, own)
+
+
+def find_root(folder: Path) -> str:
+    """Return the absolute path of the shared folder, which must exist."""
+    return str(check_new_root(folder))
+
+
+def store_party(context: ReleaseContext, member: Membership, fingerprint: str) -> CommandResult:
+    """Store how a home takes part, and say what comes next."""
+    store_membership(Home(Path(context.home)), member)
+    kind = "centre" if member.name == CENTRE else "site"
+    lines = [
+        ("this home", f"'{member.name}', fingerprint {fingerprint}"),
+        ("dataset", f"{context.dataset}, method {context.method}"),
+        *((f"pinned {name}", pin) for name, pin in member.pins.items() if name != member.name),
+        ("next", f"ppdm {kind} run FILE, when all parties have joined"),
+    ]
+    reply = PartyReply(
+        party=member.name,
+        dataset=context.dataset,
+        fingerprint=fingerprint,
+        folder=member.shared,
+        sites={name: member.pins[name] for name in member.sites},
+    )
+    return CommandResult(make_grid(lines), reply.as_payload())
+
+
+def run_party(path: Path, wait: float, *, is_centre: bool) -> CommandResult:
+    """Run the flow of this party to the end of the common release."""
+    file, context = read_centre_file(path) if is_centre else read_release_file(path)
+    home = Path(context.home)
+    Home(home).create()
+    load_author_key(home)
+    stop_orphaned_server(home)
+    start_step(Step.START)
+    with (
+        write_defect_reports(home),
+        use_prefect_server(home, log_progress, meanwhile=preload_imports),
+        disable_heartbeats(),
+    ):
+        from flows.sites import centre, site
+
+        run = centre if is_centre else site
+        state: State[Any] = run(file, wait=wait, return_state=True)
+    return build_run_result(context, state)
+
+
+def build_run_result(context: ReleaseContext, state: State[Any]) -> CommandResult:
+    """Return how the common release ended for this party; raise the error that ended it."""
+    outcome = state.result(raise_on_failure=False)
+    if outcome not in (Stage.PUBLISHED, Stage.AWAITING_REVIEW):
+        raise find_error(state)
+    message = str(state.message)
+    reply = PartyReply(dataset=context.dataset, outcome=str(outcome)).as_payload()
+    if outcome == Stage.AWAITING_REVIEW:
+        error = Undecided(message, remedy="Then run the same command again.")
+        return CommandResult(make_text(message), reply, exit_code=error.exit_code, error=error)
+    return CommandResult(make_text(message), reply)
+
+
+def show_status(path: Path, *, is_centre: bool) -> CommandResult:
+    """Return the fingerprint of this home, the pinned ones, and the messages of the session."""
+    _, context = read_centre_file(path) if is_centre else read_release_file(path)
+    fingerprint = find_fingerprint(context)
+    home = Home(Path(context.home))
+    member = find_membership(home, context.dataset)
+    if member is None:
+        command = "centre init" if is_centre else "site join"
+        lines = [("fingerprint", fingerprint), ("next", f"ppdm {command} FILE --help")]
+        reply = PartyReply(dataset=context.dataset, fingerprint=fingerprint)
+        return CommandResult(make_grid(lines), reply.as_payload())
+    session = find_session(home, context.dataset)
+    folder = exchange_folder(home, context.dataset) / session
+    headers = list_headers(folder)
+    roll = parse_roll((folder / ROLL_NAME).read_bytes()) if (folder / ROLL_NAME).exists() else None
+    last = find_ended(home, context.dataset, f"{int(session) - 1:04d}")
+    reply = PartyReply(
+        party=member.name,
+        dataset=context.dataset,
+        fingerprint=fingerprint,
+        folder=member.shared,
+        sites={name: member.pins[name] for name in member.sites},
+        session=session,
+        roll=roll.digest if roll else None,
+        messages=[
+            MessageBody(
+                kind=each.kind, sender=each.sender, receiver=each.receiver, number=each.number
+            )
+            for each in headers
+        ],
+        last_outcome=last["outcome"] if last else None,
+    )
+    return CommandResult(render_status(reply), reply.as_payload())
+
+
+def render_status(reply: PartyReply) -> RenderableType:
+    """Return the state of a party as lines, and its messages as a grid."""
+    lines = [
+        ("this home", f"'{reply.party}', fingerprint {reply.fingerprint}"),
+        ("shared folder", str(reply.folder)),
+        *((f"pinned {name}", pin) for name, pin in (reply.sites or {}).items()),
+        ("release", f"{reply.session}, {'roll signed' if reply.roll else 'no roll yet'}"),
+        ("last release", reply.last_outcome or "none"),
+    ]
+    messages = [
+        (each.kind, each.sender, each.receiver, str(each.number)) for each in reply.messages or ()
+    ]
+    if not messages:
+        return Group(make_grid(lines), make_text("No message of this release yet."))
+    return Group(make_grid(lines), make_grid(messages, ("message", "from", "to", "number")))

@@ -1,0 +1,155 @@
+"""The verdicts of all sites on the pool, and the verdict of the centre that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ppdm_core.audit.disclosure_rounding import format_sentence
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.score import AuditReport, Score
+from ppdm_core.model.statement import SITE_VERDICT, Signature, is_signed
+from ppdm_core.model.verdict import Finding, Verdict, worst
+from tasks.centre.site_rows import SitePart
+from tasks.context import ReleaseContext
+from tasks.sites.exchange import Exchange
+from warehouse.database import Run
+from warehouse.messages.payloads import Outcome, SiteVerdict
+from warehouse.stage_facts import SiteFacts, SitesFacts
+
+
+class Figure(BaseModel):
+    """A rounded score of a site."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    name: str
+    kind: str
+    better: str
+    value: float
+    low: float
+    high: float
+    baseline: float
+    worst: float
+
+
+class Statement(BaseModel):
+    """What a site signs about the pool."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    dataset: str
+    session: str
+    roll: str
+    manifest: str
+    pool: str
+    outcome: Outcome
+    broken: list[str]
+    figures: list[Figure]
+    errors: list[float]
+    policy: str
+    code: str
+
+
+def collect_verdicts(exchange: Exchange, parts: Sequence[SitePart], pool_digest: str) -> SitesFacts:
+    """Return the verdicts of all sites; raise BadInput for one that is not about this pool."""
+    found = []
+    for part in parts:
+        message = exchange.receive(part.name, "verdict", SiteVerdict)
+        statement = check_verdict(exchange, part, message, pool_digest)
+        found.append(
+            SiteFacts(
+                name=part.name,
+                rows=len(part.table.Y),
+                manifest=part.manifest_digest,
+                outcome=statement.outcome,
+                broken=tuple(statement.broken),
+                errors=tuple(statement.errors),
+                statement=message.statement,
+                public=message.public,
+                ed25519=message.ed25519,
+            )
+        )
+    return SitesFacts(exchange.session.roll.digest, tuple(found))
+
+
+def check_verdict(
+    exchange: Exchange, part: SitePart, message: SiteVerdict, pool_digest: str
+) -> Statement:
+    """Return what a site signed, if it is about this pool, this roll and its own rows."""
+    roll = exchange.session.roll
+    signature = Signature(message.public, message.ed25519)
+    expected = {
+        "dataset": roll.dataset,
+        "session": roll.session,
+        "roll": roll.digest,
+        "manifest": part.manifest_digest,
+        "pool": pool_digest,
+    }
+    try:
+        statement = Statement.model_validate(message.statement)
+    except ValidationError:
+        raise bad_verdict(part.name, "does not have the form of a verdict") from None
+    if any(getattr(statement, name) != value for name, value in expected.items()):
+        raise bad_verdict(part.name, "is not about this pool")
+    is_own = message.public == roll.find(part.name).public
+    if not is_own or not is_signed(SITE_VERDICT, message.statement, signature):
+        raise bad_verdict(part.name, "is not signed by that site")
+    return statement
+
+
+def bad_verdict(site: str, what: str) -> BadInput:
+    """Return the error of a verdict that cannot be used."""
+    return BadInput(f"The verdict of '{site}' {what}.", remedy="Ask that site what it sent.")
+
+
+def reach_pool_verdict(
+    context: ReleaseContext, run: Run, sites: SitesFacts, pool_digest: str
+) -> Verdict:
+    """Return the worst of the verdicts of all sites; each site is one check.
+
+    The checks have numbers, because recipients read them and not the names of sites.
+    """
+    findings = tuple(
+        Finding(f"site.{number}", site.outcome, describe_site(site))
+        for number, site in enumerate(sites.sites, start=1)
+    )
+    outcome = "PASS" if worst(findings) == "PASS" else "FAIL"  # no reviewer decides for a site
+    findings = tuple(
+        each if each.outcome == "PASS" else replace(each, outcome="FAIL") for each in findings
+    )
+    return Verdict(
+        outcome=outcome,  # type: ignore[arg-type]
+        findings=findings,
+        policy_digest=context.policy.digest,
+        data_digest=pool_digest,
+        code_version=run.code_version,
+    )
+
+
+def describe_site(site: SiteFacts) -> str:
+    """Return the verdict of a site in words."""
+    if site.outcome == "PASS":
+        return "Its attacks on the pool kept its limits."
+    checks = ", ".join(site.broken)
+    return f"Its attacks on the pool ended as {site.outcome}: {checks}."
+
+
+def merge_figures(sites: SitesFacts, n: int, epsilon: float) -> AuditReport:
+    """Return the least favourable figure of all sites for each score, as they rounded them."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for site in sites.sites:
+        for figure in site.statement["figures"]:
+            found.setdefault(figure["name"], []).append(figure)
+    scores = []
+    for name, figures in found.items():
+        pick = max if figures[0]["better"] == "down" else min
+        chosen = pick(figures, key=lambda each: each["value"])
+        fields = {key: chosen[key] for key in ("kind", "better", "value", "baseline", "worst")}
+        low, high = min(chosen["low"], chosen["value"]), max(chosen["high"], chosen["value"])
+        score = Score(name=name, low=low, high=high, n=n, **fields)
+        scores.append(replace(score, sentence=format_sentence(score, epsilon)))
+    return AuditReport(tuple(scores))

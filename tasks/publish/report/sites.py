@@ -1,0 +1,34 @@
+"""The sites of a common release: each with its verdict for the centre, their number for others."""
+
+from __future__ import annotations
+
+from ppdm_core.audit.disclosure_rounding import format_band
+from tasks.publish.report.view import Edition, SiteLine, SitesSection
+from warehouse.stage_facts import SiteFacts, SitesFacts
+
+
+def build_sites(sites: SitesFacts | None, edition: Edition) -> SitesSection | None:
+    """Return the section on the sites; recipients read how many there are, and rounded errors."""
+    if sites is None:
+        return None
+    lines = tuple(map(describe_site, sites.sites)) if edition == "steward" else ()
+    return SitesSection(len(sites.sites), lines, list_mean_errors(sites))
+
+
+def describe_site(site: SiteFacts) -> SiteLine:
+    """Return what one site sent and how it judged the pool."""
+    figures = tuple(
+        (str(each["name"]), format_band(each["value"]), format_band(each["baseline"]))
+        for each in site.statement["figures"]
+    )
+    return SiteLine(site.name, f"{site.rows:,}", site.outcome, ", ".join(site.broken), figures)
+
+
+def list_mean_errors(sites: SitesFacts) -> tuple[tuple[str, str], ...]:
+    """Return the mean error of classifiers of the first 1, 2, ... sites on all test rows."""
+    found = [site.errors for site in sites.sites if site.errors]
+    if not found:
+        return ()
+    count = min(map(len, found))
+    means = [sum(errors[k] for errors in found) / len(found) for k in range(count)]
+    return tuple((str(k + 1), f"at most {mean:.1%}") for k, mean in enumerate(means))

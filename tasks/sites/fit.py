@@ -1,0 +1,183 @@
+"""A site's side of the agreement on a common fit: what it sends of its records, and when not."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.rows import Rows
+from ppdm_core.numerics.integer_moments import sum_moments
+from ppdm_core.numerics.masks import MODULUS_BYTES, add_masks, hide_flags, pack_values
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.numerics.scaling import fit_scaling
+from ppdm_core.sanitizers import Sanitizer
+from ppdm_core.sanitizers._basis import list_levels, sum_scores
+from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
+from tasks.sites.exchange import Exchange
+from warehouse.checkpoints import checkpoint
+from warehouse.home import translate_disk_errors
+from warehouse.integrity.key_files import write_atomically
+from warehouse.messages.payloads import (
+    Basis,
+    Bounds,
+    MaskedSums,
+    OrderKey,
+    Selection,
+    SharedFit,
+    encode_bytes,
+)
+from warehouse.messages.roll import CENTRE
+
+ReadRows = Callable[[], Rows]  # the records that the fit learns from, scaled
+
+
+def keep_own_fit(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any] | None:
+    """Return None: every site fits the method on its own records."""
+    return None
+
+
+def agree_by_bounds(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any]:
+    """Send the bounds of energy shares, and return the fit that the centre's selection gives.
+
+    The first site makes the key of the column order and sends it to the other sites.
+    """
+    method, rows = cast(DctFuzzy, sanitizer), read()
+    own = method.measure_bounds(rows)
+    if not own.count:
+        raise BadInput(
+            "No record of this site has energy to keep.",
+            remedy="Check the feature columns, or change 'centre' in [sanitizer].",
+        )
+    key = agree_on_order(exchange)
+    bounds = Bounds(low=own.low.tolist(), high=own.high.tolist())
+    exchange.session.send(CENTRE, "bounds", lambda: bounds)
+    kept = exchange.receive(CENTRE, "selection", Selection).kept
+    d = len(rows.schema.numeric)
+    if kept != sorted(set(kept)) or not kept or kept[-1] >= d:
+        raise BadInput("The centre selected coefficients that do not exist.")
+    return dict(method.share_fit(rows.schema, kept, own.skipped, Noise(key)))
+
+
+def agree_on_order(exchange: Exchange) -> bytes:
+    """Return the key of the column order, which the centre does not learn."""
+    session, name = exchange.session, exchange.member.name
+    first, *others = session.roll.sites
+    if name != first:
+        return bytes.fromhex(exchange.receive(first, "order", OrderKey).key)
+    key = session.derive_key("order")
+    for other in others:
+        session.send(other, "order", lambda: OrderKey(key=key.hex()))
+    return key
+
+
+def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any]:
+    """Send masked moments and scores of the records set aside, and return the common basis."""
+    session, rows = exchange.session, read()
+    schema = rows.schema
+    d = len(schema.numeric)
+    if rows.n <= d:
+        raise BadInput(
+            f"A common basis of {d} columns needs more than {d} set-aside records of every site; "
+            f"this site has {rows.n}.",
+            remedy="Release more records, or raise 'basis_share' at all sites.",
+        )
+    check_moments_once(exchange, sanitizer)
+    session.send(CENTRE, "moments", lambda: mask(exchange, "moments", sum_moments(rows).as_list()))
+    basis = exchange.receive(CENTRE, "basis", Basis)
+    loadings, mean = check_basis(basis, d)
+    own = sum_scores(rows, loadings, mean)
+    levels = list_levels(schema, loadings)
+    flags = [
+        *(value > level for value, each in zip(own.high, levels, strict=True) for level in each),
+        *(value < level for value, each in zip(own.low, levels, strict=True) for level in each),
+    ]
+
+    def mask_scores() -> MaskedSums:
+        hidden = hide_flags(flags, os.urandom(MODULUS_BYTES * len(flags)))
+        return mask(exchange, "scores", [own.total, own.squares, *hidden])
+
+    session.send(CENTRE, "scores", mask_scores)
+    fit = exchange.receive(CENTRE, "fit", SharedFit)
+    ranges = np.array(fit.ranges)
+    encloses = ranges.shape == (len(own.low), 2)
+    encloses = encloses and bool(
+        (ranges[:, 0] <= own.low).all() and (ranges[:, 1] >= own.high).all()
+    )
+    if fit.loadings != basis.loadings or len(fit.variances) != d or not encloses:
+        raise BadInput("The fit of the centre does not follow from what this site sent.")
+    return {
+        "columns": list(schema.names),
+        "loadings": fit.loadings,
+        "variances": fit.variances,
+        "ranges": [list(pair) for pair in fit.ranges],
+        "dropped_variance": fit.dropped_variance,
+    }
+
+
+def mask(exchange: Exchange, kind: str, values: list[int]) -> MaskedSums:
+    """Return numbers with masks that are bound to the roll and to this kind of message."""
+    session = exchange.session
+    others = (site for site in session.roll.sites if site != session.name)
+    secrets = {other: session.share_secret(other) for other in others}
+    masked = add_masks(values, session.name, secrets, (session.roll.digest, kind))
+    return MaskedSums(values=encode_bytes(pack_values(masked)))
+
+
+def check_basis(basis: Basis, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return loadings and mean; raise BadInput if they are not those of a basis."""
+    loadings, mean = np.array(basis.loadings), np.array(basis.mean)
+    is_sound = loadings.ndim == 2 and loadings.shape[0] == d and mean.shape == (d,)
+    s = loadings.shape[1] if is_sound else 0
+    is_sound = is_sound and 1 <= s <= d
+    if not is_sound or np.max(np.abs(loadings.T @ loadings - np.eye(s))) > 1e-4:
+        raise BadInput("The centre sent loadings that are not orthonormal.")
+    return loadings, mean
+
+
+def check_moments_once(exchange: Exchange, sanitizer: Sanitizer) -> None:
+    """Record that moments are sent for a roll; raise BadInput if others were sent before.
+
+    The difference of two sums could be the moments of one site, or of one record. So another round
+    needs a waiver, and no waiver allows a roll that lacks a site of an earlier one.
+    """
+    path = exchange.entry.folder.parent / "moments.json"
+    earlier = json.loads(path.read_text()) if path.exists() else []
+    roll = exchange.session.roll
+    if any(each["roll"] == roll.digest for each in earlier):
+        return
+    for each in earlier:
+        missing = sorted(set(each["sites"]) - set(roll.sites))
+        if missing:
+            raise BadInput(
+                f"This site sent moments for a roll with '{missing[0]}', which this roll lacks: "
+                "the difference of both sums would be the moments of one site.",
+                remedy="Release together with all sites of the earlier roll.",
+            )
+    if earlier and not sanitizer.refit_waiver:
+        raise BadInput(
+            "This site sent moments for a common basis before; two sums around one changed record "
+            "reveal that record.",
+            remedy='Waive it by name: refit_waiver = "who and why" in [sanitizer].',
+        )
+    store_moments(path, [*earlier, {"roll": roll.digest, "sites": list(roll.sites)}])
+    checkpoint("moments recorded")
+
+
+def store_moments(path: Path, entries: list[dict[str, Any]]) -> None:
+    """Store for which rolls moments were sent."""
+    with translate_disk_errors(path):
+        write_atomically(path, json.dumps(entries))
+
+
+AGREEMENTS = {"own": keep_own_fit, "bounds": agree_by_bounds, "moments": agree_by_moments}
+
+
+def scale_for_fit(rows: Rows, sanitizer: Sanitizer) -> Rows:
+    """Return rows as the method sees them; min-max scaling follows from the declared bounds."""
+    return fit_scaling(rows, sanitizer.scale).apply(rows)

@@ -1,0 +1,152 @@
+"""A site attacks the pool with its own records, and signs a verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit.disclosure_rounding import round_report
+from ppdm_core.audit.draws import PartnerRows
+from ppdm_core.audit.runner import choose_audits
+from ppdm_core.gates import GateInput, decide
+from ppdm_core.model.policy import Policy
+from ppdm_core.model.score import AuditReport
+from ppdm_core.model.statement import SITE_VERDICT, sign_statement
+from ppdm_core.model.verdict import Verdict
+from tasks.audit.attack_inputs import AuditInputs, make_job, read_inputs
+from tasks.audit.attack_process import AttackProcess, run_attacks
+from tasks.audit.self_test import SelfTestRun
+from tasks.context import ReleaseContext
+from tasks.judge.ledger_charge import compute_balance
+from tasks.sites.exchange import Exchange
+from tasks.sites.model_error import measure_model_errors
+from tasks.sites.rows import ReleasedTable, find_own_rows, parse_table
+from warehouse.checkpoints import checkpoint
+from warehouse.messages.payloads import Pool, SiteRows, SiteVerdict
+from warehouse.publishing.manifest import digest_text
+from warehouse.stage_facts import AuditedFacts, SanitizedFacts, ValidatedFacts, read_facts
+
+
+def attack_pool(
+    context: ReleaseContext, release_id: str, exchange: Exchange, sent: SiteRows, pool: Pool
+) -> SiteVerdict:
+    """Return the signed verdict of this site on the pool.
+
+    The pool is attacked with shadow draws in place of the rows of this site; their records, the
+    shadow draws and the halves stay here.
+    """
+    store = context.open_store()
+    work = store.home.work(release_id)
+    store.home.clear_work(release_id)
+    policy = extend_policy(context.policy)
+    with context.open_run(release_id) as (db, run):
+        facts = read_facts(db, release_id, SanitizedFacts)
+        own_report = read_facts(db, release_id, AuditedFacts).report
+        balance = compute_balance(
+            db, run, context, read_facts(db, release_id, ValidatedFacts), facts
+        )
+        self_test = SelfTestRun(db, run, policy)
+        inputs = read_inputs(db, context, run, work)
+    found = parse_table("centre", pool.data, facts.public.columns, context)
+    own = parse_table(exchange.member.name, sent.data, facts.public.columns, context)
+    partners = select_partners(found, own, inputs)
+    job = replace(make_job(context, run, inputs), partners=partners, policy=policy)
+    with AttackProcess(job) as process:
+        self_test.check_attacks(process)
+        report = run_attacks(job, choose_audits(policy), lambda share: None, process)
+    store.home.clear_work(release_id)
+    checkpoint("pool attacked")
+    # The policy was tried on bad releases of the same records when this site judged its own rows.
+    own_test = own_report.self_test
+    tested = replace(self_test.result, policy_check=own_test.policy_check if own_test else None)
+    gate_input = GateInput(
+        report=replace(report, self_test=tested),
+        guarantee=facts.guarantee,
+        method=context.method,
+        policy=policy,
+        owner=context.owner,
+        audience=context.audience,
+        has_numbers=bool(facts.public.columns),
+        balance=balance,
+        advice=context.make_sanitizer().advise(),
+    )
+    verdict = decide(gate_input, data_digest=found.digest, code_version=run.code_version)
+    errors = measure_errors(exchange, context, pool)
+    return sign_verdict(exchange, verdict, report, policy, digest_text(sent.manifest), errors)
+
+
+def extend_policy(policy: Policy) -> Policy:
+    """Return the policy with the attacks that exist in pools only, required and limited.
+
+    Each is judged by the limits on the attack that it resembles, against its own baseline.
+    """
+    limits, required = dict(policy.limits), [*policy.required]
+    for name, attack in ATTACKS.items():
+        if attack.limited_as is None:
+            continue
+        required.append(name)
+        for check, limit in policy.limits.items():
+            first, _, rest = check.partition(".")
+            if first == attack.limited_as:
+                limits[f"{name}.{rest}"] = limit
+    return replace(policy, required=tuple(required), limits=limits)
+
+
+def select_partners(pool: ReleasedTable, own: ReleasedTable, inputs: AuditInputs) -> PartnerRows:
+    """Return the rows of all other sites, in the units of the shadow draws."""
+    is_other = ~find_own_rows(pool, own)
+    Y = pool.Y[is_other]
+    if inputs.sanitized.same_columns:
+        scaling = inputs.sanitized.scaling
+        Y = (Y - scaling.offset) / scaling.unit
+    return PartnerRows(Y, pool.label[is_other])
+
+
+def measure_errors(exchange: Exchange, context: ReleaseContext, pool: Pool) -> Sequence[float]:
+    """Return the rounded error of each classifier of the centre on the test rows of this site."""
+    if not exchange.member.test_file or not pool.models:
+        return ()
+    return measure_model_errors(exchange.member.test_file, context, pool.models)
+
+
+def sign_verdict(
+    exchange: Exchange,
+    verdict: Verdict,
+    report: AuditReport,
+    policy: Policy,
+    manifest: str,
+    errors: Sequence[float],
+) -> SiteVerdict:
+    """Return the verdict with rounded figures, signed with the key of this home."""
+    session = exchange.session
+    statement: dict[str, Any] = {
+        "dataset": session.roll.dataset,
+        "session": session.roll.session,
+        "roll": session.roll.digest,
+        "manifest": manifest,
+        "pool": verdict.data_digest,
+        "outcome": verdict.outcome,
+        "broken": sorted({each.check for each in verdict.failures}),
+        "figures": list_figures(report, policy),
+        "errors": list(errors),
+        "policy": verdict.policy_digest,
+        "code": verdict.code_version,
+    }
+    signature = sign_statement(SITE_VERDICT, statement, session.signing)
+    return SiteVerdict(statement=statement, public=signature.public, ed25519=signature.ed25519)
+
+
+def list_figures(report: AuditReport, policy: Policy) -> list[dict[str, Any]]:
+    """Return the rounded scores that a limit judges."""
+    rounded = round_report(report, policy.attacker.epsilon).scores
+    names = ("name", "kind", "better", "value", "low", "high", "baseline", "worst")
+    found = [
+        {name: getattr(score, name) for name in names}
+        for score in rounded
+        if score.name in policy.limits
+    ]
+    return [each for each in found if np.isfinite([each["value"], each["baseline"]]).all()]

@@ -1,0 +1,154 @@
+"""The steps of a site in a common release, each a task of the flow `site`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from ppdm_core.model.errors import BadInput, Refused
+from ppdm_core.model.rows import Rows
+from ppdm_core.sanitizers import Sanitizer
+from tasks.context import ReleaseContext
+from tasks.ingest.task import begin_release, reject_bad_input
+from tasks.progress import Step, start_step
+from tasks.redaction import redact_errors
+from tasks.sanitize.fitting import choose_records
+from tasks.sanitize.inputs import read_inputs
+from tasks.sanitize.records import select_named
+from tasks.sites.exchange import Exchange, open_exchange
+from tasks.sites.fit import AGREEMENTS, scale_for_fit
+from tasks.sites.pool_audit import attack_pool
+from tasks.sites.rows import build_rows
+from tasks.sites.terms import check_common_release
+from warehouse.database import find_run
+from warehouse.integrity.key_files import write_atomically
+from warehouse.messages.payloads import End, Pool, SiteVerdict
+from warehouse.messages.roll import CENTRE
+from warehouse.stages import FINISHED, Stage
+
+
+@task(name="exchange the roll", cache_policy=NO_CACHE)
+@redact_errors
+def enter_release(context: ReleaseContext, wait: float, is_centre: bool) -> Exchange:
+    """Exchange hellos and the roll with all parties; wait for them as long as it takes."""
+    start_step(Step.JOIN)
+    exchange = open_exchange(context, wait, is_centre=is_centre)
+    exchange.begin()
+    return exchange
+
+
+@task(name="begin part", cache_policy=NO_CACHE)
+@redact_errors
+def begin_part(context: ReleaseContext, exchange: Exchange, flow_run_id: str | None) -> str:
+    """Return the release of this site in this session: a new one, or the one that was begun."""
+    path = exchange.entry.folder / "release.txt"
+    known = path.read_text() if path.exists() else None
+    if known is not None:
+        with context.open_store().transaction(known) as db:
+            run = find_run(db, known)
+        is_same = run is not None and run.file_digest == context.file_digest
+        if is_same and run is not None and run.stage in FINISHED | {Stage.AWAITING_REVIEW}:
+            return known
+    release_id = begin_release.fn(context, flow_run_id)
+    if known not in (None, release_id):
+        raise BadInput(
+            f"The source, the release file or the code changed since {known} was begun for this "
+            "common release.",
+            remedy="Restore them, and run the same command again.",
+        )
+    write_atomically(path, release_id)
+    return release_id
+
+
+@task(name="agree on a fit", cache_policy=NO_CACHE)
+@redact_errors
+def agree_on_fit(context: ReleaseContext, release_id: str, exchange: Exchange) -> ReleaseContext:
+    """Return the context with the fit that all sites share; each method has its own exchange."""
+    start_step(Step.AGREE)
+    sanitizer = check_common_release(context, len(exchange.session.roll.sites))
+    assert sanitizer.common_fit is not None
+    work = context.open_store().home.work(release_id)
+
+    def read() -> Rows:
+        return read_fit_rows(context, release_id, sanitizer)
+
+    with reject_bad_input(context, release_id):
+        shared = AGREEMENTS[sanitizer.common_fit](exchange, sanitizer, read)
+    context.open_store().home.clear_work(work.name)
+    return context if shared is None else replace(context, shared_fit=shared)
+
+
+def read_fit_rows(context: ReleaseContext, release_id: str, sanitizer: Sanitizer) -> Rows:
+    """Return the scaled records that a fit would learn from at this site alone."""
+    home = context.open_store().home
+    home.clear_work(release_id)
+    with context.open_run(release_id) as (db, run):
+        inputs = read_inputs(db, context, run, sanitizer, home.work(release_id))
+    rows = inputs.rows
+    if inputs.drawn is not None:
+        rows = select_named(rows, inputs.noise, choose_records(sanitizer, inputs))
+    return scale_for_fit(rows, sanitizer)
+
+
+@task(name="check classes", cache_policy=NO_CACHE)
+@redact_errors
+def check_classes(context: ReleaseContext, release_id: str) -> None:
+    """Raise BadInput if this site has no record of a class that the roll declares."""
+    label = context.label
+    if label is None:
+        return
+    home = context.open_store().home
+    home.clear_work(release_id)
+    with reject_bad_input(context, release_id):
+        with context.open_run(release_id) as (db, run):
+            if run.stage != Stage.VALIDATED:
+                return
+            inputs = read_inputs(db, context, run, context.make_sanitizer(), home.work(release_id))
+        found = np.unique(np.concatenate([block.label for block in inputs.rows.blocks()]))
+        missing = [name for code, name in enumerate(label.categories) if code not in found]
+        if missing:
+            raise BadInput(
+                f"This site has no record with '{label.name}' = '{missing[0]}', a class of the "
+                "roll: every row of that class would be known to come from another site.",
+                column=label.name,
+                remedy="Release only classes that every site has.",
+            )
+
+
+@task(name="send rows", cache_policy=NO_CACHE)
+@redact_errors
+def send_rows(context: ReleaseContext, release_id: str, exchange: Exchange) -> None:
+    """Send the rows that passed the gate of this site, or only that they did not."""
+    start_step(Step.SEND)
+    exchange.session.send(CENTRE, "rows", lambda: build_rows(context, release_id))
+
+
+@task(name="attack the pool", cache_policy=NO_CACHE)
+@redact_errors
+def judge_pool(context: ReleaseContext, release_id: str, exchange: Exchange) -> None:
+    """Attack the pool of all sites, and send the signed verdict."""
+    start_step(Step.WAIT)
+    pool = exchange.receive(CENTRE, "pool", Pool)
+
+    def judge() -> SiteVerdict:
+        sent = build_rows(context, release_id)
+        return attack_pool(context, release_id, exchange, sent, pool)
+
+    exchange.session.send(CENTRE, "verdict", judge)
+
+
+@task(name="end part", cache_policy=NO_CACHE)
+@redact_errors
+def end_part(exchange: Exchange) -> None:
+    """Wait for how the common release ended, and forget the keys of this session."""
+    start_step(Step.WAIT)
+    end = exchange.receive(CENTRE, "end", End)
+    exchange.entry.end(end.model_dump())
+    if end.outcome != "published":
+        raise Refused(
+            "The pool was not published: the verdict of a site does not allow it.",
+            remedy="Ask the centre; a later run of the same command begins a new release.",
+        )

@@ -1,0 +1,75 @@
+"""What all parties of a common release must agree on, and which releases can be common ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.sanitizers import Sanitizer
+from tasks.context import ReleaseContext
+from warehouse.columns import Column
+
+OWN_PARAMETERS = frozenset({"refit_waiver"})  # each site decides about these itself
+MIN_SITES = 2
+MIN_MOMENT_SITES = 3  # with two sites, each knows the other's part of a sum
+
+
+def describe_terms(context: ReleaseContext) -> dict[str, Any]:
+    """Return columns, method and parameters, as every party must have them."""
+    parameters = {
+        name: value for name, value in context.parameters.items() if name not in OWN_PARAMETERS
+    }
+    released = (column for column in context.columns if column.role in ("feature", "label"))
+    return {
+        "method": context.method,
+        "parameters": parameters,
+        "columns": [describe_column(column) for column in released],
+    }
+
+
+def describe_column(column: Column) -> dict[str, Any]:
+    """Return what all parties must agree on of a column."""
+    found: dict[str, Any] = {"name": column.name, "role": column.role, "type": column.type}
+    if column.type == "numeric":
+        return {**found, "low": column.low, "high": column.high}
+    return {**found, "categories": list(column.categories)}
+
+
+def check_common_release(context: ReleaseContext, sites: int) -> Sanitizer:
+    """Return the method; raise BadInput if so many sites cannot release with it together."""
+    sanitizer = context.make_sanitizer()
+    if sanitizer.common_fit is None:
+        raise BadInput(
+            f"Sites cannot release together with method '{context.method}'.",
+            remedy="See which methods can: ppdm site join --help",
+        )
+    if sanitizer.scale == "zscore":
+        raise BadInput(
+            "A common release cannot scale by z-scores: every site would have its own.",
+            remedy='Set scale = "minmax" in [sanitizer].',
+        )
+    for column in context.columns:
+        if column.role == "feature" and column.is_from_data:
+            raise BadInput(
+                f"The bounds of column '{column.name}' would come from the data of each site.",
+                column=column.name,
+                remedy="Declare 'low' and 'high', the same at all sites.",
+            )
+    if sanitizer.common_fit == "moments" and not sanitizer.set_aside:
+        raise BadInput(
+            "A common basis is fitted on records that every site sets aside.",
+            remedy='Set basis = "sample" in [sanitizer].',
+        )
+    if context.keep_raw < 1:
+        raise BadInput(
+            "A site needs its checked records until it has judged the pool.",
+            remedy="Set keep_raw = 1 in [dataset].",
+        )
+    least = MIN_MOMENT_SITES if sanitizer.common_fit == "moments" else MIN_SITES
+    if sites < least:
+        raise BadInput(
+            f"A common release with method '{context.method}' needs at least {least} sites; "
+            f"{sites} are named.",
+            remedy="Name more sites with --site NAME=FINGERPRINT.",
+        )
+    return sanitizer

@@ -1,0 +1,184 @@
+"""The centre pools, judges by the verdicts of the sites, and publishes or refuses."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ppdm_core.model.manifest import sign
+from ppdm_core.model.release import PublicParameters
+from ppdm_core.model.statement import SITE_VERDICT, Signature, is_signed, sign_statement
+from tasks.publish.report.build import build_view
+from tasks.publish.report.facts import read_report_facts
+from tasks.publish.report.render import render_report
+from tasks.sites.exchange import StillWaiting
+from tests.support.common_release import CommonRelease
+from tests.support.small_release import CLASSES, FEATURES
+from warehouse.json_codec import to_json
+from warehouse.messages.payloads import End, Pool, SiteRows, SiteVerdict
+from warehouse.messages.roll import CENTRE
+from warehouse.publishing.manifest import digest_text, verify
+from warehouse.stages import Stage
+
+N = 40
+
+
+def make_rows(release: CommonRelease, site: str, key: Any) -> SiteRows:
+    """Return rows of a site with a manifest, as its own release would have published them."""
+    rng = np.random.default_rng(sorted(release.sites).index(site))
+    columns = {name: pa.array(rng.uniform(0, 10, N)) for name in FEATURES}
+    out = io.BytesIO()
+    pq.write_table(pa.table({**columns, "mood": pa.array([CLASSES[i % 2] for i in range(N)])}), out)
+    public = PublicParameters("kde_resample", "original", FEATURES, np.zeros(4), np.eye(4))
+    manifest = {
+        "dataset": "ward",
+        "release_id": "ward-0001",
+        "method": "kde_resample",
+        "parameters": release.contexts[CENTRE].parameters,
+        "public": to_json(public),
+        "features": list(FEATURES),
+        "scaling": {"kind": "minmax", "offset": [0.0] * 4, "unit": [10.0] * 4},
+        "label": "mood",
+        "noise": {"scheme": "ppdm-noise-1", "block": 16384},
+        "guarantee": {
+            "kind": "empirical",
+            "ln_component": "inf",
+            "ln_attribute": "inf",
+            "ln_record": "inf",
+            "assumptions": ["No bound."],
+            "without_bound": ["kde_resample"],
+        },
+        "verdict": {"outcome": "PASS"},
+        "rows": N,
+        "files": {"data.parquet": {"sha256": hashlib.sha256(out.getvalue()).hexdigest()}},
+    }
+    data = base64.b64encode(out.getvalue()).decode()
+    return SiteRows(outcome="PASS", manifest=sign(manifest, key).decode(), data=data)
+
+
+def make_verdict(session: Any, rows: SiteRows, pool: Pool, outcome: str) -> SiteVerdict:
+    figure = {
+        "name": "record_linkage.rate",
+        "kind": "privacy",
+        "better": "down",
+        "value": 0.05,
+        "low": 0.01,
+        "high": 0.1,
+        "baseline": 0.02,
+        "worst": 0.05,
+    }
+    statement = {
+        "dataset": "ward",
+        "session": "0001",
+        "roll": session.roll.digest,
+        "manifest": digest_text(rows.manifest),
+        "pool": hashlib.sha256(base64.b64decode(pool.data)).hexdigest(),
+        "outcome": outcome,
+        "broken": [] if outcome == "PASS" else ["record_linkage.rate"],
+        "figures": [figure],
+        "errors": [0.1, 0.05, 0.05],
+        "policy": "p",
+        "code": "c",
+    }
+    found = sign_statement(SITE_VERDICT, statement, session.signing)
+    return SiteVerdict(statement=statement, public=found.public, ed25519=found.ed25519)
+
+
+def run_centre(release: CommonRelease) -> Stage | None:
+    try:
+        return release.run_centre()
+    except StillWaiting:
+        return None
+
+
+def exchange_all(release: CommonRelease, outcome: str) -> Stage | None:
+    """Let all sites send rows and verdicts; the verdict of the north is ``outcome``."""
+    for name in (CENTRE, *release.sites, CENTRE):
+        try:
+            release.enter(name)
+        except StillWaiting:
+            continue
+    for site in release.sites:
+        session = release.enter(site).session
+        rows = make_rows(release, site, session.signing)
+        session.send(CENTRE, "rows", lambda rows=rows: rows)
+    assert run_centre(release) is None  # it waits for the verdicts
+    for site in release.sites:
+        exchange = release.enter(site)
+        session = exchange.session
+        rows = make_rows(release, site, session.signing)
+        session.send(CENTRE, "rows", lambda: pytest.fail("sent twice"))
+        pool = exchange.receive(CENTRE, "pool", Pool)
+        assert [model.sites for model in pool.models] == [1, 2, 3]
+        verdict = make_verdict(session, rows, pool, outcome if site == "north" else "PASS")
+        session.send(CENTRE, "verdict", lambda verdict=verdict: verdict)
+    return run_centre(release)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> CommonRelease:
+    release = CommonRelease(tmp_path_factory.mktemp("centre") / "x")
+    assert exchange_all(release, "PASS") == Stage.PUBLISHED
+    return release
+
+
+def find_folder(release: CommonRelease) -> Path:
+    return Path(release.contexts[CENTRE].home) / "published" / "ward"
+
+
+def test_publish_pool_all_sites_pass_folder_is_complete(published: CommonRelease):
+    found = verify(find_folder(published) / "0001")
+    assert found.manifest["rows"] == 3 * N
+    table = pq.read_table(find_folder(published) / "latest" / "data.parquet")
+    assert table.column_names == [*FEATURES, "mood"]
+    assert found.manifest["guarantee"]["kind"] == "empirical"
+
+
+def test_publish_pool_manifest_names_manifests_and_signed_verdicts(published: CommonRelease):
+    manifest = verify(find_folder(published) / "0001").manifest
+    assert manifest["sites"]["count"] == 3
+    for entry, site in zip(manifest["sites"]["verdicts"], published.sites, strict=True):
+        signed = entry["signed"]
+        signature = Signature(signed["public"], signed["ed25519"])
+        assert is_signed(SITE_VERDICT, signed["statement"], signature)
+        assert signature.key == published.pins[site]
+        assert signed["statement"]["manifest"] == entry["manifest"]
+        assert signed["statement"]["pool"] == manifest["files"]["data.parquet"]["sha256"]
+    assert not any(re.search(rf"\b{site}\b", json.dumps(manifest)) for site in published.sites)
+
+
+def test_publish_pool_report_names_sites_for_the_centre_alone(published: CommonRelease):
+    store = published.contexts[CENTRE].open_store()
+    page = render_report(build_view(read_report_facts(store, "ward-0001"), "steward"))
+    assert all(f"<h3>{site} " in page for site in published.sites)
+    public = (find_folder(published) / "0001" / "report.html").read_text()
+    assert "3 sites released together" in public and "sites in the pool" in public
+    assert not any(re.search(rf"\b{site}\b", public) for site in published.sites)
+
+
+def test_publish_pool_sites_learn_the_end_and_the_key_is_forgotten(published: CommonRelease):
+    site = published.enter("east")
+    site.session.send(CENTRE, "rows", lambda: pytest.fail("sent twice"))
+    site.receive(CENTRE, "pool", Pool)
+    site.session.send(CENTRE, "verdict", lambda: pytest.fail("sent twice"))
+    end = site.receive(CENTRE, "end", End)
+    assert end.outcome == "published"
+    home = Path(published.contexts[CENTRE].home)
+    assert not (home / "private" / "exchanges" / "ward" / "0001" / "exchange.key").exists()
+
+
+@pytest.mark.parametrize("outcome", ["FAIL", "REVIEW"])
+def test_publish_pool_one_site_does_not_pass_nothing_is_published(tmp_path: Path, outcome: str):
+    release = CommonRelease(tmp_path / "x")
+    assert exchange_all(release, outcome) == Stage.REFUSED
+    assert not find_folder(release).exists() or not list(find_folder(release).iterdir())

@@ -1,0 +1,209 @@
+"""Sites agree on a common fit: equal to the central one, and refused where it would leak."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tasks.centre.fit as centre_fit
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.numerics.masks import MODULUS, pack_values, unpack_values
+from ppdm_core.sanitizers._basis import fit_basis
+from tasks.sites import fit as site_fit
+from tasks.sites.exchange import EndedByCentre
+from tests.support.agreements import DCT, PCA, SCHEMA, Agreement, gather
+from tests.support.parties import Parties
+from warehouse.messages.payloads import MaskedSums, SharedFit, decode_bytes, encode_bytes
+from warehouse.messages.roll import CENTRE
+
+
+@pytest.mark.parametrize("sites", [("east", "north", "south"), ("a", "b", "c", "d", "e")])
+def test_pca_common_basis_has_the_bytes_of_the_central_one(tmp_path: Path, sites):
+    agreement = Agreement(Parties(tmp_path, sites), PCA)
+    ended = agreement.run_all()
+    central = json.dumps(fit_basis(gather(agreement.rows), 2))
+    assert {json.dumps(ended[site]) for site in sites} == {central}
+
+
+def test_dct_common_selection_is_the_central_one_and_order_is_shared(tmp_path: Path):
+    agreement = Agreement(Parties(tmp_path), DCT)
+    ended = agreement.run_all()
+    fits = [ended[site] for site in agreement.parties.sites]
+    assert len({json.dumps(fit["order"]) for fit in fits}) == 1
+    assert fits[0]["kept"] == sorted(fits[0]["order"])
+    assert DCT.fit(gather(agreement.rows))["kept"] == fits[0]["kept"]
+    # The centre saw bounds, and no key of the order.
+    folder = agreement.open(CENTRE).entry.folder
+    kinds = {
+        json.loads(path.read_text())["header"]["kind"] for path in folder.glob("messages/*/*.msg")
+    }
+    assert kinds == {"bounds", "selection"}
+
+
+def test_dct_order_changes_with_the_session(tmp_path: Path):
+    one, two = (Agreement(Parties(tmp_path / name), DCT).run_all()["east"] for name in ("a", "b"))
+    assert one["kept"] == two["kept"] and one["order"] != two["order"]
+
+
+def change_sums(
+    monkeypatch: pytest.MonkeyPatch, site: str, sent_kind: str, place: int, added: int
+) -> None:
+    """Let one site add to a number that it sends under its masks."""
+    mask = site_fit.mask
+
+    def cheat(exchange: Any, kind: str, values: list[int]) -> MaskedSums:
+        sent = mask(exchange, kind, values)
+        if exchange.member.name != site or kind != sent_kind:
+            return sent
+        numbers = unpack_values(decode_bytes(sent.values))
+        numbers[place] = (numbers[place] + added) % MODULUS
+        return MaskedSums(values=encode_bytes(pack_values(numbers)))
+
+    monkeypatch.setattr(site_fit, "mask", cheat)
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "added"),
+    [
+        ("moments", 0, -(10**6)),
+        ("moments", 1, 2**60),
+        ("moments", 6, 2**90),
+        ("moments", 6, -(2**90)),
+        ("scores", 0, 2**90),
+        ("scores", 1, -(2**90)),
+    ],
+)
+def test_pca_malicious_sums_end_the_round_without_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, place: int, added: int
+):
+    agreement = Agreement(Parties(tmp_path), PCA)
+    change_sums(monkeypatch, "north", kind, place, added)
+    ended = agreement.run_all()
+    assert isinstance(ended[CENTRE], BadInput)
+    assert "cannot be that of records" in str(ended[CENTRE])
+    sites = agreement.parties.sites
+    assert not any(site in str(ended[CENTRE]) for site in sites)
+    assert all(isinstance(ended[site], EndedByCentre) for site in sites)
+
+
+def test_pca_masks_of_another_roll_do_not_cancel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A centre that shows different rolls to different sites learns nothing from the sum."""
+    agreement = Agreement(Parties(tmp_path), PCA)
+    add = site_fit.add_masks
+
+    def bind_elsewhere(values: Any, own: str, secrets: Any, context: Any) -> list[int]:
+        return add(values, own, secrets, ("another roll", context[1]) if own == "east" else context)
+
+    monkeypatch.setattr(site_fit, "add_masks", bind_elsewhere)
+    assert "cannot be that of records" in str(agreement.run_all()[CENTRE])
+
+
+def test_pca_number_of_masked_values_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    mask = site_fit.mask
+    monkeypatch.setattr(
+        site_fit, "mask", lambda exchange, kind, values: mask(exchange, kind, values[:-1])
+    )
+    ended = Agreement(Parties(tmp_path), PCA).run_all()
+    assert "do not fit the columns of the roll" in str(ended[CENTRE])
+
+
+def test_pca_fit_that_does_not_enclose_own_scores_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    share = centre_fit.share_basis
+
+    def cheat(*given: Any) -> SharedFit:
+        fit = share(*given)
+        return fit.model_copy(update={"ranges": [(-1e-3, 1e-3)] * len(fit.ranges)})
+
+    monkeypatch.setattr(centre_fit, "share_basis", cheat)
+    agreement = Agreement(Parties(tmp_path), PCA)
+    ended = agreement.run_all()
+    assert all("does not follow" in str(ended[site]) for site in agreement.parties.sites)
+
+
+@pytest.mark.parametrize("loading", [9.0, 0.0])
+def test_pca_loadings_that_are_no_basis_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loading: float
+):
+    basis = centre_fit.Basis
+    monkeypatch.setattr(
+        centre_fit,
+        "Basis",
+        lambda loadings, mean: basis(loadings=[[loading] for _ in loadings], mean=mean),
+    )
+    agreement = Agreement(Parties(tmp_path), PCA)
+    ended = agreement.run_all()
+    assert all("not orthonormal" in str(ended[site]) for site in agreement.parties.sites)
+
+
+def test_dct_bounds_of_other_columns_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    bounds = site_fit.Bounds
+    monkeypatch.setattr(site_fit, "Bounds", lambda low, high: bounds(low=low[:-1], high=high[:-1]))
+    ended = Agreement(Parties(tmp_path), DCT).run_all()
+    assert "do not fit the 5 columns" in str(ended[CENTRE])
+
+
+@pytest.mark.parametrize("kept", [[], [0, 0], [3, 1], [1, 7]])
+def test_dct_impossible_selection_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: list[int]
+):
+    selection = centre_fit.Selection
+    given = list(kept)
+    monkeypatch.setattr(centre_fit, "Selection", lambda kept: selection(kept=given))
+    agreement = Agreement(Parties(tmp_path), DCT)
+    ended = agreement.run_all()
+    assert all("do not exist" in str(ended[site]) for site in agreement.parties.sites)
+
+
+def begin_again(parties: Parties, sites: tuple[str, ...]) -> Parties:
+    """End the session at all parties, and join another one with these sites."""
+    for name in (CENTRE, *parties.sites):
+        parties.enter(name).end({"outcome": "refused"})
+    keys = {name: parties.keys[name] for name in (CENTRE, *sites)}
+    return Parties(parties.folder, sites, keys=keys)
+
+
+def test_pca_second_round_refused_unless_waived(tmp_path: Path):
+    parties = Parties(tmp_path)
+    Agreement(parties, PCA).run_all()
+    again = begin_again(parties, parties.sites)
+    ended = Agreement(again, PCA).run_all(3)
+    for site in parties.sites:
+        assert "sent moments for a common basis before" in str(ended[site])
+        assert "refit_waiver" in str(ended[site].remedy)
+
+
+def test_pca_waived_second_round_completes(tmp_path: Path):
+    parties = Parties(tmp_path)
+    first = Agreement(parties, PCA).run_all()
+    again = begin_again(parties, parties.sites)
+    second = Agreement(again, PCA, waived=True).run_all()
+    assert second["east"] == first["east"]
+
+
+def test_pca_waived_round_without_an_earlier_site_refused(tmp_path: Path):
+    """The difference of two sums would be the moments of the site that is left out."""
+    parties = Parties(tmp_path, ("east", "north", "south", "west"))
+    Agreement(parties, PCA).run_all()
+    rest = ("east", "north", "south")
+    ended = Agreement(begin_again(parties, rest), PCA, waived=True).run_all(3)
+    assert all("a roll with 'west', which this roll lacks" in str(ended[s]) for s in rest)
+
+
+def test_pca_too_few_set_aside_records_refused(tmp_path: Path):
+    sizes = {"east": 40, "north": 5, "south": 40}
+    ended = Agreement(Parties(tmp_path), PCA, sizes).run_all(3)
+    assert set(ended) == {"north"}
+    assert "needs more than 5 set-aside records" in str(ended["north"])
+
+
+def test_dct_site_without_energy_refused(tmp_path: Path):
+    agreement = Agreement(Parties(tmp_path), DCT)
+    agreement.rows["north"] = ArrayRows(SCHEMA, np.zeros((9, 5)))
+    assert "No record of this site has energy" in str(agreement.run_all(4)["north"])

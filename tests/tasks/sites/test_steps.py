@@ -1,0 +1,130 @@
+"""The steps of a site: which releases can be common ones, and which records it needs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Schema
+from tasks.sites.exchange import StillWaiting
+from tests.support.common_release import CommonRelease, make_people, write_people
+from tests.support.contexts import open_run, read_noise
+from tests.support.tables import read_cells
+from warehouse.messages.roll import CENTRE
+from warehouse.sanitized_tables import read_candidate
+from warehouse.stage_facts import SanitizedFacts, read_facts
+from warehouse.tables import validated_table
+
+
+def enter_all(release: CommonRelease) -> None:
+    """Exchange hellos and the roll."""
+    for name in (CENTRE, *release.sites, CENTRE):
+        with suppress(StillWaiting):
+            release.enter(name)
+
+
+def test_pca_pool_rows_are_those_of_one_process_with_the_keys_of_the_sites(tmp_path: Path):
+    """Released rows follow from record, common basis and the key of the record's site alone."""
+    release = CommonRelease(tmp_path / "x", "pca_laplace")
+    drawn = release.draw_all()
+    for name, (context, release_id, _) in drawn.items():
+        store, run = open_run(context, release_id)
+        noise, sanitizer = read_noise(store, "ward"), context.make_sanitizer()
+        with store.transaction("tests") as db:
+            facts = read_facts(db, release_id, SanitizedFacts)
+            found = read_candidate(db, run, facts.public.columns)
+            keys = db.execute(
+                f"select __ppdm_row, __ppdm_key from {validated_table(run)} order by 1"
+            ).fetchall()
+        X, _ = make_people(release.sites[name], sorted(release.sites).index(name))
+        rows = found["__ppdm_row"]
+        key = np.array([list(keys[row][1]) for row in rows], dtype=np.uint8)
+        scaled = facts.scaling.apply(ArrayRows(unscale_schema(facts), X[rows], key=key))
+        fitted = {**(context.shared_fit or {}), "scaling": facts.scaling.as_dict()}
+        again = sanitizer.sanitize(scaled, noise, fitted)
+        assert np.array_equal(read_cells(again.rows)[:, 0], found["component_1"])
+
+
+def unscale_schema(facts: SanitizedFacts) -> Schema:
+    numeric = tuple(replace(each, low=0.0, high=10.0) for each in facts.schema.numeric)
+    return replace(facts.schema, numeric=numeric)
+
+
+def test_site_without_a_class_of_the_roll_refused(tmp_path: Path):
+    release = CommonRelease(tmp_path / "x")
+    X, _ = make_people(60, 1)
+    write_people(tmp_path / "x" / "north" / "t.csv", X, ["calm"] * 60, "north")
+    enter_all(release)
+    with pytest.raises(BadInput, match="no record with 'mood' = 'tense'") as error:
+        release.draw_part("north")
+    assert error.value.column == "mood"
+
+
+TWO = {"east": 130, "north": 150}
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "two sites for moments": (
+        {"method": "pca_laplace", "sites": TWO},
+        "needs at least 3 sites; 2 are named",
+    ),
+    "one site": ({"sites": {"east": 130}}, "needs at least 2 sites; 1 are named"),
+    "private basis": (
+        {"method": "pca_laplace", "parameters": {"components": 1, "b": 0.3, "basis": "private"}},
+        "fitted on records that every site sets aside",
+    ),
+    "z-scores": (
+        {"method": "dct_fuzzy", "parameters": {"b": 0.1, "p": 0.2, "scale": "zscore"}},
+        "cannot scale by z-scores",
+    ),
+    "another method": (
+        {"method": "additive_noise", "parameters": {"b": 0.5}},
+        "Sites cannot release together with method 'additive_noise'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_enter_release_that_cannot_be_common_refused(tmp_path: Path, case: str):
+    given, words = REFUSED[case]
+    release = CommonRelease(tmp_path / "x", **given)
+    for name in (CENTRE, "east"):
+        with pytest.raises(BadInput, match=words):
+            release.enter(name)
+
+
+def test_enter_bounds_from_data_refused(tmp_path: Path):
+    release = CommonRelease(tmp_path / "x")
+    columns = release.contexts["east"].columns
+    changed = (*columns[:-1], replace(columns[-1], low="from_data", high="from_data"))
+    release.change("east", columns=changed)
+    with pytest.raises(BadInput, match="would come from the data of each site") as error:
+        release.enter("east")
+    assert error.value.column == "iron"
+
+
+def test_enter_other_bounds_than_the_roll_refused(tmp_path: Path):
+    release = CommonRelease(tmp_path / "x")
+    columns = release.contexts["east"].columns
+    release.change("east", columns=(*columns[:-1], replace(columns[-1], high=11.0)))
+    for name in (CENTRE, *release.sites, CENTRE):
+        with suppress(StillWaiting):
+            release.enter(name)
+    with pytest.raises(BadInput, match="another 'high' of column 'iron'"):
+        release.enter("east")
+
+
+def test_source_changed_during_a_session_refused(tmp_path: Path):
+    release = CommonRelease(tmp_path / "x", "dct_fuzzy")
+    enter_all(release)
+    with suppress(StillWaiting):
+        release.draw_part("east")
+    X, moods = make_people(131, 9)
+    write_people(tmp_path / "x" / "east" / "t.csv", X, moods, "east")
+    with pytest.raises(BadInput, match="changed since ward-0001 was begun"):
+        release.draw_part("east")

@@ -1,0 +1,237 @@
+"""The roll: who takes part, with which keys, and what a site refuses."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.manifest import key_fingerprint
+from tests.support.parties import TERMS, Parties
+from warehouse.messages.membership import Membership, check_pins, store_membership
+from warehouse.messages.roll import (
+    CENTRE,
+    ROLL_NAME,
+    Hello,
+    Roll,
+    encode_hello,
+    encode_roll,
+    name_hello,
+    parse_roll,
+    sign_hello,
+    sign_roll,
+)
+
+
+@pytest.fixture
+def parties(tmp_path: Path) -> Parties:
+    """All parties have said hello, and the centre has signed the roll."""
+    parties = Parties(tmp_path)
+    parties.enter(CENTRE).say_hello()
+    for name in parties.sites:
+        parties.enter(name).accept_roll(TERMS)
+    assert parties.enter(CENTRE).issue_roll(TERMS) is not None
+    return parties
+
+
+def read_roll(parties: Parties) -> Roll:
+    return parse_roll(parties.find_file(ROLL_NAME).read_bytes())
+
+
+def write_roll(
+    parties: Parties, hellos: tuple[Hello, ...], terms: Any = None, **changes: Any
+) -> None:
+    """Put another roll into the shared folder, correctly signed by the centre."""
+    roll = read_roll(parties)
+    found = sign_roll(terms or roll.terms, hellos, parties.keys[CENTRE])
+    parties.find_file(ROLL_NAME).write_bytes(encode_roll(replace(found, **changes)))
+
+
+def test_roll_sound_begins_a_session_for_every_party(parties: Parties):
+    sessions = {name: parties.resume(name) for name in (CENTRE, *parties.sites)}
+    assert len({session.roll.digest for session in sessions.values()}) == 1
+    assert sessions["east"].roll.sites == ("east", "north", "south")
+
+
+def test_issue_roll_waits_for_every_site(tmp_path: Path):
+    parties = Parties(tmp_path)
+    assert parties.enter(CENTRE).issue_roll(TERMS) is None
+    for name in ("north", "east"):
+        parties.enter(name).say_hello()
+    assert parties.enter(CENTRE).issue_roll(TERMS) is None
+    parties.enter("south").say_hello()
+    assert parties.enter(CENTRE).issue_roll(TERMS) is not None
+
+
+def test_accept_roll_swapped_exchange_key_refused(parties: Parties):
+    """A centre in the middle puts a key of its own into the hello of a site."""
+    centre, east, north, south = read_roll(parties).parties
+    own = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
+    write_roll(parties, (centre, replace(east, exchange=own), north, south))
+    with pytest.raises(BadInput, match="was changed, or 'east' did not sign it"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def test_accept_roll_swapped_signing_key_refused(parties: Parties):
+    """A centre in the middle signs the hello of a site with a key of its own."""
+    centre, east, north, south = read_roll(parties).parties
+    mine = Ed25519PrivateKey.generate()
+    forged = sign_hello("ward", "0001", "east", east.exchange, mine)
+    write_roll(parties, (centre, forged, north, south))
+    words = f"has the key {key_fingerprint(mine.public_key())} of 'east', and .* is pinned"
+    with pytest.raises(BadInput, match=words):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def test_accept_roll_smaller_one_refused(parties: Parties):
+    centre, _, north, south = read_roll(parties).parties
+    write_roll(parties, (centre, north, south))
+    with pytest.raises(BadInput, match="leaves out 'east'"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def test_accept_roll_larger_one_refused(parties: Parties):
+    other = sign_hello("ward", "0001", "west", "1" * 64, Ed25519PrivateKey.generate())
+    write_roll(parties, (*read_roll(parties).parties, other))
+    with pytest.raises(BadInput, match="has 'west', which is not pinned"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def test_accept_roll_site_twice_refused(parties: Parties):
+    centre, east, north, south = read_roll(parties).parties
+    write_roll(parties, (centre, east, east, north, south))
+    with pytest.raises(BadInput, match="names a site twice"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def test_accept_roll_one_key_under_two_names_refused(parties: Parties):
+    centre, east, north, _ = read_roll(parties).parties
+    copied = sign_hello("ward", "0001", "south", east.exchange, parties.keys["east"])
+    write_roll(parties, (centre, east, north, copied))
+    with pytest.raises(BadInput, match="two parties with the same key"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def test_accept_roll_old_hello_of_this_site_refused(parties: Parties):
+    centre, east, _, south = read_roll(parties).parties
+    old = sign_hello("ward", "0001", "north", "2" * 64, parties.keys["north"])
+    write_roll(parties, (centre, east, old, south))
+    with pytest.raises(BadInput, match="does not hold the hello of this site"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def test_accept_roll_hello_of_another_session_refused(parties: Parties):
+    centre, east, north, south = read_roll(parties).parties
+    late = sign_hello("ward", "0002", "east", east.exchange, parties.keys["east"])
+    write_roll(parties, (centre, late, north, south))
+    with pytest.raises(BadInput, match="is of ward 0002, not of ward 0001"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def test_accept_roll_not_signed_by_the_centre_refused(parties: Parties):
+    roll = read_roll(parties)
+    found = sign_roll(roll.terms, roll.parties, parties.keys["south"])
+    parties.find_file(ROLL_NAME).write_bytes(encode_roll(found))
+    with pytest.raises(BadInput, match="the centre did not sign it"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def test_accept_roll_another_version_refused(parties: Parties):
+    write_roll(parties, read_roll(parties).parties, version=2)
+    with pytest.raises(BadInput, match="has version 2; this program reads version 1"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{}\n", b"[]\n", b'{"parties":[]}\n', b"\xff"])
+def test_accept_roll_not_a_roll_refused(parties: Parties, raw: bytes):
+    parties.find_file(ROLL_NAME).write_bytes(raw)
+    with pytest.raises(BadInput, match="does not have the form of a roll"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+def change(path: str, value: Any) -> dict[str, Any]:
+    """Return the terms with one value changed, or removed for None."""
+    terms = copy.deepcopy(TERMS)
+    *names, last = (int(name) if name.isdigit() else name for name in path.split("/"))
+    part = terms
+    for name in names:
+        part = part[name]
+    if value is None:
+        del part[last]
+    else:
+        part[last] = value
+    return terms
+
+
+OTHER_TERMS = {
+    "bounds": ("columns/0/high", 2.0, "another 'high' of column 'x'"),
+    "role": ("columns/1/role", "label", "another 'role' of column 'y'"),
+    "column missing": ("columns/1", None, "other columns than the release file: 'y'"),
+    "column renamed": ("columns/1/name", "z", "other columns than the release file: 'y'"),
+    "method": ("method", "dct_fuzzy", "another method than the release file"),
+    "parameters": ("parameters/bandwidth", "paper", "another parameters than the release file"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_TERMS)
+def test_accept_roll_other_terms_refused(parties: Parties, case: str):
+    path, value, words = OTHER_TERMS[case]
+    with pytest.raises(BadInput, match=words):
+        parties.enter("north").accept_roll(change(path, value))
+
+
+def test_accept_roll_other_columns_order_refused(parties: Parties):
+    swapped = {**TERMS, "columns": TERMS["columns"][::-1]}
+    with pytest.raises(BadInput, match="other columns"):
+        parties.enter("north").accept_roll(swapped)
+
+
+def test_find_hello_fingerprint_that_is_not_pinned_refused(tmp_path: Path):
+    parties = Parties(tmp_path)
+    other = Ed25519PrivateKey.generate()
+    hello = sign_hello("ward", "0001", CENTRE, "3" * 64, other)
+    parties.find_file("x").parent.mkdir(parents=True)
+    parties.find_file(name_hello(CENTRE)).write_bytes(encode_hello(hello))
+    with pytest.raises(BadInput, match="is pinned") as error:
+        parties.enter("north").accept_roll(TERMS)
+    assert "telephone" in str(error.value.remedy)
+    assert not parties.find_file(name_hello("north")).exists()
+
+
+def test_store_membership_during_a_session_refused(parties: Parties):
+    with pytest.raises(BadInput, match="under way"):
+        parties.join("north", {**parties.pins, "west": "0" * 32})
+
+
+def test_store_membership_after_the_end_accepted(parties: Parties):
+    parties.enter("north").end({"outcome": "refused"})
+    assert parties.enter("north").session == "0002"
+    membership = Membership("north", "ward", str(parties.shared), {"north": "0" * 32})
+    store_membership(parties.home("north"), membership)
+
+
+def test_end_forgets_the_exchange_key(parties: Parties):
+    folder = parties.enter("north").folder
+    assert (folder / "exchange.key").exists()
+    parties.enter("north").end({"outcome": "refused"})
+    assert not (folder / "exchange.key").exists()
+
+
+@pytest.mark.parametrize(
+    ("pins", "words"),
+    [
+        ([("North", "0" * 32)], "cannot be the name"),
+        ([("north", "0" * 31)], "32 hexadecimal digits"),
+        ([("north", "0" * 32), ("north", "1" * 32)], "is given twice"),
+        ([("north", "0" * 32), ("south", "0" * 32)], "is that of another party"),
+    ],
+)
+def test_check_pins_bad_ones_refused(pins: list[tuple[str, str]], words: str):
+    with pytest.raises(BadInput, match=words):
+        check_pins(pins)

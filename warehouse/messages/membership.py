@@ -1,0 +1,220 @@
+"""What a party stores of a common release: its name, the shared folder, the pinned fingerprints."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ppdm_core.model.errors import BadInput
+from ppdm_core.model.manifest import canonical_json
+from warehouse.home import DATASET_NAME, Home, translate_disk_errors
+from warehouse.integrity.key_files import read_key, write_atomically, write_key
+from warehouse.messages.roll import (
+    CENTRE,
+    ROLL_NAME,
+    Hello,
+    Roll,
+    check_hello,
+    check_roll,
+    encode_hello,
+    encode_roll,
+    name_hello,
+    parse_hello,
+    parse_roll,
+    sign_hello,
+    sign_roll,
+)
+from warehouse.messages.session import Session
+from warehouse.messages.shared_folder import SharedFolder
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+FINGERPRINT = "[0-9a-f]{32}"
+ENDED = "ended.json"
+KEY = "exchange.key"
+
+
+@dataclass(frozen=True)
+class Membership:
+    """How a party takes part in the releases of a dataset."""
+
+    name: str  # CENTRE, or that of the site
+    dataset: str
+    shared: str  # path of the shared folder
+    pins: Mapping[str, str]  # fingerprints of all parties, also its own
+    test_file: str = ""  # a site's test rows; "": it has none
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        return tuple(sorted(set(self.pins) - {CENTRE}))
+
+
+def check_pins(pins: list[tuple[str, str]]) -> dict[str, str]:
+    """Return fingerprints by name; raise BadInput for a bad name or a site that is given twice."""
+    found: dict[str, str] = {}
+    for name, fingerprint in pins:
+        if not re.fullmatch(DATASET_NAME, name):
+            raise BadInput(
+                f"'{name}' cannot be the name of a site.",
+                remedy="Use lower-case letters, digits and '_', beginning with a letter.",
+            )
+        if not re.fullmatch(FINGERPRINT, fingerprint):
+            raise BadInput(
+                f"The fingerprint of '{name}' does not have 32 hexadecimal digits.",
+                remedy="Ask for what `ppdm key public` prints at that party.",
+            )
+        if name in found:
+            raise BadInput(f"The site '{name}' is given twice.", remedy="Name each site once.")
+        if fingerprint in found.values():
+            raise BadInput(
+                f"The fingerprint of '{name}' is that of another party.",
+                remedy="Every party has its own home and its own key.",
+            )
+        found[name] = fingerprint
+    return found
+
+
+def store_membership(home: Home, membership: Membership) -> None:
+    """Store how this home takes part; refuse to change it while a release is under way."""
+    folder = exchange_folder(home, membership.dataset)
+    known = find_membership(home, membership.dataset)
+    if known == membership:
+        return
+    if known is not None and (folder / find_session(home, membership.dataset) / KEY).exists():
+        raise BadInput(
+            f"A common release of '{membership.dataset}' is under way with other settings.",
+            remedy="Complete it first, or remove its folder from the private folder of the home.",
+        )
+    with translate_disk_errors(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(folder / "membership.json", canonical_json(asdict(membership)))
+
+
+def find_membership(home: Home, dataset: str) -> Membership | None:
+    """Return how this home takes part in common releases of a dataset, or None."""
+    path = exchange_folder(home, dataset) / "membership.json"
+    return Membership(**json.loads(path.read_text())) if path.exists() else None
+
+
+def read_membership(home: Home, dataset: str, remedy: str) -> Membership:
+    """Return how this home takes part; raise BadInput if it does not."""
+    found = find_membership(home, dataset)
+    if found is None:
+        raise BadInput(
+            f"This home takes no part in a common release of '{dataset}'.", remedy=remedy
+        )
+    return found
+
+
+def exchange_folder(home: Home, dataset: str) -> Path:
+    """Return the private folder of the common releases of a dataset."""
+    return home.private / "exchanges" / dataset
+
+
+def find_session(home: Home, dataset: str) -> str:
+    """Return the number of the session that is under way, or of the next one."""
+    folder = exchange_folder(home, dataset)
+    ended = sorted(path.parent.name for path in folder.glob(f"*/{ENDED}"))
+    return f"{int(ended[-1]) + 1 if ended else 1:04d}"
+
+
+def find_ended(home: Home, dataset: str, session: str) -> dict[str, Any] | None:
+    """Return how a session ended, or None if it has not."""
+    path = exchange_folder(home, dataset) / session / ENDED
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+class Entry:
+    """The beginning of a session: the hellos and the roll, until messages can be exchanged."""
+
+    def __init__(self, home: Home, membership: Membership, signing: Ed25519PrivateKey) -> None:
+        self.membership, self.signing = membership, signing
+        self.session = find_session(home, membership.dataset)
+        self.folder = exchange_folder(home, membership.dataset) / self.session
+        self.shared = SharedFolder(Path(membership.shared), membership.dataset, self.session)
+
+    def say_hello(self) -> Hello:
+        """Put the hello of this party into the shared folder; it is made once."""
+        path = self.folder / name_hello(self.membership.name)
+        if not path.exists():
+            with translate_disk_errors(path):
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                exchange = self._read_exchange_key().public_key().public_bytes_raw().hex()
+                member = self.membership
+                hello = sign_hello(
+                    member.dataset, self.session, member.name, exchange, self.signing
+                )
+                write_atomically(path, encode_hello(hello).decode())
+        raw = path.read_bytes()
+        self.shared.put(path.name, raw)
+        return parse_hello(path.name, raw)
+
+    def find_hello(self, party: str) -> Hello | None:
+        """Return the checked hello of another party, or None if it is not there yet."""
+        name = name_hello(party)
+        raw = self.shared.find(name)
+        if raw is None:
+            return None
+        hello, member = parse_hello(name, raw), self.membership
+        check_hello(name, hello, party, member.pins[party], member.dataset, self.session)
+        return hello
+
+    def issue_roll(self, terms: Mapping[str, Any]) -> Session | None:
+        """Sign the roll when all sites have said hello, and begin; None if one is missing."""
+        path = self.folder / ROLL_NAME
+        me = self.say_hello()
+        if not path.exists():
+            found = [self.find_hello(site) for site in self.membership.sites]
+            sites = tuple(hello for hello in found if hello is not None)
+            if len(sites) < len(found):
+                return None
+            roll = sign_roll(terms, (me, *sites), self.signing)
+            with translate_disk_errors(path):
+                write_atomically(path, encode_roll(roll).decode())
+        self.shared.put(ROLL_NAME, path.read_bytes())
+        return self._begin(parse_roll(path.read_bytes()))
+
+    def accept_roll(self, terms: Mapping[str, Any]) -> Session | None:
+        """Check the roll of the centre and begin; None if it is not there yet."""
+        path = self.folder / ROLL_NAME
+        if self.find_hello(CENTRE) is None and not path.exists():
+            return None
+        me = self.say_hello()
+        raw = path.read_bytes() if path.exists() else self.shared.find(ROLL_NAME)
+        if raw is None:
+            return None
+        roll = parse_roll(raw)
+        check_roll(roll, self.membership.pins, me, terms)
+        if not path.exists():
+            with translate_disk_errors(path):
+                write_atomically(path, raw.decode())
+        return self._begin(roll)
+
+    def end(self, outcome: Mapping[str, Any]) -> None:
+        """Record the end, and forget the key that decrypts the messages of this session."""
+        with translate_disk_errors(self.folder):
+            write_atomically(self.folder / ENDED, canonical_json(dict(outcome)))
+            (self.folder / KEY).unlink(missing_ok=True)
+            shutil.rmtree(self.folder / "work", ignore_errors=True)
+
+    def _begin(self, roll: Roll) -> Session:
+        name = self.membership.name
+        return Session(
+            self.folder, self.shared, roll, name, self.signing, self._read_exchange_key()
+        )
+
+    def _read_exchange_key(self) -> X25519PrivateKey:
+        """Return the X25519 key of this party for this session; it is made once."""
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+        path = self.folder / KEY
+        if not path.exists():
+            write_key(path, X25519PrivateKey.generate().private_bytes_raw())
+        return X25519PrivateKey.from_private_bytes(read_key(path, "this exchange"))

@@ -1,0 +1,188 @@
+"""Every kind of message: who sends it to whom, what it holds, and what it reveals.
+
+``KINDS`` is the complete list. A message of another kind, or with other fields than its kind has,
+is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]  # 32 bytes
+Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]  # an Ed25519 signature
+Share = Annotated[float, Field(ge=0, le=1)]
+Outcome = Literal["PASS", "REVIEW", "FAIL"]
+
+
+class Payload(BaseModel):
+    """The content of a message; fields that its kind does not have are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class OrderKey(Payload):
+    """The key of the secret column order, from the first site to each other site."""
+
+    key: Hex32
+
+
+class Bounds(Payload):
+    """The smallest and the largest energy share of each coefficient."""
+
+    low: list[Share]
+    high: list[Share]
+
+
+class Selection(Payload):
+    """The coefficients that are kept."""
+
+    kept: list[Annotated[int, Field(ge=0)]]
+
+
+class MaskedSums(Payload):
+    """Sums modulo 2^128 with masks that cancel when those of all sites are added."""
+
+    values: str  # base64, 16 bytes each, little-endian
+
+
+class Basis(Payload):
+    """The loadings, and the mean in steps of a sixty-fourth of a column's width."""
+
+    loadings: list[list[float]]
+    mean: list[float]
+
+
+class SharedFit(Payload):
+    """What all sites use in place of a fit of their own."""
+
+    loadings: list[list[float]]
+    variances: list[float]
+    ranges: list[tuple[float, float]]
+    dropped_variance: float
+
+
+class SiteRows(Payload):
+    """The sanitized rows that passed the gate of a site, with its manifest; none if it failed."""
+
+    outcome: Outcome
+    manifest: str = ""  # the signed manifest, as text
+    data: str = ""  # the Parquet file, base64
+
+
+class ClassifierModel(Payload):
+    """A naive Bayes classifier that the centre trained on the rows of the first sites."""
+
+    sites: int
+    classes: list[int]  # codes of the label
+    priors: list[float]
+    means: list[list[float]]
+    variances: list[list[float]]
+
+
+class Pool(Payload):
+    """The rows of all sites in the order of publication, and models of them."""
+
+    data: str  # the Parquet file that is published, base64
+    models: list[ClassifierModel] = []
+
+
+class SiteVerdict(Payload):
+    """A verdict that a site signed, with rounded figures."""
+
+    statement: dict[str, Any]
+    public: Hex32
+    ed25519: Signed
+
+
+class End(Payload):
+    """How the release ended."""
+
+    outcome: Literal["published", "refused"]
+    manifest: str = ""  # digest of the manifest of the published version
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of message."""
+
+    payload: type[Payload]
+    sender: Literal["site", "centre"]
+    receiver: Literal["site", "centre"]
+    reveals: str  # to the receiver
+
+
+KINDS: dict[str, Kind] = {
+    "order": Kind(
+        OrderKey,
+        "site",
+        "site",
+        "the key of the secret column order, to sites alone; the centre cannot decrypt it",
+    ),
+    "bounds": Kind(
+        Bounds,
+        "site",
+        "centre",
+        "for each cosine coefficient, the smallest and the largest share of energy that it holds "
+        "of a record of the site",
+    ),
+    "selection": Kind(Selection, "centre", "site", "which coefficients are kept"),
+    "moments": Kind(
+        MaskedSums,
+        "site",
+        "centre",
+        "nothing alone; with those of all sites the count, sums and cross-products of the records "
+        "that all sites together set aside",
+    ),
+    "basis": Kind(
+        Basis, "centre", "site", "the common loadings, and the common mean in coarse steps"
+    ),
+    "scores": Kind(
+        MaskedSums,
+        "site",
+        "centre",
+        "nothing alone; with those of all sites two sums of squared lengths outside the basis, and "
+        "the ranges of the scores in two digits",
+    ),
+    "fit": Kind(
+        SharedFit,
+        "centre",
+        "site",
+        "loadings, variances and ranges in two digits, which are published with the release",
+    ),
+    "rows": Kind(
+        SiteRows,
+        "site",
+        "centre",
+        "the sanitized rows of the site, after its gate passed them, and their manifest; or only "
+        "that its gate did not pass them",
+    ),
+    "pool": Kind(
+        Pool,
+        "centre",
+        "site",
+        "the sanitized rows of all sites without their sites, which are published if all sites "
+        "agree; classifiers that were trained on the rows of the first sites",
+    ),
+    "verdict": Kind(
+        SiteVerdict,
+        "site",
+        "centre",
+        "outcome and rounded figures of the site's attacks on the pool; rounded errors of the "
+        "classifiers on its test rows; they are published",
+    ),
+    "end": Kind(End, "centre", "site", "whether the pool was published"),
+}
+
+
+def encode_bytes(raw: bytes) -> str:
+    """Return bytes as text."""
+    return base64.b64encode(raw).decode()
+
+
+def decode_bytes(text: str) -> bytes:
+    """Return the bytes of a text; raise ValueError if it is none of ``encode_bytes``."""
+    return base64.b64decode(text, validate=True)
