@@ -95,7 +95,7 @@ def store_pool(context: ReleaseContext, store: Store, run: Run, parts: Sequence[
         )
         columns = public.columns + ((context.label.name,) if context.label else ())
         path = store.home.candidate(run.release_id)
-        data_digest = write_candidate(change.db, run, columns, path, context.sink)
+        data_digest = write_candidate(change.db, run, columns, path)
         facts = SanitizedFacts(
             data_digest=data_digest,
             table_digest=digest_candidate(change.db, run),

@@ -1,7 +1,7 @@
 """A complete common release of three sites: published, signed, and nothing but messages crosses.
 
 All parties run in one process without Prefect, each with its own home, and begin again from their
-first step whenever a message is missing. The flows themselves run in examples/hospitals.
+first step whenever a message is missing.
 """
 
 from __future__ import annotations
