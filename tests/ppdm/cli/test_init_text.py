@@ -89,7 +89,7 @@ def test_format_release_file_any_names_are_valid_toml(
     assert content["columns"].keys() == set(names)
     assert content["columns"][names[0]]["categories"] == list(classes)
     assert content["columns"][names[1]]["missing"] == "median"
-    assert (content["source"]["path"], content["dataset"]["record_id"]) == (path, names[2])
+    assert (content["source"].get("path", ""), content["dataset"]["record_id"]) == (path, names[2])
     assert content["dataset"].get("owner", "") == path
     assert content["dataset"].get("audience", "") == names[0]
     assert {one.get("set_by", "") for one in content["limits"].values()} == {classes[0]}

@@ -45,6 +45,7 @@ PROMISED = {
     "few sizes of noise": "repeated_noise",
     "hidden digits": "hidden_digits",
     "guessable seed": "recomputed_noise",
+    "pooled rows": "colluding_sites",
 }
 PROMISED_SHARE = 0.85  # 17 of 20 trials
 
