@@ -31,6 +31,7 @@ _MAX_DEVIATIONS = 15.0  # of a chi-square statistic by chance; the normal law ex
 _RELATIVE = "decimal below the noise"  # the same parts, where columns have units of their own
 _MIN_ROW_CELLS = 5  # of a row, to compare its digits with its record
 _SHIFTS = (1, 2, 3, 5, 8)  # rows compared with records of other rows: what chance gives
+_MAX_CHANCE_ROWS = 2  # that follow their record; values on a common grid repeat digits
 _CHANCE_MARGIN = 15.0  # beyond what chance gives, as a logarithm of probability
 _LEAST_LEFT = 1e-9  # of the variance of a row's digits, where they follow the record exactly
 
@@ -89,7 +90,8 @@ def find_strongest_dependence(name: str, comparison: ReleaseComparison) -> tuple
         found.append((compute_dependence(encode_bins(parts, bins), B, (bins, bins)), chance))
         found.append((compute_dependence(encode_digits(parts), B, (_DIGITS, bins)), chance))
     if X.shape[1] == cells.shape[1]:
-        found.append((compute_share_of_following_rows(X, list(by_unit.values())), 0.0))
+        share = compute_share_of_following_rows(X, list(by_unit.values()))
+        found.append((share, _MAX_CHANCE_ROWS / len(rows)))
     return max(found, key=lambda pair: pair[0] - pair[1])
 
 

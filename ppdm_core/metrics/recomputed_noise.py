@@ -22,6 +22,9 @@ _VALUES = 128  # of the noise that are compared
 _MIN_VALUES = 40
 _ROWS = 300  # whose number may be the seed of their noise
 _CONFIRMED_SEEDS = 20  # of each stream
+_SEEDED_ROWS, _MIXED_ROWS = 40, 200  # compared with any seed for each
+_MIN_SEEDED_SHARE = 0.25  # of these rows beyond all mixed ones: by chance, less than one in 1e12
+_MIN_ROW_VALUES = 6  # fewer agree with some seed in any case
 _MAX_DEVIATIONS = 6.8  # of a correlation by chance: one in 1e11, over less than 1e6 that are tried
 
 
@@ -31,9 +34,9 @@ class RecomputedNoise(ReleaseMetric):
     Noise that is drawn from a guessable seed can be drawn again and subtracted. The residual of
     the release, against the record itself, its ratio, or a linear map of the records, is compared
     in both orders (row by row, column by column) with the first numbers of the streams of
-    ``ppdm_core.numerics.seeded_streams``, for all seeds below 10,000, and with a seed for each row
-    that is its number. The value is the largest
-    squared correlation; the baseline is what chance exceeds almost never.
+    ``ppdm_core.numerics.seeded_streams``, for all seeds below 10,000, with a seed for each row that
+    is its number, and with any seed for each row, as if it were a function of the record. The value
+    is the largest squared correlation; the baseline is what chance exceeds almost never.
     """
 
     name = "recomputed_noise"
@@ -55,6 +58,8 @@ class RecomputedNoise(ReleaseMetric):
             max(measure_agreement(residuals, name), measure_row_agreement(tables, name))
             for name in STREAMS
         )
+        rng = comparison.rng(self.name)
+        value = max(value, *(measure_any_seed_agreement(R, rng) for R in tables))
         return Measurement(value, lambda keep: value)
 
     def baseline(self, comparison: ReleaseComparison) -> float:
@@ -113,9 +118,33 @@ def measure_row_agreement(tables: list[Floats], name: str) -> float:
     return min(1.0, best)
 
 
+def measure_any_seed_agreement(R: Floats, rng: np.random.Generator) -> float:
+    """Return the squared correlation of rows with the best seed for each; 0 if chance explains it.
+
+    Chance is what rows reach whose cells are those of different rows.
+    """
+    width = min(R.shape[1], MAX_LENGTH)
+    if width < _MIN_ROW_VALUES or len(R) < _SEEDED_ROWS:
+        return 0.0
+    mixed = rng.permuted(np.tile(R[:, :width], (-(-_MIXED_ROWS // len(R)), 1)), axis=0)
+    rows = scale_rows(np.vstack([R[:_SEEDED_ROWS, :width], mixed[:_MIXED_ROWS]]))
+    best = np.zeros(len(rows))
+    for name in STREAMS:
+        streams = draw_all_seeds(name, width)
+        agreement = np.abs(rows @ scale_rows(streams - streams.mean(axis=0)).T)
+        best = np.maximum(best, agreement.max(axis=1))
+    own, by_chance = np.split(best, [_SEEDED_ROWS])
+    is_beyond = own > by_chance.max()
+    return float(np.median(own[is_beyond])) ** 2 if is_beyond.mean() >= _MIN_SEEDED_SHARE else 0.0
+
+
 def normalise(R: Floats) -> Floats:
     """Return rows with mean 0 and length 1."""
-    R = R - R.mean(axis=1, keepdims=True)
+    return scale_rows(R - R.mean(axis=1, keepdims=True))
+
+
+def scale_rows(R: Floats) -> Floats:
+    """Return rows with length 1."""
     return np.asarray(R / np.maximum(np.linalg.norm(R, axis=1, keepdims=True), 1e-30))
 
 

@@ -15,8 +15,8 @@ from ppdm_core.two_tables.tables import Table
 MIN_ROWS = 20
 MAX_COMPARED_ROWS = 5_000
 MAX_DEVIATIONS = 6.8  # of a rank correlation by chance: one in 1e11
-MAX_MEAN_DEVIATIONS = 4.5  # of a mean over columns: one in 300,000 for each order that is tried
-MAX_ARRANGED_DEVIATIONS = 5.6  # the same for further orders, of which there are more: one in 1e8
+MAX_MEAN_DEVIATIONS = 4.2  # of a mean over columns: one in 75,000 for each order that is tried
+MAX_ARRANGED_DEVIATIONS = 5.0  # the same for further orders, of which there are more: one in 3e6
 MAX_PILES = 10  # that sorted rows may be dealt into
 MIN_CORRELATION = 0.1  # a weaker trend places nobody
 SHUFFLES = 200
@@ -68,13 +68,13 @@ def find_revealed_orders(original: Table, released: Table, label: str | None) ->
     S = prepare(S)
     least = compute_least_correlation(len(rows))
     place: Ints = np.minimum(rows * n // m, n - 1)  # rank of the record of each row
-    pairs = [(ours.index(name), theirs.index(name)) for name in ours if name in theirs]
-    spread = measure_chance(R[place], S, prepare, pairs)
+    weights = weigh_pairs(original, released, ours, theirs)
+    spread = measure_chance(R[place], S, prepare, weights)
     for name, x in list_order_keys(ours, X):
         order = np.argsort(x, kind="stable")
         for arranged, most in list_arrangements(order):
             correlation = prepare(R[arranged[place]]).T @ S / len(S)
-            own = average_pairs(correlation, pairs)
+            own = float((weights * correlation).sum())
             if np.abs(correlation).max() >= least or own > most * spread:
                 yield name
                 break
@@ -144,20 +144,31 @@ def list_rearranged(order: Ints) -> Iterator[Ints]:
             yield np.concatenate([direction[first::piles] for first in range(piles)])
 
 
-def average_pairs(correlation: Floats, pairs: list[tuple[int, int]]) -> float:
-    """Return the mean correlation of columns with the same name, 0 if there are none."""
-    return float(np.mean([correlation[i, j] for i, j in pairs])) if pairs else 0.0
+def weigh_pairs(original: Table, released: Table, ours: list[str], theirs: list[str]) -> Floats:
+    """Return the weights of correlations of columns with the same name; (ours, theirs).
+
+    A column with little noise counts more: the weight is its spread before by that after.
+    """
+    weights = np.zeros((len(ours), len(theirs)))
+    for j, name in enumerate(theirs):
+        if name in ours:
+            before, after = (float(np.std(each.columns[name])) for each in (original, released))
+            weights[ours.index(name), j] = min(before / after, 1.0)
+    return weights
 
 
 def measure_chance(
-    R: Floats, S: Floats, prepare: Callable[[Floats], Floats], pairs: list[tuple[int, int]]
+    R: Floats, S: Floats, prepare: Callable[[Floats], Floats], weights: Floats
 ) -> float:
-    """Return the deviation of that mean when records are in random orders."""
+    """Return the deviation of the weighted correlation when records are in random orders."""
+    if not weights.any():
+        return math.inf
     rng = np.random.default_rng(len(R))
-    means = [
-        average_pairs(prepare(rng.permutation(R)).T @ S / len(S), pairs) for _ in range(SHUFFLES)
+    sums = [
+        float((weights * (prepare(rng.permutation(R)).T @ S / len(S))).sum())
+        for _ in range(SHUFFLES)
     ]
-    return math.sqrt(float(np.sum(np.square(means))) / (SHUFFLES - 2)) if pairs else math.inf
+    return math.sqrt(float(np.sum(np.square(sums))) / (SHUFFLES - 2))
 
 
 def list_order_keys(names: list[str], X: Floats) -> Iterator[tuple[str, Floats]]:

@@ -153,6 +153,14 @@ def test_metrics_integers_with_wide_noise_within_chance() -> None:
     assert find_leaking(X, Y) == set()
 
 
+@pytest.mark.parametrize("draw", ["normal", "laplace"])
+def test_recomputed_noise_seeds_that_follow_from_the_record_noticed(draw: str) -> None:
+    X = np.random.default_rng([6, 2**90]).gamma(2.0, size=(300, 10))
+    seeds = (1e4 * X.sum(axis=1)).astype(int) % 9973
+    noise = [getattr(np.random.default_rng(seed), draw)(size=10) for seed in seeds]
+    assert "recomputed_noise" in find_leaking(X, X + 3.0 * np.array(noise))
+
+
 def test_repeated_noise_opposite_in_two_rows_noticed() -> None:
     rng = np.random.default_rng([4, 2**90])
     X = rng.gamma(2.0, size=(200, 4))
