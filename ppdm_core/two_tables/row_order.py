@@ -153,7 +153,7 @@ def weigh_pairs(original: Table, released: Table, ours: list[str], theirs: list[
     for j, name in enumerate(theirs):
         if name in ours:
             before, after = (float(np.std(each.columns[name])) for each in (original, released))
-            weights[ours.index(name), j] = min(before / after, 1.0)
+            weights[ours.index(name), j] = before / max(before, after, 1e-300)
     return weights
 
 
