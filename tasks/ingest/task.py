@@ -31,7 +31,7 @@ from warehouse.database import Run
 from warehouse.derived_columns import add_derived_columns
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.integrity.home_key import home_key
-from warehouse.publishing.deliveries import complete_deliveries
+from warehouse.publishing.deliveries import complete_deliveries, list_pending_deliveries
 from warehouse.publishing.publish import find_latest_version, repair_latest
 from warehouse.publishing.withdraw import complete_withdrawals
 from warehouse.raw_profile import REPEATED, check_columns, profile
@@ -61,7 +61,6 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
     """
     store = context.open_store()
     complete_withdrawals(store)
-    complete_deliveries(store, context.dataset)
     digest = copy_source(store.home, context.dataset, context.source)
     with store.transaction(f"{context.dataset} begins") as db:
         run, earlier = begin_run(
@@ -76,12 +75,15 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
             author_key=AUTHOR_KEY.get(),
         )
         latest = find_latest_version(db, context.dataset)
+        has_pending = bool(list_pending_deliveries(db, context.dataset))
         ended = drop_old_tables(db, context.dataset, context.keep_raw)
     checkpoint("run begun")
     end_dead_runs(earlier)
     if repair_latest(store.home, context.dataset, latest):
         log_progress("`latest` did not point to the newest version, and does again")
     remove_files(store.home, context.dataset, ended)
+    if has_pending:
+        complete_deliveries(store, context.dataset)
     with reject_bad_input(context, run.release_id):
         check_targets(store, context, run)
     return run.release_id

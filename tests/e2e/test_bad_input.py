@@ -141,7 +141,7 @@ def not_categorical(release: Small) -> None:
 # What is spoiled, the column that must be named, and words of the sentence and its remedy.
 BAD: dict[str, tuple[Callable[[Small], None], str | None, str]] = {
     "missing file": (missing_file, None, r"small\.csv does not exist.*path"),
-    "a folder": (folder, None, r"small\.csv is not a readable file.*path"),
+    "a folder": (folder, None, r"No file is found for the source small\.csv.*path"),
     "not a table": (no_table, None, r"small\.csv is not a table: see line \d.*header"),
     "binary": (binary, None, r"small\.csv is not a table.*CSV"),
     "empty": (empty, None, r"small\.csv is empty.*Give"),

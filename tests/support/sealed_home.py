@@ -38,8 +38,14 @@ VERDICT: dict[str, Any] = {
     "findings": '[{"b": 1,  "a": 2}]',
     "happened": TIME,
 }
-OTHERS = ("audit.decision", "audit.waiting", "audit.self_test")
-ANY = {"VARCHAR": "text", "JSON": "{}", "BIGINT": 7, "TIMESTAMP WITH TIME ZONE": TIME}
+OTHERS = ("audit.decision", "audit.waiting", "audit.self_test", "audit.tune")
+ANY = {
+    "VARCHAR": "text",
+    "JSON": "{}",
+    "BIGINT": 7,
+    "INTEGER": 7,
+    "TIMESTAMP WITH TIME ZONE": TIME,
+}
 STEPS = ("raw", "validated", "sanitized", "audited")
 SIGNED = {"verdict_digest", "salt", "public", "signature"}  # empty in a home without keys
 
@@ -77,7 +83,8 @@ def judge(store: Store, run: Run) -> None:
         for table in OTHERS:
             types = columns(change.db, table)
             row = {name: ANY[types[name]] for name in types.keys() - SIGNED - {"mac"}}
-            change.insert_sealed(table, {**row, "release_id": run.release_id})
+            name = "release_id" if "release_id" in row else "dataset"
+            change.insert_sealed(table, {**row, name: run.release_id})
 
 
 def edit(store: Store, *statements: str) -> None:

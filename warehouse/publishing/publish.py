@@ -217,7 +217,8 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
     with translate_disk_errors(home.published):
         point_latest(home, run.dataset, final.name)
     home.candidate(run.release_id).unlink(missing_ok=True)
-    complete_deliveries(store, run.dataset)
+    if request.deliveries:
+        complete_deliveries(store, run.dataset)
     return final
 
 

@@ -6,8 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from warehouse.columns import RESERVED, Source
 from warehouse.sources._reader import FileReader
 from warehouse.sources.checks import check_header
@@ -55,6 +53,8 @@ class StatisticsFile(FileReader):
 
     def _find_texts(self, source: Source) -> dict[str, bool]:
         """Return for each column whether it holds anything except numbers."""
+        import numpy as np
+
         is_text: dict[str, bool] = {}
         for frame in self._read(source):
             for name in frame.columns:
@@ -72,7 +72,7 @@ def _convert(frame: pd.DataFrame, schema: pa.Schema) -> pa.RecordBatch:
     for field in schema:
         column = frame[field.name]
         if field.type == pa.float64():
-            arrays.append(pa.array(column.to_numpy(np.float64), pa.float64(), from_pandas=True))
+            arrays.append(pa.array(column.to_numpy("float64"), pa.float64(), from_pandas=True))
             continue
         text = column.astype(object).where(column.notna() & (column != ""), None)
         cells = [None if cell is None else _format(cell) for cell in text]
