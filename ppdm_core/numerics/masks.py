@@ -1,7 +1,7 @@
 """Masks that hide the numbers of each site and cancel in the sum over all sites.
 
 Every pair of sites shares a secret. One of them adds the numbers that follow from it, the other
-subtracts them, modulo 2^128. Whoever holds the masked numbers of all sites learns their sum; of
+subtracts them, modulo 2^128. The masked numbers of all sites together reveal their sum; those of
 fewer sites, nothing (Bonawitz et al. 2017, section 4, without dropouts). The secrets must not be
 known to the receiver, and each context may be used once.
 """

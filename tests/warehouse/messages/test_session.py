@@ -1,4 +1,4 @@
-"""Messages between parties: exchanged once, in order, and by nobody else."""
+"""Messages between parties: exchanged once, in order, and only between them."""
 
 from __future__ import annotations
 
