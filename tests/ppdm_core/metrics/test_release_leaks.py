@@ -139,6 +139,7 @@ def test_metrics_unsafe_release_beyond_chance(name: str) -> None:
     assert metric in find_leaking(X, make(X, rng))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAFE)
 def test_metrics_safe_release_within_chance(name: str) -> None:
     for seed in range(3):
