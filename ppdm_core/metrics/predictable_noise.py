@@ -10,11 +10,11 @@ from ppdm_core.metrics._comparison import ReleaseComparison
 from ppdm_core.metrics._release import check_rows_of_records
 from ppdm_core.model.arrays import Floats
 
-_MAX_ROWS = 5_000  # consecutive ones: the order matters
+_MAX_ROWS = 2_000  # consecutive ones: the order matters
 _MIN_ROWS = 20
 _LAGS = 6  # how many rows earlier
 _SHIFTS = (-1, 0, 1)  # how many columns further left or right
-_SHUFFLES = 16
+_SHUFFLES = 10
 _MAX_DEVIATIONS = 7.0  # of shuffled records from their largest share
 
 
