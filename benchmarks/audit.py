@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import measure_peak_memory
+from ppdm_core.audit.audited_part import choose_part
 from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import collect_inputs, draw_shadows
 from ppdm_core.audit.runner import choose_audits, run_audit
@@ -83,7 +84,8 @@ def make_auditor(rows: ArrayRows) -> Auditor:
     draws = draw_shadows(
         rows, method, Noise(bytes(32)), fitted, policy, scope=("benchmark",), refit_halves=True
     )
-    inputs = collect_inputs(rows, draws, row_aligned=True)
+    part = choose_part(rows, Noise(bytes(32)))
+    inputs = collect_inputs(rows, draws, row_aligned=True, part=part)
     return Auditor(inputs.original, inputs.draws, policy, b"benchmark", inputs.halves)
 
 

@@ -242,8 +242,13 @@ class RowsView:
 
 def make_position_keys(n: int) -> Keys:
     """Return the row positions as record keys, for tables without record ids."""
-    keys = np.zeros((n, 16), dtype=np.uint8)
-    keys[:, :8] = np.arange(n, dtype="<u8").view(np.uint8).reshape(n, 8)
+    return encode_positions(np.arange(n))
+
+
+def encode_positions(positions: Ints) -> Keys:
+    """Return positions of rows as record keys, (n, 16)."""
+    keys = np.zeros((len(positions), 16), dtype=np.uint8)
+    keys[:, :8] = positions.astype("<u8").view(np.uint8).reshape(-1, 8)
     return keys
 
 
