@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -124,11 +124,14 @@ class LikelihoodCosts:
     def compare(self, cheapest: Floats, second: Floats) -> Floats:
         return second - cheapest
 
-    def compute_odds(self, log_response_probability: float = 0.0) -> LikelihoodCosts:
+    def compute_odds(
+        self, log_response_probability: float = 0.0, basis: Floats | None = None
+    ) -> LikelihoodCosts:
         """Return costs relative to how likely each row is for all persons together.
 
         A mixture of the persons and a background explains a row. The background is a normal
-        distribution for the numbers and one probability for all responses.
+        distribution for the numbers and one probability for all responses. ``basis``: the rows
+        that it is fitted to, if these are others.
         """
         t, m = self.shape
         top = np.full(m, -np.inf)
@@ -139,7 +142,7 @@ class LikelihoodCosts:
             total *= np.exp(np.where(np.isfinite(top), top - new, -np.inf))
             total += np.exp(-C - new).sum(axis=0)
             top = new
-        plain = log_normal(self.rows) + log_response_probability + np.log(_NORMAL_WEIGHT)
+        plain = log_normal(self.rows, basis) + log_response_probability + np.log(_NORMAL_WEIGHT)
         persons = top + np.log(total) + np.log((1.0 - _NORMAL_WEIGHT) / t)
         return replace(self, offset=np.logaddexp(persons, plain) + self.offset)
 
@@ -209,26 +212,120 @@ def link_within_labels(costs: Costs, persons: Codes, rows: Codes) -> Links:
     """
     found = np.full((2, len(persons)), -1, dtype=np.int64)
     margin = np.zeros(len(persons))
-    for code in np.unique(persons).tolist():
-        who, where = np.flatnonzero(persons == code), np.flatnonzero(rows == code)
-        if len(where):
-            links = link_rows(costs.select(who, where))
-            place = np.stack([links.nearest, links.one_to_one])
-            found[:, who] = np.where(place >= 0, where[place], -1)
-            margin[who] = links.margin
+    for who, where in split_by_label(persons, rows, within_labels=True):
+        links = link_rows(costs.select(who, where))
+        place = np.stack([links.nearest, links.one_to_one])
+        found[:, who] = np.where(place >= 0, where[place], -1)
+        margin[who] = links.margin
     return Links(found[0], found[1], margin)
 
 
 def find_nearest_within_labels(costs: Costs, persons: Codes, rows: Codes) -> tuple[Ints, Floats]:
     """Return the cheapest row with the label of each person, -1 for none, and its margin."""
     found, margin = np.full(len(persons), -1, dtype=np.int64), np.zeros(len(persons))
+    for who, where in split_by_label(persons, rows, within_labels=True):
+        mine = costs.select(who, where)
+        place, cost = mine.find_cheapest(2)
+        found[who], margin[who] = where[place[:, 0]], mine.compare(cost[:, 0], cost[:, -1])
+    return found, margin
+
+
+Found = tuple[str, Links]  # by the name of the costs
+CostsOfView = Callable[[AttackerView], Iterable[tuple[str, Costs]]]
+
+
+def search_rows(
+    view: AttackerView, list_costs: CostsOfView, *, within_labels: bool = True
+) -> list[Found]:
+    """Return the links by each of the costs, with rows of the person's own label or with all.
+
+    Further rows of a large release are searched block by block; the cheapest rows of all blocks
+    are merged, and costs must be comparable between them.
+    """
+    assert view.targets is not None
+    if view.further is None:
+        targets = view.targets.label
+        return [
+            (
+                name,
+                link_within_labels(each, targets, view.label) if within_labels else link_rows(each),
+            )
+            for name, each in list_costs(view)
+        ]
+    merged: dict[str, CheapestRows] = {}
+    for start, part in view.iterate_parts():
+        for name, costs in list_costs(part):
+            found = merged.setdefault(name, CheapestRows(costs, view.targets.n))
+            groups = split_by_label(view.targets.label, part.label, within_labels=within_labels)
+            for who, where in groups:
+                place, cost = costs.select(who, where).find_cheapest(_CANDIDATES_PER_PERSON)
+                found.add(who, start + where[place], cost)
+    groups = split_by_label(view.targets.label, view.targets.label, within_labels=within_labels)
+    everyone = [who for who, _ in groups]
+    m = len(view.Y) + view.further.n
+    return [(name, each.link(everyone, m)) for name, each in merged.items()]
+
+
+def search_nearest(
+    view: AttackerView, list_costs: CostsOfView, *, within_labels: bool = True
+) -> Iterator[tuple[str, Ints, Floats]]:
+    """Yield the cheapest row of each person by each of the costs, and its margin.
+
+    Margins are known within labels only.
+    """
+    assert view.targets is not None
+    if view.further is not None:
+        for name, links in search_rows(view, list_costs, within_labels=within_labels):
+            yield name, links.nearest, links.margin
+        return
+    for name, costs in list_costs(view):
+        if within_labels:
+            yield name, *find_nearest_within_labels(costs, view.targets.label, view.label)
+        else:
+            yield name, costs.find_cheapest(1)[0][:, 0], np.zeros(view.targets.n)
+
+
+def split_by_label(
+    persons: Codes, rows: Codes, *, within_labels: bool
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the persons and the rows of each label of a person that a row has, or all at once."""
+    if not within_labels:
+        yield np.arange(len(persons)), np.arange(len(rows))
+        return
     for code in np.unique(persons).tolist():
         who, where = np.flatnonzero(persons == code), np.flatnonzero(rows == code)
         if len(where):
-            mine = costs.select(who, where)
-            place, cost = mine.find_cheapest(2)
-            found[who], margin[who] = where[place[:, 0]], mine.compare(cost[:, 0], cost[:, -1])
-    return found, margin
+            yield who, where
+
+
+class CheapestRows:
+    """The cheapest rows of each person among all blocks that were searched."""
+
+    def __init__(self, costs: Costs, persons: int) -> None:
+        self.costs = costs
+        self.place = np.full((persons, _CANDIDATES_PER_PERSON), -1, dtype=np.int64)
+        self.cost = np.full((persons, _CANDIDATES_PER_PERSON), np.inf)
+
+    def add(self, who: Ints, place: Ints, cost: Floats) -> None:
+        """Merge the cheapest rows of some persons in a further block."""
+        place, cost = np.hstack([self.place[who], place]), np.hstack([self.cost[who], cost])
+        keep = np.argsort(cost, axis=1, kind="stable")[:, :_CANDIDATES_PER_PERSON]
+        self.place[who] = np.take_along_axis(place, keep, axis=1)
+        self.cost[who] = np.take_along_axis(cost, keep, axis=1)
+
+    def link(self, groups: Sequence[Ints], m: int) -> Links:
+        """Return the links; each group of persons shares its rows, ``m`` in all."""
+        one_to_one = np.full(len(self.place), -1, dtype=np.int64)
+        margin = np.zeros(len(self.place))
+        for who in groups:
+            found = int((self.place[who] >= 0).sum(axis=1).min(initial=_CANDIDATES_PER_PERSON))
+            if found and len(who):
+                place, cost = self.place[who, :found], self.cost[who, :found]
+                used, column = np.unique(place, return_inverse=True)
+                link = _solve_sparse_assignment(column.reshape(place.shape), cost, len(used))
+                one_to_one[who] = np.where(link >= 0, used[link], -1)
+                margin[who] = self.costs.compare(cost[:, 0], cost[:, min(1, found - 1)])
+        return Links(self.place[:, 0].copy(), one_to_one, margin)
 
 
 def select_surest(found: Sequence[tuple[Ints, Floats]]) -> dict[str, dict[str, Ints]]:
@@ -271,9 +368,14 @@ def find_pure_component_costs(
     noise = read_noise(view.public)
     T = clamp_components(view, (X - centre[columns]) @ loadings[np.ix_(columns, pure)], pure)
     T = T / noise.scales[pure]
-    Z = compute_components(view)[:, pure] / noise.scales[pure]
+    Z = scale_components(view)[:, pure]
     nothing = DistanceCosts(np.zeros((len(T), 0)), np.zeros((len(Z), 0)))
     return LikelihoodCosts(noise.distribution, T, Z, nothing, np.zeros(len(Z)))
+
+
+def scale_components(view: AttackerView) -> Floats:
+    """Return the noisy components of the rows in units of the noise scales."""
+    return compute_components(view) / read_noise(view.public).scales
 
 
 def clamp_components(view: AttackerView, T: Floats, components: Ints) -> Floats:

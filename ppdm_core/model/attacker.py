@@ -143,7 +143,6 @@ class AttackerView:
         yield 0, self
         start = len(self.Y)
         for block in () if self.further is None else self.further.blocks():
-            found = {name: map_rows(block.Y) for name, map_rows in self.reconstruct.items()}
             yield (
                 start,
                 replace(
@@ -151,7 +150,7 @@ class AttackerView:
                     Y=block.Y,
                     label=block.label,
                     C=None if self.C is None else block.C,
-                    reconstructions=found,
+                    reconstructions=MappedRows(block.Y, self.reconstruct),
                     further=None,
                     basis=self,
                 ),
