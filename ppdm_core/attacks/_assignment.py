@@ -9,18 +9,30 @@ from typing import Protocol
 import numpy as np
 
 from ppdm_core.attacks._noise_likelihood import read_noise
-from ppdm_core.attacks._noise_likelihood_ratio import pairwise_log_density
+from ppdm_core.attacks._noise_likelihood_ratio import compute_tile_density, pairwise_log_density
 from ppdm_core.attacks._row_density import log_normal
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import SUREST_SHARES, AttackerView
-from ppdm_core.numerics.distances import row_slices, squared_distances
+from ppdm_core.numerics.distances import (
+    compute_squared_distances,
+    row_slices,
+    squared_distances,
+)
 from ppdm_core.numerics.linear_map import (
     compute_components,
     get_centre_and_loadings,
     has_map,
     has_noise,
 )
-from ppdm_core.numerics.neighbours import find_nearest_rows, find_smallest
+from ppdm_core.numerics.neighbours import (
+    TILE_PERSONS,
+    TILE_ROWS,
+    WIDE_ROWS,
+    SmallestCosts,
+    find_nearest_rows,
+    find_smallest,
+    search_tiles,
+)
 from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, NoiseDistribution
 
 MAX_EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
@@ -116,22 +128,33 @@ class LikelihoodCosts:
     def find_cheapest(self, k: int) -> tuple[Ints, Floats]:
         t, m = self.shape
         k = min(k, m)
+        if m > WIDE_ROWS:
+            found = search_tiles(t, m, k, self.compute_tile)
+            return found.place, found.cost
         place, cost = np.empty((t, k), dtype=np.int64), np.empty((t, k))
         for part, C in self.iterate_blocks():
             place[part], cost[part] = find_smallest(C, k)
         return place, cost
 
+    def compute_tile(self, persons: slice, rows: slice) -> Floats:
+        """Return the costs of some persons with some rows."""
+        C = np.tile(self.offset[rows], (persons.stop - persons.start, 1))
+        if self.responses.rows.shape[1]:
+            C += compute_squared_distances(
+                self.responses.persons[persons], self.responses.rows[rows]
+            )
+        if self.distribution is not None:
+            C -= compute_tile_density(self.distribution, self.persons[persons], self.rows[rows])
+        return np.minimum(C, _MAX_COST, out=C)
+
     def compare(self, cheapest: Floats, second: Floats) -> Floats:
         return second - cheapest
 
-    def compute_odds(
-        self, log_response_probability: float = 0.0, basis: Floats | None = None
-    ) -> LikelihoodCosts:
+    def compute_odds(self, log_response_probability: float = 0.0) -> LikelihoodCosts:
         """Return costs relative to how likely each row is for all persons together.
 
         A mixture of the persons and a background explains a row. The background is a normal
-        distribution for the numbers and one probability for all responses. ``basis``: the rows
-        that it is fitted to, if these are others.
+        distribution for the numbers and one probability for all responses.
         """
         t, m = self.shape
         top = np.full(m, -np.inf)
@@ -142,9 +165,57 @@ class LikelihoodCosts:
             total *= np.exp(np.where(np.isfinite(top), top - new, -np.inf))
             total += np.exp(-C - new).sum(axis=0)
             top = new
-        plain = log_normal(self.rows, basis) + log_response_probability + np.log(_NORMAL_WEIGHT)
+        plain = log_normal(self.rows) + log_response_probability + np.log(_NORMAL_WEIGHT)
         persons = top + np.log(total) + np.log((1.0 - _NORMAL_WEIGHT) / t)
         return replace(self, offset=np.logaddexp(persons, plain) + self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class CostsWithOdds:
+    """Costs by a likelihood and relative to all persons, both from one pass over all pairs.
+
+    It is what ``compute_odds`` gives, for blocks of a table that is too large to be compared three
+    times.
+    """
+
+    surprise: LikelihoodCosts
+    log_response_probability: float
+    labels: Codes | None  # (t,) of the persons, each compared with rows of its own label; None: all
+    basis: tuple[Floats, Codes] | None  # rows that the background is fitted to, and their labels
+
+    def find_both(self, who: Ints, where: Ints, k: int) -> tuple[SmallestCosts, SmallestCosts]:
+        """Return the cheapest rows of some persons among some rows, by either cost."""
+        chosen = self.surprise.select(who, where)
+        (t, m), plain = chosen.shape, self._log_background(chosen, int(who[0]))
+        found = SmallestCosts(t, min(k, m)), SmallestCosts(t, min(k, m))
+        for start in range(0, m, TILE_ROWS):
+            rows, total, top = slice(start, min(start + TILE_ROWS, m)), 0.0, -np.inf
+            tiles = [
+                (part, chosen.compute_tile(part, rows))
+                for part in (slice(i, min(i + TILE_PERSONS, t)) for i in range(0, t, TILE_PERSONS))
+            ]
+            top = np.max([(-C).max(axis=0) for _, C in tiles], axis=0)
+            total = np.sum(
+                [np.exp((-C - top).astype(np.float32)).sum(axis=0) for _, C in tiles], axis=0
+            )
+            persons = top + np.log(total) + np.log((1.0 - _NORMAL_WEIGHT) / t)
+            extra = np.logaddexp(persons, plain[rows])
+            for part, C in tiles:
+                found[0].add(part, start, C)
+                found[1].add(part, start, np.minimum(C + extra, _MAX_COST))
+        for each in found:
+            each.merge()
+        return found
+
+    def _log_background(self, chosen: LikelihoodCosts, person: int) -> Floats:
+        basis = None
+        if self.basis is not None and chosen.rows.shape[1]:
+            basis, labels = self.basis
+            if self.labels is not None:
+                basis = basis[labels == self.labels[person]]
+        basis = None if basis is None or not len(basis) else basis
+        weight = self.log_response_probability + float(np.log(_NORMAL_WEIGHT))
+        return log_normal(chosen.rows, basis) + weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +302,7 @@ def find_nearest_within_labels(costs: Costs, persons: Codes, rows: Codes) -> tup
 
 
 Found = tuple[str, Links]  # by the name of the costs
-CostsOfView = Callable[[AttackerView], Iterable[tuple[str, Costs]]]
+CostsOfView = Callable[[AttackerView], Iterable[tuple[str, Costs | CostsWithOdds]]]
 
 
 def search_rows(
@@ -255,15 +326,27 @@ def search_rows(
     merged: dict[str, CheapestRows] = {}
     for start, part in view.iterate_parts():
         for name, costs in list_costs(part):
-            found = merged.setdefault(name, CheapestRows(costs, view.targets.n))
             groups = split_by_label(view.targets.label, part.label, within_labels=within_labels)
             for who, where in groups:
-                place, cost = costs.select(who, where).find_cheapest(_CANDIDATES_PER_PERSON)
-                found.add(who, start + where[place], cost)
+                for each, kind, place, cost in _search_block(name, costs, who, where):
+                    found = merged.setdefault(each, CheapestRows(kind, view.targets.n))
+                    found.add(who, start + where[place], cost)
     groups = split_by_label(view.targets.label, view.targets.label, within_labels=within_labels)
     everyone = [who for who, _ in groups]
     m = len(view.Y) + view.further.n
     return [(name, each.link(everyone, m)) for name, each in merged.items()]
+
+
+def _search_block(
+    name: str, costs: Costs | CostsWithOdds, who: Ints, where: Ints
+) -> Iterator[tuple[str, Costs, Ints, Floats]]:
+    """Yield the cheapest rows of some persons among some rows, by each kind of cost."""
+    if isinstance(costs, CostsWithOdds):
+        found = costs.find_both(who, where, _CANDIDATES_PER_PERSON)
+        for each, cheapest in zip((name, "odds"), found, strict=True):
+            yield each, costs.surprise, cheapest.place, cheapest.cost
+        return
+    yield name, costs, *costs.select(who, where).find_cheapest(_CANDIDATES_PER_PERSON)
 
 
 def search_nearest(
@@ -279,6 +362,7 @@ def search_nearest(
             yield name, links.nearest, links.margin
         return
     for name, costs in list_costs(view):
+        assert not isinstance(costs, CostsWithOdds)  # these are for blocks
         if within_labels:
             yield name, *find_nearest_within_labels(costs, view.targets.label, view.label)
         else:

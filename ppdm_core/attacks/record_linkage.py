@@ -10,6 +10,7 @@ import numpy as np
 
 from ppdm_core.attacks._assignment import (
     Costs,
+    CostsWithOdds,
     DistanceCosts,
     LikelihoodCosts,
     Links,
@@ -121,7 +122,7 @@ def name_candidates(found: Iterable[tuple[str, Links]]) -> dict[str, Ints]:
     return links
 
 
-def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs | CostsWithOdds]]:
     """Yield costs by name for targets that are known in all columns."""
     targets = view.targets
     assert targets is not None
@@ -160,6 +161,11 @@ def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
         none = np.zeros((targets.n, 0)), np.zeros((len(view.Y), 0))
         name, surprise = "answers", LikelihoodCosts(None, *none, response_costs, responses.offset())
     else:
+        return
+    if view.is_block:
+        labels, fitted = targets.label, view.fitted
+        rows = (scale_components(fitted), fitted.label) if surprise.rows.shape[1] else None
+        yield name, CostsWithOdds(surprise, responses.log_uniform(), labels, rows)
         return
     yield name, surprise
     yield "odds", compute_odds_within_labels(view, surprise, responses)
@@ -222,16 +228,11 @@ def compute_odds_within_labels(
     assert view.targets is not None
     offset, log_uniform = surprise.offset.copy(), responses.log_uniform()
     for who, where in split_by_label(view.targets.label, view.label, within_labels=True):
-        basis = None
-        if view.basis is not None and surprise.rows.shape[1]:
-            is_same = view.basis.label == view.targets.label[who[0]]
-            basis = scale_components(view.basis)[is_same]
-        basis = None if basis is None or not len(basis) else basis
-        offset[where] = surprise.select(who, where).compute_odds(log_uniform, basis).offset
+        offset[where] = surprise.select(who, where).compute_odds(log_uniform).offset
     return replace(surprise, offset=offset)
 
 
-def compute_partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+def compute_partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs | CostsWithOdds]]:
     """Yield costs by name for targets that are known in some columns."""
     assert view.targets is not None
     assert view.partial_columns is not None
@@ -243,10 +244,12 @@ def compute_partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
         posterior = filter_noise(view, np.arange(len(view.Y)))
         yield "filtered", DistanceCosts(*posterior.place_points(X, columns))
     exact = find_pure_component_costs(view, X, columns)
-    if exact is not None:
-        yield "likelihood", exact
-        basis = None
-        if view.basis is not None:
-            pure = find_pure_component_costs(view.basis, X, columns)
-            basis = None if pure is None else pure.rows
-        yield "odds", exact.compute_odds(basis=basis)
+    if exact is None:
+        return
+    if view.is_block:
+        pure = find_pure_component_costs(view.fitted, X, columns)
+        assert pure is not None
+        yield "likelihood", CostsWithOdds(exact, 0.0, None, (pure.rows, view.fitted.label))
+        return
+    yield "likelihood", exact
+    yield "odds", exact.compute_odds()

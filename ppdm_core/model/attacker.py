@@ -135,6 +135,11 @@ class AttackerView:
         """The view whose rows maps and moments are fitted to."""
         return self if self.basis is None else self.basis
 
+    @property
+    def is_block(self) -> bool:
+        """Whether this view holds some of the rows of a large release."""
+        return self.further is not None or self.basis is not None
+
     def iterate_parts(self) -> Iterator[tuple[int, AttackerView]]:
         """Yield this view, then views of the further rows, with the position of the first row.
 

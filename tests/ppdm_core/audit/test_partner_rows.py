@@ -92,7 +92,7 @@ def test_reconstruction_counts_only_own_rows():
     (outcome,) = auditor.run_trials(ATTACKS["transform_inverse"])
     name = next(iter(outcome.candidates))
     assert outcome.candidates[name].shape == (N, D)
-    assert outcome.list_all_rows(name).shape == (N + OTHERS, D)
+    assert outcome.estimate.candidates[name].shape == (N + OTHERS, D)
 
 
 def test_membership_on_halves_sees_the_pool():
