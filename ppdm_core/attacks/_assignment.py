@@ -315,14 +315,15 @@ def search_rows(
     """
     assert view.targets is not None
     if view.further is None:
-        targets = view.targets.label
-        return [
-            (
-                name,
-                link_within_labels(each, targets, view.label) if within_labels else link_rows(each),
-            )
-            for name, each in list_costs(view)
-        ]
+        found = []
+        for name, costs in list_costs(view):
+            assert not isinstance(costs, CostsWithOdds)  # these are for blocks
+            if within_labels:
+                links = link_within_labels(costs, view.targets.label, view.label)
+            else:
+                links = link_rows(costs)
+            found.append((name, links))
+        return found
     merged: dict[str, CheapestRows] = {}
     for start, part in view.iterate_parts():
         for name, costs in list_costs(part):
