@@ -330,8 +330,8 @@ def search_rows(
             groups = split_by_label(view.targets.label, part.label, within_labels=within_labels)
             for who, where in groups:
                 for each, kind, place, cost in _search_block(name, costs, who, where):
-                    found = merged.setdefault(each, CheapestRows(kind, view.targets.n))
-                    found.add(who, start + where[place], cost)
+                    cheapest = merged.setdefault(each, CheapestRows(kind, view.targets.n))
+                    cheapest.add(who, start + where[place], cost)
     groups = split_by_label(view.targets.label, view.targets.label, within_labels=within_labels)
     everyone = [who for who, _ in groups]
     m = len(view.Y) + view.further.n
