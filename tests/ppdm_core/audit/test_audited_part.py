@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.support.tables import fit_sanitizer
 
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.audit import audited_part
@@ -22,6 +21,7 @@ from ppdm_core.model.schema import Categorical
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import make_sanitizer
 from tests.support.audit_cases import make_truth
+from tests.support.tables import fit_sanitizer
 from tests.support.views import make_columns
 
 N, PART, D = 900, 300, 4
