@@ -24,8 +24,8 @@ from ppdm_core.audit.simulation import (
     choose_half_participants,
     choose_participants,
 )
-from ppdm_core.model.arrays import Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, MappedRows
+from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import AttackerView, Estimate, MappedRows, RowMap
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.reasons import Reason
@@ -182,20 +182,29 @@ class AttackRuns:
     def _add_reconstructions(
         self, view: AttackerView, number: int, on_halves: bool
     ) -> AttackerView:
-        """Return the view with the best estimates of the original columns."""
-        found, maps = {}, {}
+        """Return the view with the best estimates of the original columns.
+
+        Of a large release, these are estimates that can be made of all its rows.
+        """
+        found: dict[str, Floats] = {}
+        maps: dict[str, RowMap] = {}
         best = self._best_on_halves if on_halves else self._best_reconstructions
         most = MAX_HALF_RECONSTRUCTIONS if on_halves else MAX_RECONSTRUCTIONS
-        for attack, name in best[:most]:
+        for attack, name in best if view.further is not None else best[:most]:
             try:
                 outcomes = self._list_best_outcomes(attack, on_halves)
             except NotApplicable:  # for example too few records in a half
                 continue
             estimate = outcomes[number].estimate
             assert estimate is not None
-            found[f"{attack}/{name}"] = freeze(estimate.candidates[name])
-            if isinstance(estimate.candidates, MappedRows):
-                maps[f"{attack}/{name}"] = estimate.candidates.maps[name]
+            candidates = estimate.candidates
+            if isinstance(candidates, MappedRows) and candidates.is_fast:
+                maps[f"{attack}/{name}"] = candidates.maps[name]
+            elif view.further is not None:
+                continue
+            found[f"{attack}/{name}"] = freeze(candidates[name])
+            if len(found) == most:
+                break
         return replace(view, reconstructions=found, reconstruct=maps)
 
     def _list_best_outcomes(self, attack: str, on_halves: bool) -> list[TrialOutcome]:

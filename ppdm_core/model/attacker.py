@@ -179,9 +179,15 @@ class MappedRows(Mapping[str, Floats]):
     ) -> None:
         """Map the rows ``Y``; the records of known rows are inserted.
 
-        ``found``: estimates that are computed already, because they are slow.
+        ``found``: estimates that are computed already. Their functions are too slow to be applied
+        to the further rows of a large release.
         """
         self.Y, self.maps, self.known, self.found = Y, maps, known, found or {}
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether the functions can be applied to any number of rows."""
+        return not self.found
 
     def __getitem__(self, name: str) -> Floats:
         if name in self.found:
