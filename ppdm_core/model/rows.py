@@ -158,8 +158,18 @@ def regroup_blocks(chunks: Iterable[Block], size: int = BLOCK) -> Iterator[Block
 def fold_blocks(
     blocks: Iterable[Block], step: Callable[[Block], S], merge: Callable[[S, S], S]
 ) -> S:
-    """Return the results of ``step``, merged in block order."""
-    return fold(merge, (step(block) for block in blocks))
+    """Return the results of ``step``, merged in block order in a fixed binary tree.
+
+    States of 1, 2, 4, ... consecutive blocks are merged as soon as two of the same size exist, so
+    that rounding depends on the numbers of blocks alone, and few states are held.
+    """
+    held: list[tuple[int, S]] = []  # number of blocks, state
+    for block in blocks:
+        size, state = 1, step(block)
+        while held and held[-1][0] == size:
+            size, state = 2 * size, merge(held.pop()[1], state)
+        held.append((size, state))
+    return fold(lambda later, earlier: merge(earlier, later), (state for _, state in held[::-1]))
 
 
 class ArrayRows:
