@@ -71,14 +71,15 @@ def make_table(n: int, d: int) -> ArrayRows:
     return ArrayRows(schema, 1.0 / (1.0 + np.exp(-Z / 2)), (Z[:, 0] > 0).astype(np.int32), key)
 
 
+def make_policy() -> Policy:
+    """Return a policy that limits nothing, with one draw of all records."""
+    attacker = Attacker(known_records=40, sample_share=0.01)
+    return Policy(required=(), limits={}, attacker=attacker, shadow_draws=1)
+
+
 def make_auditor(rows: ArrayRows) -> Auditor:
     """Draw one release of all records, and halves as in the pipeline, and return the auditor."""
-    policy = Policy(
-        required=(),
-        limits={},
-        attacker=Attacker(known_records=40, sample_share=0.01),
-        shadow_draws=1,
-    )
+    policy = make_policy()
     method = make_sanitizer("pca_laplace", {"b": 0.3, "basis": "private"})
     fitted = {**method.fit(rows), "scaling": fit_scaling(rows, "none").as_dict()}
     draws = draw_shadows(
