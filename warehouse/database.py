@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 SCHEMA_FILES = Path(__file__).parent / "migrations"
 SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+MEMORY_LIMIT = (
+    "512MB"  # of the warehouse's engine; what needs more is spilled to its private folder
+)
 LOCK_LIMIT = 300.0  # seconds
 ATTACH, DETACH = "attach ? as warehouse", "detach warehouse"
 RUN_COLUMNS = (
@@ -150,7 +153,8 @@ def connect_engine(database: str, pid: int) -> duckdb.DuckDBPyConnection:
     """Return an empty database in memory, one for each process: threads do not survive a fork."""
     import duckdb
 
-    return duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": f"{database}.tmp"})
+    limits = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{database}.tmp"}
+    return duckdb.connect(":memory:", config={**SETTINGS, **limits})
 
 
 atexit.register(connect_engine.cache_clear)  # DuckDB must not outlive its module
