@@ -88,6 +88,7 @@ class RecordLinkage(Attack):
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reconstructions"})
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})
+    searches_all_rows: ClassVar[bool] = True
     must_notice: ClassVar[Mapping[str, float]] = {
         "identity": 0.85,
         "slight noise": 0.85,

@@ -25,10 +25,9 @@ UTILITY_SHARE = 0.28  # of the time of an attack; all 18 take about a fifth of a
 SECONDS_PER_DISTANCE = 11e-9  # of two records, on a machine of speed 1
 FIXED_BYTES = 300e6  # of the programs themselves, and blocks of distances
 COPIES = 12  # of the table, for each draw: candidates are stored until they are scored
-SEARCHES = 14  # costs by which record linkage compares persons and rows
+SEARCHES = 14  # costs by which a search compares persons and rows
 SECONDS_PER_SEARCHED_CELL = 0.4e-9  # of a person and a row, on a machine of speed 1
 SECONDS_PER_STREAMED_CELL = 60e-9  # to read and to reconstruct a released cell, in all passes
-SEARCHING_AUDIT = "record_linkage"
 TIME_LIMIT_FACTOR = 5.0  # of the estimated time of an audit
 EFFORT_FACTORS = {"quick": 1.0, "standard": 1.0, "thorough": 3.0}
 PILOT_SECONDS = 0.3  # of measuring
@@ -74,9 +73,14 @@ def compute_cost(
     seconds = (
         SECONDS_PER_AUDIT * audits * draws * np.sqrt(cells) * EFFORT_FACTORS[policy.effort] * slow
     )
-    if SEARCHING_AUDIT in choose_audits(policy):
-        seconds += compute_search_seconds(shape, policy) * slow
+    searches = sum(map(is_search, choose_audits(policy)))
+    seconds += searches * compute_search_seconds(shape, policy) * slow
     return 2.0 + float(seconds), FIXED_BYTES + COPIES * draws * 8.0 * cells
+
+
+def is_search(name: str) -> bool:
+    """Return whether an audit reads all rows of a large release."""
+    return name in ATTACKS and ATTACKS[name].searches_all_rows
 
 
 def compute_search_seconds(shape: tuple[int, ...], policy: Policy) -> float:
@@ -94,7 +98,7 @@ def limit_time(name: str, shape: tuple[int, ...], policy: Policy) -> float:
     This is the limit of the policy, or more where the table is so large that the estimate asks for
     it.
     """
-    if name != SEARCHING_AUDIT or len(shape) < 2:
+    if not is_search(name) or len(shape) < 2:
         return policy.time_limit
     return max(policy.time_limit, TIME_LIMIT_FACTOR * compute_search_seconds(shape, policy))
 
