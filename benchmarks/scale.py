@@ -177,10 +177,9 @@ def measure_release(folder: Path, rows: int, effort: str) -> ScaleResult:
 def read_outcome(output: str) -> str:
     """Return the stage in which the release ended, from the reply of the command."""
     try:
-        reply = json.loads(output)
-    except json.JSONDecodeError:
+        return str(json.loads(output)["release"]["stage"])
+    except (json.JSONDecodeError, KeyError):
         return "failed"
-    return str(reply.get("stage") or reply.get("error") or "failed")
 
 
 class MemoryWatch:
