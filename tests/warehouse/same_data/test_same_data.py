@@ -117,7 +117,6 @@ def test_store_sketch_same_source_same_group(home: ComparedTables) -> None:
     assert home.add(table, "third", source="file").groups == [1]
 
 
-@pytest.mark.slow
 def test_store_sketch_two_groups_member_of_both(home: ComparedTables) -> None:
     home.add(PEOPLE)
     other = number_people(80, seed=2)
@@ -255,7 +254,6 @@ SAMPLED_CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("samples")
 @pytest.mark.parametrize("change", SAMPLED_CHANGES)
 def test_store_sketch_sampled_table_without_rare_values_changed_same_group(
