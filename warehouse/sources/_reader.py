@@ -136,7 +136,7 @@ class FileReader(Reader):
         check_rows(db, table, source)
 
     def read_names(self, source: Source) -> list[str]:
-        from warehouse.database import open_scratch_database
+        from warehouse.scratch import open_scratch_database
 
         with (
             open_files(source, self.endings, only_first=True) as files,
