@@ -17,7 +17,7 @@ from warehouse.database import SETTINGS, migrate
 if TYPE_CHECKING:
     import duckdb
 
-MEMORY = "200MB"  # of DuckDB; sorts and large hash tables beyond it are in the folder
+MEMORY = "128MB"  # of DuckDB; sorts and large hash tables beyond it are in the folder
 DATABASE = "scratch.duckdb"
 
 

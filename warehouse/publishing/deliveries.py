@@ -25,7 +25,7 @@ from warehouse.integrity.events import append_event
 from warehouse.integrity.home_key import home_key
 from warehouse.publishing.manifest import file_digest
 from warehouse.row_digest import digest_released_rows
-from warehouse.sinks import SINKS, Delivery, FileSink, ServerSink
+from warehouse.sinks import SINKS, Delivery, FileSink, ServerSink, SinkSettings
 from warehouse.stages import Stage
 from warehouse.tables import EVENTS, VERSIONS
 
@@ -45,15 +45,16 @@ def get_server_sink(kind: str) -> ServerSink:
     return sink
 
 
-def write_file_sinks(kinds: Sequence[str], table: pa.Table, folder: Path, digest: str) -> None:
+def write_file_sinks(
+    sinks: Sequence[SinkSettings], table: pa.Table, folder: Path, digest: str
+) -> None:
     """Write the further files of a version, and read them back."""
-    for kind in kinds:
-        sink = SINKS[kind]
+    for each in sinks:
+        sink = SINKS[each.kind]
         assert isinstance(sink, FileSink)
-        path = folder / sink.file_name
-        sink.write(table, path)
+        sink.write(table, folder, each.options)
         checkpoint("further file written")
-        check_read_back(sink.read(path), digest, kind)
+        check_read_back(sink.read(folder, each.options), digest, each.kind)
 
 
 def check_read_back(table: pa.Table, digest: str, kind: str) -> None:
