@@ -77,9 +77,11 @@ def stage_deliveries(
     try:
         for each in deliveries:
             sink = get_server_sink(each.kind)
-            sink.stage(each, folder)
-            checkpoint("rows staged")
-            check_read_back(sink.read_staged(each), digest, each.kind)
+            with describe_incomplete(each, "not published: it could not be written to"):
+                sink.stage(each, folder)
+                checkpoint("rows staged")
+                staged = sink.read_staged(each)
+            check_read_back(staged, digest, each.kind)
         yield
     except BaseException:
         if deliveries and not is_recorded():
@@ -133,7 +135,8 @@ def complete_deliveries(store: Store, dataset: str) -> None:
         ]
     for (each, kind), document in zip(pending, documents, strict=True):
         sink = get_server_sink(each.kind)
-        with describe_incomplete(each, kind):
+        state = "withdrawn, and still in" if kind == REMOVED else "published, and not yet in"
+        with describe_incomplete(each, state):
             (sink.remove if kind == REMOVED else sink.expose)(each, document)
         checkpoint("delivery changed")
         with store.transaction(each.release_id) as db:
@@ -142,14 +145,13 @@ def complete_deliveries(store: Store, dataset: str) -> None:
 
 
 @contextmanager
-def describe_incomplete(delivery: Delivery, kind: str) -> Iterator[None]:
-    """Turn bad input into trouble: what is recorded already must be completed."""
-    state = "withdrawn, and still" if kind == REMOVED else "published, and not yet"
+def describe_incomplete(delivery: Delivery, state: str) -> Iterator[None]:
+    """Turn bad input into trouble: the server could take the delivery when the run began."""
     try:
         yield
     except (BadInput, MachineTrouble) as problem:
         raise MachineTrouble(
-            f"{delivery.release_id} is {state} in its {delivery.kind} sink. {problem.message}",
+            f"{delivery.release_id} is {state} its {delivery.kind} sink. {problem.message}",
             remedy=f"{problem.remedy} Then run the same command again, which completes it.",
         ) from None
 
