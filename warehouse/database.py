@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -158,30 +158,6 @@ def connect_engine(database: str, pid: int) -> duckdb.DuckDBPyConnection:
 
 
 atexit.register(connect_engine.cache_clear)  # DuckDB must not outlive its module
-
-
-@contextmanager
-def open_scratch_database() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory that leaves nothing behind."""
-    import duckdb
-
-    # An error is better than rows that spill into the current folder.
-    connection = duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": ""})
-    try:
-        with commit_at_end(connection):
-            yield connection
-    finally:
-        connection.close()
-
-
-@contextmanager
-def open_empty_warehouse() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a new warehouse in memory that leaves nothing behind."""
-    import duckdb
-
-    with closing(duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": ""})) as db:
-        migrate(db, Path(":memory:"))
-        yield db
 
 
 @contextmanager

@@ -110,6 +110,14 @@ def gather_blocks(blocks: Iterable[Block], n: int) -> Block:
     return Block(**arrays, start=0, counts=counts)
 
 
+def load_rows(blocks: Iterable[Block], schema: Schema, n: int) -> ArrayRows:
+    """Return blocks as a table in memory; ``n`` is about the number of rows."""
+    whole = gather_blocks(blocks, n)
+    return ArrayRows(
+        schema, whole.X, whole.label, whole.key, whole.C, whole.record, dict(whole.counts)
+    )
+
+
 def slice_rows(block: Block, low: int, high: int) -> Block:
     """Return rows ``[low, high)``. Counts stay with the first row, so that sums do not change."""
     part = slice(low, high)

@@ -14,12 +14,12 @@ from tasks.ingest.source_check import check_source
 from tasks.ingest.table_suite import list_table_expectations
 from tests.support.stewards import NUMERIC, Steward
 from warehouse.columns import Column, Derivation
-from warehouse.database import open_scratch_database
 from warehouse.derived_columns import add_derived_columns
 from warehouse.expectations import Expectation
 from warehouse.integrity.home_key import HomeKey
 from warehouse.raw_profile import profile
 from warehouse.same_data.cell_digests import CellDigests
+from warehouse.scratch import open_scratch_database
 from warehouse.stage_facts import SanitizedFacts, read_facts
 
 
