@@ -14,7 +14,7 @@ from prefect.runtime import flow_run
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile
 from flows.release import build_final_state, report_failure
-from ppdm_core.model.errors import BadInput, PpdmError, Refused
+from ppdm_core.model.errors import BadInput, PpdmError, Refused, Undecided
 from tasks.audit.attack_process import start_spare_process
 from tasks.audit.task import attack_shadows
 from tasks.centre.task import collect_rows, judge_by_sites, lead_fit, pool_rows, publish_pool
@@ -99,10 +99,12 @@ def centre(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
 
 
 def end_flow(file: ReleaseFile, error: PpdmError) -> State[Any]:
-    """Return the last state after bad input or a refusal; raise any other error."""
+    """Return the last state after bad input, a refusal or a REVIEW; raise any other error."""
     if isinstance(error, BadInput):
         log_rejection(file.dataset.name, file.sanitizer.method, error)
         return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
+    if isinstance(error, Undecided):
+        return build_final_state(Stage.AWAITING_REVIEW, error.message)
     if isinstance(error, Refused):
         return build_final_state(Stage.REFUSED, str(error), error)
     raise report_failure(file, error) from None
