@@ -27,6 +27,7 @@ class PartyReply(Model):
     roll: str | None = None  # digest; None: it is not signed yet
     messages: list[MessageBody] | None = None
     last_outcome: str | None = None  # of the session that ended last
+    in_review: str | None = None  # a site's release, if the pool with it waits for reviewers
     outcome: str | None = None  # of a run: "published" or "awaiting_review"
 
 
