@@ -65,6 +65,27 @@ class SharedFit(Payload):
     dropped_variance: float
 
 
+class Roster(Payload):
+    """The persons of a party with other columns: their number, and a digest of all ids."""
+
+    count: Annotated[int, Field(ge=0)]
+    digest: Hex32  # keyed, of the complete list: it cannot be asked for single ids
+
+
+class BlindedIds(Payload):
+    """Points of ids, raised to secret powers."""
+
+    points: str  # base64, 32 bytes each
+
+
+class Coefficients(Payload):
+    """The coefficients of one party's columns in steps of the grid, modulo 2^64 and masked."""
+
+    rows: Annotated[int, Field(ge=1)]
+    values: str  # base64, 8 bytes each, little-endian, row by row
+    energy: str  # base64, 16 bytes: the masked sum of all squares, modulo 2^128
+
+
 class SiteRows(Payload):
     """The sanitized rows that passed the gate of a site, with its manifest; none if it failed."""
 
@@ -152,6 +173,25 @@ KINDS: dict[str, Kind] = {
         "centre",
         "site",
         "loadings, variances and ranges in two digits, which are published with the release",
+    ),
+    "roster": Kind(
+        Roster,
+        "site",
+        "site",
+        "how many persons a party with other columns has, and whether they are the same ones",
+    ),
+    "blinded": Kind(
+        BlindedIds,
+        "site",
+        "site",
+        "how many persons the other party has; with the answer, who is at both",
+    ),
+    "coefficients": Kind(
+        Coefficients,
+        "site",
+        "centre",
+        "nothing alone; with those of all parties the kept coefficients of each person, which are "
+        "published, in a secret order of rows and columns, and the energy of all records together",
     ),
     "rows": Kind(
         SiteRows,
