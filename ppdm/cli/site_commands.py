@@ -71,6 +71,13 @@ def join(
         Path | None,
         typer.Option("--test", help="CSV file of test rows for the centre's classifiers."),
     ] = None,
+    intersection: Annotated[
+        bool,
+        typer.Option(
+            "--intersection",
+            help="Find the common persons privately, if two parties hold other columns of them.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Join a common release, and pin the fingerprints of the centre and of all other sites.
@@ -81,7 +88,7 @@ def join(
     def run() -> CommandResult:
         from ppdm.cli.sites import join_release
 
-        return join_release(file, name, folder, centre, site, test)
+        return join_release(file, name, folder, centre, site, test, intersects=intersection)
 
     run_command("site", run, json=json)
 

@@ -87,7 +87,14 @@ def prepare_centre(path: Path, folder: Path, sites: Sequence[str]) -> CommandRes
 
 
 def join_release(
-    path: Path, name: str, folder: Path, centre: str, sites: Sequence[str], test: Path | None
+    path: Path,
+    name: str,
+    folder: Path,
+    centre: str,
+    sites: Sequence[str],
+    test: Path | None,
+    *,
+    intersects: bool = False,
 ) -> CommandResult:
     """Store the parties of a common release and their fingerprints in the home of a site."""
     _, context = read_release_file(path)
@@ -100,7 +107,8 @@ def join_release(
             f"The test rows {test} do not exist.", file=str(test), remedy="Check the path."
         )
     test_file = "" if test is None else str(test.absolute())
-    member = Membership(name, context.dataset, find_root(folder), pins, test_file)
+    shared = find_root(folder)
+    member = Membership(name, context.dataset, shared, pins, test_file, intersects)
     return store_party(context, member, own)
 
 

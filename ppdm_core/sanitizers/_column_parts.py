@@ -17,26 +17,21 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Schema
-from ppdm_core.sanitizers._fuzzy_selection import EnergyBounds, Transform
-from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy, compute_grid_step
+from ppdm_core.sanitizers._fuzzy_selection import (
+    EnergyBounds,
+    Transform,
+    compute_energy_bounds,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnPart:
     """The columns of one party among those of all parties."""
 
-    method: DctFuzzy
     schema: Schema  # scaled columns of all parties
-    places: Ints  # of its own columns
-
-    @property
-    def transform(self) -> Transform:
-        return self.method.make_transform(self.schema)
-
-    @property
-    def unit(self) -> float:
-        """The step of the grid, the same at all parties."""
-        return compute_grid_step(self.transform.compute_reach(self.schema))
+    transform: Transform  # of all columns
+    places: Ints  # of its own columns in the schema
+    unit: float  # step of the grid, the same at all parties
 
     def pad(self, X: Floats) -> Floats:
         """Return complete records: all columns of other parties are at the origin."""
@@ -46,7 +41,7 @@ class ColumnPart:
 
     def measure_bounds(self, X: Floats) -> EnergyBounds:
         """Return the bounds of energy shares of its own columns."""
-        found = self.method.measure_bounds(ArrayRows(self.schema, self.pad(X)))
+        found = compute_energy_bounds(ArrayRows(self.schema, self.pad(X)), self.transform)
         if not found.count:
             raise BadInput(
                 "No record of this party has energy to keep.",
@@ -58,6 +53,12 @@ class ColumnPart:
         """Return all coefficients of its own columns in steps of the grid, (n, m)."""
         C = self.transform.compute_coefficients(self.pad(X))
         return np.rint(C / self.unit).astype(np.int64)
+
+    def find_map(self, columns: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return origin and loadings of its own columns for some coefficients."""
+        m = len(self.schema.numeric)
+        basis = self.transform.compute_coefficients(self.transform.origin + np.eye(m))  # (m, m)
+        return self.transform.origin[self.places], basis[self.places][:, list(columns)]
 
 
 def sum_energy(steps: NDArray[np.int64]) -> int:

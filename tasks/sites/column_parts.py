@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ppdm_core.numerics.private_intersection import (
     unpack_points,
 )
 from ppdm_core.sanitizers._column_parts import ColumnPart, sum_energy
+from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tasks.sites.exchange import Exchange
 from tasks.sites.fit import agree_on_order
 from warehouse.messages.payloads import (
@@ -95,7 +96,7 @@ def align_by_ids(exchange: Exchange, ids: Sequence[str], key: bytes) -> list[int
             raise BadInput(
                 f"The persons of '{other}' are not those of this party: it has {theirs.count}, "
                 f"this party {roster.count}.",
-                remedy='Release the same persons, or set alignment = "intersection".',
+                remedy="Release the same persons, or join again with --intersection.",
             )
     return sorted(range(len(ids)), key=lambda place: marks[place])
 
@@ -110,7 +111,7 @@ def align_by_intersection(exchange: Exchange, ids: Sequence[str]) -> list[int]:
     if len(others) != 1:
         raise BadInput(
             f"An intersection is found by two parties; {len(others) + 1} take part.",
-            remedy='Agree on the persons, and set alignment = "shared_id".',
+            remedy="Agree on the persons, and join again without --intersection.",
         )
     (other,), power = others, make_power(exchange)
     own = blind([hash_id(each, exchange.session.roll.digest) for each in ids], power)
@@ -167,36 +168,47 @@ def list_others(exchange: Exchange) -> list[str]:
     return [site for site in exchange.session.roll.sites if site != exchange.session.name]
 
 
-def send_coefficients(exchange: Exchange, part: ColumnPart, X: Floats, key: bytes) -> list[int]:
-    """Send bounds, and then the kept coefficients under masks; return which are kept.
+def agree_by_columns(
+    exchange: Exchange, sanitizer: DctFuzzy, own: Sequence[str], X: Floats, key: bytes
+) -> dict[str, Any]:
+    """Send the bounds of this party's columns, and return the fit that all parties share.
 
-    ``X`` are the scaled columns of this party, of the common persons in their common order, and
-    ``key`` is that of the column order.
+    ``X`` are its scaled columns ``own``, of the common persons, and ``key`` is that of the order.
     """
-    session, bounds = exchange.session, part.measure_bounds(X)
-    low_high = Bounds(low=bounds.low.tolist(), high=bounds.high.tolist())
-    session.send(CENTRE, "bounds", lambda: low_high)
+    part = sanitizer.make_part(own)
+    bounds = part.measure_bounds(X)
+    payload = Bounds(low=bounds.low.tolist(), high=bounds.high.tolist(), columns=list(own))
+    exchange.session.send(CENTRE, "bounds", lambda: payload)
     kept = exchange.receive(CENTRE, "selection", Selection).kept
     if kept != sorted(set(kept)) or not kept or kept[-1] >= len(part.schema.numeric):
         raise BadInput("The centre selected coefficients that do not exist.")
-    session.send(
-        CENTRE, "coefficients", lambda: mask_part(exchange, part, X, order_columns(key, kept))
-    )
-    return kept
+    order = order_columns(key, kept).tolist()
+    return {"kept": kept, "order": order, "without_energy": bounds.skipped}
 
 
-def mask_part(exchange: Exchange, part: ColumnPart, X: Floats, columns: Ints) -> Coefficients:
-    """Return some coefficients in the given order, and the energy of all, under masks."""
+def mask_part(
+    exchange: Exchange,
+    part: ColumnPart,
+    X: Floats,
+    columns: Sequence[int],
+    label: Sequence[int] = (),
+) -> Coefficients:
+    """Return some coefficients in the given order, and the energy of all, under masks.
+
+    ``X`` are the scaled columns of this party, of the common persons in their common order.
+    """
     session = exchange.session
     steps = part.round_coefficients(X)
     secrets = {other: session.share_secret(other) for other in list_others(exchange)}
     context = (session.roll.digest, "coefficients")
-    masked = mask_array(steps[:, columns], session.name, secrets, context)
+    masked = mask_array(steps[:, list(columns)], session.name, secrets, context)
     energy = add_masks([sum_energy(steps)], session.name, secrets, (*context, "energy"))
     return Coefficients(
+        outcome="PASS",
         rows=len(X),
         values=encode_bytes(masked.astype("<u8").tobytes()),
         energy=encode_bytes(pack_values(energy)),
+        label=list(label),
     )
 
 

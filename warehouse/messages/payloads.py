@@ -35,6 +35,7 @@ class Bounds(Payload):
 
     low: list[Share]
     high: list[Share]
+    columns: list[str] = []  # of a party that holds other columns than the others
 
 
 class Selection(Payload):
@@ -81,9 +82,11 @@ class BlindedIds(Payload):
 class Coefficients(Payload):
     """The coefficients of one party's columns in steps of the grid, modulo 2^64 and masked."""
 
-    rows: Annotated[int, Field(ge=1)]
-    values: str  # base64, 8 bytes each, little-endian, row by row
-    energy: str  # base64, 16 bytes: the masked sum of all squares, modulo 2^128
+    outcome: Outcome
+    rows: Annotated[int, Field(ge=0)] = 0
+    values: str = ""  # base64, 8 bytes each, little-endian, row by row
+    energy: str = ""  # base64, 16 bytes: the masked sum of all squares, modulo 2^128
+    label: list[int] = []  # codes of the label, which is released unchanged
 
 
 class SiteRows(Payload):
@@ -191,7 +194,8 @@ KINDS: dict[str, Kind] = {
         "site",
         "centre",
         "nothing alone; with those of all parties the kept coefficients of each person, which are "
-        "published, in a secret order of rows and columns, and the energy of all records together",
+        "published, in a secret order of rows and columns, and the energy of all records together; "
+        "the label, if that party holds it; or only that its gate did not pass its columns",
     ),
     "rows": Kind(
         SiteRows,

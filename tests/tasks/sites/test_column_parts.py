@@ -10,21 +10,32 @@ import numpy as np
 import pytest
 
 from ppdm_core.model.errors import BadInput, PpdmError
-from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.sanitizers._column_parts import ColumnPart, measure_loss, sum_energy
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
-from tasks.centre.column_parts import JoinedRows, lead_columns
+from tasks.centre.column_parts import JoinedRows, join_rows, lead_by_columns
 from tasks.centre.task import end_session
 from tasks.sites import column_parts
-from tasks.sites.column_parts import align_persons, order_columns, send_coefficients
+from tasks.sites.column_parts import (
+    agree_by_columns,
+    align_persons,
+    mask_part,
+    order_columns,
+)
 from tasks.sites.exchange import EndedByCentre, Exchange, StillWaiting
 from tests.support.parties import TERMS, Parties
 from warehouse.messages.payloads import Coefficients
 from warehouse.messages.roll import CENTRE
 
 M = 8
-SCHEMA = Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(M)))
-METHOD = DctFuzzy(b=0.1, p=0.3)
+NAMES = tuple(f"x{j}" for j in range(M))
+
+
+def make_method(**given: Any) -> DctFuzzy:
+    parameters = {"b": 0.1, "p": 0.3, "scale": "minmax", "order": NAMES, "others": (), **given}
+    return DctFuzzy(**parameters)
+
+
+METHOD = make_method()
 
 
 class Columns:
@@ -54,7 +65,7 @@ class Columns:
         return exchange
 
     def make_part(self, name: str) -> ColumnPart:
-        return ColumnPart(self.method, SCHEMA, np.array(self.split.get(name, []), dtype=np.int64))
+        return self.method.make_part([NAMES[place] for place in self.split.get(name, [])])
 
     def read(self, name: str) -> np.ndarray:
         return np.array([self.X[each][self.split[name]] for each in self.ids[name]])
@@ -63,13 +74,19 @@ class Columns:
         exchange = self.open(name)
         aligned = align_persons(exchange, self.ids[name], self.alignment)
         self.aligned[name] = aligned
-        X = self.read(name)[aligned.places]
-        return send_coefficients(exchange, self.make_part(name), X, aligned.key)
+        X, own = self.read(name)[aligned.places], [NAMES[place] for place in self.split[name]]
+        fit = agree_by_columns(exchange, self.method, own, X, aligned.key)
+        part = self.make_part(name)
+        exchange.session.send(
+            CENTRE, "coefficients", lambda: mask_part(exchange, part, X, fit["order"])
+        )
+        return fit["kept"]
 
     def run_centre(self) -> JoinedRows:
         exchange = self.open(CENTRE)
         try:
-            return lead_columns(exchange, self.make_part(CENTRE))
+            lead_by_columns(exchange, self.method)
+            return join_rows(exchange, self.method)
         except BadInput:
             end_session(exchange, "refused")
             raise
@@ -97,7 +114,7 @@ THREE = {"census": [0, 5], "health": [1, 2, 3], "tax": [4, 6, 7]}
 @pytest.mark.parametrize("split", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("centre", [False, True])
 def test_joined_rows_are_those_of_the_complete_records(tmp_path: Path, split: Any, centre: bool):
-    columns = Columns(tmp_path, split, method=DctFuzzy(b=0.1, p=0.3, centre=centre))
+    columns = Columns(tmp_path, split, method=make_method(centre=centre))
     ended = columns.run_all()
     found = ended[CENTRE]
     assert isinstance(found, JoinedRows), ended
@@ -201,7 +218,7 @@ def test_intersection_of_three_parties_refused(tmp_path: Path):
 
 
 def test_infeasible_constraints_end_the_release_at_all_parties(tmp_path: Path):
-    ended = Columns(tmp_path, TWO, method=DctFuzzy(b=0.0, p=1e-9)).run_all()
+    ended = Columns(tmp_path, TWO, method=make_method(b=0.0, p=1e-9)).run_all()
     assert "no coefficient can be pruned" in str(ended[CENTRE])
     assert all(isinstance(ended[name], EndedByCentre) for name in TWO)
 
@@ -222,7 +239,7 @@ def test_masks_that_do_not_cancel_end_the_release_without_a_name(
 
 def test_measure_loss_can_exceed_every_local_loss():
     """Parts that are kept in full can cancel in the kept coefficients (erratum E27)."""
-    part = ColumnPart(METHOD, SCHEMA, np.arange(M))
+    part = METHOD.make_part(NAMES)
     transform = part.transform
     x = transform.compute_coefficients(np.eye(M)).T[1]  # a record with one coefficient only
     first, second = np.where(np.arange(M) < 4, x, 0.0), np.where(np.arange(M) >= 4, x, 0.0)
@@ -235,3 +252,16 @@ def test_measure_loss_can_exceed_every_local_loss():
     both = measure_loss((one + two)[:, kept], sum_energy(one) + sum_energy(two))
     assert both == pytest.approx(1.0, abs=1e-4) and max(local) < 0.6
     assert both <= 2 * max(local) + 1e-4
+
+
+@pytest.mark.parametrize(
+    ("split", "words"),
+    [
+        ({"census": [0, 1, 2, 3], "health": [3, 4, 5, 6, 7]}, "both hold the column 'x3'"),
+        ({"census": [0, 1, 2], "health": [4, 5, 6, 7]}, "No party holds the column 'x3'"),
+    ],
+)
+def test_columns_that_are_no_partition_refused(tmp_path: Path, split: Any, words: str):
+    ended = Columns(tmp_path, split).run_all()
+    assert words in str(ended[CENTRE])
+    assert all(isinstance(ended[name], EndedByCentre) for name in split)
