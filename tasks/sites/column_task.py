@@ -121,10 +121,10 @@ def store_own_verdict(context: ReleaseContext, release_id: str) -> PoolFacts:
     """Store the verdict on this party's part with rounded figures, for its reviewers."""
     with context.open_store().transaction(release_id) as db:
         found = find_facts(db, release_id, PoolFacts)
+        if found is not None:
+            return found
         verdict = find_verdict(db, release_id)
         report = read_facts(db, release_id, AuditedFacts).report
-    if found is not None:
-        return found
     if verdict is None:
         raise Defect(f"{release_id} has no verdict.")
     figures = list_figures(report, context.policy)
