@@ -2,19 +2,18 @@
 
 Each party knows the energy bounds of its own columns alone, with zeros in place of all others. The
 coefficients to prune must suit every party, so that the choice is an integer programme with
-constraints of each (DCT-F, section 3.4). It is solved exactly: sums of shares are integers, every
-solution of the solver is checked in these, and a search that is not proven to be complete in time
-is refused.
+constraints of each (DCT-F, section 3.4).
 
-For a fixed number of pruned coefficients the largest ``mu_C`` of the worst party is found by
-Dinkelbach's iteration for the smallest of several ratios: with the best level so far as the price
-of spread, a set with more room at every party reaches a higher level, and without one the level is
-the largest.
+For a fixed number of pruned coefficients and a level, the constraints of all parties are linear: a
+set that keeps them at that level reaches a ``mu_C`` of at least this level at every party. So the
+level of the best set so far is raised until no set is left. The search is exact: a set that the
+solver finds only by its tolerance is excluded, and another one is looked for. A search that is not
+proven to be complete in time is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +28,8 @@ from ppdm_core.sanitizers._fuzzy_selection import (
 )
 
 TIME_LIMIT = 60.0  # seconds for one programme
-ROW_SCALE = 2.0**16  # of constraints: the solver's tolerance is then below a step of a share
+LEVEL_STEP = 1e-9  # levels that differ by less count as equal
+INFEASIBLE = 2  # status of the solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,67 +73,79 @@ class JointProgramme:
             levels.append(1.0 if a + d <= self.b else max(left, 0.0) / (self.p + d))
         return min(levels)
 
-    def find_roomiest(self, K: int, price: float) -> Ints:
-        """Return the ``K`` coefficients that leave the most room to the party with the least."""
-        cost = self.low + price * self.spread
-        # Variables: one for each coefficient, and the room, which is maximised.
-        rows = np.column_stack([cost, np.ones(len(cost))])
-        budget = np.full(len(cost), self.b + self.p * (1 - price))
-        chosen = solve(np.append(np.zeros(self.m), 1.0), rows, budget, K, self.time_limit)
-        return np.flatnonzero(chosen)
+    def find_better(self, K: int, level: float, *, or_equal: bool = False) -> Ints | None:
+        """Return ``K`` coefficients with a larger mu_C than a level, None if there are none."""
+        price = level if or_equal else level + LEVEL_STEP
+        rows = self.low + price * self.spread
+        budget = np.full(len(rows), self.b + self.p * (1 - price))
 
-    def find_best(self, K: int, start: float) -> tuple[Ints, float]:
-        """Return the ``K`` coefficients with the largest mu_C, and mu_C; search from ``start``."""
-        pruned = self.find_roomiest(K, start)
+        def is_better(pruned: Ints) -> bool:
+            reached = self.compute_level(pruned)
+            return reached >= level if or_equal else reached > level
+
+        return find_set(rows, budget, K, is_better, self.time_limit)
+
+    def find_best(self, K: int, start: float) -> tuple[Ints, float] | None:
+        """Return the ``K`` coefficients with the largest mu_C, and mu_C, if it is at least ``start``."""
+        pruned = self.find_better(K, start, or_equal=True)
+        if pruned is None:
+            return None
         level = self.compute_level(pruned)
-        while level < 1.0:
-            better = self.find_roomiest(K, level)
-            reached = self.compute_level(better)
-            if reached <= level:
-                break
-            pruned, level = better, reached
+        while level < 1.0 and (better := self.find_better(K, level)) is not None:
+            pruned, level = better, self.compute_level(better)
         return pruned, level
 
     def count_most(self, shares: Floats, budget: float) -> int:
         """Return the largest number of coefficients whose shares fit every party's budget."""
         upper = min(count_within_budget(each, budget) for each in shares)
         limits = np.full(len(shares), budget)
-        for K in range(upper, 0, -1):
-            rows = np.column_stack([shares, np.ones(len(shares))])
-            chosen = solve(np.append(np.zeros(self.m), 1.0), rows, limits, K, self.time_limit)
-            if (shares[:, chosen.astype(bool)].sum(axis=1) <= budget).all():
-                return K
-        return 0
+
+        def fits(pruned: Ints) -> bool:
+            return bool((shares[:, pruned].sum(axis=1) <= budget).all())
+
+        sizes = range(upper, 0, -1)
+        found = (find_set(shares, limits, K, fits, self.time_limit) is not None for K in sizes)
+        return next((K for K, is_found in zip(sizes, found, strict=True) if is_found), 0)
 
 
-def solve(gain: Floats, rows: Floats, budget: Floats, K: int, time_limit: float) -> Ints:
-    """Return the 0-1 solution of ``rows @ x <= budget`` with K ones and the largest gain.
+def find_set(
+    rows: Floats,
+    budget: Floats,
+    K: int,
+    accept: Callable[[Ints], bool],
+    time_limit: float,
+) -> Ints | None:
+    """Return ``K`` places whose sums in all rows keep the budget, None if there are none.
 
-    The last variable is a real number. Raise BadInput if no solution is proven to be the best in
-    time.
+    ``accept`` decides about a set in exact numbers; one that it does not accept is excluded.
+    Raise BadInput if the search does not end in time.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    m = len(gain) - 1
-    count = np.append(np.ones(m), 0.0)
-    found = milp(
-        -ROW_SCALE * gain,
-        integrality=np.append(np.ones(m), 0.0),
-        bounds=Bounds(np.append(np.zeros(m), -np.inf), np.append(np.ones(m), np.inf)),
-        constraints=[
-            LinearConstraint(ROW_SCALE * rows, -np.inf, ROW_SCALE * budget),
-            LinearConstraint(count, K, K),
-        ],
-        options={"time_limit": time_limit, "mip_rel_gap": 0.0},
-    )
-    if found.status != 0 or found.x is None:
-        gap = "unknown" if found.mip_gap is None else f"{found.mip_gap:.1%}"
-        raise BadInput(
-            f"No best choice of coefficients was proven within {time_limit:g} s (gap: {gap}).",
-            remedy="Release fewer columns, or change b and p.",
+    m = rows.shape[1]
+    constraints = [LinearConstraint(rows, -np.inf, budget), LinearConstraint(np.ones(m), K, K)]
+    while True:
+        found = milp(
+            rows.sum(axis=0),
+            integrality=np.ones(m),
+            bounds=Bounds(0.0, 1.0),
+            constraints=constraints,
+            options={"time_limit": time_limit},
         )
-    chosen: Ints = np.rint(found.x[:m]).astype(np.int64)
-    return chosen
+        if found.status == INFEASIBLE:
+            return None
+        if found.status != 0 or found.x is None:
+            gap = "unknown" if found.mip_gap is None else f"{found.mip_gap:.1%}"
+            raise BadInput(
+                f"No best choice of coefficients was proven within {time_limit:g} s (gap: {gap}).",
+                remedy="Release fewer columns, or change b and p.",
+            )
+        chosen = np.flatnonzero(np.rint(found.x))
+        if accept(chosen):
+            return chosen
+        excluded = np.zeros(m)
+        excluded[chosen] = 1.0
+        constraints.append(LinearConstraint(excluded, -np.inf, K - 1))
 
 
 def choose_jointly(programme: JointProgramme) -> PruningChoice:
@@ -151,7 +163,10 @@ def choose_jointly(programme: JointProgramme) -> PruningChoice:
         count_level = count_membership(K, min_pruned, max_pruned)
         if best is not None and count_level <= best.level:
             break  # mu_G decreases with K
-        pruned, loss_level = programme.find_best(K, loss_level)
+        found = programme.find_best(K, loss_level)
+        if found is None:  # no set of this size reaches what a larger one does
+            continue
+        pruned, loss_level = found
         level = min(count_level, loss_level)
         if best is None or level > best.level:
             best = PruningChoice(pruned, loss_level, level)
@@ -207,14 +222,30 @@ def choose_most_pruned(shares: Floats, loss: float) -> Ints:
 
 def choose_least_loss(shares: Floats, K: int, time_limit: float = TIME_LIMIT) -> tuple[Ints, float]:
     """Return the ``K`` coefficients whose loss for the worst record is smallest, and that loss."""
-    used = [int(np.argmax(shares.max(axis=1)))]
-    gain = np.append(np.zeros(shares.shape[1]), 1.0)
-    while True:
-        rows = np.column_stack([shares[used], np.ones(len(used))])
-        chosen = solve(gain, rows, np.ones(len(used)), K, time_limit)
-        pruned = np.flatnonzero(chosen)
-        losses = shares[:, pruned].sum(axis=1)
+    pruned = np.argsort(shares.max(axis=0), kind="stable")[:K]
+    loss = float(shares[:, pruned].sum(axis=1).max())
+    used = [int(np.argmax(shares[:, pruned].sum(axis=1)))]
+
+    def is_better(candidate: Ints) -> bool:
+        losses = shares[:, candidate].sum(axis=1)
         worst = int(np.argmax(losses))
-        if losses[worst] <= losses[used].max() + SHARE_STEP / 2:
-            return pruned, float(losses[worst])
-        used.append(worst)
+        if losses[worst] < loss:
+            return True
+        if worst not in used:
+            used.append(worst)
+            raise BrokenRow
+        return False
+
+    while True:
+        budget = np.full(len(used), loss - SHARE_STEP / 2)
+        try:
+            better = find_set(shares[used], budget, K, is_better, time_limit)
+        except BrokenRow:  # the next programme has its constraint, too
+            continue
+        if better is None:
+            return np.sort(pruned), loss
+        pruned, loss = better, float(shares[:, better].sum(axis=1).max())
+
+
+class BrokenRow(Exception):
+    """A solution breaks the constraint of a record that is not in the programme yet."""
