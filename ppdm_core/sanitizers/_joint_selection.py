@@ -86,7 +86,7 @@ class JointProgramme:
         return find_set(rows, budget, K, is_better, self.time_limit)
 
     def find_best(self, K: int, start: float) -> tuple[Ints, float] | None:
-        """Return the ``K`` coefficients with the largest mu_C and mu_C; None if it is below ``start``."""
+        """Return the best ``K`` coefficients and their mu_C; None if it is below ``start``."""
         pruned = self.find_better(K, start, or_equal=True)
         if pruned is None:
             return None
