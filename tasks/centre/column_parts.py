@@ -20,7 +20,7 @@ from ppdm_core.sanitizers._joint_selection import JointProgramme, PartyBounds, c
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tasks.centre.site_rows import NotPassed, SitePart
 from tasks.context import ReleaseContext
-from tasks.sites.exchange import Exchange
+from tasks.sites.exchange import ASK_SENDER, Exchange
 from tasks.sites.rows import ReleasedTable
 from warehouse.json_codec import to_json
 from warehouse.messages.payloads import Bounds, Coefficients, Selection, decode_bytes
@@ -73,9 +73,13 @@ def check_partition(columns: Mapping[str, Sequence[str]], order: Sequence[str]) 
     missing = [name for name in order if name not in owner]
     unknown = [name for name in owner if name not in order]
     if missing:
-        raise BadInput(f"No party holds the column '{missing[0]}'.", column=missing[0])
+        raise BadInput(
+            f"No party holds the column '{missing[0]}'.", column=missing[0], remedy=remedy
+        )
     if unknown:
-        raise BadInput(f"The column '{unknown[0]}' is not in 'order'.", column=unknown[0])
+        raise BadInput(
+            f"The column '{unknown[0]}' is not in 'order'.", column=unknown[0], remedy=remedy
+        )
 
 
 def join_rows(exchange: Exchange, sanitizer: DctFuzzy) -> JoinedRows:
@@ -90,7 +94,9 @@ def join_rows(exchange: Exchange, sanitizer: DctFuzzy) -> JoinedRows:
             remedy="Ask that party; nothing was published.",
         )
     if len({each.rows for each in found.values()}) > 1:
-        raise BadInput("The parties sent coefficients of different numbers of persons.")
+        raise BadInput(
+            "The parties sent coefficients of different numbers of persons.", remedy=ASK_SENDER
+        )
     steps = sum_masked_arrays([read_values(site, each, count) for site, each in found.items()])
     (total,) = sum_masked([read_energy(site, each) for site, each in found.items()])
     check_sum(steps, total, part)
@@ -102,12 +108,14 @@ def read_label(found: Mapping[str, Coefficients], n: int) -> Codes:
     """Return the label of each row, which at most one party holds; -1 without a label."""
     labels = {site: each.label for site, each in found.items() if each.label}
     if len(labels) > 1:
-        raise BadInput(f"Several parties sent a label: {', '.join(map(repr, labels))}.")
+        raise BadInput(
+            f"Several parties sent a label: {', '.join(map(repr, labels))}.", remedy=ASK_SENDER
+        )
     if not labels:
         return np.full(n, -1, dtype=np.int32)
     ((site, label),) = labels.items()
     if len(label) != n:
-        raise BadInput(f"'{site}' sent {len(label)} labels of {n} persons.")
+        raise BadInput(f"'{site}' sent {len(label)} labels of {n} persons.", remedy=ASK_SENDER)
     return np.array(label, dtype=np.int32)
 
 
@@ -115,7 +123,9 @@ def read_bounds(site: str, bounds: Bounds, m: int) -> PartyBounds:
     """Return the bounds of a party, if they are those of all coefficients."""
     low, high = np.array(bounds.low), np.array(bounds.high)
     if low.shape != (m,) or high.shape != (m,) or (low > high).any():
-        raise BadInput(f"The bounds of '{site}' do not fit the {m} columns of the roll.")
+        raise BadInput(
+            f"The bounds of '{site}' do not fit the {m} columns of the roll.", remedy=ASK_SENDER
+        )
     return PartyBounds(site, low, high - low)
 
 
@@ -125,7 +135,9 @@ def read_values(site: str, sent: Coefficients, count: int) -> NDArray[np.uint64]
         values = np.frombuffer(decode_bytes(sent.values), dtype="<u8").astype(np.uint64)
         return values.reshape(sent.rows, count)
     except ValueError:
-        raise BadInput(f"The coefficients of '{site}' do not fit the selection.") from None
+        raise BadInput(
+            f"The coefficients of '{site}' do not fit the selection.", remedy=ASK_SENDER
+        ) from None
 
 
 def read_energy(site: str, sent: Coefficients) -> list[int]:
@@ -135,7 +147,7 @@ def read_energy(site: str, sent: Coefficients) -> list[int]:
     except ValueError:
         values = []
     if len(values) != 1:
-        raise BadInput(f"The energy of '{site}' is not one number.")
+        raise BadInput(f"The energy of '{site}' is not one number.", remedy=ASK_SENDER)
     return values
 
 

@@ -26,7 +26,7 @@ from ppdm_core.numerics.private_intersection import (
 )
 from ppdm_core.sanitizers._column_parts import ColumnPart, sum_energy
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
-from tasks.sites.exchange import Exchange
+from tasks.sites.exchange import ASK_SENDER, Exchange
 from tasks.sites.fit import agree_on_order
 from warehouse.messages.payloads import (
     BlindedIds,
@@ -130,7 +130,9 @@ def align_by_intersection(exchange: Exchange, ids: Sequence[str]) -> list[int]:
         send_points(exchange, other, answer)
         back = receive_points(exchange, other)
     if len(back) != len(ids):
-        raise BadInput(f"'{other}' answered with {len(back)} points to {len(ids)}.")
+        raise BadInput(
+            f"'{other}' answered with {len(back)} points to {len(ids)}.", remedy=ASK_SENDER
+        )
     return [order[place] for place in match_points(back, answer)]
 
 
@@ -152,7 +154,9 @@ def receive_points(exchange: Exchange, other: str) -> list[bytes]:
     try:
         return unpack_points(decode_bytes(exchange.receive(other, "blinded", BlindedIds).points))
     except ValueError:
-        raise BadInput(f"'{other}' sent points of ids that are incomplete.") from None
+        raise BadInput(
+            f"'{other}' sent points of ids that are incomplete.", remedy=ASK_SENDER
+        ) from None
 
 
 def blind_points(points: list[bytes], key: X25519PrivateKey, other: str) -> list[bytes]:
@@ -160,7 +164,9 @@ def blind_points(points: list[bytes], key: X25519PrivateKey, other: str) -> list
     try:
         return blind(points, key)
     except ValueError:
-        raise BadInput(f"'{other}' sent points of ids that reveal the power of a key.") from None
+        raise BadInput(
+            f"'{other}' sent points of ids that reveal the power of a key.", remedy=ASK_SENDER
+        ) from None
 
 
 def list_others(exchange: Exchange) -> list[str]:
@@ -181,7 +187,7 @@ def agree_by_columns(
     exchange.session.send(CENTRE, "bounds", lambda: payload)
     kept = exchange.receive(CENTRE, "selection", Selection).kept
     if kept != sorted(set(kept)) or not kept or kept[-1] >= len(part.schema.numeric):
-        raise BadInput("The centre selected coefficients that do not exist.")
+        raise BadInput("The centre selected coefficients that do not exist.", remedy=ASK_SENDER)
     order = order_columns(key, kept).tolist()
     return {"kept": kept, "order": order, "without_energy": bounds.skipped}
 

@@ -20,6 +20,7 @@ from warehouse.messages.session import Session
 T = TypeVar("T")
 P = TypeVar("P", bound=Payload)
 FIRST_DELAY, MAX_DELAY = 0.05, 1.0  # seconds between two looks into the shared folder
+ASK_SENDER = "Nothing was published. Ask that party what it sent, and begin a new release."
 JOIN = "Join it first: ppdm site join FILE --help"
 INIT = "Prepare it first: ppdm centre init FILE --help"
 
