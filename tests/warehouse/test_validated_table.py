@@ -285,6 +285,7 @@ def test_write_validated_rolled_back_no_table() -> None:
         assert db.execute("select table_name from duckdb_tables()").fetchall() == [("raw",)]
 
 
+@pytest.mark.slow
 def test_write_validated_many_rows_equals_numpy(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(5, 4, size=(150_000, 2))

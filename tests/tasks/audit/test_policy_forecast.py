@@ -71,6 +71,7 @@ def test_forecast_policy_check_as_the_release_finds_it(context: ReleaseContext) 
     assert found is not None and found.policy_check == foretold.check
 
 
+@pytest.mark.slow
 def test_forecast_policy_check_weak_limit_the_named_one_refuses(context: ReleaseContext) -> None:
     validate_first(context)
     foretold = foretell(context)

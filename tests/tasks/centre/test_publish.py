@@ -178,6 +178,7 @@ def test_publish_pool_sites_learn_the_end_and_the_key_is_forgotten(published: Co
     assert not (home / "private" / "exchanges" / "ward" / "0001" / "exchange.key").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", ["FAIL", "REVIEW"])
 def test_publish_pool_one_site_does_not_pass_nothing_is_published(tmp_path: Path, outcome: str):
     release = CommonRelease(tmp_path / "x")

@@ -106,6 +106,7 @@ def test_build_view_every_setting_has_a_row(tuned: tuple[ReleaseContext, TuneRes
     assert len(build_view(result).rows) == 2
 
 
+@pytest.mark.slow
 def test_search_killed_in_the_middle_finished_settings_not_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ def can_read(postgresql: Postgresql, delivery: Delivery) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_complete_killed_after_the_server_done_once(
     store: Store, staged: tuple[Delivery, Path, str], postgresql: Postgresql
 ) -> None:

@@ -117,6 +117,7 @@ def test_store_sketch_same_source_same_group(home: ComparedTables) -> None:
     assert home.add(table, "third", source="file").groups == [1]
 
 
+@pytest.mark.slow
 def test_store_sketch_two_groups_member_of_both(home: ComparedTables) -> None:
     home.add(PEOPLE)
     other = number_people(80, seed=2)
@@ -152,6 +153,7 @@ UNRELATED: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", keep_first(UNRELATED))
 def test_store_sketch_unrelated_small_integers_other_groups(
     home: ComparedTables, kind: str
@@ -160,6 +162,7 @@ def test_store_sketch_unrelated_small_integers_other_groups(
     assert found == [[number] for number in range(1, 6)]
 
 
+@pytest.mark.slow
 def test_store_sketch_part_of_population_other_group(home: ComparedTables) -> None:
     """A small table beside a large one of the same few values."""
     home.add(draw_integers(1, 4000, 3, 15))
@@ -252,6 +255,7 @@ SAMPLED_CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("samples")
 @pytest.mark.parametrize("change", SAMPLED_CHANGES)
 def test_store_sketch_sampled_table_without_rare_values_changed_same_group(
