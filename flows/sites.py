@@ -117,6 +117,8 @@ def centre(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
             judge_by_sites(context, release_id, exchange, parts)
             stage = publish_pool(context, release_id, exchange)
             message = log_release(context, release_id)
+        if stage == Stage.REFUSED:
+            raise Refused(message, remedy="Ask the sites whose verdict does not allow it.")
         return build_final_state(stage, message)
     except PpdmError as error:
         return end_flow(file, error)
