@@ -34,7 +34,7 @@ from ppdm.cli.replies.releases import (
     ReleaseReply,
     StatusReply,
 )
-from ppdm.cli.replies.sites import PartyReply
+from ppdm.cli.replies.sites import DecideReply, PartyReply
 from ppdm.cli.replies.tunes import TuneReply
 
 REPLIES: Mapping[str, type[Model]] = {
@@ -42,7 +42,7 @@ REPLIES: Mapping[str, type[Model]] = {
     "check": CheckReply,
     "tune": TuneReply,
     "release": ReleaseReply,
-    "decide": ReleaseReply,
+    "decide": DecideReply,
     "withdraw": ReleaseReply,
     "status": StatusReply,
     "show": ReleaseReply,

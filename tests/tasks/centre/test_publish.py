@@ -84,6 +84,7 @@ def make_verdict(session: Any, rows: SiteRows, pool: Pool, outcome: str) -> Site
         "manifest": digest_text(rows.manifest),
         "pool": hashlib.sha256(base64.b64decode(pool.data)).hexdigest(),
         "outcome": outcome,
+        "approvals": 0,
         "broken": [] if outcome == "PASS" else ["record_linkage.rate"],
         "figures": [figure],
         "errors": [0.1, 0.05, 0.05],
