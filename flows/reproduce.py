@@ -20,12 +20,13 @@ from tasks.reproduce.task import log_claims, measure_job, write_pages
 from tasks.reproduce.workers import count_processes, start_workers
 
 MAX_PROCESSES = 32
+RUNNER: Any = ThreadPoolTaskRunner(max_workers=MAX_PROCESSES)
 
 
 @flow(
     name="reproduce",
     retries=0,
-    task_runner=ThreadPoolTaskRunner(max_workers=MAX_PROCESSES),
+    task_runner=RUNNER,
 )
 def reproduce(
     home: Path,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import tomllib
 from collections import Counter
@@ -11,6 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studies.reproduction.decision import Decided, Finding, Verdict
+from studies.reproduction.page_text import (
+    Block,
+    Grid,
+    Heading,
+    Image,
+    Paragraph,
+    render_html,
+    render_markdown,
+)
 from studies.reproduction.pictures import PICTURES, Results, draw_picture
 from studies.reproduction.registry import FOLDER, Paper, read_registry
 from studies.reproduction.results import find_result, read_result
@@ -22,13 +30,6 @@ if TYPE_CHECKING:
 TITLE = "The five papers, claim by claim"
 HEADINGS = ("claim", "the paper says", "ours, 99 % interval, draws", "verdict", "why", "erratum")
 PICTURES_FOLDER = "pictures/reproduction"
-STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem;
-       color: #222; background: #fff }
-table { border-collapse: collapse; width: 100%; margin: 1rem 0 } img { max-width: 100% }
-th, td { border-bottom: 1px solid #ddd; padding: .35rem .5rem; text-align: left;
-         vertical-align: top }
-"""
 
 
 def write_reproduction(plan: Plan, found: Reproduction) -> None:
@@ -40,57 +41,53 @@ def write_reproduction(plan: Plan, found: Reproduction) -> None:
     folder = plan.folder.parent
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "reproduction.html").write_text(
-        render_html(blocks, found.page.parent), encoding="utf-8"
+        render_html(TITLE, blocks, found.page.parent), encoding="utf-8"
     )
-
-
-Block = tuple[str, object]  # kind ("h1", "h2", "p", "table", "img") and content
 
 
 def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterator[Block]:
     """Yield the parts of the page, the count first."""
     papers, _ = read_registry()
-    yield "h1", TITLE
-    yield "p", describe_counts(found.findings)
-    yield "p", describe_run(plan, found)
-    yield (
-        "p",
+    yield Heading(1, TITLE)
+    yield Paragraph(describe_counts(found.findings))
+    yield Paragraph(describe_run(plan, found))
+    yield Paragraph(
         "Claims, tolerances and rules were committed before any experiment was written: "
         "studies/reproduction/README.md explains the fields and rules. A claim does not hold only "
         "if 99 % intervals exclude what the paper says. The scans that we have contain no "
         "pictures, so that for figures without numbers the trend is judged that the text "
         "describes. Grey bars in our pictures are ranges that the paper claims. Rows with a "
         "letter at the end are other readings of the claim before them, and are not counted. "
-        "Several of the papers' words have no number; our limit is then in parentheses.",
+        "Several of the papers' words have no number; our limit is then in parentheses."
     )
     counts = [count_paper(paper, found.findings) for paper in papers]
     headings = ("paper", "claims", *(str(verdict) for verdict in Verdict))
-    yield "table", (headings, [row for row in counts if row[1] != "0"])
+    yield Grid(headings, [row for row in counts if row[1] != "0"])
     for paper in papers:
         findings = [each for each in found.findings if each.claim.paper == paper.id]
         if not findings:
             continue
-        yield "h2", f"{paper.id}: {paper.short}"
-        yield "p", f"{paper.authors}, “{paper.title}” ({paper.year}). {describe_counts(findings)}"
-        yield "table", (HEADINGS, [format_finding(each) for each in findings])
+        yield Heading(2, f"{paper.id}: {paper.short}")
+        counted = describe_counts(findings)
+        yield Paragraph(f"{paper.authors}, “{paper.title}” ({paper.year}). {counted}")
+        yield Grid(HEADINGS, [format_finding(each) for each in findings])
         for picture in PICTURES:
             if picture.name in drawn and picture.paper == paper.id:
-                yield "img", (drawn[picture.name], f"{picture.place}: {picture.title}")
-    yield "h2", "Known errors of the papers"
+                yield Image(drawn[picture.name], f"{picture.place}: {picture.title}")
+    yield Heading(2, "Known errors of the papers")
     used = {number for each in found.findings for number in each.claim.erratum}
     errata = read_sentences("errata.toml")
     rows = [(number, errata[number]) for number in errata if number in used]
-    yield "table", (("number", "what is wrong"), rows)
-    yield "h2", "Data"
-    yield (
-        "p",
+    yield Grid(("number", "what is wrong"), rows)
+    yield Heading(2, "Data")
+    yield Paragraph(
         "PPDM_DATA names the folder of these files. Generated tables (synthetic_2, synthetic_8, "
         "synthetic_50, normal_2d) follow the descriptions in the papers. Constant columns are "
-        "left out, and empty cells get the median of their column.",
+        "left out, and empty cells get the median of their column."
     )
     files = list_files(table for each in found.findings for table in each.claim.data)
     cells = [(f.file, f"{f.rows:,}", f.origin, f"{f.sha256}…") for f in files.values()]
-    yield "table", (("file", "records", "origin", "SHA-256"), cells)
+    yield Grid(("file", "records", "origin", "SHA-256"), cells)
 
 
 def describe_counts(findings: Sequence[Finding]) -> str:
@@ -235,53 +232,3 @@ def draw_pictures(plan: Plan, folder: Path) -> dict[str, str]:
         if draw_picture(picture, tables, own, path):
             drawn[picture.name] = f"{PICTURES_FOLDER}/{path.name}"
     return drawn
-
-
-def render_markdown(blocks: Sequence[Block]) -> Iterator[str]:
-    """Yield the lines of the page in Markdown."""
-    for kind, content in blocks:
-        if kind in ("h1", "h2"):
-            yield f"{'#' * int(kind[1])} {content}"
-        elif kind == "p":
-            yield str(content)
-        elif kind == "img":
-            path, title = content  # type: ignore[misc]
-            yield f"![{title}]({path})"
-            yield ""
-            yield f"*{title}*"
-        else:
-            headings, rows = content  # type: ignore[misc]
-            yield f"| {' | '.join(headings)} |"
-            yield f"|{' --- |' * len(headings)}"
-            for row in rows:
-                yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-        yield ""
-
-
-def render_html(blocks: Sequence[Block], folder: Path) -> str:
-    """Return the page as one HTML file, pictures included."""
-    parts = []
-    for kind, content in blocks:
-        if kind == "img":
-            path, title = content  # type: ignore[misc]
-            svg = (folder / path).read_text(encoding="utf-8")
-            parts.append(
-                f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(title)}"
-                "</figcaption></figure>"
-            )
-        elif kind == "table":
-            headings, rows = content  # type: ignore[misc]
-            lines = ["".join(f"<th>{html.escape(each)}</th>" for each in headings)]
-            lines += ["".join(f"<td>{render_inline(cell)}</td>" for cell in row) for row in rows]
-            parts.append(f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
-        else:
-            parts.append(f"<{kind}>{render_inline(str(content))}</{kind}>")
-    head = f'<meta charset="utf-8"><title>{TITLE}</title><style>{STYLE}</style>'
-    body = "\n".join(parts)
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
-
-
-def render_inline(text: str) -> str:
-    """Return a text as HTML; pairs of ** mark what is bold."""
-    pieces = html.escape(text).split("**")
-    return "".join(f"<b>{each}</b>" if i % 2 else each for i, each in enumerate(pieces))

@@ -41,8 +41,11 @@ def log_claim_runs(home: Path, found: Reproduction, time: datetime) -> bool:
                 run_name=claim.id,
             )
             true, false, still_open = finding.counts
-            figures = {"statements/true": true, "statements/false": false}
-            figures["statements/open"] = still_open
+            figures: dict[str, float] = {
+                "statements/true": true,
+                "statements/false": false,
+                "statements/open": still_open,
+            }
             values = [each.value for each in finding.decided if math.isfinite(each.value)]
             if len(values) == 1:
                 figures["value"] = values[0]
