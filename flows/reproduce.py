@@ -15,7 +15,7 @@ from ppdm_core.model.errors import Defect
 from tasks.defect_report import write_defect_report
 from tasks.environment import set_library_defaults
 from tasks.progress import Step, log_progress, start_step
-from tasks.reproduce.plan import make_plan
+from tasks.reproduce.plan import keep_measured, make_plan
 from tasks.reproduce.task import log_claims, measure_job, write_pages
 from tasks.reproduce.workers import count_processes, start_workers
 
@@ -34,6 +34,7 @@ def reproduce(
     claim: str | None = None,
     full: bool = False,
     check: bool = False,
+    measured: bool = False,
     processes: int | None = None,
 ) -> State[Any]:
     """Measure claims of papers, judge each by its rule, and write a page about them.
@@ -46,11 +47,14 @@ def reproduce(
         claim: One claim, such as P0.C7.
         full: More draws on large tables, and generated tables of full size.
         check: Measure a random tenth of the claims again, and compare with the committed verdicts.
+        measured: Judge only claims that are measured already, and measure nothing.
         processes: Processes at once; by default one for each core.
     """
     try:
         set_library_defaults(home)
         plan = make_plan(home, paper, claim, full=full, check=check)
+        if measured:
+            plan = keep_measured(plan)
         from studies.reproduction.results import find_result
 
         start_step(Step.REPRODUCE)

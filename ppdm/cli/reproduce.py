@@ -16,7 +16,7 @@ from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_serve
 from ppdm_core.model.errors import BadInput, Interrupted, PpdmError, Refused
 from tasks.environment import choose_home
 from tasks.progress import Step, log_progress, start_step
-from tasks.reproduce.plan import Reproduction, check_checkout, make_plan
+from tasks.reproduce.plan import Reproduction, check_checkout, keep_measured, make_plan
 from warehouse.home import Home
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class ReproduceRequest:
     claim: str | None
     full: bool
     check: bool
+    measured: bool
     processes: int | None
 
 
@@ -48,8 +49,12 @@ def reproduce_claims(home: Path | None, request: ReproduceRequest) -> CommandRes
     check_checkout()
     if request.processes is not None and request.processes < 1:
         raise BadInput("'--processes' must be at least 1.", remedy="Leave it out for all cores.")
+    if request.check and request.measured:
+        raise BadInput("'--check' measures again.", remedy="Leave out '--measured'.")
     root = choose_home(home)
-    make_plan(root, request.paper, request.claim, full=request.full, check=request.check)
+    plan = make_plan(root, request.paper, request.claim, full=request.full, check=request.check)
+    if request.measured:
+        keep_measured(plan)
     found = run_reproduction(root, request)
     reply = build_reply(found)
     error: PpdmError | None = None
@@ -86,6 +91,7 @@ def run_reproduction(home: Path, request: ReproduceRequest) -> Reproduction:
                 claim=request.claim,
                 full=request.full,
                 check=request.check,
+                measured=request.measured,
                 processes=request.processes,
                 return_state=True,
             )

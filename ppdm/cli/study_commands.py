@@ -27,6 +27,10 @@ def reproduce(
             "--check", help="Measure a random tenth again; compare with the committed verdicts."
         ),
     ] = False,
+    measured: Annotated[
+        bool,
+        typer.Option("--measured", help="Judge only what is measured already; measure nothing."),
+    ] = False,
     processes: Annotated[
         int | None, typer.Option("--processes", help="Processes at once; default: all cores.")
     ] = None,
@@ -38,6 +42,8 @@ def reproduce(
     def run() -> CommandResult:
         from ppdm.cli.reproduce import ReproduceRequest, reproduce_claims
 
-        return reproduce_claims(home, ReproduceRequest(paper, claim, full, check, processes))
+        return reproduce_claims(
+            home, ReproduceRequest(paper, claim, full, check, measured, processes)
+        )
 
     run_command("reproduce", run, REPRODUCE_STEPS, json=json, kept="finished measurements are kept")

@@ -103,9 +103,13 @@ def describe_counts(findings: Sequence[Finding]) -> str:
 def describe_run(plan: Plan, found: Reproduction) -> str:
     """Return how the page was made."""
     words = "ppdm reproduce --full" if plan.is_full else "ppdm reproduce"
+    missing = ""
+    if plan.unmeasured:
+        words += " --measured"
+        missing = f" {plan.unmeasured} further claims are not measured yet, and not on this page."
     return (
         f"Made by `{words}`: {len(plan.jobs)} measurements, "
-        f"{found.cpu_seconds / 60:.0f} minutes of processor time."
+        f"{found.cpu_seconds / 60:.0f} minutes of processor time.{missing}"
     )
 
 

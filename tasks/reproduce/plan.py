@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ class Plan:
     out: Path  # folder of the pages
     is_full: bool
     is_whole: bool  # all claims of all papers
+    unmeasured: int = 0  # claims that were left out, because they are not measured yet
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,29 @@ def check_checkout() -> Path:
             remedy="Clone the project and run the command there.",
         ) from None
     return FOLDER.parents[1]
+
+
+def keep_measured(plan: Plan) -> Plan:
+    """Return the plan without the claims that lack a result of the present code."""
+    from studies.reproduction.results import find_result
+    from studies.reproduction.tables import is_large
+
+    large = frozenset(table for each in plan.claims for table in each.data if is_large(table))
+    jobs_of = {
+        claim.id: list(claim.list_measurements(large, full=plan.is_full)) for claim in plan.claims
+    }
+    done = {job for job in plan.jobs if find_result(plan.folder, job).exists()}
+    claims = tuple(each for each in plan.claims if done.issuperset(jobs_of[each.id]))
+    if not claims:
+        raise BadInput("None of these claims is measured yet.", remedy="Leave out '--measured'.")
+    needed = {job for claim in claims for job in jobs_of[claim.id]}
+    counts = [sum(not each.variant_of for each in some) for some in (plan.claims, claims)]
+    return replace(
+        plan,
+        claims=claims,
+        jobs=tuple(job for job in plan.jobs if job in needed),
+        unmeasured=counts[0] - counts[1],
+    )
 
 
 def make_plan(home: Path, paper: str | None, claim: str | None, *, full: bool, check: bool) -> Plan:
