@@ -159,15 +159,12 @@ def format_number(value: float) -> str:
     """Return a number in few digits."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    if abs(value) < 5e-4:
+    size = abs(value)
+    if size < 5e-4:
         return f"{value:.0e}"
-    return (
-        f"{value:.3f}"
-        if abs(value) < 10
-        else f"{value:,.4g}"
-        if abs(value) < 1e4
-        else f"{value:,.0f}"
-    )
+    if size < 0.1:
+        return f"{value:.3g}"
+    return f"{value:.3f}" if size < 10 else f"{value:,.4g}" if size < 1e4 else f"{value:,.0f}"
 
 
 def explain(finding: Finding) -> str:
