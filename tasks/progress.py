@@ -44,6 +44,7 @@ class Step(Enum):
     ATTACK = "attack the copies", 25.0
     POLICY_TEST = "test the policy on bad releases", 2.0
     TUNE = "try settings", 60.0
+    REPRODUCE = "measure the claims", 1200.0
     JUDGE = "judge", 1.0
     PUBLISH = "publish", 1.0
     LOG = "log to Prefect and MLflow", 3.0

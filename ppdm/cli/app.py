@@ -13,6 +13,7 @@ from ppdm.cli import (
     reviewer_commands,
     service_commands,
     site_commands,
+    study_commands,
 )
 from ppdm.cli.options import EXIT_CODES
 from ppdm.cli.result import run_command
@@ -70,6 +71,7 @@ for command in (
     service_commands.doctor,
     release_commands.examples,
     release_commands.demo,
+    study_commands.reproduce,
 ):
     app.command(epilog=EXIT_CODES)(command)
 for key_command in (service_commands.backup, service_commands.restore, service_commands.public):

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 # The steps of each command, in order; a step that is not needed is passed over.
 EXCHANGE_STEPS = (Step.JOIN, Step.AGREE, Step.SEND, Step.WAIT, Step.POOL)
 RELEASE_STEPS = tuple(
-    step for step in Step if step not in (Step.SUMMARIZE, Step.TUNE, *EXCHANGE_STEPS)
+    step
+    for step in Step
+    if step not in (Step.SUMMARIZE, Step.TUNE, Step.REPRODUCE, *EXCHANGE_STEPS)
 )
 SITE_STEPS = (
     Step.START,
@@ -46,6 +48,7 @@ CENTRE_STEPS = (
     Step.LOG,
 )
 TUNE_STEPS = (Step.START, Step.READ, Step.VALIDATE, Step.TUNE, Step.POLICY_TEST, Step.LOG)
+REPRODUCE_STEPS = (Step.START, Step.REPRODUCE, Step.LOG)
 DECIDE_STEPS = (Step.START, Step.PUBLISH, Step.LOG)
 CHECK_STEPS = (Step.READ, Step.VALIDATE, Step.POLICY_TEST)
 INIT_STEPS = (Step.READ, Step.SUMMARIZE)

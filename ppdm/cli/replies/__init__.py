@@ -34,6 +34,7 @@ from ppdm.cli.replies.releases import (
     ReleaseReply,
     StatusReply,
 )
+from ppdm.cli.replies.reproductions import ReproduceReply
 from ppdm.cli.replies.sites import DecideReply, PartyReply
 from ppdm.cli.replies.tunes import TuneReply
 
@@ -61,6 +62,7 @@ REPLIES: Mapping[str, type[Model]] = {
     "doctor": DoctorReply,
     "examples": ExamplesReply,
     "demo": DemoReply,
+    "reproduce": ReproduceReply,
     "key": KeyReply,
     "reviewer": ReviewerReply,
     "site": PartyReply,

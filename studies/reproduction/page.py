@@ -1,0 +1,235 @@
+"""The page about the claims: Markdown for the documentation, and one HTML file."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studies.reproduction.decision import Decided, Finding, Verdict
+from studies.reproduction.page_text import (
+    Block,
+    Grid,
+    Heading,
+    Image,
+    Paragraph,
+    render_html,
+    render_markdown,
+)
+from studies.reproduction.pictures import PICTURES, Results, draw_picture
+from studies.reproduction.registry import FOLDER, Paper, read_registry
+from studies.reproduction.results import find_result, read_result
+from studies.reproduction.tables import list_files
+
+if TYPE_CHECKING:
+    from tasks.reproduce.plan import Plan, Reproduction
+
+TITLE = "The five papers, claim by claim"
+HEADINGS = ("claim", "the paper says", "ours, 99 % interval, draws", "verdict", "why", "erratum")
+PICTURES_FOLDER = "pictures/reproduction"
+
+
+def write_reproduction(plan: Plan, found: Reproduction) -> None:
+    """Write the pages, with all pictures for which there are results."""
+    drawn = draw_pictures(plan, found.page.parent / PICTURES_FOLDER)
+    blocks = list(build_page(plan, found, drawn))
+    found.page.parent.mkdir(parents=True, exist_ok=True)
+    found.page.write_text("\n".join(render_markdown(blocks)), encoding="utf-8")
+    folder = plan.folder.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "reproduction.html").write_text(
+        render_html(TITLE, blocks, found.page.parent), encoding="utf-8"
+    )
+
+
+def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterator[Block]:
+    """Yield the parts of the page, the count first."""
+    papers, _ = read_registry()
+    yield Heading(1, TITLE)
+    yield Paragraph(describe_counts(found.findings))
+    yield Paragraph(describe_run(plan, found))
+    yield Paragraph(
+        "Claims, tolerances and rules were committed before any experiment was written: "
+        "studies/reproduction/README.md explains the fields and rules. A claim does not hold only "
+        "if 99 % intervals exclude what the paper says. The scans that we have contain no "
+        "pictures, so that for figures without numbers the trend is judged that the text "
+        "describes. Grey bars in our pictures are ranges that the paper claims. Rows with a "
+        "letter at the end are other readings of the claim before them, and are not counted. "
+        "Several of the papers' words have no number; our limit is then in parentheses."
+    )
+    counts = [count_paper(paper, found.findings) for paper in papers]
+    headings = ("paper", "claims", *(str(verdict) for verdict in Verdict))
+    yield Grid(headings, [row for row in counts if row[1] != "0"])
+    for paper in papers:
+        findings = [each for each in found.findings if each.claim.paper == paper.id]
+        if not findings:
+            continue
+        yield Heading(2, f"{paper.id}: {paper.short}")
+        counted = describe_counts(findings)
+        yield Paragraph(f"{paper.authors}, “{paper.title}” ({paper.year}). {counted}")
+        yield Grid(HEADINGS, [format_finding(each) for each in findings])
+        for picture in PICTURES:
+            if picture.name in drawn and picture.paper == paper.id:
+                yield Image(drawn[picture.name], f"{picture.place}: {picture.title}")
+    yield Heading(2, "Known errors of the papers")
+    used = {number for each in found.findings for number in each.claim.erratum}
+    errata = read_sentences("errata.toml")
+    rows = [(number, errata[number]) for number in errata if number in used]
+    yield Grid(("number", "what is wrong"), rows)
+    yield Heading(2, "Data")
+    yield Paragraph(
+        "PPDM_DATA names the folder of these files. Generated tables (synthetic_2, synthetic_8, "
+        "synthetic_50, normal_2d) follow the descriptions in the papers. Constant columns are "
+        "left out, and empty cells get the median of their column."
+    )
+    files = list_files(table for each in found.findings for table in each.claim.data)
+    cells = [(f.file, f"{f.rows:,}", f.origin, f"{f.sha256}…") for f in files.values()]
+    yield Grid(("file", "records", "origin", "SHA-256"), cells)
+
+
+def describe_counts(findings: Sequence[Finding]) -> str:
+    """Return how many claims hold, in one sentence; other readings are not counted."""
+    counted = Counter(each.verdict for each in findings if not each.claim.variant_of)
+    total = sum(counted.values())
+    return (
+        f"{counted[Verdict.HOLDS]} of {total} hold, {counted[Verdict.PART]} in part, "
+        f"{counted[Verdict.FAILS]} do not, {counted[Verdict.OPEN]} cannot be decided."
+    )
+
+
+def describe_run(plan: Plan, found: Reproduction) -> str:
+    """Return how the page was made."""
+    words = "ppdm reproduce --full" if plan.is_full else "ppdm reproduce"
+    missing = ""
+    if plan.unmeasured:
+        words += " --measured"
+        missing = f" {plan.unmeasured} further claims are not measured yet, and not on this page."
+    return (
+        f"Made by `{words}`: {len(plan.jobs)} measurements, "
+        f"{found.cpu_seconds / 60:.0f} minutes of processor time.{missing}"
+    )
+
+
+def count_paper(paper: Paper, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the numbers of verdicts on one paper."""
+    own = [each for each in findings if each.claim.paper == paper.id and not each.claim.variant_of]
+    counted = Counter(each.verdict for each in own)
+    numbers = (str(counted[verdict]) for verdict in Verdict)
+    return (f"{paper.id} {paper.short}", str(len(own)), *numbers)
+
+
+def format_finding(finding: Finding) -> tuple[str, ...]:
+    """Return the cells of a claim."""
+    claim = finding.claim
+    reading = f" Reading: {claim.reading}" if claim.reading else ""
+    return (
+        f"**{claim.id}** ({claim.place}) {claim.claim}{reading}",
+        claim.figure,
+        format_values(finding.decided),
+        f"**{finding.verdict}**",
+        explain(finding),
+        ", ".join(claim.erratum),
+    )
+
+
+def format_values(decided: Sequence[Decided]) -> str:
+    """Return all values if they are few, else their extremes."""
+    if not decided:
+        return "not measured"
+    draws = f"{min(d.draws for d in decided)} to {max(d.draws for d in decided)} draws"
+    draws = f"{decided[0].draws} draws" if len({d.draws for d in decided}) == 1 else draws
+    draws = "no noise" if draws == "1 draws" else draws
+    if len(decided) <= 3:
+        return "; ".join(format_value(each) for each in decided) + f"; {draws}"
+    low, high = min(decided, key=lambda d: d.value), max(decided, key=lambda d: d.value)
+    return f"{len(decided)} values from {format_value(low)} to {format_value(high)}; {draws}"
+
+
+def format_value(each: Decided) -> str:
+    """Return a value with its interval."""
+    if each.low == each.high:
+        return format_number(each.value)
+    return f"{format_number(each.value)} [{format_number(each.low)}, {format_number(each.high)}]"
+
+
+def format_number(value: float) -> str:
+    """Return a number in few digits."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    size = abs(value)
+    if size < 5e-4:
+        return f"{value:.0e}"
+    if size < 0.1:
+        return f"{value:.3g}"
+    return f"{value:.3f}" if size < 10 else f"{value:,.4g}" if size < 1e4 else f"{value:,.0f}"
+
+
+def explain(finding: Finding) -> str:
+    """Return why the verdict is what it is, in one sentence."""
+    notes = read_sentences("why.toml")
+    written = notes.get(finding.claim.id, "")
+    true, false, still_open = finding.counts
+    total = len(finding.decided)
+    if finding.verdict is Verdict.HOLDS:
+        counted = "The interval is within the claimed range"
+        if total > 1:
+            counted = f"{true} of {total} intervals are within the claimed range"
+        return f"{counted}. {written}".strip()
+    worst = find_worst(finding)
+    place = f"{worst.quantity} is {format_value(worst)}, claimed {format_range(worst.claimed)}"
+    counted = f"{true} of {total} true, {false} false, {still_open} open; " if total > 1 else ""
+    return f"{counted}{place}. {written}".strip()
+
+
+def find_worst(finding: Finding) -> Decided:
+    """Return the statement that is farthest from its claimed range, relative to its interval."""
+
+    def measure_gap(each: Decided) -> float:
+        first, last = each.claimed
+        gap = max(first - each.high, each.low - last, 0.0)
+        return gap if each.is_true is False else -1.0 if each.is_true else 0.0
+
+    return max(finding.decided, key=measure_gap)
+
+
+def format_range(claimed: tuple[float, float]) -> str:
+    """Return a claimed range, tolerance included."""
+    first, last = claimed
+    if math.isinf(first):
+        return f"at most {format_number(last)}"
+    if math.isinf(last):
+        return f"at least {format_number(first)}"
+    if first == last:
+        return format_number(first)
+    return f"{format_number(first)} to {format_number(last)}"
+
+
+def read_sentences(name: str) -> dict[str, str]:
+    """Return sentences by key from a file of this folder; nothing if there is none."""
+    path = FOLDER / name
+    if not path.exists():
+        return {}
+    found: dict[str, str] = {}
+    for key, value in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        found |= {f"{key}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {}
+        found |= {key: value} if isinstance(value, str) else {}
+    return found
+
+
+def draw_pictures(plan: Plan, folder: Path) -> dict[str, str]:
+    """Draw all pictures; return their paths, relative to the page, by name."""
+    results: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for job in plan.jobs:
+        found = read_result(find_result(plan.folder, job))[0]
+        results.setdefault(job.experiment, {}).setdefault(job.table, {}).update(found)
+    drawn = {}
+    for picture in PICTURES:
+        own = [claim for claim in plan.claims if claim.experiment == picture.experiment]
+        tables: Results = results.get(picture.experiment, {})
+        path = folder / f"{picture.name}.svg"
+        if draw_picture(picture, tables, own, path):
+            drawn[picture.name] = f"{PICTURES_FOLDER}/{path.name}"
+    return drawn

@@ -1,0 +1,155 @@
+"""The claims of the papers, as the TOML files of this folder list them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ppdm_core.model.errors import BadInput
+
+FOLDER = Path(__file__).resolve().parent
+PAPERS = ("P0", "P1", "P2", "P3", "P4")
+KINDS = ("exact", "statistical", "qualitative")
+NO_TABLE = ""  # of an experiment that generates its own numbers
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One of the five papers."""
+
+    id: str
+    title: str
+    authors: str
+    year: int
+    short: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A range that a paper claims for every quantity that matches a pattern."""
+
+    quantity: str
+    low: float = float("-inf")
+    high: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One run of an experiment on one table; several claims may use it."""
+
+    experiment: str
+    table: str
+    parameters: str  # JSON, with sorted keys
+    draws: int
+    is_full: bool
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parameters of the experiment."""
+        found: dict[str, Any] = json.loads(self.parameters)
+        return found
+
+    @property
+    def title(self) -> str:
+        """Experiment and table, for a line of progress."""
+        return f"{self.experiment} {self.table}".rstrip()
+
+    def compute_digest(self, code: str) -> str:
+        """Return what identifies the result, given the version of the code."""
+        parts = (self.experiment, self.table, self.parameters, self.draws, self.is_full, code)
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A claim with the rule that decides it."""
+
+    id: str
+    place: str
+    claim: str
+    figure: str
+    kind: str
+    experiment: str
+    statements: Sequence[Statement]
+    tolerance: float
+    minutes: float
+    data: Sequence[str] = (NO_TABLE,)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    draws: int = 1
+    large_draws: int | None = None
+    needs: float = 1.0
+    part: float = 0.5
+    erratum: Sequence[str] = ()
+    reading: str = ""
+    variant_of: str = ""
+
+    @property
+    def paper(self) -> str:
+        return self.id.split(".")[0]
+
+    def list_measurements(self, large: frozenset[str], *, full: bool) -> Iterator[Measurement]:
+        """Yield the measurements that decide the claim, one for each table."""
+        for table in self.data:
+            draws = self.draws
+            if table in large and not full and self.large_draws is not None:
+                draws = self.large_draws
+            options = {**self.parameters, **self.parameters_of.get(table, {})}
+            yield Measurement(
+                self.experiment, table, json.dumps(options, sort_keys=True), draws, full
+            )
+
+
+@lru_cache(maxsize=1)
+def read_registry(folder: Path = FOLDER) -> tuple[tuple[Paper, ...], tuple[Claim, ...]]:
+    """Return the papers and all their claims, in order."""
+    papers, claims = [], []
+    for path in sorted(folder.glob("p[0-9].toml")):
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        papers.append(Paper(**content["paper"]))
+        claims += [parse_claim(path.name, entry) for entry in content["claim"]]
+    return tuple(papers), tuple(claims)
+
+
+def parse_claim(file: str, entry: Mapping[str, Any]) -> Claim:
+    """Return a claim, or raise BadInput that names what is wrong in its entry."""
+    given = dict(entry)
+    try:
+        given["statements"] = tuple(Statement(**each) for each in entry["statements"])
+        claim = Claim(**given)
+    except (KeyError, TypeError) as error:
+        name = entry.get("id", "without an id")
+        raise BadInput(f"Claim {name} is not complete: {error}.", file=file) from None
+    wrong = []
+    if claim.kind not in KINDS:
+        wrong.append(f"'kind' must be one of {', '.join(KINDS)}")
+    if not claim.statements or any(each.low > each.high for each in claim.statements):
+        wrong.append("'statements' must have ranges with low <= high")
+    if claim.tolerance < 0 or not 0 < claim.part <= claim.needs <= 1:
+        wrong.append("'tolerance' must be at least 0, and 0 < part <= needs <= 1")
+    if claim.draws < 1 or not claim.data:
+        wrong.append("'draws' must be at least 1, and 'data' must not be empty")
+    if wrong:
+        raise BadInput(f"Claim {claim.id}: {'; '.join(wrong)}.", file=file)
+    return claim
+
+
+def select_claims(paper: str | None = None, id: str | None = None) -> tuple[Claim, ...]:
+    """Return the claims of a paper, or one claim, or all; raise BadInput if there is none."""
+    claims = read_registry()[1]
+    if id is not None:
+        found = tuple(each for each in claims if each.id.lower() == id.lower())
+        if not found:
+            raise BadInput(f"There is no claim '{id}'.", remedy="Ids are such as P0.C7.")
+        return found
+    if paper is None:
+        return claims
+    if paper.upper() not in PAPERS:
+        raise BadInput(f"There is no paper '{paper}'.", remedy=f"Known: {', '.join(PAPERS)}.")
+    return tuple(each for each in claims if each.paper == paper.upper())

@@ -1,0 +1,1 @@
+"""Measure and judge the claims of papers."""
