@@ -20,7 +20,7 @@ ifdef PIP_CERT
 export SSL_CERT_FILE ?= $(PIP_CERT)
 endif
 
-.PHONY: help demo test lowest slow check bench docs lock clean
+.PHONY: help demo test lowest slow check bench bench-scale docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
@@ -51,6 +51,10 @@ check: .venv/dev ## what CI runs: ruff, mypy, the tests
 
 bench: .venv/bench ## ratios against peers, measured in the same run; see docs/benchmarks.md
 	$(BIN)/python -m benchmarks
+
+bench-scale: .venv/dev ## releases of 1, 5 and 20 million rows; hours, and about 40 GB of disk
+	$(BIN)/python -m benchmarks.scale 1000000 5000000 20000000
+	$(BIN)/python -m benchmarks.scale --effort standard 1000000
 
 docs: .venv/dev ## write docs/reference from the registered methods, attacks and metrics
 	$(BIN)/python -m studies.write_reference_pages

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.harness import Comparison, Figure, Side
 from benchmarks.memory import measure_peak_memory
+from ppdm_core.audit.audited_part import choose_part
 from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import collect_inputs, draw_shadows
 from ppdm_core.audit.runner import choose_audits, run_audit
@@ -70,20 +71,22 @@ def make_table(n: int, d: int) -> ArrayRows:
     return ArrayRows(schema, 1.0 / (1.0 + np.exp(-Z / 2)), (Z[:, 0] > 0).astype(np.int32), key)
 
 
+def make_policy() -> Policy:
+    """Return a policy that limits nothing, with one draw of all records."""
+    attacker = Attacker(known_records=40, sample_share=0.01)
+    return Policy(required=(), limits={}, attacker=attacker, shadow_draws=1)
+
+
 def make_auditor(rows: ArrayRows) -> Auditor:
     """Draw one release of all records, and halves as in the pipeline, and return the auditor."""
-    policy = Policy(
-        required=(),
-        limits={},
-        attacker=Attacker(known_records=40, sample_share=0.01),
-        shadow_draws=1,
-    )
+    policy = make_policy()
     method = make_sanitizer("pca_laplace", {"b": 0.3, "basis": "private"})
     fitted = {**method.fit(rows), "scaling": fit_scaling(rows, "none").as_dict()}
     draws = draw_shadows(
         rows, method, Noise(bytes(32)), fitted, policy, scope=("benchmark",), refit_halves=True
     )
-    inputs = collect_inputs(rows, draws, row_aligned=True)
+    part = choose_part(rows, Noise(bytes(32)))
+    inputs = collect_inputs(rows, draws, row_aligned=True, part=part)
     return Auditor(inputs.original, inputs.draws, policy, b"benchmark", inputs.halves)
 
 

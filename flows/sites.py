@@ -14,10 +14,11 @@ from prefect.runtime import flow_run
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile
 from flows.release import build_final_state, report_failure
-from ppdm_core.model.errors import BadInput, PpdmError, Refused
+from ppdm_core.model.errors import BadInput, PpdmError, Refused, Undecided
 from tasks.audit.attack_process import start_spare_process
 from tasks.audit.task import attack_shadows
 from tasks.centre.task import collect_rows, judge_by_sites, lead_fit, pool_rows, publish_pool
+from tasks.context import ReleaseContext
 from tasks.dataset_lock import hold_dataset
 from tasks.environment import set_library_defaults
 from tasks.ingest.task import load_raw, validate
@@ -26,6 +27,8 @@ from tasks.notify.task import log_rejection, log_release
 from tasks.publish.task import publish_candidate
 from tasks.sanitize.task import draw_candidate
 from tasks.signing_key import load_author_key
+from tasks.sites.column_task import align_and_agree, judge_joined_rows, send_part
+from tasks.sites.exchange import Exchange
 from tasks.sites.task import (
     agree_on_fit,
     begin_part,
@@ -35,9 +38,11 @@ from tasks.sites.task import (
     judge_pool,
     send_rows,
 )
+from tasks.sites.terms import has_other_columns
 from warehouse.stages import Stage
 
 WAIT_SECONDS = 3600.0
+PUBLISHED = "The centre published the pool of all sites."
 
 
 @flow(name="site", flow_run_name="site {file.dataset.name} {file.sanitizer.method}", retries=0)
@@ -57,6 +62,9 @@ def site(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
             release_id = begin_part(context, exchange, flow_run.id)
             load_raw(context, release_id)
             validate(context, release_id)
+            if has_other_columns(context):
+                release_columns(context, release_id, exchange)
+                return build_final_state(Stage.PUBLISHED, PUBLISHED)
             check_classes(context, release_id)
             context = agree_on_fit(context, release_id, exchange)
             draw_candidate(context, release_id)
@@ -69,9 +77,25 @@ def site(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
             send_rows(context, release_id, exchange)
             judge_pool(context, release_id, exchange)
             end_part(exchange)
-        return build_final_state(Stage.PUBLISHED, "The centre published the pool of all sites.")
+        return build_final_state(Stage.PUBLISHED, PUBLISHED)
     except PpdmError as error:
         return end_flow(file, error)
+
+
+def release_columns(context: ReleaseContext, release_id: str, exchange: Exchange) -> None:
+    """Release the columns of this party together with those that others hold of the same persons.
+
+    Its own part is attacked and judged, and published nowhere: it leaves under masks.
+    """
+    context, aligned = align_and_agree(context, release_id, exchange)
+    draw_candidate(context, release_id)
+    attack_shadows(context, release_id)
+    judge(context, release_id, dry_run=True)
+    publish_candidate(context, release_id, dry_run=True)
+    log_release(context, release_id)
+    send_part(context, release_id, exchange, aligned)
+    judge_joined_rows(context, release_id, exchange, aligned)
+    end_part(exchange)
 
 
 @flow(name="centre", flow_run_name="centre {file.dataset.name} {file.sanitizer.method}", retries=0)
@@ -93,16 +117,20 @@ def centre(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
             judge_by_sites(context, release_id, exchange, parts)
             stage = publish_pool(context, release_id, exchange)
             message = log_release(context, release_id)
+        if stage == Stage.REFUSED:
+            raise Refused(message, remedy="Ask the sites whose verdict does not allow it.")
         return build_final_state(stage, message)
     except PpdmError as error:
         return end_flow(file, error)
 
 
 def end_flow(file: ReleaseFile, error: PpdmError) -> State[Any]:
-    """Return the last state after bad input or a refusal; raise any other error."""
+    """Return the last state after bad input, a refusal or a REVIEW; raise any other error."""
     if isinstance(error, BadInput):
         log_rejection(file.dataset.name, file.sanitizer.method, error)
         return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
+    if isinstance(error, Undecided):
+        return build_final_state(Stage.AWAITING_REVIEW, error.message)
     if isinstance(error, Refused):
         return build_final_state(Stage.REFUSED, str(error), error)
     raise report_failure(file, error) from None

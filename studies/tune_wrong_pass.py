@@ -234,7 +234,7 @@ def summarize(found: Sequence[Tune]) -> str:
         for who in STEWARDS if own else ():
             released = sum(bool(tune.outcomes[who]) for tune in own)
             wrong = sum(tune.outcomes[who] == "PASS" for tune in own)
-            low, high = clopper_pearson(wrong / len(own), len(own), 0.95)
+            low, high = clopper_pearson(wrong, len(own), 0.95)
             lines.append(
                 f"| {population} | {who} | {len(own)} | {released} | {wrong} | "
                 f"{100 * wrong / len(own):.2f} % | {100 * low:.2f} to {100 * high:.2f} % |"

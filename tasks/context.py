@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +15,11 @@ from warehouse.columns import Column, Source
 from warehouse.database import Run, Store, get_run
 from warehouse.expectations import Expectation
 from warehouse.home import Home
+from warehouse.sinks import SinkSettings
 from warehouse.transaction import Transaction
 
 if TYPE_CHECKING:
     from ppdm_core.sanitizers import Sanitizer
-
-
-@dataclass(frozen=True)
-class SinkSettings:
-    """A further place or format of the release."""
-
-    kind: str  # a key of warehouse.sinks.SINKS
-    options: Mapping[str, str]
 
 
 @dataclass(frozen=True)

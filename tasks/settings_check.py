@@ -30,7 +30,7 @@ def check_sinks(context: ReleaseContext) -> None:
     from warehouse.sinks import SINKS
 
     for each in context.sinks:
-        SINKS[each.kind].check_columns(context.columns)
+        SINKS[each.kind].check_columns(context.columns, each.options)
 
 
 def check_method(context: ReleaseContext) -> None:

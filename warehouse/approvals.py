@@ -230,8 +230,11 @@ def count_approvals(
     verdict: Verdict,
     review: Review,
     at: datetime | None = None,
+    reached: datetime | None = None,
 ) -> Standing:
     """Return the approvals that count now, or counted ``at`` some time.
+
+    ``reached`` is when the verdict was reached; None: when the stored verdict on the release was.
 
     An approval counts if it is of this verdict, by a person who is not an author, in time and not
     lapsed; in a home with keys, if a key that may judge this release signed it. Of several
@@ -239,7 +242,7 @@ def count_approvals(
     """
     made, authors = read_decisions(db, release_id), read_authors(db, release_id)
     at = at or monotonic_now(db)
-    reviewers, deadline = read_reviewers(db), find_deadline(db, release_id, review)
+    reviewers, deadline = read_reviewers(db), find_deadline(db, release_id, review, reached)
     began = min((author.happened for author in authors), default=at)
     counted = {
         decision.person.identity: decision
@@ -251,14 +254,21 @@ def count_approvals(
         and (deadline is None or decision.happened <= deadline)
         and (not reviewers or is_qualified(decision.signed, verdict, reviewers, began, at))
     }
-    is_void = not authors or any(decision.choice != "approve" for decision in made)
+    is_void = not authors or any(
+        decision.choice != "approve" and decision.happened <= at for decision in made
+    )
     return Standing(() if is_void else tuple(counted.values()), max(1, review.approvals))
 
 
-def find_deadline(db: Transaction, release_id: str, review: Review) -> datetime | None:
+def find_deadline(
+    db: Transaction, release_id: str, review: Review, reached: datetime | None = None
+) -> datetime | None:
     """Return until when a release can be approved; None if its policy sets no time."""
-    rows = read_sealed_rows(db, VERDICTS, "release_id = ?", [release_id])
-    if review.decide_within is None or not rows:
+    if review.decide_within is None:
         return None
-    last: datetime = rows[-1]["happened"]
-    return last + timedelta(seconds=review.decide_within)
+    if reached is None:
+        rows = read_sealed_rows(db, VERDICTS, "release_id = ?", [release_id])
+        if not rows:
+            return None
+        reached = rows[-1]["happened"]
+    return reached + timedelta(seconds=review.decide_within)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError
 from warehouse.credentials import check_url, read_credentials
@@ -19,6 +19,8 @@ SCHEME = "s3"
 KEYS = ("access_key_id", "secret_access_key", "session_token")
 CLIENT: dict[str, Any] = {"connect_timeout": "10s", "timeout": "300s"}
 MAX_RETRIES, RETRY_SECONDS = 3, 30
+LIST_SECONDS = 10.0
+REFUSALS = (401, 403)  # of HTTP
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DEFAULT_REGION = "us-east-1"
 
@@ -68,29 +70,53 @@ def open_bucket(url: str, options: Mapping[str, str]) -> S3Store:
     return _make_store(url, options, MAX_RETRIES, **given)
 
 
-def is_listed_publicly(url: str, options: Mapping[str, str]) -> bool:
-    """Return whether the bucket lists its objects to a person without keys."""
-    import obstore
-    from obstore.exceptions import BaseError
+def is_listed_publicly(url: str, options: Mapping[str, str], prefix: str) -> bool | None:
+    """Return whether any person can list the bucket or a prefix of it; None if that is not known.
 
-    store = _make_store(url, options, 0, skip_signature=True)
+    Only a server that refuses a listing without keys is known not to list.
+    """
+    answers = {_list_without_keys(url, options, each) for each in ("", prefix)}
+    return None if None in answers and True not in answers else True in answers
+
+
+def _list_without_keys(url: str, options: Mapping[str, str], prefix: str) -> bool | None:
+    """Return whether a prefix is listed to a person without keys; None if that is not known.
+
+    The library of buckets reports a refusal and a lost connection as the same error.
+    """
+    import urllib.error
+    import urllib.request
+
+    endpoint = _find_endpoint(options) or f"https://s3.{_find_region(options)}.amazonaws.com"
+    query = urlencode({"list-type": "2", "max-keys": "1", "prefix": prefix})
+    address = f"{endpoint.rstrip('/')}/{quote(split_url(url)[0])}?{query}"
     try:
-        obstore.list_with_delimiter(store)
-    except (BaseError, OSError):
-        return False
-    return True
+        with urllib.request.urlopen(address, timeout=LIST_SECONDS):
+            return True
+    except urllib.error.HTTPError as error:
+        return False if error.code in REFUSALS else None
+    except (OSError, ValueError):
+        return None
+
+
+def _find_endpoint(options: Mapping[str, str]) -> str:
+    return options.get("endpoint") or os.environ.get("AWS_ENDPOINT_URL", "")
+
+
+def _find_region(options: Mapping[str, str]) -> str:
+    return options.get("region") or os.environ.get("AWS_REGION") or DEFAULT_REGION
 
 
 def _make_store(url: str, options: Mapping[str, str], retries: int, **keys: Any) -> S3Store:
     from obstore.store import S3Store
 
-    endpoint = options.get("endpoint") or os.environ.get("AWS_ENDPOINT_URL", "")
+    endpoint = _find_endpoint(options)
     client: Any = {**CLIENT, "allow_http": endpoint.startswith("http://")}
     if endpoint:
         keys["endpoint"] = endpoint
     return S3Store(
         split_url(url)[0],
-        region=options.get("region") or os.environ.get("AWS_REGION") or DEFAULT_REGION,
+        region=_find_region(options),
         client_options=client,
         retry_config={"max_retries": retries, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
         **keys,

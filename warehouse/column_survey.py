@@ -40,9 +40,7 @@ def list_survey_figures(columns: Sequence[Column]) -> dict[str, str]:
         )
         figures[survey_key("least", column)] = f"min(if(kept, {x}, null))"
         figures[survey_key("most", column)] = f"max(if(kept, {x}, null))"
-        figures[survey_key("median", column)] = (
-            f"quantile_cont(if(kept, {x}, null), 0.5)" if column.is_imputed else "null"
-        )
+        figures[survey_key("median", column)] = "null"  # profile fills it in
         figures[survey_key("clamped", column)] = count_where(
             f"kept and ({x} < {low} or {x} > {high})"
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 SCHEMA_FILES = Path(__file__).parent / "migrations"
 SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+MEMORY_LIMIT = (
+    "512MB"  # of the warehouse's engine; what needs more is spilled to its private folder
+)
 LOCK_LIMIT = 300.0  # seconds
 ATTACH, DETACH = "attach ? as warehouse", "detach warehouse"
 RUN_COLUMNS = (
@@ -150,34 +153,11 @@ def connect_engine(database: str, pid: int) -> duckdb.DuckDBPyConnection:
     """Return an empty database in memory, one for each process: threads do not survive a fork."""
     import duckdb
 
-    return duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": f"{database}.tmp"})
+    limits = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{database}.tmp"}
+    return duckdb.connect(":memory:", config={**SETTINGS, **limits})
 
 
 atexit.register(connect_engine.cache_clear)  # DuckDB must not outlive its module
-
-
-@contextmanager
-def open_scratch_database() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory that leaves nothing behind."""
-    import duckdb
-
-    # An error is better than rows that spill into the current folder.
-    connection = duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": ""})
-    try:
-        with commit_at_end(connection):
-            yield connection
-    finally:
-        connection.close()
-
-
-@contextmanager
-def open_empty_warehouse() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a new warehouse in memory that leaves nothing behind."""
-    import duckdb
-
-    with closing(duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": ""})) as db:
-        migrate(db, Path(":memory:"))
-        yield db
 
 
 @contextmanager

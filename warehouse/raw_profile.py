@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import duckdb
 
 from ppdm_core.model.errors import BadInput, ErrorList
+from warehouse.column_survey import survey_key
 from warehouse.columns import Column
 from warehouse.expectations import Expectation, build_cell, list_figures, name_cell
 from warehouse.sql import (
@@ -35,6 +37,12 @@ DUPLICATES = "duplicate values"
 CLASSES = "distinct classes"
 CONSTANT = "constant"
 VALUES = "values"
+MEDIAN = """
+select quantile_cont(x, 0.5) from (
+    select {cell} as x from {table} where {kept} and {cell} is not null
+    order by x limit {limit} offset {offset}
+)
+"""
 
 
 def entry(check: str, column: Column, *, is_record_id: bool = False) -> str:
@@ -83,7 +91,7 @@ def profile(
     *,
     more: Mapping[str, str] | None = None,
 ) -> dict[str, float | int]:
-    """Return all figures that a table is judged by, from one scan.
+    """Return all figures that a table is judged by, from one scan and a sort for each median.
 
     ``more`` are further figures, as SQL over the cells ``x0``, ``x1``, ... of the columns and over
     ``kept``, which is true for a row that is not dropped.
@@ -120,7 +128,31 @@ def profile(
         select {", ".join(figures.values())} from cells
     """
     row = db.execute(statement).fetchall()[0]
-    return dict(zip(figures, row, strict=True))
+    profiled: dict[str, Any] = dict(zip(figures, row, strict=True))
+    for column in columns:
+        key = survey_key("median", column)
+        if key in profiled and column.is_imputed:
+            count = profiled[entry(VALUES, column)]
+            cell = cast_to_number(column.name, types[column.name])
+            profiled[key] = _find_median(db, raw_table, cell, build_row_filter(columns), count)
+    return profiled
+
+
+def _find_median(
+    db: duckdb.DuckDBPyConnection, table: str, cell: str, kept: str, count: int
+) -> float | None:
+    """Return the median of the ``count`` filled cells of the rows that are kept.
+
+    A sort may exceed the memory; the aggregate holds all cells in it.
+    """
+    if not count:
+        return None
+    (row,) = db.execute(
+        MEDIAN.format(
+            cell=cell, table=table, kept=kept, limit=2 - count % 2, offset=(count - 1) // 2
+        )
+    ).fetchall()
+    return float(row[0])
 
 
 def _counted(column: Column, bad: dict[str, str], *, is_record_id: bool = False) -> dict[str, str]:

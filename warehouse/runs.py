@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.approvals import store_authors
@@ -14,6 +15,7 @@ from warehouse.integrity.published_folders import check_known_folders
 from warehouse.integrity.seals import SEALED
 from warehouse.publishing.version_folders import hide_folder, remove_leftovers, version_folder
 from warehouse.signatures import check_author_key
+from warehouse.sql import literal
 from warehouse.stages import FINISHED, Stage
 from warehouse.tables import DATASETS, EVENTS, RUN_SCHEMAS, RUNS, VERSIONS, is_table_of, raw_table
 
@@ -172,13 +174,14 @@ def remove_files(home: Home, dataset: str, ended: EndedRuns) -> None:
     remove_leftovers(home, dataset)
 
 
-def read_last_raw(db: duckdb.DuckDBPyConnection, dataset: str) -> Any:
-    """Return the raw table of the newest run that still has one, as Arrow; None if none has."""
+def export_last_raw(db: duckdb.DuckDBPyConnection, dataset: str, path: Path) -> bool:
+    """Write the raw table of the newest run that still has one to a Parquet file, if one has."""
     rows = db.execute(
         "select table_name from information_schema.tables where table_schema = 'raw'"
     ).fetchall()
     existing = {name for (name,) in rows}
     for run in reversed(list_runs(db, dataset)):
         if run.table in existing:
-            return db.sql(f"select * from {raw_table(run)}").to_arrow_table()
-    return None
+            db.execute(f"copy {raw_table(run)} to {literal(str(path))} (format parquet)")
+            return True
+    return False

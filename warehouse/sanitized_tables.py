@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ORDER = f"{RESERVED}order"  # random ranks that follow from the content, in which rows are published
 INCOMING = f"{RESERVED}incoming"
+CHOSEN = f"{RESERVED}chosen"
 
 
 def create_table(
@@ -59,12 +60,23 @@ def with_fixed_size_keys(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def read_candidate(
-    db: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str]
+    db: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str], records: str | None = None
 ) -> dict[str, Any]:
-    """Return columns of the candidate by name, ordered by source row."""
+    """Return columns of the candidate by name, ordered by source row.
+
+    ``records``: a selection of its rows, from ``select_source_rows``; None: all of them.
+    """
     names = ", ".join(map(quote_name, (ROW, *columns)))
-    found = db.execute(f"select {names} from {candidate_table(run)} order by {ROW}")
-    return dict(found.fetchnumpy())
+    table = candidate_table(run) if records is None else records
+    return dict(db.execute(f"select {names} from {table} order by {ROW}").fetchnumpy())
+
+
+def select_source_rows(db: duckdb.DuckDBPyConnection, table: str, rows: Ints) -> str:
+    """Return SQL for the rows of a table that were made from these rows of the source."""
+    import pyarrow as pa
+
+    db.register(CHOSEN, pa.table({ROW: rows}))
+    return f"(select * from {table} where {ROW} in (select {ROW} from {CHOSEN}))"
 
 
 def read_candidate_order(db: duckdb.DuckDBPyConnection, run: Run) -> Ints:

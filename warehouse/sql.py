@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ppdm_core.model.errors import Defect, MachineTrouble, PpdmError
@@ -11,6 +12,7 @@ from warehouse.columns import RESERVED, Column
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,3 +109,18 @@ def hide_values(doing: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 def count_rows(db: duckdb.DuckDBPyConnection, table: str) -> int:
     """Return the number of rows of a table."""
     return int(db.execute(f"select count(*) from {table}").fetchall()[0][0])
+
+
+@contextmanager
+def register_once(db: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> Iterator[None]:
+    """Make Arrow data known to a database under a name, for one scan.
+
+    DuckDB keeps what was registered until the transaction ends: a stream that was read to its end
+    holds no rows, a table would hold all of them.
+    """
+    import pyarrow as pa
+
+    batches = iter(table.to_batches())
+    db.register(name, pa.RecordBatchReader.from_batches(table.schema, batches))
+    yield
+    db.unregister(name)  # not after an error, which ends the transaction

@@ -6,6 +6,7 @@ sanitized   SanitizedFacts    how the candidate was made
 audited     AuditedFacts      what the attacks measured
 columns     ColumnFacts       which columns drive the risk
 sites       SitesFacts        the sites of a common release and their verdicts, at its centre
+pool        PoolFacts         what a site found about the pool of a common release
 ending      EndingFacts       why a release ended without a new version
 """
 
@@ -22,7 +23,7 @@ from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import Guarantee, PublicParameters
 from ppdm_core.model.schema import Schema
 from ppdm_core.model.score import AuditReport
-from ppdm_core.model.verdict import Outcome
+from ppdm_core.model.verdict import Outcome, Verdict
 from ppdm_core.numerics.scaling import Scaling
 from warehouse.integrity.home_key import home_key
 from warehouse.integrity.seals import insert, integrity_error, is_sealed_by, mac_of, read_rows
@@ -120,11 +121,17 @@ class SiteFacts:
     rows: int
     manifest: str  # digest of its own manifest
     outcome: Outcome
+    approvals: int  # by its reviewers, of a REVIEW
     broken: tuple[str, ...]  # checks that did not pass
     errors: tuple[float, ...]  # of classifiers on its test rows, by the number of sites
     statement: Mapping[str, Any]  # as it signed it
     public: str
     ed25519: str
+
+    @property
+    def allows(self) -> bool:
+        """Whether the site allows to publish the pool."""
+        return self.outcome == "PASS" or (self.outcome == "REVIEW" and self.approvals > 0)
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,18 @@ class SitesFacts(Facts):
 
     roll: str  # digest
     sites: tuple[SiteFacts, ...]
+
+
+@dataclass(frozen=True)
+class PoolFacts(Facts):
+    """The verdict of a site on the pool of a common release, before it is signed and sent."""
+
+    KIND = "pool"
+
+    verdict: Verdict
+    figures: tuple[Mapping[str, Any], ...]  # rounded scores
+    errors: tuple[float, ...]  # of the centre's classifiers on the test rows of the site
+    reached: str  # when, in ISO format
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from warehouse.sql import (
     hide_values,
     literal,
     quote_name,
+    register_once,
 )
 from warehouse.table_digest import Totals, digest_totals, sum_hashes
 
@@ -260,11 +261,10 @@ def _append(
     db: duckdb.DuckDBPyConnection, table: str, chunk: Any, digested: Sequence[str]
 ) -> Totals:
     """Append a chunk to the table, and return what the digest of the table needs of it."""
-    db.register(CHUNK, chunk)
-    db.execute(f"insert into {table} select * from {CHUNK}").fetchall()
-    totals = sum_hashes(db, CHUNK, digested)
-    db.unregister(CHUNK)
-    return totals
+    with register_once(db, CHUNK, chunk):
+        db.execute(f"insert into {table} select * from {CHUNK}").fetchall()
+    with register_once(db, CHUNK, chunk):
+        return sum_hashes(db, CHUNK, digested)
 
 
 def _build_schema(columns: tuple[Column, ...], found: dict[str, NumericSurvey]) -> Schema:

@@ -12,8 +12,7 @@ from flows.config.kind_options import add_options, check_options, resolve_option
 from ppdm_core.model.errors import BadInput
 from ppdm_core.settings.errors import report_as_value_error
 from ppdm_core.settings.sections import Section
-from tasks.context import SinkSettings
-from warehouse.sinks import SINKS
+from warehouse.sinks import SINKS, SinkSettings
 
 if TYPE_CHECKING:
     Kind = str

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.config.context import build_context
 from flows.config.release_file import ReleaseFile
+from ppdm.cli.console import make_text
 from ppdm.cli.ctrl_c import is_interruption
 from ppdm.cli.flow_runs import (
     build_result,
@@ -18,17 +19,20 @@ from ppdm.cli.flow_runs import (
 )
 from ppdm.cli.home import open_home
 from ppdm.cli.release_ids import find_run
+from ppdm.cli.replies.sites import PoolDecisionBody
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import use_prefect_server
-from ppdm_core.model.errors import BadInput, Interrupted, PpdmError
+from ppdm_core.model.errors import BadInput, Interrupted, PpdmError, Undecided
 from tasks.environment import set_library_defaults
 from tasks.progress import Step, log_progress, start_step
 from tasks.signing_key import PASSPHRASE_VARIABLE, read_private_key
+from tasks.sites.pool_review import find_open_pool, record_pool_decision
 from warehouse.approvals import Choice
 from warehouse.database import get_run
 from warehouse.pending_reviews import find_pending_file
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from prefect import State
 
     from ppdm.cli.outcome import ReleaseOutcome
@@ -48,12 +52,15 @@ def decide_release(
     store = open_home(home)
     with store.transaction("decide") as db:
         release_id = find_run(db, name).release_id
+        is_pool = find_open_pool(db, release_id) is not None
     os.environ["PPDM_HOME"] = str(store.home.root)  # the stored file may have named another home
     set_library_defaults(store.home.root)
     from tasks.judge.decision import record_decision
 
     key = None if key_file is None else read_private_key(key_file, passphrase)
     os.environ.pop(PASSPHRASE_VARIABLE, None)  # no child process inherits it
+    if is_pool:
+        return decide_pool(store, release_id, choice, note, shown, key)
     file = read_stored_file(store, release_id)
     record_decision(build_context(file), release_id, choice, note, shown, key)
     outcome = read_stored_outcome(store, release_id)
@@ -75,6 +82,36 @@ def decide_release(
     if standing is not None and not standing.missing:
         raise find_error(state)  # all approvals are there, but the flow did not publish
     return build_decision_result(outcome)
+
+
+def decide_pool(
+    store: Store,
+    release_id: str,
+    choice: Choice,
+    note: str,
+    shown: str | None,
+    key: Ed25519PrivateKey | None,
+) -> CommandResult:
+    """Record a decision of this site about the pool of a common release."""
+    context = build_context(find_stored_file(store, release_id))
+    standing = record_pool_decision(context, release_id, choice, note, shown, key)
+    body = PoolDecisionBody(
+        release_id=release_id,
+        choice=choice,
+        approvals=len(standing.counted),
+        approvals_missing=standing.missing if choice == "approve" else 0,
+    )
+    own = build_result(read_stored_outcome(store, release_id)).payload
+    reply = {**own, "pool": body.as_payload()}
+    if choice == "approve" and standing.missing:
+        error = Undecided(
+            f"{standing.missing} of {standing.needed} approvals of the pool are missing.",
+            remedy="Ask another reviewer of this site.",
+        )
+        return CommandResult(make_text(error.message), reply, error.exit_code, error=error)
+    done = "approved" if choice == "approve" else "rejected"
+    text = f"The pool with {release_id} is {done}. To continue: ppdm site run FILE"
+    return CommandResult(make_text(text), reply)
 
 
 def read_stored_outcome(store: Store, release_id: str) -> ReleaseOutcome:
@@ -101,6 +138,12 @@ def read_stored_file(store: Store, release_id: str) -> ReleaseFile:
 
     with store.transaction(release_id) as db:
         check_awaits_review(get_run(db, release_id))
+    return find_stored_file(store, release_id)
+
+
+def find_stored_file(store: Store, release_id: str) -> ReleaseFile:
+    """Return the release file that is stored for a decision; raise BadInput if there is none."""
+    with store.transaction(release_id) as db:
         stored = find_pending_file(db, release_id)
     if stored is None:
         raise BadInput(

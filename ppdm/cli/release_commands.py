@@ -32,7 +32,10 @@ def init(
     ],
     out: Annotated[Path, typer.Option("--out", help="Release file to write.")],
     table: Annotated[
-        str | None, typer.Option("--table", help="Table of a DuckDB file, if it has several.")
+        str | None,
+        typer.Option(
+            "--table", help="Table of a database or sheet of a workbook, if there are several."
+        ),
     ] = None,
     label: Annotated[
         str, typer.Option("--label", help="Column of the class, released unchanged.")

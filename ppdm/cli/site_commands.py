@@ -5,14 +5,16 @@ Each command imports its module when it runs, so that help is fast.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from ppdm.cli.options import File, Json
 from ppdm.cli.progress import CENTRE_STEPS, SITE_STEPS
 from ppdm.cli.result import CommandResult, run_command
+from tasks.progress import Step
 
 Folder = Annotated[
     Path, typer.Option("--folder", help="Folder that the centre and all sites can read and write.")
@@ -28,6 +30,7 @@ Sites = Annotated[
 Wait = Annotated[
     float, typer.Option("--wait", help="Seconds to wait for each message of another party.")
 ]
+Role = Literal["site", "centre"]
 KEPT = "messages that were sent or accepted are kept"
 
 
@@ -50,24 +53,12 @@ def run_centre(file: File, wait: Wait = 3600.0, json: Json = False) -> None:
 
     Run it again after an interruption: it continues.
     """
-
-    def run() -> CommandResult:
-        from ppdm.cli.sites import run_party
-
-        return run_party(file, wait, is_centre=True)
-
-    run_command("centre", run, CENTRE_STEPS, json=json, kept=KEPT)
+    run_role("centre", file, wait, json, CENTRE_STEPS)
 
 
 def show_centre(file: File, json: Json = False) -> None:
     """Print the fingerprint of this home, the sites, and the messages so far."""
-
-    def run() -> CommandResult:
-        from ppdm.cli.sites import show_status
-
-        return show_status(file, is_centre=True)
-
-    run_command("centre", run, json=json)
+    show_role("centre", file, json)
 
 
 def join(
@@ -80,6 +71,13 @@ def join(
         Path | None,
         typer.Option("--test", help="CSV file of test rows for the centre's classifiers."),
     ] = None,
+    intersection: Annotated[
+        bool,
+        typer.Option(
+            "--intersection",
+            help="Find the common persons privately, if two parties hold other columns of them.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Join a common release, and pin the fingerprints of the centre and of all other sites.
@@ -90,7 +88,7 @@ def join(
     def run() -> CommandResult:
         from ppdm.cli.sites import join_release
 
-        return join_release(file, name, folder, centre, site, test)
+        return join_release(file, name, folder, centre, site, test, intersects=intersection)
 
     run_command("site", run, json=json)
 
@@ -100,21 +98,31 @@ def run_site(file: File, wait: Wait = 3600.0, json: Json = False) -> None:
 
     Run it again after an interruption: it continues.
     """
-
-    def run() -> CommandResult:
-        from ppdm.cli.sites import run_party
-
-        return run_party(file, wait, is_centre=False)
-
-    run_command("site", run, SITE_STEPS, json=json, kept=KEPT)
+    run_role("site", file, wait, json, SITE_STEPS)
 
 
 def show_site(file: File, json: Json = False) -> None:
     """Print the fingerprint of this home, the other parties, and the messages so far."""
+    show_role("site", file, json)
+
+
+def run_role(role: Role, file: Path, wait: float, json: bool, steps: Sequence[Step]) -> None:
+    """Run the flow of a party."""
+
+    def run() -> CommandResult:
+        from ppdm.cli.sites import run_party
+
+        return run_party(file, wait, is_centre=role == "centre")
+
+    run_command(role, run, steps, json=json, kept=KEPT)
+
+
+def show_role(role: Role, file: Path, json: bool) -> None:
+    """Print the state of a party."""
 
     def run() -> CommandResult:
         from ppdm.cli.sites import show_status
 
-        return show_status(file, is_centre=False)
+        return show_status(file, is_centre=role == "centre")
 
-    run_command("site", run, json=json)
+    run_command(role, run, json=json)

@@ -25,6 +25,7 @@ from ppdm_core.model.errors import BadInput, Undecided
 from tasks.context import ReleaseContext
 from tasks.progress import Step, log_progress, start_step
 from tasks.signing_key import load_author_key
+from tasks.sites.pool_review import RELEASE_FILE, find_open_pool
 from tasks.sites.terms import check_common_release
 from warehouse.home import Home
 from warehouse.messages.membership import (
@@ -86,7 +87,14 @@ def prepare_centre(path: Path, folder: Path, sites: Sequence[str]) -> CommandRes
 
 
 def join_release(
-    path: Path, name: str, folder: Path, centre: str, sites: Sequence[str], test: Path | None
+    path: Path,
+    name: str,
+    folder: Path,
+    centre: str,
+    sites: Sequence[str],
+    test: Path | None,
+    *,
+    intersects: bool = False,
 ) -> CommandResult:
     """Store the parties of a common release and their fingerprints in the home of a site."""
     _, context = read_release_file(path)
@@ -99,7 +107,8 @@ def join_release(
             f"The test rows {test} do not exist.", file=str(test), remedy="Check the path."
         )
     test_file = "" if test is None else str(test.absolute())
-    member = Membership(name, context.dataset, find_root(folder), pins, test_file)
+    shared = find_root(folder)
+    member = Membership(name, context.dataset, shared, pins, test_file, intersects)
     return store_party(context, member, own)
 
 
@@ -113,19 +122,32 @@ def store_party(context: ReleaseContext, member: Membership, fingerprint: str) -
     store_membership(Home(Path(context.home)), member)
     kind = "centre" if member.name == CENTRE else "site"
     lines = [
-        ("this home", f"'{member.name}', fingerprint {fingerprint}"),
+        *list_party(member, fingerprint),
         ("dataset", f"{context.dataset}, method {context.method}"),
-        *((f"pinned {name}", pin) for name, pin in member.pins.items() if name != member.name),
         ("next", f"ppdm {kind} run FILE, when all parties have joined"),
     ]
-    reply = PartyReply(
-        party=member.name,
-        dataset=context.dataset,
-        fingerprint=fingerprint,
-        folder=member.shared,
-        sites={name: member.pins[name] for name in member.sites},
-    )
+    reply = PartyReply(**describe_party(member, fingerprint))
     return CommandResult(make_grid(lines), reply.as_payload())
+
+
+def describe_party(member: Membership, fingerprint: str) -> dict[str, Any]:
+    """Return how a home takes part, as the fields of a reply."""
+    return {
+        "party": member.name,
+        "dataset": member.dataset,
+        "fingerprint": fingerprint,
+        "folder": member.shared,
+        "sites": {name: member.pins[name] for name in member.sites},
+    }
+
+
+def list_party(member: Membership, fingerprint: str) -> list[tuple[str, str]]:
+    """Return how a home takes part, as lines."""
+    return [
+        ("this home", f"'{member.name}', fingerprint {fingerprint}"),
+        ("shared folder", member.shared),
+        *((f"pinned {name}", pin) for name, pin in member.pins.items() if name != member.name),
+    ]
 
 
 def run_party(path: Path, wait: float, *, is_centre: bool) -> CommandResult:
@@ -178,11 +200,7 @@ def show_status(path: Path, *, is_centre: bool) -> CommandResult:
     roll = parse_roll((folder / ROLL_NAME).read_bytes()) if (folder / ROLL_NAME).exists() else None
     last = find_ended(home, context.dataset, f"{int(session) - 1:04d}")
     reply = PartyReply(
-        party=member.name,
-        dataset=context.dataset,
-        fingerprint=fingerprint,
-        folder=member.shared,
-        sites={name: member.pins[name] for name in member.sites},
+        **describe_party(member, fingerprint),
         session=session,
         roll=roll.digest if roll else None,
         messages=[
@@ -192,22 +210,39 @@ def show_status(path: Path, *, is_centre: bool) -> CommandResult:
             for each in headers
         ],
         last_outcome=last["outcome"] if last else None,
+        in_review=find_pool_in_review(context, folder),
     )
-    return CommandResult(render_status(reply), reply.as_payload())
+    lines = [*list_party(member, fingerprint), *list_session(reply)]
+    return CommandResult(render_status(lines, reply.messages or ()), reply.as_payload())
 
 
-def render_status(reply: PartyReply) -> RenderableType:
-    """Return the state of a party as lines, and its messages as a grid."""
+def find_pool_in_review(context: ReleaseContext, folder: Path) -> str | None:
+    """Return the release of this site if the pool with it waits for reviewers of this site."""
+    path = folder / RELEASE_FILE
+    if not path.exists():
+        return None
+    release_id = path.read_text()
+    with context.open_store().transaction("status") as db:
+        return release_id if find_open_pool(db, release_id) else None
+
+
+def list_session(reply: PartyReply) -> list[tuple[str, str]]:
+    """Return the state of the release that is under way, as lines."""
     lines = [
-        ("this home", f"'{reply.party}', fingerprint {reply.fingerprint}"),
-        ("shared folder", str(reply.folder)),
-        *((f"pinned {name}", pin) for name, pin in (reply.sites or {}).items()),
         ("release", f"{reply.session}, {'roll signed' if reply.roll else 'no roll yet'}"),
         ("last release", reply.last_outcome or "none"),
     ]
-    messages = [
-        (each.kind, each.sender, each.receiver, str(each.number)) for each in reply.messages or ()
-    ]
-    if not messages:
+    if reply.in_review:
+        command = f"ppdm decide {reply.in_review} --approve --note WHY (or --reject)"
+        lines.append(("to decide", f"the pool of all sites: {command}"))
+    return lines
+
+
+def render_status(
+    lines: Sequence[tuple[str, str]], messages: Sequence[MessageBody]
+) -> RenderableType:
+    """Return the state of a party as lines, and its messages as a grid."""
+    rows = [(each.kind, each.sender, each.receiver, str(each.number)) for each in messages]
+    if not rows:
         return Group(make_grid(lines), make_text("No message of this release yet."))
-    return Group(make_grid(lines), make_grid(messages, ("message", "from", "to", "number")))
+    return Group(make_grid(lines), make_grid(rows, ("message", "from", "to", "number")))

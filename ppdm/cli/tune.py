@@ -20,7 +20,7 @@ from ppdm.cli.release_files import read_release_file
 from ppdm.cli.report import check_report_file
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
-from ppdm_core.model.errors import BadInput, Interrupted, PpdmError
+from ppdm_core.model.errors import BadInput, Interrupted, PpdmError, Refused
 from tasks.context import ReleaseContext
 from tasks.progress import Step, log_progress, start_step
 from warehouse.home import Home
@@ -43,8 +43,8 @@ class TuneRequest:
 
 def tune_file(path: Path, request: TuneRequest) -> CommandResult:
     """Search settings for a release file; write the proposed file and the page."""
-    from ppdm.cli.tune_view import build_tune_reply, render_tune
-    from tasks.tune.page import find_page, render_page, write_page
+    from ppdm.cli.tune_view import DECIDE, build_tune_reply, render_tune
+    from tasks.tune.page import describe_outcome, find_page, render_page, write_page
 
     file, context = read_release_file(path)
     out = request.out or path.with_name(f"{path.stem}_tuned.toml")
@@ -52,15 +52,17 @@ def tune_file(path: Path, request: TuneRequest) -> CommandResult:
     check_report_file(request.report)
     check_request(path, context, request)
     result = run_tune(path, file, context, request)
-    if result.choice is not None:
-        write_tuned_file(path, out, result)
-    page = find_page(Path(context.home), result)
-    if request.report is not None:
-        page = request.report
-        write_page(page, render_page(result, context.policy))
-    written = out if result.choice is not None else None
+    written = None if result.choice is None else out
+    if written is not None:
+        write_tuned_file(path, written, result)
+    page = request.report or find_page(Path(context.home), result)
+    write_page(page, render_page(result, context.policy, written.name if written else ""))
     reply = build_tune_reply(result, written, page)
-    return CommandResult(render_tune(result, written, page), reply.as_payload())
+    view, payload = render_tune(result, written, page), reply.as_payload()
+    if written is not None:
+        return CommandResult(view, payload)
+    error = Refused(describe_outcome(result), file=str(path), remedy=DECIDE)
+    return CommandResult(view, payload, error.exit_code, error)
 
 
 def check_out(path: Path, out: Path) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tasks.tune.result import TuneResult
 
 MAX_SHOWN = 8  # settings; the page has all
+DECIDE = "Decide which limit or which use matters more; no file was written."
 
 
 def render_tune(result: TuneResult, written: Path | None, page: Path) -> RenderableType:
@@ -66,7 +67,7 @@ def list_next_steps(result: TuneResult, written: Path | None, page: Path) -> Ite
             f"the data, {result.tried} tried."
         )
     else:
-        yield "Decide which limit or which use matters more; no file was written."
+        yield DECIDE
     yield f"All settings, with the frontier: {shorten_path(page)}"
 
 

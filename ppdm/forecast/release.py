@@ -10,7 +10,7 @@ from ppdm_core.model.errors import BadInput
 from tasks.audit.policy_forecast import PolicyForecast, forecast_policy_check
 from tasks.context import ReleaseContext
 from tasks.home_state import read_home_state
-from tasks.ingest.source_check import TABLE, open_checked_source
+from tasks.ingest.source_check import open_checked_source
 from tasks.judge.charge_forecast import ChargeForecast, forecast_charge
 from tasks.publish.sinks import check_servers
 from tasks.sanitize.next_release import prepare_release
@@ -32,11 +32,12 @@ def foretell_release(context: ReleaseContext) -> Forecast:
     state = read_home_state(context)
     try:
         with open_checked_source(context, state.columns) as source:
-            release = prepare_release(source.db, TABLE, context, source.figures, state)
-        charge = forecast_charge(context, release, state)
-        policy = forecast_policy_check(context, release, state)
+            release = prepare_release(source, context, state)
+            charge = forecast_charge(context, release, state)
+            policy = forecast_policy_check(context, release, state)
+            cost = estimate_release(
+                release, context.policy, state, policy.seconds, len(context.columns)
+            )
     except BadInput as error:  # of records that the method cannot release
         raise error.in_file(context.source.name, only_unnamed=True) from None
-    columns = len(context.columns)
-    cost = estimate_release(release, context.policy, state, policy.seconds, columns)
     return Forecast(source.facts, charge, policy, cost)

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from ppdm_core.attacks._noise_likelihood import read_noise
-from ppdm_core.attacks._noise_likelihood_ratio import pairwise_log_density
+from ppdm_core.attacks._noise_likelihood_ratio import compute_tile_density, pairwise_log_density
 from ppdm_core.attacks._row_density import log_normal
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import SUREST_SHARES, AttackerView
-from ppdm_core.numerics.distances import row_slices, squared_distances
+from ppdm_core.numerics.distances import (
+    compute_squared_distances,
+    row_slices,
+    squared_distances,
+)
 from ppdm_core.numerics.linear_map import (
     compute_components,
     get_centre_and_loadings,
     has_map,
     has_noise,
 )
-from ppdm_core.numerics.neighbours import find_nearest_rows, find_smallest
+from ppdm_core.numerics.neighbours import (
+    TILE_PERSONS,
+    TILE_ROWS,
+    WIDE_ROWS,
+    SmallestCosts,
+    find_nearest_rows,
+    find_smallest,
+    search_tiles,
+)
 from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS, NoiseDistribution
 
 MAX_EXACT_ROWS = 5_000  # the full cost matrix and its solver do not scale beyond
@@ -116,10 +128,24 @@ class LikelihoodCosts:
     def find_cheapest(self, k: int) -> tuple[Ints, Floats]:
         t, m = self.shape
         k = min(k, m)
+        if m > WIDE_ROWS:
+            found = search_tiles(t, m, k, self.compute_tile)
+            return found.place, found.cost
         place, cost = np.empty((t, k), dtype=np.int64), np.empty((t, k))
         for part, C in self.iterate_blocks():
             place[part], cost[part] = find_smallest(C, k)
         return place, cost
+
+    def compute_tile(self, persons: slice, rows: slice) -> Floats:
+        """Return the costs of some persons with some rows."""
+        C = np.tile(self.offset[rows], (persons.stop - persons.start, 1))
+        if self.responses.rows.shape[1]:
+            C += compute_squared_distances(
+                self.responses.persons[persons], self.responses.rows[rows]
+            )
+        if self.distribution is not None:
+            C -= compute_tile_density(self.distribution, self.persons[persons], self.rows[rows])
+        return np.minimum(C, _MAX_COST, out=C)
 
     def compare(self, cheapest: Floats, second: Floats) -> Floats:
         return second - cheapest
@@ -142,6 +168,54 @@ class LikelihoodCosts:
         plain = log_normal(self.rows) + log_response_probability + np.log(_NORMAL_WEIGHT)
         persons = top + np.log(total) + np.log((1.0 - _NORMAL_WEIGHT) / t)
         return replace(self, offset=np.logaddexp(persons, plain) + self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class CostsWithOdds:
+    """Costs by a likelihood and relative to all persons, both from one pass over all pairs.
+
+    It is what ``compute_odds`` gives, for blocks of a table that is too large to be compared three
+    times.
+    """
+
+    surprise: LikelihoodCosts
+    log_response_probability: float
+    labels: Codes | None  # (t,) of the persons, each compared with rows of its own label; None: all
+    basis: tuple[Floats, Codes] | None  # rows that the background is fitted to, and their labels
+
+    def find_both(self, who: Ints, where: Ints, k: int) -> tuple[SmallestCosts, SmallestCosts]:
+        """Return the cheapest rows of some persons among some rows, by either cost."""
+        chosen = self.surprise.select(who, where)
+        (t, m), plain = chosen.shape, self._log_background(chosen, int(who[0]))
+        found = SmallestCosts(t, min(k, m)), SmallestCosts(t, min(k, m))
+        for start in range(0, m, TILE_ROWS):
+            rows, total, top = slice(start, min(start + TILE_ROWS, m)), 0.0, -np.inf
+            tiles = [
+                (part, chosen.compute_tile(part, rows))
+                for part in (slice(i, min(i + TILE_PERSONS, t)) for i in range(0, t, TILE_PERSONS))
+            ]
+            top = np.max([(-C).max(axis=0) for _, C in tiles], axis=0)
+            total = np.sum(
+                [np.exp((-C - top).astype(np.float32)).sum(axis=0) for _, C in tiles], axis=0
+            )
+            persons = top + np.log(total) + np.log((1.0 - _NORMAL_WEIGHT) / t)
+            extra = np.logaddexp(persons, plain[rows])
+            for part, C in tiles:
+                found[0].add(part, start, C)
+                found[1].add(part, start, np.minimum(C + extra, _MAX_COST))
+        for each in found:
+            each.merge()
+        return found
+
+    def _log_background(self, chosen: LikelihoodCosts, person: int) -> Floats:
+        basis = None
+        if self.basis is not None and chosen.rows.shape[1]:
+            basis, labels = self.basis
+            if self.labels is not None:
+                basis = basis[labels == self.labels[person]]
+        basis = None if basis is None or not len(basis) else basis
+        weight = self.log_response_probability + float(np.log(_NORMAL_WEIGHT))
+        return log_normal(chosen.rows, basis) + weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,26 +283,134 @@ def link_within_labels(costs: Costs, persons: Codes, rows: Codes) -> Links:
     """
     found = np.full((2, len(persons)), -1, dtype=np.int64)
     margin = np.zeros(len(persons))
-    for code in np.unique(persons).tolist():
-        who, where = np.flatnonzero(persons == code), np.flatnonzero(rows == code)
-        if len(where):
-            links = link_rows(costs.select(who, where))
-            place = np.stack([links.nearest, links.one_to_one])
-            found[:, who] = np.where(place >= 0, where[place], -1)
-            margin[who] = links.margin
+    for who, where in split_by_label(persons, rows, within_labels=True):
+        links = link_rows(costs.select(who, where))
+        place = np.stack([links.nearest, links.one_to_one])
+        found[:, who] = np.where(place >= 0, where[place], -1)
+        margin[who] = links.margin
     return Links(found[0], found[1], margin)
 
 
 def find_nearest_within_labels(costs: Costs, persons: Codes, rows: Codes) -> tuple[Ints, Floats]:
     """Return the cheapest row with the label of each person, -1 for none, and its margin."""
     found, margin = np.full(len(persons), -1, dtype=np.int64), np.zeros(len(persons))
+    for who, where in split_by_label(persons, rows, within_labels=True):
+        mine = costs.select(who, where)
+        place, cost = mine.find_cheapest(2)
+        found[who], margin[who] = where[place[:, 0]], mine.compare(cost[:, 0], cost[:, -1])
+    return found, margin
+
+
+Found = tuple[str, Links]  # by the name of the costs
+CostsOfView = Callable[[AttackerView], Iterable[tuple[str, Costs | CostsWithOdds]]]
+
+
+def search_rows(
+    view: AttackerView, list_costs: CostsOfView, *, within_labels: bool = True
+) -> list[Found]:
+    """Return the links by each of the costs, with rows of the person's own label or with all.
+
+    Further rows of a large release are searched block by block; the cheapest rows of all blocks
+    are merged, and costs must be comparable between them.
+    """
+    assert view.targets is not None
+    if view.further is None:
+        found = []
+        for name, costs in list_costs(view):
+            assert not isinstance(costs, CostsWithOdds)  # these are for blocks
+            if within_labels:
+                links = link_within_labels(costs, view.targets.label, view.label)
+            else:
+                links = link_rows(costs)
+            found.append((name, links))
+        return found
+    merged: dict[str, CheapestRows] = {}
+    for start, part in view.iterate_parts():
+        for name, costs in list_costs(part):
+            groups = split_by_label(view.targets.label, part.label, within_labels=within_labels)
+            for who, where in groups:
+                for each, kind, place, cost in _search_block(name, costs, who, where):
+                    cheapest = merged.setdefault(each, CheapestRows(kind, view.targets.n))
+                    cheapest.add(who, start + where[place], cost)
+    groups = split_by_label(view.targets.label, view.targets.label, within_labels=within_labels)
+    everyone = [who for who, _ in groups]
+    m = len(view.Y) + view.further.n
+    return [(name, each.link(everyone, m)) for name, each in merged.items()]
+
+
+def _search_block(
+    name: str, costs: Costs | CostsWithOdds, who: Ints, where: Ints
+) -> Iterator[tuple[str, Costs, Ints, Floats]]:
+    """Yield the cheapest rows of some persons among some rows, by each kind of cost."""
+    if isinstance(costs, CostsWithOdds):
+        found = costs.find_both(who, where, _CANDIDATES_PER_PERSON)
+        for each, cheapest in zip((name, "odds"), found, strict=True):
+            yield each, costs.surprise, cheapest.place, cheapest.cost
+        return
+    yield name, costs, *costs.select(who, where).find_cheapest(_CANDIDATES_PER_PERSON)
+
+
+def search_nearest(
+    view: AttackerView, list_costs: CostsOfView, *, within_labels: bool = True
+) -> Iterator[tuple[str, Ints, Floats]]:
+    """Yield the cheapest row of each person by each of the costs, and its margin.
+
+    Margins are known within labels only.
+    """
+    assert view.targets is not None
+    if view.further is not None:
+        for name, links in search_rows(view, list_costs, within_labels=within_labels):
+            yield name, links.nearest, links.margin
+        return
+    for name, costs in list_costs(view):
+        assert not isinstance(costs, CostsWithOdds)  # these are for blocks
+        if within_labels:
+            yield name, *find_nearest_within_labels(costs, view.targets.label, view.label)
+        else:
+            yield name, costs.find_cheapest(1)[0][:, 0], np.zeros(view.targets.n)
+
+
+def split_by_label(
+    persons: Codes, rows: Codes, *, within_labels: bool
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the persons and the rows of each label of a person that a row has, or all at once."""
+    if not within_labels:
+        yield np.arange(len(persons)), np.arange(len(rows))
+        return
     for code in np.unique(persons).tolist():
         who, where = np.flatnonzero(persons == code), np.flatnonzero(rows == code)
         if len(where):
-            mine = costs.select(who, where)
-            place, cost = mine.find_cheapest(2)
-            found[who], margin[who] = where[place[:, 0]], mine.compare(cost[:, 0], cost[:, -1])
-    return found, margin
+            yield who, where
+
+
+class CheapestRows:
+    """The cheapest rows of each person among all blocks that were searched."""
+
+    def __init__(self, costs: Costs, persons: int) -> None:
+        self.costs = costs
+        self.place = np.full((persons, _CANDIDATES_PER_PERSON), -1, dtype=np.int64)
+        self.cost = np.full((persons, _CANDIDATES_PER_PERSON), np.inf)
+
+    def add(self, who: Ints, place: Ints, cost: Floats) -> None:
+        """Merge the cheapest rows of some persons in a further block."""
+        place, cost = np.hstack([self.place[who], place]), np.hstack([self.cost[who], cost])
+        keep = np.argsort(cost, axis=1, kind="stable")[:, :_CANDIDATES_PER_PERSON]
+        self.place[who] = np.take_along_axis(place, keep, axis=1)
+        self.cost[who] = np.take_along_axis(cost, keep, axis=1)
+
+    def link(self, groups: Sequence[Ints], m: int) -> Links:
+        """Return the links; each group of persons shares its rows, ``m`` in all."""
+        one_to_one = np.full(len(self.place), -1, dtype=np.int64)
+        margin = np.zeros(len(self.place))
+        for who in groups:
+            found = int((self.place[who] >= 0).sum(axis=1).min(initial=_CANDIDATES_PER_PERSON))
+            if found and len(who):
+                place, cost = self.place[who, :found], self.cost[who, :found]
+                used, column = np.unique(place, return_inverse=True)
+                link = _solve_sparse_assignment(column.reshape(place.shape), cost, len(used))
+                one_to_one[who] = np.where(link >= 0, used[link], -1)
+                margin[who] = self.costs.compare(cost[:, 0], cost[:, min(1, found - 1)])
+        return Links(self.place[:, 0].copy(), one_to_one, margin)
 
 
 def select_surest(found: Sequence[tuple[Ints, Floats]]) -> dict[str, dict[str, Ints]]:
@@ -271,9 +453,14 @@ def find_pure_component_costs(
     noise = read_noise(view.public)
     T = clamp_components(view, (X - centre[columns]) @ loadings[np.ix_(columns, pure)], pure)
     T = T / noise.scales[pure]
-    Z = compute_components(view)[:, pure] / noise.scales[pure]
+    Z = scale_components(view)[:, pure]
     nothing = DistanceCosts(np.zeros((len(T), 0)), np.zeros((len(Z), 0)))
     return LikelihoodCosts(noise.distribution, T, Z, nothing, np.zeros(len(Z)))
+
+
+def scale_components(view: AttackerView) -> Floats:
+    """Return the noisy components of the rows in units of the noise scales."""
+    return compute_components(view) / read_noise(view.public).scales
 
 
 def clamp_components(view: AttackerView, T: Floats, components: Ints) -> Floats:

@@ -19,6 +19,7 @@ Anys = NDArray[np.floating[Any]]
 _NORMAL_WEIGHT = 0.1  # weight of a normal distribution in the mixture behind a row
 _MAX_REFERENCE_RECORDS = 2_000  # of a class
 _CACHED_PAIRS = 2**17  # at a time: fits the processor cache
+_MAX_EXPONENT = 600.0  # of a product of factors
 _FACTORS_PER_LOGARITHM = 32  # whose product is taken first
 
 
@@ -42,6 +43,68 @@ def pairwise_log_density(distribution: NoiseDistribution, A: Floats, B: Floats) 
     single = A.astype(np.float32), B.astype(np.float32)
     mixed = _log_product(*single, lambda u: 1.0 + np.exp(-np.abs(u)))
     return np.asarray(-cdist(A, B, "cityblock") - 2.0 * mixed)
+
+
+def compute_tile_density(distribution: NoiseDistribution, A: Floats, B: Floats) -> Floats:
+    """Return the same as ``pairwise_log_density`` for small tables, several times as fast.
+
+    Of Student's and logistic noise, one product of few operations for each component is taken.
+    With u = a - b, the logistic density exp(-u) / (1 + exp(-u))^2 needs no exponential of a pair:
+    exp(a - b) = exp(a) exp(-b). Sums and rounding differ.
+    """
+    is_student = isinstance(distribution, StudentT)
+    if not is_student and distribution.name != "logistic":
+        return pairwise_log_density(distribution, A, B)
+    s = A.shape[1]
+    if is_student:
+        assert isinstance(distribution, StudentT)
+        nu = distribution.nu
+        top = math.lgamma((nu + 1) / 2) - math.lgamma(nu / 2) - 0.5 * math.log(nu * math.pi)
+        A, B = A / math.sqrt(nu), B / math.sqrt(nu)
+        largest = 1.0 + float(np.abs(A).max(initial=0.0) + np.abs(B).max(initial=0.0)) ** 2
+        return np.asarray(s * top - (nu + 1) / 2 * _sum_logs(A, B, _add_squares, math.log(largest)))
+    largest = float(np.abs(A).max(initial=0.0) + np.abs(B).max(initial=0.0))
+    if largest > _MAX_EXPONENT:
+        return pairwise_log_density(distribution, A, B)
+    total = -2.0 * _sum_logs(np.exp(A), np.exp(-B), _add_product, largest + 1.0)
+    total += A.sum(axis=1)[:, None]
+    total -= B.sum(axis=1)
+    return total
+
+
+def _add_squares(a: Floats, b: Floats, out: Floats) -> None:
+    """Compute 1 + (a - b)^2 for all pairs."""
+    np.subtract(a[:, None], b, out=out)
+    np.multiply(out, out, out=out)
+    np.add(out, 1.0, out=out)
+
+
+def _add_product(a: Floats, b: Floats, out: Floats) -> None:
+    """Compute 1 + a b for all pairs."""
+    np.multiply(a[:, None], b, out=out)
+    np.add(out, 1.0, out=out)
+
+
+def _sum_logs(
+    A: Floats, B: Floats, factor: Callable[[Floats, Floats, Floats], None], largest: float
+) -> Floats:
+    """Return the sum over columns of the log of a factor, whose log is at most ``largest``."""
+    total = np.zeros((len(A), len(B)))
+    size = max(1, _CACHED_PAIRS // (4 * max(len(B), 1)))
+    held, scratch = np.empty((2, size, len(B)))
+    each = max(1, int(_MAX_EXPONENT // max(largest, 1e-9)))  # factors whose product is finite
+    columns = list(zip(A.T.copy(), B.T.copy(), strict=True))
+    for start in range(0, len(A), size):
+        part = slice(start, min(start + size, len(A)))
+        product, one = held[: part.stop - start], scratch[: part.stop - start]
+        product.fill(1.0)
+        for i, (a, b) in enumerate(columns, start=1):
+            factor(a[part], b, one)
+            np.multiply(product, one, out=product)
+            if i % each == 0 or i == len(columns):
+                total[part] += np.log(product, out=one)
+                product.fill(1.0)
+    return total
 
 
 def _log_product(A: Anys, B: Anys, factor: Callable[[Anys], Anys]) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ppdm_core.attacks._noise_likelihood import KnownNoise, log_density
 from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.attacker import RowMap
 
 GRID_POINTS = 100  # of the grid of a prior
 MAX_QUANTILES = 500  # of the released values, to fit a prior
@@ -16,8 +17,8 @@ MAX_FITTED_ROWS = 1_000  # to choose a bandwidth and weights
 BANDWIDTHS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85)
 
 
-def grid_posterior(z: Floats, low: float, high: float, noise: KnownNoise) -> Floats:
-    """Return the posterior mean of each value of a component, under the likeliest grid prior.
+def grid_posterior(z: Floats, low: float, high: float, noise: KnownNoise) -> RowMap:
+    """Return the posterior mean of values of a component, under the likeliest grid prior.
 
     The prior is the nonparametric maximum likelihood estimate by EM, fitted to at most
     ``MAX_QUANTILES`` quantiles of the values; between them the posterior mean is interpolated.
@@ -29,7 +30,7 @@ def grid_posterior(z: Floats, low: float, high: float, noise: KnownNoise) -> Flo
     F = np.exp(F - F.max(axis=1, keepdims=True))  # (q, g)
     weights = fit_weights(F)
     means = F @ (weights * grid) / (F @ weights)
-    return np.asarray(np.interp(z, seen, means))
+    return lambda z: np.asarray(np.interp(z, seen, means))
 
 
 def fit_weights(F: Floats) -> Floats:

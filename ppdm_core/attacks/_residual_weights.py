@@ -8,7 +8,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.decompositions import decompose_symmetric
 
 _MIN_VARIANCE_SHARE = 1e-10  # of a feature's variance: smaller errors count as this
-_SHRINKAGES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9)
+_SHRINKAGES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12, 1e-15)
 _FOLDS = 5
 
 

@@ -25,17 +25,22 @@ def log_background(Y: Floats, around: KernelSetting) -> Floats:
     return total
 
 
-def log_normal(Z: Floats) -> Floats:
-    """Return the log density of each row under a normal distribution fitted to all rows, (m,)."""
-    m, s = Z.shape
+def log_normal(Z: Floats, basis: Floats | None = None) -> Floats:
+    """Return the log density of each row under a normal distribution fitted to all rows, (m,).
+
+    ``basis``: the rows that it is fitted to, if these are others.
+    """
+    basis = Z if basis is None else basis
+    m, s = basis.shape
     if s == 0:
-        return np.zeros(m)
-    centred = Z - Z.mean(axis=0)
+        return np.zeros(len(Z))
+    mean = basis.mean(axis=0)
+    centred = basis - mean
     S = centred.T @ centred / m
     share = min(1.0, 1e-6 + s / m)  # few rows: lean towards the diagonal
     spread = np.diag(np.maximum(np.diag(S), 1e-18))
     factor = np.linalg.cholesky((1.0 - share) * S + share * spread)
-    W = np.linalg.inv(factor) @ centred.T
+    W = np.linalg.inv(factor) @ (Z - mean).T
     constant = 0.5 * s * np.log(2 * np.pi) + np.log(np.diag(factor)).sum()
     return np.asarray(-0.5 * np.einsum("ij,ij->j", W, W) - constant)
 

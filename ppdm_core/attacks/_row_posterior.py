@@ -50,7 +50,7 @@ class RowPosterior:
 def list_reconstructions(view: AttackerView) -> Mapping[str, Floats]:
     """Return the release in the original columns by name, best estimate first."""
     d = len(view.schema.numeric)
-    if view.reconstructions:
+    if view.fitted.reconstructions:
         return view.reconstructions
     if view.public.space == "original" and view.Y.shape[1] == d:
         return {"released": view.Y}
@@ -123,6 +123,8 @@ def filter_noise(view: AttackerView, rows: Ints) -> RowPosterior:
     s = L.shape[1]
     Z = compute_components(view)
     basis = Z[rows] if len(rows) >= 5 * (s + 1) else Z
+    if view.basis is not None:
+        basis = compute_components(view.basis)
     noise = np.diag(read_noise(view.public).variance)
     # A variance below the error of its estimate is set to that error.
     least = max(float(np.trace(noise)) / s * min(1.0, (s / len(basis)) ** 0.5), 1e-12)

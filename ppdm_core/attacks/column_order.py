@@ -18,7 +18,7 @@ from ppdm_core.attacks._column_matching import (
 from ppdm_core.attacks._map_fitting import ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, MappedRows, RowMap
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.linear_map import has_map
@@ -85,12 +85,17 @@ class ColumnOrder(Attack):
             orders["transport"] = match_by_distribution(sample, view.Y[some], prior)
         if len(orders) == 2:
             notes["columns_agreed"] = float(np.mean(orders["value"] == orders["transport"]))
-        candidates = {}
+        low, high = view.schema.lows, view.schema.highs
+        maps: dict[str, RowMap] = {}
         for name, order in orders.items():
-            for ending, C in _complete_columns(F, view.Y, order).items():
-                X_hat = transform.invert(C)
-                candidates[name + ending] = np.clip(X_hat, view.schema.lows, view.schema.highs)
-        return Estimate(candidates, notes=notes)
+            for ending in _list_endings(F, order):
+
+                def map_rows(Y: Floats, order: Ints = order, ending: str = ending) -> Floats:
+                    C = _complete_columns(F, Y, order, is_filled=bool(ending))
+                    return np.clip(transform.invert(C), low, high)
+
+                maps[name + ending] = map_rows
+        return Estimate(MappedRows(view.Y, maps), notes=notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,17 +132,20 @@ class ColumnTransform:
         return X + self.origin
 
 
-def _complete_columns(F: Floats, Y: Floats, order: Ints) -> dict[str, Floats]:
+def _list_endings(F: Floats, order: Ints) -> tuple[str, ...]:
+    """Return the endings of candidates; pruned columns are zero, or predicted."""
+    return ("",) if len(order) == F.shape[1] else ("", "_filled")
+
+
+def _complete_columns(F: Floats, Y: Floats, order: Ints, *, is_filled: bool) -> Floats:
     """Return all columns of the transform in order; the pruned ones are zero, or predicted."""
     n, d = len(Y), F.shape[1]
     C = np.zeros((n, d))
     C[:, order] = Y
-    pruned = np.setdiff1d(np.arange(d), order)
-    if len(pruned) == 0:
-        return {"": C}
-    filled = C.copy()
-    filled[:, pruned] = ridge(F[:, order], F[:, pruned], Y)
-    return {"": C, "_filled": filled}
+    if is_filled:
+        pruned = np.setdiff1d(np.arange(d), order)
+        C[:, pruned] = ridge(F[:, order], F[:, pruned], Y)
+    return C
 
 
 def _collect_records(view: AttackerView) -> Floats:

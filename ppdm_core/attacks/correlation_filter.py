@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,12 +13,12 @@ from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._noise_likelihood import KnownNoise, read_noise
 from ppdm_core.attacks.shrinkage import covariance
-from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.arrays import Bools, Floats
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, MappedRows, RowMap
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.numerics.decompositions import decompose_symmetric
 from ppdm_core.numerics.linear_map import (
-    compute_components,
+    convert_to_components,
     get_centre_and_loadings,
     has_map,
     invert,
@@ -25,7 +26,6 @@ from ppdm_core.numerics.linear_map import (
 
 MAX_CONSECUTIVE_COUNT = 20  # all counts up to here, then each about a fifth larger
 COUNT_GROWTH = 1.2
-MAX_CANDIDATE_BYTES = 2**30  # of all counts together: fewer of them on a very large table
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,7 @@ class CorrelationFilter(Attack):
     The release is first put back into the original columns. All estimates are clipped to the
     declared bounds. Candidates:
     ``keep_<count>`` keeps so many principal components of the records, whose covariance is that
-    of the release less that of the noise; all counts up to 20, beyond that a geometric series,
-    and only such a series where all estimates would take more than 1 GB;
+    of the release less that of the noise; all counts up to 20, beyond that a geometric series;
     ``marchenko_pastur`` counts the components that exceed what noise alone would show, in units of
     the noise;
     ``shrunk`` keeps the same ones and shrinks each by its share of noise, which is the best that
@@ -63,41 +62,51 @@ class CorrelationFilter(Attack):
         check_needs(self, view)
         low, high = view.schema.lows, view.schema.highs
         noise = read_noise(view.public)
-        Y, back = self._noisy_records(view, noise)
+        read, back = self._noisy_records(view, noise)
         if noise.has_variance:
             N = (back.T * noise.variance) @ back
-            estimates = {**dict(keep_leading(Y, N, N, min(back.shape))), **filter_spectrum(Y, N)}
+            Y = read(view.Y)
+            maps = {**dict(keep_leading(Y, N, N, min(back.shape))), **filter_spectrum(Y, N)}
         else:
             N = (back.T * noise.scales**2) @ back
-            estimates = dict(
-                keep_leading(np.clip(Y, low, high), N, np.zeros_like(N), min(back.shape))
-            )
-        return Estimate({name: np.clip(X_hat, low, high) for name, X_hat in estimates.items()})
+            read = partial(_clip_rows, read, low, high)
+            maps = dict(keep_leading(read(view.Y), N, np.zeros_like(N), min(back.shape)))
 
-    def _noisy_records(self, view: AttackerView, noise: KnownNoise) -> tuple[Floats, Floats]:
-        """Return the release in original columns, and the map (s, d) of its noise into them."""
-        if has_map(view.public):
-            back = np.asarray(np.linalg.pinv(get_centre_and_loadings(view.public)[1]), np.float64)
-            return invert(view.public, compute_components(view)), back
-        if view.public.space == "original" and len(noise.scales) == view.Y.shape[1]:
-            return view.Y, np.eye(view.Y.shape[1])
+        def map_rows(estimate: RowMap, Y: Floats) -> Floats:
+            return np.clip(estimate(read(Y)), low, high)
+
+        return Estimate(
+            MappedRows(view.Y, {name: partial(map_rows, each) for name, each in maps.items()})
+        )
+
+    def _noisy_records(self, view: AttackerView, noise: KnownNoise) -> tuple[RowMap, Floats]:
+        """Return the map of rows into original columns, and that (s, d) of their noise."""
+        public = view.public
+        if has_map(public):
+            back = np.asarray(np.linalg.pinv(get_centre_and_loadings(public)[1]), np.float64)
+            return lambda Y: invert(public, convert_to_components(public, Y)), back
+        if public.space == "original" and len(noise.scales) == view.Y.shape[1]:
+            return lambda Y: Y, np.eye(view.Y.shape[1])
         raise NotApplicable(
             f"The attack {self.name} needs the original columns or a way back to them."
         )
 
 
-def choose_counts(rank: int, most: int) -> list[int]:
-    """Return every count up to 20, then a geometric series, and ``rank``; about ``most`` in all."""
+def _clip_rows(read: RowMap, low: Floats, high: Floats, Y: Floats) -> Floats:
+    """Return the rows in original columns, cut off at the bounds."""
+    return np.clip(read(Y), low, high)
+
+
+def choose_counts(rank: int) -> list[int]:
+    """Return every count up to 20, then a geometric series, and ``rank``."""
     found = list(range(1, min(rank, MAX_CONSECUTIVE_COUNT) + 1))
     while found[-1] < rank:
         found.append(min(rank, round(found[-1] * COUNT_GROWTH)))
-    if len(found) <= most:
-        return found
-    return sorted({round(count) for count in np.geomspace(1, rank, max(most, 2)).tolist()})
+    return found
 
 
-def keep_leading(Y: Floats, N: Floats, excess: Floats, rank: int) -> Iterator[tuple[str, Floats]]:
-    """Yield Y with only its leading components, for one count after the other.
+def keep_leading(Y: Floats, N: Floats, excess: Floats, rank: int) -> Iterator[tuple[str, RowMap]]:
+    """Yield functions that keep the leading components of Y, for one count after the other.
 
     ``excess`` is subtracted from the covariance. A row is projected along what noise of covariance
     ``N`` would most likely have added, which is at right angles if it is alike everywhere.
@@ -105,22 +114,32 @@ def keep_leading(Y: Floats, N: Floats, excess: Floats, rank: int) -> Iterator[tu
     mean, (Q, deviation) = Y.mean(axis=0), find_noise_directions(N)
     flat = Q / deviation  # (d, r)
     V = Q @ decompose_symmetric(Q.T @ (covariance(Y) - excess) @ Q)[1][:, ::-1]  # strongest first
-    white, seen = (Y - mean) @ flat, flat.T @ V  # (n, r), (r, r)
-    for count in choose_counts(rank, MAX_CANDIDATE_BYTES // max(Y.nbytes, 1)):
+    seen = flat.T @ V  # (r, r)
+    for count in choose_counts(rank):
         onto = np.linalg.pinv(seen[:, :count]).T @ V[:, :count].T  # (r, d)
-        yield f"keep_{count}", mean + white @ onto
+        yield f"keep_{count}", partial(_project_rows, mean, flat, onto)
 
 
-def filter_spectrum(Y: Floats, N: Floats) -> dict[str, Floats]:
+def _project_rows(mean: Floats, flat: Floats, onto: Floats, Y: Floats) -> Floats:
+    """Project rows (n, d) to units of the noise, and onto some components."""
+    projected: Floats = mean + (Y - mean) @ flat @ onto
+    return projected
+
+
+def filter_spectrum(Y: Floats, N: Floats) -> dict[str, RowMap]:
     """Keep the components above the edge of pure noise, with and without shrinkage."""
     mean = Y.mean(axis=0)
     Q, deviation = find_noise_directions(N)
     flat, back = Q / deviation, (Q * deviation).T  # to units of the noise, and back
     values, V = decompose_symmetric(flat.T @ covariance(Y) @ flat)
     factors = spectral_factors(values, len(Y))
-    scores = (Y - mean) @ flat @ V
+
+    def scale_scores(factor: Floats | Bools, Y: Floats) -> Floats:
+        scaled: Floats = mean + ((Y - mean) @ flat @ V * factor) @ V.T @ back
+        return scaled
+
     return {
-        name: mean + (scores * factor) @ V.T @ back
+        name: partial(scale_scores, factor)
         for name, factor in (("marchenko_pastur", factors > 0), ("shrunk", factors))
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,14 @@ from ppdm_core.attacks._map_fitting import procrustes, ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks._secret_map import polar
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal, KnownRows
+from ppdm_core.model.attacker import (
+    AttackerView,
+    Estimate,
+    Goal,
+    KnownRows,
+    MappedRows,
+    RowMap,
+)
 from ppdm_core.numerics.decompositions import decompose_singular
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 
@@ -62,23 +70,27 @@ class KnownPairs(Attack):
 
 def estimate_from_pairs(view: AttackerView, known: KnownRows, rng: np.random.Generator) -> Estimate:
     """Estimate all other rows from known pairs, whatever the origin of the pairs."""
-    candidates: dict[str, Floats] = {}
+    maps: dict[str, RowMap] = {}
     claims: dict[str, Floats] = {}
     low, high = view.schema.lows, view.schema.highs
     frame = find_rotation(view, known)
     if frame is not None:
-        candidates, claims = _estimate_by_rotation(frame, view, rng)
+        maps, claims = _estimate_by_rotation(frame, view, rng)
         for name in ("projection", "optimal"):  # "uniform" is the paper's, unchanged
-            candidates[name] = np.clip(candidates[name], low, high)
+            maps[name] = partial(_clip_estimates, maps[name], low, high)
     Yk = view.Y[known.rows]
     for name, learn in (("procrustes", procrustes), ("regression", ridge)):
-        X_hat = np.clip(learn(Yk, known.X, view.Y), low, high)
-        candidates[name] = X_hat
+        maps[name] = partial(_clip_estimates, partial(learn, Yk, known.X), low, high)
+        X_hat = maps[name](view.Y)
         claims[name] = learn_claims(learn, Yk, known.X, view.Y, X_hat, view.epsilon)
-    for name, X_hat in candidates.items():
-        X_hat[known.rows] = known.X
-        claims[name][known.rows] = 1.0
-    return Estimate(candidates, claims)
+    for claim in claims.values():
+        claim[known.rows] = 1.0
+    return Estimate(MappedRows(view.Y, maps, known), claims)
+
+
+def _clip_estimates(estimate: RowMap, low: Floats, high: Floats, Y: Floats) -> Floats:
+    """Return estimates of rows within the declared bounds."""
+    return np.clip(estimate(Y), low, high)
 
 
 def breach_probability(
@@ -162,32 +174,43 @@ def _match_bases(Xk: Floats, Yk: Floats) -> tuple[Floats, Floats] | None:
 
 def _estimate_by_rotation(
     frame: PartialRotation, view: AttackerView, rng: np.random.Generator
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
+) -> tuple[dict[str, RowMap], dict[str, Floats]]:
     """Return the three estimates that an exact rotation on the span allows, and their claims."""
-    V = _pad_columns(view.Y, len(frame.x0)) - frame.y0  # (n, d)
     A2, B2 = _complement(frame.A), _complement(frame.B)  # (d, D)
-    span = frame.x0 + (V @ frame.B) @ frame.A.T  # (n, d)
-    offset = V @ B2  # (n, D)
-    distance = np.linalg.norm(offset, axis=1)
-    guess = offset @ random_orthogonal(frame.freedom, rng) @ A2.T  # (n, d)
+    turn, D = random_orthogonal(frame.freedom, rng), frame.freedom
 
-    def radius(X_hat: Floats) -> Floats:
+    def split(Y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return rows from the origin, the estimate on the span, and the part off it."""
+        V = _pad_columns(Y, len(frame.x0)) - frame.y0  # (n, d)
+        return V, frame.x0 + (V @ frame.B) @ frame.A.T, V @ B2
+
+    def radius(V: Floats, X_hat: Floats) -> Floats:
         return np.asarray(view.epsilon * np.linalg.norm(V if frame.fixed_origin else X_hat, axis=1))
 
-    left = np.sqrt(np.maximum(distance**2 - radius(span) ** 2, 0.0))
-    shrink = np.divide(left, distance, out=np.zeros_like(left), where=distance > 0)
-    candidates = {
-        "uniform": span + guess,
-        "projection": span,
-        "optimal": span + shrink[:, None] * guess,
+    def estimate_uniform(Y: Floats) -> Floats:
+        _, span, offset = split(Y)
+        return np.asarray(span + offset @ turn @ A2.T)
+
+    def estimate_optimal(Y: Floats) -> Floats:
+        V, span, offset = split(Y)
+        distance = np.linalg.norm(offset, axis=1)
+        left = np.sqrt(np.maximum(distance**2 - radius(V, span) ** 2, 0.0))
+        shrink = np.divide(left, distance, out=np.zeros_like(left), where=distance > 0)
+        return np.asarray(span + shrink[:, None] * (offset @ turn @ A2.T))
+
+    maps: dict[str, RowMap] = {
+        "uniform": estimate_uniform,
+        "projection": lambda Y: split(Y)[1],
+        "optimal": estimate_optimal,
     }
-    D = frame.freedom
+    V, span, offset = split(view.Y)
+    distance = np.linalg.norm(offset, axis=1)
     claims = {
-        "uniform": breach_probability(distance, radius(span + guess), D, "uniform"),
-        "projection": breach_probability(distance, radius(span), D, "projection"),
-        "optimal": breach_probability(distance, radius(span), D, "optimal"),
+        "uniform": breach_probability(distance, radius(V, estimate_uniform(view.Y)), D, "uniform"),
+        "projection": breach_probability(distance, radius(V, span), D, "projection"),
+        "optimal": breach_probability(distance, radius(V, span), D, "optimal"),
     }
-    return candidates, claims
+    return maps, claims
 
 
 def _complement(A: Floats) -> Floats:

@@ -14,7 +14,7 @@ from ppdm_core.attacks._exact_matching import find_exact_rows
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.known_pairs import estimate_from_pairs, find_rotation
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal, KnownRows
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, KnownRows, MappedRows
 
 _LENGTH_TOLERANCE = 1e-6
 _MAX_DISTANCES = {
@@ -62,18 +62,19 @@ class KnownRecords(Attack):
         is_found = rows >= 0
         notes["matched"] = float(is_found.mean())
         if not is_found.any():
-            mean = np.tile(records.mean(axis=0), (len(view.Y), 1))
+            mean = records.mean(axis=0)
             names = ("orthogonal", "procrustes", "regression")
             nothing = {name: np.zeros(len(view.Y)) for name in names}
-            return Estimate({name: mean.copy() for name in names}, nothing, notes=notes)
+            same = {name: lambda Y: np.tile(mean, (len(Y), 1)) for name in names}
+            return Estimate(MappedRows(view.Y, same), nothing, notes=notes)
         known = KnownRows(records[is_found], rows[is_found])
         pairs = estimate_from_pairs(view, known, rng)
+        assert isinstance(pairs.candidates, MappedRows)
         best = "procrustes" if find_rotation(view, known) is None else "optimal"
-        candidates = {"orthogonal": pairs.candidates[best].copy()}
-        claims = {"orthogonal": pairs.claims[best].copy()}
-        for name in ("procrustes", "regression"):
-            candidates[name], claims[name] = pairs.candidates[name], pairs.claims[name]
-        return Estimate(candidates, claims, notes=notes)
+        taken = {"orthogonal": best, "procrustes": "procrustes", "regression": "regression"}
+        maps = {name: pairs.candidates.maps[each] for name, each in taken.items()}
+        claims = {name: pairs.claims[each] for name, each in taken.items()}
+        return Estimate(MappedRows(view.Y, maps, known), claims, notes=notes)
 
 
 def find_rows(

@@ -22,7 +22,7 @@ from ppdm_core.attacks._secret_map import (
     sort_rows,
 )
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, MappedRows, RowMap
 from ppdm_core.model.policy import Effort
 
 MAX_FITTED_ROWS = 10_000  # of the release that components are fitted on
@@ -84,17 +84,16 @@ class KnownSampleIca(Attack):
         turn, cost = match_components(U, V)
         x0, y0 = theirs.mean, view.Y.mean(axis=0)
         back = ours.unmixing @ turn @ theirs.mixing  # (s, d)
-        candidates = {"matched": x0 + (view.Y - y0) @ back}
+        maps: dict[str, RowMap] = {"matched": lambda Y: x0 + (Y - y0) @ back}
         places = [
             polar(rng.standard_normal(turn.shape)) for _ in range(RANDOM_ROTATIONS[view.effort])
         ]
         affine = find_rigid_map([turn, *places], U, V, rng, has_origin=False)
-        parts = affine.apply(ours.components(view.Y, image))
-        candidates["affine"] = zero + parts @ theirs.mixing
+        maps["affine"] = lambda Y: zero + affine.apply(ours.components(Y, image)) @ theirs.mixing
         if has_original_units(view.public):
-            candidates |= _estimate_rigid(back, view, sample, origin, rng)
+            maps |= _estimate_rigid(back, view, sample, origin, rng)
         notes = {"matching_cost": cost, "strength": float(ours.negentropy.min())}
-        return Estimate(candidates, notes=notes)
+        return Estimate(MappedRows(view.Y, maps), notes=notes)
 
 
 def match_components(U: Floats, V: Floats) -> tuple[Floats, float]:
@@ -127,14 +126,15 @@ def _estimate_rigid(
     sample: Floats,
     origin: Floats | None,
     rng: np.random.Generator,
-) -> dict[str, Floats]:
+) -> dict[str, RowMap]:
     """Return the two estimates by a distance-preserving map."""
     Q = fit_rotation(view.Y, back)
     shift = np.zeros(sample.shape[1]) if origin is None else origin
     overlay = find_rigid_map(
         [Q], sample - shift, sort_rows(view.Y), rng, has_origin=origin is not None
     )
+    x0, y0 = sample.mean(axis=0), view.Y.mean(axis=0)
     return {
-        "orthogonal": sample.mean(axis=0) + (view.Y - view.Y.mean(axis=0)) @ Q,
-        "overlay": shift + overlay.apply(view.Y),
+        "orthogonal": lambda Y: x0 + (Y - y0) @ Q,
+        "overlay": lambda Y: shift + overlay.apply(Y),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -28,7 +29,7 @@ from ppdm_core.attacks._secret_map import (
     sort_rows,
 )
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, MappedRows, RowMap
 from ppdm_core.model.policy import Effort
 from ppdm_core.numerics.decompositions import decompose_symmetric
 
@@ -117,8 +118,10 @@ class KnownSamplePca(Attack):
         )
         if rows > 0:
             signs["exhaustive"] = choose_exhaustive_signs(axes, rows, rng)
-        candidates = {name: axes.map_back(view.Y, chosen) for name, chosen in signs.items()}
-        candidates["cautious"] = axes.map_back(view.Y, evidence.signs * sign_confidence(evidence))
+        weights = {**signs, "cautious": evidence.signs * sign_confidence(evidence)}
+        maps: dict[str, RowMap] = {
+            name: partial(axes.map_back, weights=each) for name, each in weights.items()
+        }
         shift = np.zeros(sample.shape[1]) if axes.origin is None else axes.origin
         overlay = find_rigid_map(
             iterate_starts(axes, signs, sample, search.rigid_starts, rng),
@@ -127,7 +130,8 @@ class KnownSamplePca(Attack):
             rng,
             has_origin=axes.origin is not None,
         )
-        candidates["overlay"] = shift + overlay.apply(axes.unit * view.Y)
+        unit = axes.unit
+        maps["overlay"] = lambda Y: shift + overlay.apply(unit * Y)
         variances = axes.variances
         notes = {
             "sign_confidence": variance_share(
@@ -137,7 +141,7 @@ class KnownSamplePca(Attack):
             "agreement": variance_share(np.ptp(list(signs.values()), axis=0) == 0, variances),
             "overlay_likelihood": overlay.likelihood,
         }
-        return Estimate(candidates, notes=notes)
+        return Estimate(MappedRows(view.Y, maps), notes=notes)
 
     def explain(self, view: AttackerView, X: Floats) -> dict[str, float]:
         """Return the relative error that remains with the best signs: that of the axes alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -155,20 +156,25 @@ def sum_evidence(
 
     ``bits``: Laplace noise made from so many random bits; None: any noise that is a double.
     """
-    total = np.zeros(rows.shape)
-    misses = np.zeros(rows.shape, dtype=np.int8)
+    total = np.full(rows.size, -np.inf)
+    pairs = np.arange(rows.size)  # that are not ruled out yet, with what is known of them
+    target, row = pairs // rows.shape[1], np.ravel(rows)
+    evidence, misses = np.zeros(rows.size), np.zeros(rows.size, dtype=np.int8)
     for i, b in enumerate(scales.tolist()):
-        target, place = np.nonzero(misses <= MAX_MISSES)  # the others are ruled out
-        x, y = X[target, i], Y[rows[target, place], i]
+        x, y = X[target, i], Y[row, i]
         found = (
             compute_lattice_evidence(x, y)
             if bits is None
             else compute_laplace_evidence(x, y, b, bits)
         )
-        total[target, place] += found
-        misses[target, place] += found <= -MISS_PENALTY_NATS
-    total[misses > MAX_MISSES] = -np.inf
-    return total
+        evidence += found
+        misses += found <= -MISS_PENALTY_NATS
+        left = misses <= MAX_MISSES
+        if not left.all():
+            pairs, target, row = pairs[left], target[left], row[left]
+            evidence, misses = evidence[left], misses[left]
+    total[pairs] = evidence
+    return total.reshape(rows.shape)
 
 
 def compute_lattice_evidence(x: Floats, y: Floats) -> Floats:
@@ -177,8 +183,15 @@ def compute_lattice_evidence(x: Floats, y: Floats) -> Floats:
     Where the noise is coarser than y, few values of y can come from x.
     """
     noise = y - x
-    surprise = np.maximum(np.log(np.spacing(np.abs(noise)) / np.spacing(np.abs(y))), 0.0)
+    # The spacing of doubles doubles with each exponent.
+    surprise = math.log(2.0) * np.maximum(read_exponents(noise) - read_exponents(y), 0)
     return np.where(np.isnan(y), 0.0, np.where(x + noise == y, surprise, -MISS_PENALTY_NATS))
+
+
+def read_exponents(values: Floats) -> Ints:
+    """Return the binary exponents of doubles, as they are stored."""
+    stored = np.ascontiguousarray(values).view(np.int64)
+    return np.asarray((stored >> 52) & 0x7FF)
 
 
 def compute_laplace_evidence(x: Floats, y: Floats, b: float, bits: SamplerBits) -> Floats:

@@ -10,16 +10,18 @@ import numpy as np
 
 from ppdm_core.attacks._assignment import (
     Costs,
+    CostsWithOdds,
     DistanceCosts,
     LikelihoodCosts,
     Links,
     clamp_components,
-    find_nearest_within_labels,
     find_pure_component_costs,
     has_noise_distribution,
-    link_rows,
-    link_within_labels,
+    scale_components,
+    search_nearest,
+    search_rows,
     select_surest,
+    split_by_label,
 )
 from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
@@ -36,7 +38,7 @@ from ppdm_core.attacks._row_posterior import (
 )
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import AttackerView, ColumnKind, Estimate, Goal
-from ppdm_core.numerics.linear_map import compute_components, project
+from ppdm_core.numerics.linear_map import project
 
 MIN_KNOWN_PAIRS = 3  # to distinguish a good column from a lucky one
 MIN_RELATIVE_ERROR = 1e-6  # of a column's width
@@ -86,6 +88,7 @@ class RecordLinkage(Attack):
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"targets", "reconstructions"})
     reads: ClassVar[frozenset[ColumnKind]] = frozenset({"numeric", "categorical"})
+    searches_all_rows: ClassVar[bool] = True
     must_notice: ClassVar[Mapping[str, float]] = {
         "identity": 0.85,
         "slight noise": 0.85,
@@ -95,29 +98,18 @@ class RecordLinkage(Attack):
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
         assert view.targets is not None
-        labels = view.targets.label, view.label
-        found = [
-            (name, link_within_labels(costs, *labels)) for name, costs in compute_full_costs(view)
-        ]
+        found = search_rows(view, compute_full_costs)
         links = name_candidates(found)
         margins = [(each.nearest, each.margin) for _, each in found]
-        d = len(view.schema.numeric)
-        weighted = weigh_columns(view, np.arange(d))
-        if weighted is not None:
-            margins.append(find_nearest_within_labels(weighted, *labels))
-            links["nearest:weighted"] = margins[-1][0]
-        for name, costs in compute_invariant_costs(view):
-            margins.append(find_nearest_within_labels(costs, *labels))
-            links[f"nearest:{name}"] = margins[-1][0]
+        for name, link, margin in search_nearest(view, compute_column_costs):
+            margins.append((link, margin))
+            links[f"nearest:{name}"] = link
         scenarios = select_surest(margins) if margins else {}
         if view.partial_columns is None or not len(view.partial_columns):
             return Estimate(links, scenarios=scenarios)
-        in_part = name_candidates(
-            (name, link_rows(costs)) for name, costs in compute_partial_costs(view)
-        )
-        weighted = weigh_columns(view, view.partial_columns)
-        if weighted is not None:
-            in_part["nearest:weighted"] = weighted.find_cheapest(1)[0][:, 0]
+        in_part = name_candidates(search_rows(view, compute_partial_costs, within_labels=False))
+        for name, link, _ in search_nearest(view, weigh_partial_columns, within_labels=False):
+            in_part[f"nearest:{name}"] = link
         return Estimate(links, scenarios={**scenarios, "partial": in_part})
 
 
@@ -131,7 +123,7 @@ def name_candidates(found: Iterable[tuple[str, Links]]) -> dict[str, Ints]:
     return links
 
 
-def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs | CostsWithOdds]]:
     """Yield costs by name for targets that are known in all columns."""
     targets = view.targets
     assert targets is not None
@@ -151,14 +143,17 @@ def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
     for name, X_hat in list_reconstructions(view).items() if d else ():
         numbers = targets.X, X_hat
         if len(responses):  # in units in which both can be added
-            numbers = assume_gap_error(X_hat, view.schema.widths).place_points(
-                targets.X, np.arange(d)
-            )
+            basis = list_reconstructions(view.fitted)[name]
+            gap = assume_gap_error(basis, view.schema.widths)
+            numbers = replace(gap, mean=X_hat).place_points(targets.X, np.arange(d))
         yield f":{name}", add_responses(*numbers)
     if has_noise_distribution(view):
         noise = read_noise(view.public)
-        T, Z = project(view.public, targets.X), compute_components(view)
-        T, Z = clamp_components(view, T, np.arange(T.shape[1])) / noise.scales, Z / noise.scales
+        T = project(view.public, targets.X)
+        T, Z = (
+            clamp_components(view, T, np.arange(T.shape[1])) / noise.scales,
+            scale_components(view),
+        )
         name, surprise = (
             "likelihood",
             LikelihoodCosts(noise.distribution, T, Z, response_costs, responses.offset()),
@@ -168,8 +163,29 @@ def compute_full_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
         name, surprise = "answers", LikelihoodCosts(None, *none, response_costs, responses.offset())
     else:
         return
+    if view.is_block:
+        labels, fitted = targets.label, view.fitted
+        rows = (scale_components(fitted), fitted.label) if surprise.rows.shape[1] else None
+        yield name, CostsWithOdds(surprise, responses.log_uniform(), labels, rows)
+        return
     yield name, surprise
     yield "odds", compute_odds_within_labels(view, surprise, responses)
+
+
+def compute_column_costs(view: AttackerView) -> Iterator[tuple[str, DistanceCosts]]:
+    """Yield costs by name in the columns as they are released."""
+    weighted = weigh_columns(view, np.arange(len(view.schema.numeric)))
+    if weighted is not None:
+        yield "weighted", weighted
+    yield from compute_invariant_costs(view)
+
+
+def weigh_partial_columns(view: AttackerView) -> Iterator[tuple[str, DistanceCosts]]:
+    """Yield the costs in the columns of a partly informed attacker, if they are released."""
+    assert view.partial_columns is not None
+    weighted = weigh_columns(view, view.partial_columns)
+    if weighted is not None:
+        yield "weighted", weighted
 
 
 def compute_invariant_costs(view: AttackerView) -> Iterator[tuple[str, DistanceCosts]]:
@@ -190,16 +206,16 @@ def weigh_columns(view: AttackerView, columns: Ints) -> DistanceCosts | None:
 
     None if the columns were not released.
     """
-    X_hat = read_noisy_columns(view)
-    if X_hat is None or view.targets is None or not len(columns):
+    X_hat, basis = read_noisy_columns(view), read_noisy_columns(view.fitted)
+    if X_hat is None or basis is None or view.targets is None or not len(columns):
         return None
     widths = np.where(view.schema.widths > 0, view.schema.widths, 1.0)
     if view.known is not None and len(view.known.rows) >= MIN_KNOWN_PAIRS:
-        error = np.mean((view.known.X - X_hat[view.known.rows]) ** 2, axis=0)
+        error = np.mean((view.known.X - basis[view.known.rows]) ** 2, axis=0)
         unit = np.maximum(np.sqrt(2.0 * error), MIN_RELATIVE_ERROR * widths)  # (d,)
     else:
         is_clear = (
-            find_verbatim_values(view, view.targets.X, X_hat).mean(axis=0) >= MIN_VERBATIM_SHARE
+            find_verbatim_values(view, view.targets.X, basis).mean(axis=0) >= MIN_VERBATIM_SHARE
         )
         unit = np.where(is_clear, MIN_RELATIVE_ERROR, 1.0) * widths
     unit = unit[columns]
@@ -211,16 +227,13 @@ def compute_odds_within_labels(
 ) -> LikelihoodCosts:
     """Return the costs relative to how likely each row is for the persons with its label."""
     assert view.targets is not None
-    offset = surprise.offset.copy()
-    for code in np.unique(view.targets.label).tolist():
-        who = np.flatnonzero(view.targets.label == code)
-        where = np.flatnonzero(view.label == code)
-        if len(where):
-            offset[where] = surprise.select(who, where).compute_odds(responses.log_uniform()).offset
+    offset, log_uniform = surprise.offset.copy(), responses.log_uniform()
+    for who, where in split_by_label(view.targets.label, view.label, within_labels=True):
+        offset[where] = surprise.select(who, where).compute_odds(log_uniform).offset
     return replace(surprise, offset=offset)
 
 
-def compute_partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
+def compute_partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs | CostsWithOdds]]:
     """Yield costs by name for targets that are known in some columns."""
     assert view.targets is not None
     assert view.partial_columns is not None
@@ -232,6 +245,12 @@ def compute_partial_costs(view: AttackerView) -> Iterator[tuple[str, Costs]]:
         posterior = filter_noise(view, np.arange(len(view.Y)))
         yield "filtered", DistanceCosts(*posterior.place_points(X, columns))
     exact = find_pure_component_costs(view, X, columns)
-    if exact is not None:
-        yield "likelihood", exact
-        yield "odds", exact.compute_odds()
+    if exact is None:
+        return
+    if view.is_block:
+        pure = find_pure_component_costs(view.fitted, X, columns)
+        assert pure is not None
+        yield "likelihood", CostsWithOdds(exact, 0.0, None, (pure.rows, view.fitted.label))
+        return
+    yield "likelihood", exact
+    yield "odds", exact.compute_odds()

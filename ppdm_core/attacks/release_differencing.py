@@ -64,7 +64,11 @@ def link_within_batches(
     assert view.targets is not None
     rows, target_codes = encode_batches(view, batches)
     seen = replace(
-        view, label=rows, targets=replace(view.targets, label=target_codes), partial_columns=None
+        view,
+        label=rows,
+        targets=replace(view.targets, label=target_codes),
+        partial_columns=None,
+        further=None,  # batches are known of the rows in memory
     )
     found = {"blind": guess_rows(view.Y, rows, target_codes, rng)}
     with suppress(NotApplicable):  # where values cannot be compared

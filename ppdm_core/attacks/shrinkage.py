@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -19,12 +20,14 @@ from ppdm_core.attacks._posterior_mean import (
     grid_posterior,
 )
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, MappedRows, RowMap
 from ppdm_core.model.policy import Effort
+from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.decompositions import decompose_symmetric
 from ppdm_core.numerics.linear_map import (
     compute_components,
+    convert_to_components,
     get_centre_and_loadings,
     invert,
     project,
@@ -68,26 +71,32 @@ class Shrinkage(Attack):
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        Z, noise = compute_components(view), read_noise(view.public)
-        estimates = {
-            name: invert(view.public, T_hat)
-            for name, T_hat in self._components(view, Z, noise, rng).items()
+        Z, noise, public = compute_components(view), read_noise(view.public), view.public
+        low, high = view.schema.lows, view.schema.highs
+        maps: dict[str, RowMap] = {
+            name: partial(_invert_filtered, public, filter_rows)
+            for name, filter_rows in self._filters(view, Z, noise, rng).items()
         }
         if view.sample is not None and len(view.sample) > 1:
             if noise.has_variance:
-                centre, loadings = get_centre_and_loadings(view.public)
-                linear = filter_with_sample(Z, noise.variance, centre, loadings, view.sample)
-                estimates["sample_prior"] = linear
-            estimates["sample_support"] = estimate_with_sample_support(view, Z, noise, rng)
-        low, high = view.schema.lows, view.schema.highs
-        return Estimate({name: np.clip(X_hat, low, high) for name, X_hat in estimates.items()})
+                centre, loadings = get_centre_and_loadings(public)
+                linear = filter_with_sample(noise.variance, centre, loadings, view.sample)
+                maps["sample_prior"] = linear
+            maps["sample_support"] = estimate_with_sample_support(view, Z, noise, rng)
 
-    def _components(
+        def map_rows(estimate: RowMap, Y: Floats) -> Floats:
+            return np.clip(estimate(convert_to_components(public, Y)), low, high)
+
+        return Estimate(
+            MappedRows(view.Y, {name: partial(map_rows, each) for name, each in maps.items()})
+        )
+
+    def _filters(
         self, view: AttackerView, Z: Floats, noise: KnownNoise, rng: np.random.Generator
-    ) -> dict[str, Floats]:
-        """Return estimates of the clean components by name."""
+    ) -> dict[str, RowMap]:
+        """Return estimates of the clean components by name, as functions of noisy ones."""
         found = {"grid_prior": estimate_with_grid_prior(Z, noise, find_score_ranges(view))}
-        support = found["grid_prior"]
+        support: RowMap = found["grid_prior"]
         if noise.has_variance:
             found["per_component"] = shrink_components(Z, noise.variance)
             found["joint"] = filter_jointly(Z, noise.variance)
@@ -98,79 +107,80 @@ class Shrinkage(Attack):
         return found
 
 
-def shrink_components(Z: Floats, noise: Floats) -> Floats:
-    """Shrink each centred component by its own share of noise."""
+def _invert_filtered(public: PublicParameters, filter_rows: RowMap, Z: Floats) -> Floats:
+    """Filter the noise out of components, and map them back."""
+    return invert(public, filter_rows(Z))
+
+
+def shrink_components(Z: Floats, noise: Floats) -> RowMap:
+    """Return a function that shrinks each centred component by its own share of noise."""
     mean = Z.mean(axis=0)
     variance = np.diag(covariance(Z))
     kept = np.maximum(variance - noise, 0.0)
     factor = np.divide(kept, variance, out=np.zeros_like(kept), where=variance > 0)
-    T_hat: Floats = mean + (Z - mean) * factor  # (n, s)
-    return T_hat
+    return lambda Z: mean + (Z - mean) * factor  # (n, s)
 
 
-def filter_jointly(Z: Floats, noise: Floats) -> Floats:
-    """Apply a Wiener filter with the covariance of the released components."""
+def filter_jointly(Z: Floats, noise: Floats) -> RowMap:
+    """Return a Wiener filter with the covariance of the released components."""
     mean = Z.mean(axis=0)
     signal = _positive_part(covariance(Z) - np.diag(noise))
     gain = np.linalg.pinv(signal + np.diag(noise), hermitian=True) @ signal  # (s, s)
-    T_hat: Floats = mean + (Z - mean) @ gain  # (n, s)
-    return T_hat
+    return lambda Z: mean + (Z - mean) @ gain  # (n, s)
 
 
-def filter_with_sample(
-    Z: Floats, noise: Floats, centre: Floats, loadings: Floats, sample: Floats
-) -> Floats:
-    """Return mu + S A (A^T S A + N)^-1 (z - A^T (mu - c)) for each row; mu, S from the sample."""
+def filter_with_sample(noise: Floats, centre: Floats, loadings: Floats, sample: Floats) -> RowMap:
+    """Return z -> mu + S A (A^T S A + N)^-1 (z - A^T (mu - c)); mu, S from the sample."""
     mean = sample.mean(axis=0)
     S = _regular_covariance(sample)  # (d, d)
     SA = S @ loadings  # (d, s)
     seen = loadings.T @ SA + np.diag(noise)  # (s, s)
     gain = np.linalg.pinv(seen, hermitian=True) @ SA.T  # (s, d)
-    X_hat: Floats = mean + (Z - (mean - centre) @ loadings) @ gain  # (n, d)
-    return X_hat
+    return lambda Z: mean + (Z - (mean - centre) @ loadings) @ gain  # (n, d)
 
 
-def estimate_with_grid_prior(Z: Floats, noise: KnownNoise, box: Floats) -> Floats:
+def estimate_with_grid_prior(Z: Floats, noise: KnownNoise, box: Floats) -> RowMap:
     """Deconvolve each component; ``box`` (s, 2) holds the range of the clean components."""
     parts = [KnownNoise(noise.distribution, noise.scales[i : i + 1]) for i in range(Z.shape[1])]
     found = [
         grid_posterior(z, low, high, part)
         for z, (low, high), part in zip(Z.T, box.tolist(), parts, strict=True)
     ]
-    return np.stack(found, axis=1)
+    return lambda Z: np.stack([f(z) for f, z in zip(found, Z.T, strict=True)], axis=1)
 
 
 def estimate_with_own_prior(
-    Z: Floats, noise: KnownNoise, support: Floats, most: int, rng: np.random.Generator
-) -> Floats:
+    Z: Floats, noise: KnownNoise, support: RowMap, most: int, rng: np.random.Generator
+) -> RowMap:
     """Return posterior means with a prior carried by filtered rows of the release.
 
-    At most half of the rows of ``support`` (n, s) carry it, so that others are left to judge it by.
-    Estimates of the support by the prior that it carries are a sharper support; the likeliest of
-    a few such rounds is taken.
+    At most half of the rows carry it, so that others are left to judge it by; ``support`` filters
+    them. Estimates of the support by the prior that it carries are a sharper support; the likeliest
+    of a few such rounds is taken.
     """
     rows = choose_rows(Z, len(Z), rng)
     m = min(most, (len(rows) + 1) // 2)
     judges = Z[rows[m : m + MAX_FITTED_ROWS]] if m < len(rows) else Z
-    T, tried = support[rows[:m]], []
+    T, tried = support(Z)[rows[:m]], []
     for _ in range(SUPPORT_ROUNDS):
         tried.append(fit_prior(KernelPrior(T, T, noise), judges, weigh=True))
         T = tried[-1].posterior_mean(Z[rows[:m]])
-    return max(tried, key=lambda one: one.log_likelihood(judges)[0]).posterior_mean(Z)
+    return max(tried, key=lambda one: one.log_likelihood(judges)[0]).posterior_mean
 
 
 def estimate_with_sample_support(
     view: AttackerView, Z: Floats, noise: KnownNoise, rng: np.random.Generator
-) -> Floats:
+) -> RowMap:
     """Return posterior means with a prior carried by the attacker's sample."""
     assert view.sample is not None
     X = view.sample[choose_rows(view.sample, MAX_SUPPORT_RECORDS[view.effort], rng)]
     prior = KernelPrior(project(view.public, X), X, noise)
-    return fit_prior(prior, Z[choose_rows(Z, MAX_FITTED_ROWS, rng)], weigh=False).posterior_mean(Z)
+    return fit_prior(prior, Z[choose_rows(Z, MAX_FITTED_ROWS, rng)], weigh=False).posterior_mean
 
 
-def stretch_to_covariance(T_hat: Floats, Z: Floats, noise: Floats) -> Floats:
+def stretch_to_covariance(filter_rows: RowMap, Z: Floats, noise: Floats) -> RowMap:
     """Stretch filtered rows to the covariance of the clean ones, because they vary too little."""
+    T_hat = filter_rows(Z)
     S = _positive_part(covariance(Z) - np.diag(noise))
     values, vectors = decompose_symmetric(covariance(T_hat))
     is_informative = values > 1e-9 * max(float(values.max(initial=0.0)), 1e-300)
@@ -179,8 +189,7 @@ def stretch_to_covariance(T_hat: Floats, Z: Floats, noise: Floats) -> Floats:
     V, squares = decompose_symmetric(flat.T @ S @ flat)[::-1]
     stretch = (V * np.sqrt(np.maximum(squares, 0.0))) @ V.T  # (r, r) the least change that does
     mean = T_hat.mean(axis=0)
-    T: Floats = mean + (T_hat - mean) @ flat @ stretch @ back.T
-    return T
+    return lambda Z: mean + (filter_rows(Z) - mean) @ flat @ stretch @ back.T
 
 
 def find_score_ranges(view: AttackerView) -> Floats:

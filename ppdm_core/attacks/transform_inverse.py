@@ -12,9 +12,9 @@ from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.shrinkage import filter_with_sample
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, MappedRows, RowMap
 from ppdm_core.numerics.linear_map import (
-    compute_components,
+    convert_to_components,
     get_centre_and_loadings,
     has_map,
     invert,
@@ -48,32 +48,37 @@ class TransformInverse(Attack):
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)
-        candidates = invert_map(view) if has_map(view.public) else {}
+        candidates = MappedRows(view.Y, make_inverses(view) if has_map(view.public) else {})
         if view.leaked_map is None or not has_map(view.leaked_map):
             return Estimate(candidates)
         leaked = replace(view, public=view.leaked_map)
-        return Estimate(
-            candidates,
-            scenarios={"leaked": {**invert_map(leaked), **fill_dropped_directions(leaked)}},
-        )
+        maps = {**make_inverses(leaked), **fill_dropped_directions(leaked)}
+        return Estimate(candidates, scenarios={"leaked": MappedRows(view.Y, maps)})
 
 
-def invert_map(view: AttackerView) -> dict[str, Floats]:
-    """Return the inverse of the released rows, with and without clipping to the bounds."""
-    X_hat = invert(view.public, compute_components(view))  # (n, d)
-    return {"inverse": X_hat, "clipped": np.clip(X_hat, view.schema.lows, view.schema.highs)}
+def make_inverses(view: AttackerView) -> dict[str, RowMap]:
+    """Return the inverse of the map, with and without clipping to the bounds."""
+    public, low, high = view.public, view.schema.lows, view.schema.highs
+
+    def invert_rows(Y: Floats) -> Floats:
+        return invert(public, convert_to_components(public, Y))
+
+    return {"inverse": invert_rows, "clipped": lambda Y: np.clip(invert_rows(Y), low, high)}
 
 
-def fill_dropped_directions(view: AttackerView) -> dict[str, Floats]:
+def fill_dropped_directions(view: AttackerView) -> dict[str, RowMap]:
     """Return inverses with an estimate for the directions that the map drops."""
-    Z, low, high = compute_components(view), view.schema.lows, view.schema.highs
+    public, low, high = view.public, view.schema.lows, view.schema.highs
     middle = (low + high) / 2
-    loadings = get_centre_and_loadings(view.public)[1]
-    missed = Z - project(view.public, middle)
-    found = {"middle": middle + missed @ np.linalg.pinv(loadings)}
+    centre, loadings = get_centre_and_loadings(public)
+
+    def take_middle(Y: Floats) -> Floats:
+        missed = convert_to_components(public, Y) - project(public, middle)
+        return np.clip(middle + missed @ np.linalg.pinv(loadings), low, high)
+
+    found: dict[str, RowMap] = {"middle": take_middle}
     if view.sample is not None and len(view.sample) > 1:
-        nothing = np.zeros(Z.shape[1])
-        found["sample"] = filter_with_sample(
-            Z, nothing, *get_centre_and_loadings(view.public), view.sample
-        )
-    return {name: np.clip(X_hat, low, high) for name, X_hat in found.items()}
+        nothing = np.zeros(loadings.shape[1])
+        predict = filter_with_sample(nothing, centre, loadings, view.sample)
+        found["sample"] = lambda Y: np.clip(predict(convert_to_components(public, Y)), low, high)
+    return found

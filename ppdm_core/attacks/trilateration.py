@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._breach_claims import learn_claims, split_folds
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.attacker import AttackerView, Estimate, Goal
+from ppdm_core.model.attacker import AttackerView, Estimate, Goal, MappedRows
 from ppdm_core.numerics.decompositions import decompose_singular
 from ppdm_core.numerics.distances import compute_distances, compute_squared_distances
 
@@ -67,7 +68,7 @@ class Trilateration(Attack):
         Xk, Yk = add_fixed_point(view, Xk, view.Y[rows])
         low, high = view.schema.lows, view.schema.highs
         steps = _NEWTON_STEPS[view.effort]
-        candidates, claims = {}, {}
+        found, maps, claims = {}, {}, {}
         for name, fit in (("metric", fit_scale), ("ordinal", fit_monotone)):
             penalty = choose_penalty(Xk, Yk, fit, steps)
 
@@ -82,10 +83,10 @@ class Trilateration(Attack):
 
             X_hat = learn(Yk, Xk, view.Y)
             claims[name] = learn_claims(learn, Yk, Xk, view.Y, X_hat, view.epsilon)
-            candidates[name] = X_hat
-            candidates[name][known.rows] = known.X
             claims[name][known.rows] = 1.0
-        return Estimate(candidates, claims)
+            X_hat[known.rows] = known.X
+            found[name], maps[name] = X_hat, partial(learn, Yk, Xk)
+        return Estimate(MappedRows(view.Y, maps, known, found), claims)
 
 
 def add_fixed_point(view: AttackerView, Xk: Floats, Yk: Floats) -> tuple[Floats, Floats]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,7 @@ from ppdm_core.audit.simulation import (
     choose_participants,
 )
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import AttackerView, Estimate
+from ppdm_core.model.attacker import AttackerView, Estimate, MappedRows, RowMap
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.reasons import Reason
@@ -35,8 +35,21 @@ MAX_HALF_RECONSTRUCTIONS = 2  # there are more halves than draws
 MIN_RELATIVE_SPREAD = 1e-9  # of a column's range; estimates that differ by less are one value
 
 
+@dataclass(frozen=True, eq=False)
+class BestCandidate:
+    """The candidate of a reconstruction with the smallest error, on every draw."""
+
+    name: str
+    error: float
+    outcomes: list[TrialOutcome]
+
+
 class AttackRuns:
-    """The attacks on some draws of one table; what they found is cached."""
+    """The attacks on some draws of one table.
+
+    What the last attack found is cached, and the best candidate of each reconstruction: all
+    candidates of all attacks do not fit into memory.
+    """
 
     def __init__(
         self,
@@ -51,7 +64,9 @@ class AttackRuns:
             raise NotApplicable("There is nothing to audit.", reason=Reason.TOO_FEW_RECORDS)
         self.truth, self.policy, self.seed = truth, policy, seed
         self.draws, self.halves, self.earlier = tuple(draws), tuple(halves), earlier
-        self._outcomes: dict[tuple[str, bool], list[TrialOutcome]] = {}
+        self._last: tuple[tuple[str, bool], list[TrialOutcome]] | None = None
+        self._best: dict[str, BestCandidate | None] = {}  # by attack; None: nothing was found
+        self._best_halves: dict[str, list[TrialOutcome]] = {}
 
     def rng(self, *name: object) -> np.random.Generator:
         """Return the generator of a purpose; the same name gives the same numbers."""
@@ -71,7 +86,9 @@ class AttackRuns:
     def trials(self) -> list[AttackTrial]:
         """One trial per draw, with every record in the release."""
         n, d = self.truth.X.shape
-        participants = choose_participants(n, d, self.policy.attacker, self.rng("people"))
+        participants = choose_participants(
+            n, d, self.policy.attacker, self.rng("people"), self.truth.total
+        )
         trials = [
             AttackTrial.create(self.truth, draw, participants, self.rng("shuffle", number))
             for number, draw in enumerate(self.draws)
@@ -86,7 +103,9 @@ class AttackRuns:
         for number, draw in enumerate(self.halves):
             assert draw.members is not None
             rng = self.rng("split", number)
-            participants = choose_half_participants(n, d, draw.members, self.policy.attacker, rng)
+            participants = choose_half_participants(
+                n, d, draw.members, self.policy.attacker, rng, self.truth.total
+            )
             trials.append(AttackTrial.create(self.truth, draw, participants, rng))
         return trials
 
@@ -95,7 +114,7 @@ class AttackRuns:
         if on_halves is None:
             on_halves = attack.goal in GOALS_WITH_OUTSIDERS
         key = (attack.name, on_halves)
-        if key not in self._outcomes:
+        if self._last is None or self._last[0] != key:
             trials = self.half_trials if on_halves else self.trials
             if not trials:
                 raise NotApplicable(
@@ -105,8 +124,10 @@ class AttackRuns:
             outcomes = [
                 self._run_trial(attack, i, each, on_halves) for i, each in enumerate(trials)
             ]
-            self._outcomes[key] = outcomes
-        return self._outcomes[key]
+            self._last = key, outcomes
+            if attack.goal == "reconstruct" and not on_halves:
+                self._best.setdefault(attack.name, self._find_best_candidate(outcomes))
+        return self._last[1]
 
     def _run_trial(
         self, attack: Attack, number: int, trial: AttackTrial, on_halves: bool
@@ -117,8 +138,7 @@ class AttackRuns:
         if attack.needs & {"earlier_releases", "arrival_batches"}:
             view = trial.add_earlier_releases(view)
         if "reconstructions" in attack.needs or attack.goal == "link":
-            found = self._reconstructions(number, trial, on_halves)
-            view = replace(view, reconstructions=found)
+            view = self._add_reconstructions(view, number, on_halves)
         purpose = (attack.name, number, *(["split"] if on_halves else []))
         estimate = attack.attack(view, self.rng(*purpose))
         if attack.runs_half_known and view.known is not None and not on_halves:
@@ -134,7 +154,9 @@ class AttackRuns:
                     f"The attack {attack.name} has too few records in a half.",
                     reason=Reason.TOO_FEW_RECORDS,
                 )
-            estimate = Estimate({name: estimate.candidates[name]})
+            kept = estimate.candidates
+            kept = kept.keep(name) if isinstance(kept, MappedRows) else {name: kept[name]}
+            estimate = Estimate(kept)
         outcome = trial.make_outcome(attack.goal, estimate)
         return replace(outcome, knows_partners="partner_rows" in attack.needs)
 
@@ -142,7 +164,7 @@ class AttackRuns:
         """Return what a linking attacker sees of a draw of all records."""
         trial = self.trials[number]
         view = trial.build_view(self.policy.attacker.epsilon, self.policy.effort)
-        return replace(view, reconstructions=self._reconstructions(number, trial, on_halves=False))
+        return self._add_reconstructions(view, number, on_halves=False)
 
     def _run_half_known(
         self, attack: Attack, trial: AttackTrial, view: AttackerView, purpose: Sequence[object]
@@ -157,20 +179,44 @@ class AttackRuns:
                 merged.setdefault(name, empty)[targets] = links
         return merged
 
-    def _reconstructions(
-        self, number: int, trial: AttackTrial, on_halves: bool
-    ) -> dict[str, Floats]:
-        """Return the best estimates of the original columns, in the order of the view."""
-        found = {}
+    def _add_reconstructions(
+        self, view: AttackerView, number: int, on_halves: bool
+    ) -> AttackerView:
+        """Return the view with the best estimates of the original columns.
+
+        Of a large release, these are estimates that can be made of all its rows.
+        """
+        found: dict[str, Floats] = {}
+        maps: dict[str, RowMap] = {}
         best = self._best_on_halves if on_halves else self._best_reconstructions
         most = MAX_HALF_RECONSTRUCTIONS if on_halves else MAX_RECONSTRUCTIONS
-        for attack, name in best[:most]:
+        for attack, name in best if view.further is not None else best[:most]:
             try:
-                outcome = self.run_trials(ATTACKS[attack], on_halves=on_halves)[number]
+                outcomes = self._list_best_outcomes(attack, on_halves)
             except NotApplicable:  # for example too few records in a half
                 continue
-            found[f"{attack}/{name}"] = freeze(outcome.list_all_rows(name)[trial.shuffle])
-        return found
+            estimate = outcomes[number].estimate
+            assert estimate is not None
+            candidates = estimate.candidates
+            if isinstance(candidates, MappedRows) and candidates.is_fast:
+                maps[f"{attack}/{name}"] = candidates.maps[name]
+            elif view.further is not None:
+                continue
+            found[f"{attack}/{name}"] = freeze(candidates[name])
+            if len(found) == most:
+                break
+        return replace(view, reconstructions=found, reconstruct=maps)
+
+    def _list_best_outcomes(self, attack: str, on_halves: bool) -> list[TrialOutcome]:
+        """Return the best candidate of a reconstruction on all draws, or on all halves."""
+        if on_halves:
+            if attack not in self._best_halves:
+                found = self.run_trials(ATTACKS[attack], on_halves=True)
+                self._best_halves[attack] = found
+            return self._best_halves[attack]
+        best = self._best[attack]
+        assert best is not None
+        return best.outcomes
 
     @cached_property
     def _best_reconstructions(self) -> list[tuple[str, str]]:
@@ -183,23 +229,32 @@ class AttackRuns:
             if attack.goal != "reconstruct" or not is_run:
                 continue
             try:
-                outcomes = self.run_trials(attack)
+                if attack.name not in self._best:
+                    self.run_trials(attack)
             except NotApplicable:
                 continue
-            shared = set.intersection(*(set(one.candidates) for one in outcomes))
-            means = {
-                name: self.compute_error(outcomes, name)
-                for name in outcomes[0].candidates
-                if name in shared and self._differs_between_records(outcomes[0], name)
-            }
-            if means:
-                name = min(means, key=means.__getitem__)
-                errors[attack.name, name] = means[name]
+            best = self._best[attack.name]
+            if best is not None:
+                errors[attack.name, best.name] = best.error
         return sorted(errors, key=errors.__getitem__)
+
+    def _find_best_candidate(self, outcomes: list[TrialOutcome]) -> BestCandidate | None:
+        """Return the candidate with the smallest error; None if all are one value."""
+        shared = set.intersection(*(set(one.candidates) for one in outcomes))
+        means = {
+            name: self.compute_error(outcomes, name)
+            for name in outcomes[0].candidates
+            if name in shared and self._differs_between_records(outcomes[0], name)
+        }
+        if not means:
+            return None
+        name = min(means, key=means.__getitem__)
+        kept = [one.keep_candidate(name) for one in outcomes]
+        return BestCandidate(name, means[name], kept)
 
     def _differs_between_records(self, outcome: TrialOutcome, name: str) -> bool:
         """Return whether a candidate is more than one value for all records not known before."""
-        is_known = np.isin(outcome.draw.records, outcome.participants.known)
+        is_known = np.isin(outcome.records, outcome.participants.known)
         X_hat = outcome.candidates[name][~is_known]
         if not len(X_hat):
             return False
@@ -221,7 +276,7 @@ class AttackRuns:
         """Return the mean distance of a reconstruction from the original records."""
         found = []
         for one in outcomes:
-            records = one.draw.records
+            records = one.records
             rows = np.isin(records, one.participants.unknown)
             error = np.linalg.norm(self.truth.X[records[rows]] - one.candidates[name][rows], axis=1)
             if len(error):  # not all rows were made from records that the attacker knows

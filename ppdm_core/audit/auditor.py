@@ -114,7 +114,7 @@ class Auditor(AttackRuns):
         figures = evaluator.make_figures(attack.name, self.isolated, self.truth.groups)
         story = self.describe_attacker(attack) + SCENARIO_STORIES.get(scenario, "")
         score = self._make_score(metric, name_score(attack, metric, scenario), figures, story)
-        group = count_group(attack, scenario, score, len(self.truth.X))
+        group = count_group(attack, scenario, score, self.truth.record_count)
         is_certifiable = group is None or group >= MIN_CERTIFIED_PERSONS
         return replace(score, is_certifiable=is_certifiable)
 

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdm_core.audit.audited_part import OtherRows, gather_part, is_in_part
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.attacker import EarlierRows, RecordSet
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import PublicParameters, Released
-from ppdm_core.model.rows import Block, Rows, gather_blocks, make_position_keys, select_rows
+from ppdm_core.model.rows import Block, Rows, encode_positions, select_rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import Fitted, Sanitizer
@@ -38,6 +39,12 @@ class OriginalTable:
     groups: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)  # name -> (n,) membership
     offset: Floats | None = None  # (d,) original value = offset + unit * scaled value
     unit: Floats | None = None  # (d,)
+    total: int | None = None  # number of records of the table, if these are a part of them
+
+    @property
+    def record_count(self) -> int:
+        """Number of records of the table, of which these may be a part."""
+        return len(self.X) if self.total is None else self.total
 
     @cached_property
     def codes(self) -> Codes:
@@ -83,6 +90,12 @@ class ReleaseDraw:
         None  # the same as ``public`` for an attacker who has the key
     )
     partners: PartnerRows | None = None  # None: all rows are made from the original table
+    others: OtherRows | None = None  # of records that are not audited; None: there are none
+
+    @property
+    def row_count(self) -> int:
+        """Number of released rows of the table, of which those in memory may be a part."""
+        return len(self.Y) + (0 if self.others is None else self.others.n)
 
     @property
     def records(self) -> Ints:
@@ -179,7 +192,7 @@ def shadow_noise(noise: Noise, scope: Sequence[str], k: int) -> Noise:
 
 
 def _key_by_position(block: Block) -> Block:
-    return replace(block, key=make_position_keys(block.start + block.n)[block.start :])
+    return replace(block, key=encode_positions(np.arange(block.start, block.start + block.n)))
 
 
 def _draw_halves(
@@ -222,11 +235,18 @@ class AuditInputs:
     earlier: EarlierReleases | None = None
 
 
-def collect_inputs(rows: Rows, draws: ShadowDraws, *, row_aligned: bool) -> AuditInputs:
-    """Load the records and the draws of them; ``row_aligned``: row i is made of record i."""
-    whole = gather_blocks(rows.blocks(), rows.n)
-    original = OriginalTable(whole.X, whole.label, rows.schema, whole.C)
-    shadows = [collect_draw(shadow, whole.record) for shadow in draws.shadows]
+def collect_inputs(
+    rows: Rows, draws: ShadowDraws, *, row_aligned: bool, part: Ints | None = None
+) -> AuditInputs:
+    """Load the records and the draws of them; ``row_aligned``: row i is made of record i.
+
+    ``part``: the numbers of the records that are audited; the rows of all others stay where they
+    are.
+    """
+    whole = gather_part(rows, part)
+    total = None if part is None else rows.n
+    original = OriginalTable(whole.X, whole.label, rows.schema, whole.C, total=total)
+    shadows = [collect_draw(shadow, whole.record, part) for shadow in draws.shadows]
     if row_aligned:
         shadows = [replace(shadow, source=None) for shadow in shadows]
     for k, (centre, loadings) in enumerate(draws.leaked_maps):
@@ -234,18 +254,26 @@ def collect_inputs(rows: Rows, draws: ShadowDraws, *, row_aligned: bool) -> Audi
         shadows[k] = replace(shadows[k], leaked_map=leaked)
     halves = []
     for half in draws.halves:
-        inside = np.concatenate([block.record for block in half.rows.blocks()])
+        inside = np.concatenate(
+            [
+                block.record if part is None else block.record[is_in_part(block.record, part)]
+                for block in half.rows.blocks()
+            ]
+        )
         members = np.flatnonzero(np.isin(whole.record, inside))
-        halves.append(replace(collect_draw(half.released, whole.record), members=members))
+        halves.append(replace(collect_draw(half.released, whole.record, part), members=members))
     return AuditInputs(original, tuple(shadows), tuple(halves))
 
 
-def collect_draw(released: Released, records: Ints) -> ReleaseDraw:
+def collect_draw(released: Released, records: Ints, part: Ints | None = None) -> ReleaseDraw:
     """Load one draw; ``records`` are the ascending numbers of all records that may be in it."""
-    made = gather_blocks(released.rows.blocks(), released.rows.n)
+    made = gather_part(released.rows, part)
     public, names = released.public, [each.name for each in released.rows.schema.categorical]
-    C = made.C[:, [names.index(response.column.name) for response in public.responses]]
-    return ReleaseDraw(made.X, public, np.searchsorted(records, made.record), C)
+    columns = [names.index(response.column.name) for response in public.responses]
+    others = None if part is None else OtherRows(released, part, tuple(columns))
+    return ReleaseDraw(
+        made.X, public, np.searchsorted(records, made.record), made.C[:, columns], others=others
+    )
 
 
 def freeze(array: Any) -> Any:

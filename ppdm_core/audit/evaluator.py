@@ -199,7 +199,7 @@ class Evaluator(ABC, Generic[M]):
             rows = np.flatnonzero(self.select(one))
             count = max(1, round(len(rows) / 10))
             surest = rows[np.argsort(-one.claims[name][rows], kind="stable")[:count]]
-            keep = np.isin(np.arange(len(one.draw.Y)), surest)
+            keep = np.isin(np.arange(len(one.records)), surest)
             found.append(self.measure(one, name, keep))
         return float(np.mean(found))
 

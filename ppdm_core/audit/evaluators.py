@@ -14,7 +14,7 @@ from ppdm_core.audit.controlled_evaluators import (
     SinglingOutEvaluator,
 )
 from ppdm_core.audit.evaluator import Evaluator, count_effective
-from ppdm_core.audit.label_risk import compute_label_chances, select_first_rows
+from ppdm_core.audit.label_risk import compute_chances, count_labels, select_first_rows
 from ppdm_core.audit.simulation import TrialOutcome
 from ppdm_core.metrics import (
     AttackMetric,
@@ -33,10 +33,10 @@ class ReconstructionEvaluator(Evaluator[ReconstructMetric]):
     """Estimates of the original values of each released row."""
 
     def units(self, outcome: TrialOutcome) -> Ints:
-        return mark_others(outcome.draw.records, outcome.participants.unknown)
+        return mark_others(outcome.records, outcome.participants.unknown)
 
     def select_inputs(self, outcome: TrialOutcome, name: str, keep: Bools) -> tuple[Any, ...]:
-        X, X_hat = self.truth.X[outcome.draw.records[keep]], self.estimate(outcome, name)[keep]
+        X, X_hat = self.truth.X[outcome.records[keep]], self.estimate(outcome, name)[keep]
         return X, X_hat, self.truth.spread, self.epsilon
 
     def interval(self, name: str) -> IntervalAtLevel | None:
@@ -65,7 +65,7 @@ class NormEvaluator(Evaluator[NormMetric]):
     units = ReconstructionEvaluator.units
 
     def select_inputs(self, outcome: TrialOutcome, name: str, keep: Bools) -> tuple[Any, ...]:
-        length = np.linalg.norm(self.truth.X[outcome.draw.records[keep]], axis=1)
+        length = np.linalg.norm(self.truth.X[outcome.records[keep]], axis=1)
         return length, self.estimate(outcome, name)[keep], self.epsilon
 
     def baseline(self, name: str) -> float:
@@ -108,14 +108,12 @@ class LinkEvaluator(Evaluator[LinkMetric]):
         """Measure a row picked at random, among those with the person's label if it is known."""
         outcome = self.list_outcomes(name)[0]
         records, labels = select_first_rows(self.truth, outcome.draw)
-        rows = labels
-        if not outcome.knows_partners:
-            rows = outcome.draw.add_partner_labels(labels)
+        rows = count_labels(outcome.draw, labels, with_partners=not outcome.knows_partners)
         if self.scenario == "partial" or self.is_label_column:
-            return self.metric.baseline(len(rows))
+            return self.metric.baseline(int(rows[1].sum()))
         targets = outcome.participants.targets[self.select(outcome)]
         own = labels[np.searchsorted(records, targets)]
-        return float(np.mean(compute_label_chances(self.truth.label[targets], rows, own)))
+        return float(np.mean(compute_chances(self.truth.label[targets], rows, own)))
 
 
 class MembershipEvaluator(Evaluator[MemberMetric]):

@@ -7,7 +7,7 @@ private permutation, because assignment solvers and argmin favour the identity o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from ppdm_core.model.attacker import (
     Estimate,
     Goal,
     KnownRows,
+    MappedRows,
     SplitFiles,
 )
 from ppdm_core.model.errors import Defect, NotApplicable
@@ -31,6 +32,10 @@ from ppdm_core.model.reasons import Reason
 from ppdm_core.model.release import PublicParameters
 
 MAX_TARGETS = 2_000  # persons looked for; the released table they are looked for in is never cut
+MIN_TARGETS = 200  # if none of so many is found, at most 1.5 % are
+MAX_SEARCHED_PAIRS = (
+    2e9  # of a person and a row, for one cost and draw: fewer persons on large tables
+)
 MAX_SCORED_RECORDS = 20_000  # records whose reconstruction is compared with the original
 HIDDEN_LABEL = -2  # code that no row has
 MAX_HALF_TARGETS = 500  # targets inside a half, and as many outside; other persons in each half
@@ -49,15 +54,26 @@ class Participants:
     partial: Ints  # columns of a target that a partly informed attacker knows
 
 
+def limit_targets(rows: int) -> int:
+    """Return how many persons are looked for among so many released rows."""
+    return int(np.clip(MAX_SEARCHED_PAIRS // max(rows, 1), MIN_TARGETS, MAX_TARGETS))
+
+
 def choose_participants(
-    n: int, d: int, attacker: Attacker, rng: np.random.Generator
+    n: int, d: int, attacker: Attacker, rng: np.random.Generator, total: int | None = None
 ) -> Participants:
-    """Choose the roles where every record is in the release."""
+    """Choose the roles where every record is in the release.
+
+    ``total``: the number of records of the table, of which the ``n`` audited ones are a part. The
+    sample is a share of it, but leaves records to be scored.
+    """
     order = rng.permutation(n)
     k = max(0, min(attacker.known_records, n - 2))
     p = max(0, min(round(attacker.sample_share * n), n - k - 2))
+    if total is not None:
+        p = max(p, min(round(attacker.sample_share * total), n - k - MAX_SCORED_RECORDS))
     unknown = np.sort(order[k + p :][:MAX_SCORED_RECORDS])
-    targets = rng.permutation(unknown)[:MAX_TARGETS]
+    targets = rng.permutation(unknown)[: limit_targets(total or n)]
     return Participants(
         known=order[:k],
         sample=order[k : k + p],
@@ -70,22 +86,29 @@ def choose_participants(
 
 
 def choose_half_participants(
-    n: int, d: int, members: Ints, attacker: Attacker, rng: np.random.Generator
+    n: int,
+    d: int,
+    members: Ints,
+    attacker: Attacker,
+    rng: np.random.Generator,
+    total: int | None = None,
 ) -> Participants:
     """Choose the roles where only ``members`` are in the release.
 
     There are as many targets inside as outside. A third of the other records is the reference.
+    ``total``: the number of records of the table, of which ``n`` are audited.
     """
     inside = rng.permutation(members)
     outside = rng.permutation(np.setdiff1d(np.arange(n), members))
     k = max(0, min(attacker.known_records, len(inside) - 2))
     reference, controls = np.split(outside, [len(outside) // 3])
-    t = min(len(inside) - k, len(controls), MAX_HALF_TARGETS)
+    most = min(MAX_HALF_TARGETS, limit_targets((total or n) // 2) // 2)
+    t = min(len(inside) - k, len(controls), most)
     targets = np.concatenate([inside[k : k + t], controls[:t]])
     shuffle = rng.permutation(len(targets))
     return Participants(
         known=inside[:k],
-        sample=reference[: round(attacker.sample_share * n)],
+        sample=reference[: round(attacker.sample_share * (total or n))],
         targets=targets[shuffle],
         is_member=np.isin(targets[shuffle], members),
         reference=reference,
@@ -148,6 +171,7 @@ class AttackTrial:
             reference=truth.select(roles.reference) if len(roles.reference) else None,
             leaked_map=None if draw.leaked_map is None else freeze_public(draw.leaked_map),
             partner_rows=self.find_partner_rows(),
+            further=draw.others,
         )
 
     def find_positions(self) -> Ints:
@@ -250,34 +274,51 @@ class AttackTrial:
         if goal == "source":
             estimate = find_records(estimate, self.participants.targets)
         elif goal == "link":
-            estimate = find_records(estimate, self.draw.list_all_records(self.truth)[self.shuffle])
+            records = self.draw.list_all_records(self.truth)[self.shuffle]
+            if self.draw.others is not None:  # no target has a row there
+                estimate = np.minimum(estimate, len(records))
+                records = np.append(records, len(self.truth.X))
+            estimate = find_records(estimate, records)
         elif goal == "pair":
             estimate = find_records(estimate, self.participants.targets[self.right_order])
         by_row = goal in ("reconstruct", "norms", "source")
         return estimate[self.inverse_shuffle][: len(self.draw.Y)] if by_row else estimate
 
-    def select_partner_estimates(self, estimate: Estimate) -> dict[str, NDArray[Any]]:
-        """Return what was estimated for the rows of other sites."""
-        m = len(self.draw.Y)
-        return {name: each[self.inverse_shuffle][m:] for name, each in estimate.candidates.items()}
+    def find_scored_rows(self) -> Ints | None:
+        """Return the rows of the draw that reconstructions are made for; None: all.
+
+        Of a large table, these are the rows of scored records.
+        """
+        records = self.draw.records
+        if len(records) <= MAX_SCORED_RECORDS or bool((records < 0).any()):
+            return None
+        return np.flatnonzero(np.isin(records, self.participants.unknown))
 
     def make_outcome(self, goal: Goal, estimate: Estimate) -> TrialOutcome:
         """Return what the attack found, in the order of the draw."""
+        rows = self.find_scored_rows() if goal == "reconstruct" else None
 
         def align_all(found: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-            return {name: self.align(goal, each) for name, each in found.items()}
+            if rows is None:
+                return {name: self.align(goal, each) for name, each in found.items()}
+            places = self.inverse_shuffle[rows]
+            if isinstance(found, MappedRows):
+                return dict(found.select(places))
+            return {name: each[places] for name, each in found.items()}
 
+        places = self.inverse_shuffle[: len(self.draw.Y)]
         return TrialOutcome(
             draw=self.draw,
             participants=self.participants,
             candidates=align_all(estimate.candidates),
             scenarios={name: align_all(found) for name, found in estimate.scenarios.items()},
             claims={
-                name: claim[self.inverse_shuffle][: len(self.draw.Y)]
+                name: claim[places if rows is None else places[rows]]
                 for name, claim in estimate.claims.items()
             },
             notes=dict(estimate.notes),
-            partners=self.select_partner_estimates(estimate) if goal == "reconstruct" else {},
+            rows=rows,
+            estimate=estimate if goal == "reconstruct" else None,
         )
 
 
@@ -291,14 +332,23 @@ class TrialOutcome:
     scenarios: Mapping[str, Mapping[str, NDArray[Any]]]
     claims: Mapping[str, Floats]  # the attacker's own probabilities, by row
     notes: Mapping[str, float]
-    # of rows of other sites, which no score counts; other attacks build on them
-    partners: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     knows_partners: bool = False  # the attacker can tell which rows belong to other sites
+    rows: Ints | None = None  # of the draw, that reconstructions are made for; None: all
+    estimate: Estimate | None = None  # a reconstruction as the attack returned it
 
-    def list_all_rows(self, name: str) -> NDArray[Any]:
-        """Return a candidate for all rows: own ones first, then those of partners."""
-        own = self.candidates[name]
-        return np.concatenate([own, self.partners[name]]) if name in self.partners else own
+    @cached_property
+    def records(self) -> Ints:
+        """The record behind each row that an estimate is about."""
+        return self.draw.records if self.rows is None else self.draw.records[self.rows]
+
+    def keep_candidate(self, name: str) -> TrialOutcome:
+        """Return one candidate of a reconstruction, in the order of the view, and nothing else."""
+        assert self.estimate is not None
+        found = self.estimate.candidates
+        kept = found.keep(name) if isinstance(found, MappedRows) else {name: found[name]}
+        return replace(
+            self, candidates={}, scenarios={}, claims={}, notes={}, estimate=Estimate(kept)
+        )
 
     def estimates(self, scenario: str) -> Mapping[str, NDArray[Any]]:
         """Return the candidates of a scenario, if there are any; "" is the policy's attacker."""

@@ -43,6 +43,7 @@ from ppdm_core.metrics.neighbourhood_preservation import NeighbourhoodPreservati
 from ppdm_core.metrics.neural_network_accuracy import NeuralNetworkAccuracy
 from ppdm_core.metrics.norm_breach_rate import NormBreachRate
 from ppdm_core.metrics.pair_rate import PairRate
+from ppdm_core.metrics.predictable_noise import PredictableNoise
 from ppdm_core.metrics.radius_knn_accuracy import RadiusKnnAccuracy
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.recomputed_noise import RecomputedNoise
@@ -87,6 +88,7 @@ METRICS: dict[str, Metric] = {
     "hidden_digits": HiddenDigits(),
     "recomputed_noise": RecomputedNoise(),
     "repeated_noise": RepeatedNoise(),
+    "predictable_noise": PredictableNoise(),
     "closest_record": ClosestRecord(),
     "dapl_held_out": DaplHeldOut(),
     "dapl_plug_in": DaplPlugIn(),

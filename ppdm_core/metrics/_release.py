@@ -53,6 +53,16 @@ def check_same_columns(name: str, comparison: ReleaseComparison) -> None:
         )
 
 
+def check_rows_of_records(name: str, comparison: ReleaseComparison) -> None:
+    """Check that the release has the original columns, and that the record of each row is known."""
+    check_same_columns(name, comparison)
+    if bool((comparison.records < 0).any()):
+        raise NotApplicable(
+            f"{name} needs to know which record each row was made from.",
+            reason=Reason.NO_ALIGNMENT,
+        )
+
+
 def check_labels(name: str, comparison: ReleaseComparison) -> None:
     """Check that there are two labelled records or more."""
     check_comparison(name, comparison)

@@ -7,10 +7,8 @@ import numpy as np
 
 from ppdm_core.metrics._chance import ChanceMetric
 from ppdm_core.metrics._comparison import ReleaseComparison
-from ppdm_core.metrics._release import check_same_columns, sample_indices
+from ppdm_core.metrics._release import check_rows_of_records, sample_indices
 from ppdm_core.model.arrays import Floats
-from ppdm_core.model.errors import NotApplicable
-from ppdm_core.model.reasons import Reason
 
 _MAX_ROWS = 20_000
 _ROUNDING = 1e-9  # of the largest value: residuals that differ by less are equal
@@ -43,12 +41,7 @@ class RepeatedNoise(ChanceMetric):
 
 def find_worst_column(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
     """Return the share in the column with the largest excess, and what chance explains there."""
-    check_same_columns(name, comparison)
-    if bool((comparison.records < 0).any()):
-        raise NotApplicable(
-            f"{name} needs to know which record each row was made from.",
-            reason=Reason.NO_ALIGNMENT,
-        )
+    check_rows_of_records(name, comparison)
     rng = comparison.rng(name)
     rows = sample_indices(len(comparison.Y), _MAX_ROWS, rng)
     X, Y = comparison.X[comparison.records[rows]], comparison.Y[rows]

@@ -6,9 +6,9 @@ released columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
 from numpy.typing import NDArray
 
@@ -17,6 +17,7 @@ from ppdm_core.model.policy import Effort
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Schema
 
+RowMap = Callable[[Floats], Floats]  # released rows to estimates of their records
 ColumnKind = Literal["numeric", "categorical"]
 # Scenarios of a linker: this share of the targets, of which it is surest; -1 for the others.
 SUREST_SHARES: dict[str, float] = {"surest": 0.1, "few": 0.02}
@@ -78,6 +79,23 @@ class Batches:
 
 
 @dataclass(frozen=True, eq=False)
+class RowBlock:
+    """Some consecutive rows of a released table."""
+
+    Y: Floats  # (b, s)
+    label: Codes  # (b,)
+    C: Codes  # (b, c) released responses
+
+
+class FurtherRows(Protocol):
+    """Rows of a large release that are read in blocks, after those in memory."""
+
+    @property
+    def n(self) -> int: ...
+    def blocks(self) -> Iterator[RowBlock]: ...
+
+
+@dataclass(frozen=True, eq=False)
 class AttackerView:
     """Everything that an attack receives. It does not hold the original table.
 
@@ -108,6 +126,92 @@ class AttackerView:
     leaked_map: PublicParameters | None = None  # ``public`` with the map that the key hides
     partner_rows: Ints | None = None  # rows of sites that release together; they know which
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
+    further: FurtherRows | None = None  # None: all rows of the release are in ``Y``
+    reconstruct: Mapping[str, RowMap] = field(default_factory=dict)  # the same for further rows
+    basis: AttackerView | None = None  # of a view of further rows: where statistics are taken
+
+    @property
+    def fitted(self) -> AttackerView:
+        """The view whose rows maps and moments are fitted to."""
+        return self if self.basis is None else self.basis
+
+    @property
+    def is_block(self) -> bool:
+        """Whether this view holds some of the rows of a large release."""
+        return self.further is not None or self.basis is not None
+
+    def iterate_parts(self) -> Iterator[tuple[int, AttackerView]]:
+        """Yield this view, then views of the further rows, with the position of the first row.
+
+        A search looks at each part in turn and merges what it finds.
+        """
+        yield 0, self
+        start = len(self.Y)
+        for block in () if self.further is None else self.further.blocks():
+            yield (
+                start,
+                replace(
+                    self,
+                    Y=block.Y,
+                    label=block.label,
+                    C=None if self.C is None else block.C,
+                    reconstructions=MappedRows(block.Y, self.reconstruct),
+                    further=None,
+                    basis=self,
+                ),
+            )
+            start += len(block.Y)
+
+
+class MappedRows(Mapping[str, Floats]):
+    """Estimates of released rows by functions of the rows, each computed when it is read.
+
+    A function must estimate each row from this row alone, apart from what it was fitted to. The
+    audit also applies it to rows that are not in memory.
+    """
+
+    def __init__(
+        self,
+        Y: Floats,
+        maps: Mapping[str, RowMap],
+        known: KnownRows | None = None,
+        found: Mapping[str, Floats] | None = None,
+    ) -> None:
+        """Map the rows ``Y``; the records of known rows are inserted.
+
+        ``found``: estimates that are computed already. Their functions are too slow to be applied
+        to the further rows of a large release.
+        """
+        self.Y, self.maps, self.known, self.found = Y, maps, known, found or {}
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether the functions can be applied to any number of rows."""
+        return not self.found
+
+    def __getitem__(self, name: str) -> Floats:
+        if name in self.found:
+            return self.found[name]
+        X_hat = self.maps[name](self.Y)
+        if self.known is not None:
+            X_hat[self.known.rows] = self.known.X
+        return X_hat
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.maps)
+
+    def __len__(self) -> int:
+        return len(self.maps)
+
+    def select(self, rows: Ints) -> MappedRows:
+        """Return the estimates of some rows, none of which is known."""
+        found = {name: X_hat[rows] for name, X_hat in self.found.items()}
+        return MappedRows(self.Y[rows], self.maps, found=found)
+
+    def keep(self, name: str) -> MappedRows:
+        """Return one of the estimates."""
+        found = {name: self.found[name]} if name in self.found else None
+        return MappedRows(self.Y, {name: self.maps[name]}, self.known, found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +220,8 @@ class Estimate:
 
     goal "reconstruct": (m, d) original values, aligned to ``view.Y``.
     goal "norms": (m,) Euclidean lengths of the records, aligned to ``view.Y``.
-    goal "link": (t,) position in ``view.Y`` for each target, -1 for none.
+    goal "link": (t,) position in ``view.Y`` for each target, -1 for none; positions of further rows
+    follow those of ``view.Y``.
     goal "source": (m, k) for each row of ``view.Y`` the k likeliest targets, best first, -1 for
     none; the claims hold their probabilities, (m, k).
     goal "member": (t,) membership scores; a higher score means a likelier member.

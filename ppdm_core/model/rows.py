@@ -110,6 +110,14 @@ def gather_blocks(blocks: Iterable[Block], n: int) -> Block:
     return Block(**arrays, start=0, counts=counts)
 
 
+def load_rows(blocks: Iterable[Block], schema: Schema, n: int) -> ArrayRows:
+    """Return blocks as a table in memory; ``n`` is about the number of rows."""
+    whole = gather_blocks(blocks, n)
+    return ArrayRows(
+        schema, whole.X, whole.label, whole.key, whole.C, whole.record, dict(whole.counts)
+    )
+
+
 def slice_rows(block: Block, low: int, high: int) -> Block:
     """Return rows ``[low, high)``. Counts stay with the first row, so that sums do not change."""
     part = slice(low, high)
@@ -158,8 +166,18 @@ def regroup_blocks(chunks: Iterable[Block], size: int = BLOCK) -> Iterator[Block
 def fold_blocks(
     blocks: Iterable[Block], step: Callable[[Block], S], merge: Callable[[S, S], S]
 ) -> S:
-    """Return the results of ``step``, merged in block order."""
-    return fold(merge, (step(block) for block in blocks))
+    """Return the results of ``step``, merged in block order in a fixed binary tree.
+
+    States of 1, 2, 4, ... consecutive blocks are merged as soon as two of the same size exist, so
+    that rounding depends on the numbers of blocks alone, and few states are held.
+    """
+    held: list[tuple[int, S]] = []  # number of blocks, state
+    for block in blocks:
+        size, state = 1, step(block)
+        while held and held[-1][0] == size:
+            size, state = 2 * size, merge(held.pop()[1], state)
+        held.append((size, state))
+    return fold(lambda later, earlier: merge(earlier, later), (state for _, state in held[::-1]))
 
 
 class ArrayRows:
@@ -242,8 +260,13 @@ class RowsView:
 
 def make_position_keys(n: int) -> Keys:
     """Return the row positions as record keys, for tables without record ids."""
-    keys = np.zeros((n, 16), dtype=np.uint8)
-    keys[:, :8] = np.arange(n, dtype="<u8").view(np.uint8).reshape(n, 8)
+    return encode_positions(np.arange(n))
+
+
+def encode_positions(positions: Ints) -> Keys:
+    """Return positions of rows as record keys, (n, 16)."""
+    keys = np.zeros((len(positions), 16), dtype=np.uint8)
+    keys[:, :8] = positions.astype("<u8").view(np.uint8).reshape(-1, 8)
     return keys
 
 

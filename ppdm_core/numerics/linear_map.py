@@ -57,10 +57,15 @@ def invert(public: PublicParameters, Z: Floats) -> Floats:
 
 def compute_components(view: AttackerView) -> Floats:
     """Return the noisy components of a release that was published in any space."""
-    if view.public.space == "original":
+    return convert_to_components(view.public, view.Y)
+
+
+def convert_to_components(public: PublicParameters, Y: Floats) -> Floats:
+    """Return the noisy components of released rows, in whatever space these are published."""
+    if public.space == "original":
         # Y = centre + Z pinv(L), and the pseudo-inverse of pinv(L) is L itself.
-        return project(view.public, view.Y)
-    return view.Y  # (n, s)
+        return project(public, Y)
+    return Y  # (n, s)
 
 
 def find_score_ranges(public: PublicParameters) -> Floats | None:

@@ -11,6 +11,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ppdm_core.numerics.noise import frame_parts
 
 MODULUS_BYTES = 16
@@ -71,3 +74,25 @@ def unpack_values(raw: bytes) -> list[int]:
         raise ValueError("The bytes do not hold complete numbers.")
     parts = range(0, len(raw), MODULUS_BYTES)
     return [int.from_bytes(raw[start : start + MODULUS_BYTES], "little") for start in parts]
+
+
+def mask_array(
+    values: NDArray[np.int64], own: str, secrets: Mapping[str, bytes], context: Sequence[str]
+) -> NDArray[np.uint64]:
+    """Return an array of whole numbers with the masks of party ``own``, modulo 2^64."""
+    masked = values.astype(np.uint64)  # modulo 2^64
+    for other, secret in secrets.items():
+        first, second = sorted((own, other))
+        frame = frame_parts("ppdm-array-mask-1", secret, *context, first, second)
+        raw = hashlib.shake_256(frame).digest(8 * values.size)
+        mask = np.frombuffer(raw, dtype="<u8").astype(np.uint64).reshape(values.shape)
+        masked = masked + mask if own == first else masked - mask
+    return masked
+
+
+def sum_masked_arrays(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.int64]:
+    """Return the sum over all parties as signed numbers; the masks cancel."""
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total.view(np.int64)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,9 @@ import numpy as np
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import row_slices, sort_by_distance
 
+WIDE_ROWS = 16_384  # from here on, the smallest costs are searched in tiles
+TILE_PERSONS, TILE_ROWS = 256, 2_048  # of the costs that are computed at a time: they fit the cache
+MAX_HELD_HITS = 16  # of each person, before they are merged
 TIE_TOLERANCE = 1e-13  # smaller differences of squared distances, relative to the largest, are ties
 
 
@@ -60,11 +63,76 @@ def find_nearest_rows(A: Floats, B: Floats, k: int) -> tuple[Ints, Floats]:
     k = min(k, len(B))
     place = np.empty((len(A), k), dtype=np.int64)
     square = np.empty((len(A), k))
-    if place.size:
+    if place.size and k > 1 and len(B) > WIDE_ROWS:
+        A, B = _centre(A, B)
+        columns = np.vstack([B.T, np.einsum("ij,ij->i", B, B)])
+        lines = np.column_stack([-2.0 * A, np.ones(len(A))])
+        found = search_tiles(len(A), len(B), k, lambda p, r: lines[p] @ columns[:, r])
+        place, square = sort_by_distance(A, B, found.place)
+    elif place.size:
         A, B = _centre(A, B)
         for rows, D in _iterate_blocks(A, B):
             place[rows], square[rows] = sort_by_distance(A[rows], B, _find_smallest_places(D, k))
     return place, square
+
+
+class SmallestCosts:
+    """The k smallest costs of each person so far, smallest first."""
+
+    def __init__(self, persons: int, k: int) -> None:
+        self.place = np.full((persons, k), -1, dtype=np.int64)
+        self.cost = np.full((persons, k), np.inf)
+        self._held: list[tuple[Ints, Ints, Floats]] = []
+        self._count = 0
+
+    def add(self, persons: slice, start: int, C: Floats) -> None:
+        """Add the costs of some persons with consecutive rows, the first of which is ``start``.
+
+        A cost that is not below the k-th smallest so far cannot be among the smallest.
+        """
+        limit = self.cost[persons, -1]
+        if not np.isfinite(limit).all():
+            k = min(self.cost.shape[1], C.shape[1])
+            place = _find_smallest_places(C, k)
+            limit = np.minimum(limit, np.take_along_axis(C, place, axis=1).max(axis=1))
+            limit = np.nextafter(limit, np.inf) if k == self.cost.shape[1] else limit + np.inf
+        person, row = np.divmod(np.flatnonzero(limit[:, None] > C), C.shape[1])
+        if len(person):
+            self._held.append((persons.start + person, start + row, C[person, row]))
+            self._count += len(person)
+            if self._count > MAX_HELD_HITS * len(limit):
+                self.merge()
+
+    def merge(self) -> None:
+        """Keep the smallest of the costs that were added."""
+        if not self._held:
+            return
+        person, place, cost = (np.concatenate(each) for each in zip(*self._held, strict=True))
+        self._held, self._count = [], 0
+        who, which, count = np.unique(person, return_inverse=True, return_counts=True)
+        order = np.argsort(which, kind="stable")
+        column = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+        width = int(count.max())
+        costs = np.full((len(who), width), np.inf)
+        places = np.full((len(who), width), -1, dtype=np.int64)
+        costs[which[order], column], places[which[order], column] = cost[order], place[order]
+        costs, places = np.hstack([self.cost[who], costs]), np.hstack([self.place[who], places])
+        keep = np.argsort(costs, axis=1, kind="stable")[:, : self.cost.shape[1]]
+        self.cost[who] = np.take_along_axis(costs, keep, axis=1)
+        self.place[who] = np.take_along_axis(places, keep, axis=1)
+
+
+def search_tiles(
+    persons: int, rows: int, k: int, compute: Callable[[slice, slice], Floats]
+) -> SmallestCosts:
+    """Return the k smallest costs of each person; ``compute`` gives those of a tile."""
+    found = SmallestCosts(persons, k)
+    for first in range(0, persons, TILE_PERSONS):
+        who = slice(first, min(first + TILE_PERSONS, persons))
+        for start in range(0, rows, TILE_ROWS):
+            found.add(who, start, compute(who, slice(start, min(start + TILE_ROWS, rows))))
+        found.merge()
+    return found
 
 
 def find_smallest(C: Floats, k: int) -> tuple[Ints, Floats]:

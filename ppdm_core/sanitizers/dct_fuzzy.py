@@ -18,6 +18,7 @@ from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.amplification import make_empirical_guarantee
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.rounding import round_outward
+from ppdm_core.sanitizers._column_parts import ColumnPart
 from ppdm_core.sanitizers._fuzzy_selection import (
     EnergyBounds,
     Programme,
@@ -53,6 +54,8 @@ class DctFuzzy(Sanitizer):
     ``centre``: true to measure energy from the middle of the columns' bounds, not from zero.
     With scale = "zscore", zero is near the mean already.
     ``order``: names of all features in the order of the sequence; by default that of the file.
+    ``others``: the features in ``order`` that other parties hold of the same persons, with whom
+    the table is released (`ppdm site`); needs scale = "minmax".
 
     **Public**: the transform and the order of its input; the number of kept coefficients; the
     rounding; moments of the distance distortion. Not which ones are kept, nor their order.
@@ -82,6 +85,7 @@ class DctFuzzy(Sanitizer):
     selection: str = "fuzzy"
     centre: bool = False
     order: Sequence[str] | None = None
+    others: Sequence[str] | None = None
 
     @classmethod
     def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
@@ -100,6 +104,17 @@ class DctFuzzy(Sanitizer):
             raise parameter_error(self, "centre", "true or false", self.centre)
         if self.order is not None and not is_list_of_names(self.order):
             raise parameter_error(self, "order", "a list of different column names", self.order)
+        if self.others is not None:
+            self._check_others(self.others)
+
+    def _check_others(self, others: Sequence[str]) -> None:
+        if others and not is_list_of_names(others):
+            raise parameter_error(self, "others", "a list of different column names", others)
+        if self.order is None or not set(others) <= set(self.order):
+            raise parameter_error(self, "others", "a list of names that 'order' lists, too", others)
+        if self.scale != "minmax" or self.selection != "fuzzy":
+            wanted = 'used with scale = "minmax" and selection = "fuzzy"'
+            raise parameter_error(self, "others", wanted, others)
 
     @property
     def learns(self) -> bool:
@@ -107,16 +122,22 @@ class DctFuzzy(Sanitizer):
 
     def check_features(self, d: int) -> None:
         super().check_features(d)
-        if self.order is not None and len(self.order) != d:
+        if self.order is not None and len(self.order) != d + len(self.others or ()):
             raise parameter_error(self, "order", f"a list of all {d} features", self.order)
 
     def fit_parameters(self) -> dict[str, Any]:
         order = None if self.order is None else list(self.order)
         own = {"b": self.b, "p": self.p, "selection": self.selection, "centre": self.centre}
-        return {**super().fit_parameters(), **own, "order": order}
+        others = {} if self.others is None else {"others": list(self.others)}
+        return {**super().fit_parameters(), **own, "order": order, **others}
 
     def fit(self, rows: Rows) -> Fitted:
         self.check_features(len(rows.schema.numeric))
+        if self.others is not None:
+            raise BadInput(
+                "'others' names columns of other parties, so that no party can release alone.",
+                remedy="Release together with them: ppdm site --help. Or remove 'others'.",
+            )
         if rows.n < 2:
             raise BadInput(
                 f"Method '{self.name}' needs at least 2 records to choose coefficients. Got "
@@ -148,6 +169,16 @@ class DctFuzzy(Sanitizer):
         fitted: dict[str, Any] = {"kept": kept, "without_energy": skipped}
         return {**fitted, ORDER: self._draw_columns(schema, secret, fitted).tolist()}
 
+    def make_part(self, own: Sequence[str]) -> ColumnPart:
+        """Return the columns of one party, given by name, among those of all parties."""
+        assert self.order is not None
+        numeric = tuple(Numeric(name, 0.0, 1.0) for name in self.order)  # by min-max scaling
+        schema = Schema(numeric)
+        transform = self.make_transform(schema)
+        places = np.array([self.order.index(name) for name in own], dtype=np.int64)
+        unit = compute_grid_step(transform.compute_reach(schema))
+        return ColumnPart(schema, transform, places, unit)
+
     def make_transform(self, schema: Schema) -> Transform:
         """Return the transform of this order and origin."""
         names, d = schema.names, len(schema.numeric)
@@ -173,6 +204,8 @@ class DctFuzzy(Sanitizer):
         return found
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
+        if self.others is not None:
+            return [fitted[ORDER], list(self.order or ()), self.centre]
         transform = self.make_transform(schema)
         kept = fitted["kept"] if self.selection == "fuzzy" else len(fitted["kept"])
         shared = [fitted[ORDER]] if ORDER in fitted else []
@@ -194,6 +227,8 @@ class DctFuzzy(Sanitizer):
     def sanitize(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         schema = rows.schema
         self.check_features(len(schema.numeric))
+        if self.others is not None:
+            return self._sanitize_part(rows, fitted)
         transform = self.make_transform(schema)
         columns = self._draw_columns(schema, noise, fitted)
         names = tuple(f"coefficient_{i + 1}" for i in range(len(columns)))
@@ -232,7 +267,40 @@ class DctFuzzy(Sanitizer):
             fit_counts={"records without energy at the fit": fitted["without_energy"]},
         )
 
+    def _sanitize_part(self, rows: Rows, fitted: Fitted) -> Released:
+        """Return this party's part of the coefficients, as all other parties can see it.
+
+        They know the order of the columns and their own parts, so that the map of this part is
+        public to them.
+        """
+        schema, columns = rows.schema, fitted[ORDER]
+        part = self.make_part(schema.names)
+        origin, loadings = part.find_map(columns)
+        names = tuple(f"coefficient_{i + 1}" for i in range(len(columns)))
+        limit = part.transform.compute_reach(part.schema) + part.unit
+        released = replace(schema, numeric=tuple(Numeric(name, -limit, limit) for name in names))
+
+        def step(block: Block) -> Block:
+            steps = part.round_coefficients(block.X)[:, columns]
+            return replace(block, X=np.asarray((steps + 0.5) * part.unit, dtype=np.float64))
+
+        return Released(
+            rows=rows.map(step, released),
+            public=PublicParameters(
+                method=self.name,
+                space="components",
+                columns=names,
+                centre=origin,
+                loadings=loadings,
+                grid=np.full(len(names), part.unit / 2),
+            ),
+            atom=RESOLUTION,
+            fit_counts={"records without energy at the fit": fitted["without_energy"]},
+        )
+
     def leaked(self, schema: Schema, noise: Noise, fitted: Fitted) -> tuple[Floats, Floats]:
+        if self.others is not None:
+            return self.make_part(schema.names).find_map(fitted[ORDER])
         transform = self.make_transform(schema)
         basis = transform.compute_coefficients(
             transform.origin + np.eye(len(schema.numeric))

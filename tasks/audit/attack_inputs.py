@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ppdm_core.audit.audited_part import choose_part
 from ppdm_core.audit.draws import EarlierReleases, HalfRelease, ShadowDraws, draw_shadows
+from ppdm_core.model.arrays import Ints
 from ppdm_core.model.release import Released
 from ppdm_core.model.rows import Rows
 from ppdm_core.numerics.noise import Noise
@@ -35,6 +37,7 @@ class AuditInputs:
     work: Path  # folder of files that the attack process reads
     noise: Noise
     fit: Fit
+    part: Ints | None  # numbers of the records that are audited; None: all
     earlier: EarlierReleases | None
     tried: int = 0  # settings that tunes tried on these records
 
@@ -49,7 +52,10 @@ def read_inputs(db: Transaction, context: ReleaseContext, run: Run, work: Path) 
     set_aside = join_set_aside(select_fits(fits, sanitized.set_aside_fits))
     records = select_named(rows, noise, set_aside, others=True)
     (fit,) = select_fits(fits, [sanitized.fitted])
-    places = np.concatenate([block.record for block in records.blocks()])
+    scope = validated.data, context.policy.attack_settings_key, run.code_version
+    part = choose_part(records, Noise(noise.subkey("audit", *scope)))
+    kept = np.concatenate([b.record for b in records.blocks()]) if part is None else part
+    total = None if part is None else records.n
     return AuditInputs(
         sanitized=sanitized,
         data_digest=validated.data,
@@ -57,7 +63,8 @@ def read_inputs(db: Transaction, context: ReleaseContext, run: Run, work: Path) 
         work=work,
         noise=noise,
         fit=fit,
-        earlier=read_earlier_releases(db, context, run, sanitized, places),
+        part=part,
+        earlier=read_earlier_releases(db, context, run, sanitized, kept, total),
         tried=count_tried_settings(db, context.dataset, validated.data),
     )
 
@@ -88,6 +95,7 @@ def make_job(context: ReleaseContext, run: Run, inputs: AuditInputs) -> ReleaseJ
         scaling=inputs.sanitized.scaling,
         shadows=store_draws(drawn, inputs.work),
         row_aligned=inputs.sanitized.row_aligned,
+        part=inputs.part,
         earlier=inputs.earlier,
     )
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ppdm_core.audit.runner import Attempt, run_audit
 from ppdm_core.model.score import AuditReport
 from tasks.audit.attack_worker import AttackJob, Question, receive, send
-from tasks.audit.cost_estimate import estimate_cost, weigh_audit
+from tasks.audit.cost_estimate import estimate_cost, limit_time, weigh_audit
 from tasks.progress import Step, log_progress, start_step
 from warehouse.checkpoints import checkpoint
 
@@ -43,8 +43,9 @@ def run_attacks(
         log_progress(f"attack {done + 1} of {count}: {name.replace('_', ' ')}", share)
 
     with nullcontext(process) if process else AttackProcess(job) as asked:
-        limit = job.policy.time_limit
-        report = run_audit(lambda name: asked.ask(name, limit), names, log_start)
+        report = run_audit(
+            lambda name: asked.ask(name, limit_time(name, job.shape, job.policy)), names, log_start
+        )
     on_share(1.0)
     return report
 

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_core.attacks import ATTACKS
+from ppdm_core.audit.audited_part import MAX_AUDITED_RECORDS
+from ppdm_core.audit.runner import choose_audits
+from ppdm_core.audit.simulation import limit_targets
 from ppdm_core.model.policy import Policy
 from ppdm_core.numerics.distances import squared_distances
 
 # Fitted to audits of 1,000 x 10, 10,000 x 20 and 100,000 x 20 with all attacks; costs grow slower
-# than the table, because targets and searches are capped.
+# than the table, because targets and searches are capped. Of a large table, a part is audited, and
+# all other released rows are searched in addition.
 SECONDS_PER_AUDIT = (
     0.0005  # seconds for each draw and the root of each cell, on a machine of speed 1
 )
@@ -21,6 +25,10 @@ UTILITY_SHARE = 0.28  # of the time of an attack; all 18 take about a fifth of a
 SECONDS_PER_DISTANCE = 11e-9  # of two records, on a machine of speed 1
 FIXED_BYTES = 300e6  # of the programs themselves, and blocks of distances
 COPIES = 12  # of the table, for each draw: candidates are stored until they are scored
+SEARCHES = 14  # costs by which a search compares persons and rows
+SECONDS_PER_SEARCHED_CELL = 0.4e-9  # of a person and a row, on a machine of speed 1
+SECONDS_PER_STREAMED_CELL = 60e-9  # to read and to reconstruct a released cell, in all passes
+TIME_LIMIT_FACTOR = 5.0  # of the estimated time of an audit
 EFFORT_FACTORS = {"quick": 1.0, "standard": 1.0, "thorough": 3.0}
 PILOT_SECONDS = 0.3  # of measuring
 MIN_SECONDS_FOR_PILOT = 10.0  # a shorter audit is not worth a better estimate
@@ -47,7 +55,8 @@ def estimate_cost(
     seconds, bytes_ = compute_cost(shape, draws, work, policy, 1.0)
     if seconds > MIN_SECONDS_FOR_PILOT:
         seconds, bytes_ = compute_cost(shape, draws, work, policy, measure_slowness(shape[1]))
-    limit = f"no audit gets more than {format_time(policy.time_limit)}"
+    most = max((limit_time(name, shape, policy) for name in audits), default=policy.time_limit)
+    limit = f"no audit gets more than {format_time(most)}"
     return CostEstimate(
         seconds,
         f"{len(audits)} audits on {shape[0]:,} records: about {format_time(seconds)} and "
@@ -59,11 +68,39 @@ def compute_cost(
     shape: tuple[int, ...], draws: int, audits: float, policy: Policy, slow: float
 ) -> tuple[float, float]:
     """Return seconds and bytes."""
-    cells = float(np.prod(shape))
+    n, d = shape[0], float(np.prod(shape[1:]))
+    cells = min(n, MAX_AUDITED_RECORDS) * d
     seconds = (
         SECONDS_PER_AUDIT * audits * draws * np.sqrt(cells) * EFFORT_FACTORS[policy.effort] * slow
     )
+    searches = sum(map(is_search, choose_audits(policy)))
+    seconds += searches * compute_search_seconds(shape, policy) * slow
     return 2.0 + float(seconds), FIXED_BYTES + COPIES * draws * 8.0 * cells
+
+
+def is_search(name: str) -> bool:
+    """Return whether an audit reads all rows of a large release."""
+    return name in ATTACKS and ATTACKS[name].searches_all_rows
+
+
+def compute_search_seconds(shape: tuple[int, ...], policy: Policy) -> float:
+    """Return the time to search the rows of a large table that are not among the audited ones."""
+    n, d = shape[0], float(np.prod(shape[1:]))
+    if n <= MAX_AUDITED_RECORDS:
+        return 0.0
+    pairs = limit_targets(n) * n * SEARCHES * SECONDS_PER_SEARCHED_CELL
+    return float(policy.shadow_draws * d * (pairs + n * SECONDS_PER_STREAMED_CELL))
+
+
+def limit_time(name: str, shape: tuple[int, ...], policy: Policy) -> float:
+    """Return the seconds after which an audit is ended.
+
+    This is the limit of the policy, or more where the table is so large that the estimate asks for
+    it.
+    """
+    if not is_search(name) or len(shape) < 2:
+        return policy.time_limit
+    return max(policy.time_limit, TIME_LIMIT_FACTOR * compute_search_seconds(shape, policy))
 
 
 def measure_slowness(d: int) -> float:

@@ -25,7 +25,7 @@ from warehouse.publishing.published_rows import (
     list_comparable_runs,
     read_distinct_draws,
 )
-from warehouse.sanitized_tables import read_candidate
+from warehouse.sanitized_tables import read_candidate, select_source_rows
 from warehouse.sql import ROW, count_rows
 from warehouse.stage_facts import SanitizedFacts, read_facts
 from warehouse.tables import candidate_table, published_rows_table
@@ -35,22 +35,31 @@ MAX_ROUNDING_ERROR = 1e-6  # relative to the scale of the noise, between equal d
 
 
 def read_earlier_releases(
-    db: Transaction, context: ReleaseContext, run: Run, facts: SanitizedFacts, kept: Ints
+    db: Transaction,
+    context: ReleaseContext,
+    run: Run,
+    facts: SanitizedFacts,
+    kept: Ints,
+    total: int | None = None,
 ) -> EarlierReleases | None:
     """Return the earlier releases of the kept records, or None if rows cannot be matched.
 
-    For the first release of a dataset the result holds no versions.
+    For the first release of a dataset the result holds no versions. ``total``: the number of all
+    released records, if only a part of them is kept for the audit.
     """
     if context.record_id is None or not facts.row_aligned or not facts.public.columns:
         return None
     runs, unmatched = list_comparable_runs(db, context.dataset)
-    candidate = read_candidate(db, run, facts.public.columns)
+    records, share = candidate_table(run), 1.0
+    if total is not None:
+        records, share = select_source_rows(db, records, kept), len(kept) / total
+    candidate = read_candidate(db, run, facts.public.columns, records)
     Y_now, public_now = convert_to_current(candidate, facts, facts)
     unchanged = np.full(Y_now.shape, np.nan)
     seen = np.full(len(Y_now), "", dtype=object)
     versions, still_released = [], 0
     for earlier, its_runs in group_by_mechanism(db, runs):
-        found = read_distinct_draws(db, its_runs, earlier.public.columns, candidate_table(run))
+        found = read_distinct_draws(db, its_runs, earlier.public.columns, records)
         rows = np.searchsorted(kept, found[ROW]).clip(max=len(kept) - 1)
         is_kept = kept[rows] == found[ROW]
         Y, public = convert_to_current(found, earlier, facts)
@@ -60,7 +69,8 @@ def read_earlier_releases(
         seen[version.rows[is_same]] += found[SEEN][is_kept][is_same] + ";"
         still_released += int(np.sum(found[LAST][is_kept][is_same] == runs[-1].number))
         versions.append(version)
-    removed = count_rows(db, published_rows_table(runs[-1])) - still_released if runs else 0
+    published = count_rows(db, published_rows_table(runs[-1])) if runs else 0
+    removed = max(0, published - round(still_released / share))
     return EarlierReleases(
         tuple(versions), unchanged, np.unique(seen, return_inverse=True)[1], removed, unmatched
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ppdm_core.gates.self_test import POLICY_CHECK, explain_stricter, list_policy_gaps
 from ppdm_core.model.release import Released
-from ppdm_core.model.rows import Block, Rows, select_rows
+from ppdm_core.model.rows import Rows, load_rows, select_rows
 from ppdm_core.model.self_test import PolicyCheck, SelfTestResult
 from tasks.audit.attack_process import AttackProcess
 from tasks.audit.leak_scan_check import ReleasePolicyQuestion
@@ -79,7 +79,8 @@ def sample_rows(release: NextRelease, state: HomeState) -> Rows:
         return rows
     share = MAX_RECORDS / rows.n
 
-    def select(block: Block) -> Block:
-        return select_rows(block, state.noise.ranks(block.key, "check") < share * 2.0**64)
-
-    return rows.map(select, rows.schema)
+    blocks = (
+        select_rows(block, state.noise.ranks(block.key, "check") < share * 2.0**64)
+        for block in rows.blocks()
+    )
+    return load_rows(blocks, rows.schema, MAX_RECORDS)

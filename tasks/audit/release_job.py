@@ -16,7 +16,7 @@ from ppdm_core.audit.draws import (
     ShadowDraws,
     collect_inputs,
 )
-from ppdm_core.model.arrays import Codes
+from ppdm_core.model.arrays import Codes, Ints
 from ppdm_core.model.rows import Rows
 from ppdm_core.model.schema import Categorical
 from ppdm_core.numerics.scaling import Scaling
@@ -34,7 +34,8 @@ class ReleaseJob(AttackJob):
     scaling: Scaling
     shadows: ShadowDraws
     row_aligned: bool
-    earlier: EarlierReleases | None = None
+    part: Ints | None = None  # numbers of the records that are audited; None: all
+    earlier: EarlierReleases | None = None  # of the audited records
     partners: PartnerRows | None = None  # rows of other sites in the same pool
 
     @property
@@ -49,7 +50,7 @@ class ReleaseJob(AttackJob):
         from ppdm_core.audit.auditor import Auditor
 
         rows = self.scaling.apply(self.records)
-        inputs = collect_inputs(rows, self.shadows, row_aligned=self.row_aligned)
+        inputs = collect_inputs(rows, self.shadows, row_aligned=self.row_aligned, part=self.part)
         groups = find_groups(inputs.original, self.policy.groups)
         original = replace(inputs.original, groups=groups)
         draws, halves = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ppdm_core.audit.audited_part import choose_part
 from ppdm_core.audit.draws import EarlierReleases, draw_shadows
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.rows import Rows
@@ -36,16 +37,20 @@ def make_sample_job(
         refit_halves=not sanitizer.set_aside and not is_basis_given,
         has_ids=context.record_id is not None,
     )
+    seed = noise.subkey("audit", *scope)
+    part = choose_part(records, Noise(seed))
+    n = records.n if part is None else len(part)
     columns = len(drawn.shadows[0].public.columns)
     has_history = context.record_id is not None and sanitizer.row_aligned and columns > 0
     return ReleaseJob(
         policy=policy,
-        seed=noise.subkey("audit", *scope),
+        seed=seed,
         records=records,
         scaling=release.scaling,
         shadows=drawn,
         row_aligned=sanitizer.row_aligned,
-        earlier=make_first_history(records.n, columns) if has_history else None,
+        part=part,
+        earlier=make_first_history(n, columns) if has_history else None,
     )
 
 

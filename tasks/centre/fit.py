@@ -25,7 +25,7 @@ from ppdm_core.sanitizers._fuzzy_selection import EnergyBounds
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from ppdm_core.sanitizers.pca_laplace import PcaLaplace
 from tasks.context import ReleaseContext
-from tasks.sites.exchange import Exchange
+from tasks.sites.exchange import ASK_SENDER, Exchange
 from warehouse.messages.payloads import (
     Basis,
     Bounds,
@@ -68,7 +68,9 @@ def lead_by_bounds(exchange: Exchange, sanitizer: Sanitizer, schema: Schema) -> 
         bounds = exchange.receive(site, "bounds", Bounds)
         low, high = np.array(bounds.low), np.array(bounds.high)
         if low.shape != (d,) or high.shape != (d,) or (low > high).any():
-            raise BadInput(f"The bounds of '{site}' do not fit the {d} columns of the roll.")
+            raise BadInput(
+                f"The bounds of '{site}' do not fit the {d} columns of the roll.", remedy=ASK_SENDER
+            )
         found.append(EnergyBounds(low, high, 1, 0))
     pruned = method.choose_pruned(reduce(EnergyBounds.merge, found)).pruned
     selection = Selection(kept=np.setdiff1d(np.arange(d), pruned).tolist())
@@ -105,7 +107,9 @@ def collect_sums(exchange: Exchange, kind: str, count: int) -> list[int]:
         except ValueError:
             values = []
         if len(values) != count:
-            raise BadInput(f"The {kind} of '{site}' do not fit the columns of the roll.")
+            raise BadInput(
+                f"The {kind} of '{site}' do not fit the columns of the roll.", remedy=ASK_SENDER
+            )
         parts.append(values)
     return sum_masked(parts)
 

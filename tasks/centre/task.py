@@ -8,6 +8,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput, Refused
+from tasks.centre.column_parts import lead_by_columns, make_joined_part
 from tasks.centre.fit import LEADS, build_schema, make_scaling
 from tasks.centre.pool import digest_parts, store_pool, train_models
 from tasks.centre.publish import build_pool_request
@@ -20,7 +21,7 @@ from tasks.progress import Step, start_step
 from tasks.redaction import redact_errors
 from tasks.release_summary import summarize_run
 from tasks.sites.exchange import Exchange
-from tasks.sites.terms import check_common_release
+from tasks.sites.terms import check_common_release, find_column_method
 from warehouse.audit_results import store_scores, store_verdict
 from warehouse.checkpoints import checkpoint
 from warehouse.database import Run, Store, get_run
@@ -47,9 +48,12 @@ def lead_fit(context: ReleaseContext, exchange: Exchange) -> None:
     start_step(Step.AGREE)
     sanitizer = check_common_release(context, len(exchange.session.roll.sites))
     assert sanitizer.common_fit is not None
-    schema = build_schema(context)
+    schema, joined = build_schema(context), find_column_method(sanitizer)
     scaled = make_scaling(schema, sanitizer.scale).scale_schema(schema)
     try:
+        if joined is not None:
+            lead_by_columns(exchange, joined)
+            return
         LEADS[sanitizer.common_fit](exchange, sanitizer, scaled)
     except BadInput:
         end_session(exchange, "refused")
@@ -57,10 +61,13 @@ def lead_fit(context: ReleaseContext, exchange: Exchange) -> None:
 
 
 class SiteParts:
-    """The parts of all sites, in memory; Prefect does not look into it."""
+    """The parts of all sites, in memory; Prefect does not look into it.
 
-    def __init__(self, parts: list[SitePart]) -> None:
-        self.parts = parts
+    ``judges`` are the parties whose verdicts are needed, if they sent no rows of their own.
+    """
+
+    def __init__(self, parts: list[SitePart], judges: list[SitePart] | None = None) -> None:
+        self.parts, self.judges = parts, judges or parts
 
 
 @task(name="collect rows", cache_policy=NO_CACHE)
@@ -68,7 +75,11 @@ class SiteParts:
 def collect_rows(context: ReleaseContext, exchange: Exchange) -> SiteParts:
     """Wait for the rows of all sites, and check them; end the release if they cannot be pooled."""
     start_step(Step.WAIT)
+    joined = find_column_method(context.make_sanitizer())
     try:
+        if joined is not None:
+            part, judges = make_joined_part(context, exchange, joined)
+            return SiteParts([part], judges)
         return SiteParts(collect_parts(context, exchange))
     except (BadInput, Refused):
         end_session(exchange, "refused")
@@ -134,7 +145,7 @@ def judge_by_sites(
         run = get_run(db, release_id)
         facts = read_facts(db, release_id, SanitizedFacts)
     try:
-        sites = collect_verdicts(exchange, parts.parts, facts.data_digest)
+        sites = collect_verdicts(exchange, parts.judges, facts.data_digest)
     except BadInput:
         end_session(exchange, "refused")
         raise

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ppdm_core.audit.disclosure_rounding import format_sentence
 from ppdm_core.model.errors import BadInput
@@ -47,6 +47,7 @@ class Statement(BaseModel):
     manifest: str
     pool: str
     outcome: Outcome
+    approvals: Annotated[int, Field(ge=0)]  # by reviewers of the site, of a REVIEW
     broken: list[str]
     figures: list[Figure]
     errors: list[float]
@@ -66,6 +67,7 @@ def collect_verdicts(exchange: Exchange, parts: Sequence[SitePart], pool_digest:
                 rows=len(part.table.Y),
                 manifest=part.manifest_digest,
                 outcome=statement.outcome,
+                approvals=statement.approvals,
                 broken=tuple(statement.broken),
                 errors=tuple(statement.errors),
                 statement=message.statement,
@@ -109,20 +111,18 @@ def bad_verdict(site: str, what: str) -> BadInput:
 def reach_pool_verdict(
     context: ReleaseContext, run: Run, sites: SitesFacts, pool_digest: str
 ) -> Verdict:
-    """Return the worst of the verdicts of all sites; each site is one check.
+    """Return PASS if every site allows the pool, else FAIL; each site is one check.
 
-    The checks have numbers, because recipients read them and not the names of sites.
+    A site allows it by a PASS, or by a REVIEW that its own reviewers approved; no reviewer of the
+    centre decides for a site. The checks have numbers, because recipients read them and not the
+    names of sites.
     """
     findings = tuple(
-        Finding(f"site.{number}", site.outcome, describe_site(site))
+        Finding(f"site.{number}", "PASS" if site.allows else "FAIL", describe_site(site))
         for number, site in enumerate(sites.sites, start=1)
     )
-    outcome = "PASS" if worst(findings) == "PASS" else "FAIL"  # no reviewer decides for a site
-    findings = tuple(
-        each if each.outcome == "PASS" else replace(each, outcome="FAIL") for each in findings
-    )
     return Verdict(
-        outcome=outcome,  # type: ignore[arg-type]
+        outcome=worst(findings),
         findings=findings,
         policy_digest=context.policy.digest,
         data_digest=pool_digest,
@@ -135,7 +135,8 @@ def describe_site(site: SiteFacts) -> str:
     if site.outcome == "PASS":
         return "Its attacks on the pool kept its limits."
     checks = ", ".join(site.broken)
-    return f"Its attacks on the pool ended as {site.outcome}: {checks}."
+    approved = " Its reviewers approved it." if site.allows else ""
+    return f"Its attacks on the pool ended as {site.outcome}: {checks}.{approved}"
 
 
 def merge_figures(sites: SitesFacts, n: int, epsilon: float) -> AuditReport:

@@ -16,12 +16,12 @@ from warehouse.cell_changes import count_changes
 from warehouse.changed_columns import count_changed_cells
 from warehouse.column_survey import list_survey_figures
 from warehouse.columns import Column
-from warehouse.database import open_scratch_database
 from warehouse.derived_columns import add_derived_columns
 from warehouse.home import Home
 from warehouse.label_summary import LabelSummary, summarize_label
 from warehouse.raw_profile import REPEATED, ROWS, ROWS_LEFT, check_columns, profile
-from warehouse.runs import read_last_raw
+from warehouse.runs import export_last_raw
+from warehouse.scratch import open_scratch_database, open_scratch_folder
 from warehouse.sources import SOURCES
 from warehouse.sql import column_types
 from warehouse.validated_table import build_declared_schema
@@ -29,22 +29,23 @@ from warehouse.validated_table import build_declared_schema
 if TYPE_CHECKING:
     import duckdb
 
-TABLE, EARLIER_TABLE = "main.source", "earlier_source"
+TABLE, EARLIER_FILE = "main.source", "earlier.parquet"
 MIN_CHANGED_SHARE = 0.95  # of the records that were there before
 MIN_COMMON_RECORDS = 20  # fewer may all change by chance
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedSource:
-    """A source in memory that kept all checks, and what is said of it."""
+    """A source in a temporary database that kept all checks, and what is said of it."""
 
     db: duckdb.DuckDBPyConnection
+    folder: Path  # temporary and private, for tables that are made of it
     figures: Mapping[str, Any]  # counts, with bounds and medians, which are cells
     facts: dict[str, Any]  # counts and names only
 
 
 def check_source(context: ReleaseContext) -> dict[str, Any]:
-    """Read the source into memory, validate it, and return counts; nothing is stored."""
+    """Read the source, validate it, and return counts; nothing is stored."""
     with open_checked_source(context, context.columns) as source:
         return source.facts
 
@@ -53,12 +54,12 @@ def check_source(context: ReleaseContext) -> dict[str, Any]:
 def open_checked_source(
     context: ReleaseContext, columns: tuple[Column, ...]
 ) -> Iterator[CheckedSource]:
-    """Open the source in memory after all checks; ``columns`` may have other bounds."""
+    """Open the source after all checks; ``columns`` may have other bounds."""
     from ppdm_core.audit.certifiable import compute_smallest_limits
 
     name = context.source.name
     start_step(Step.READ)
-    with open_scratch_database() as db:
+    with open_scratch_folder() as folder, open_scratch_database(folder) as db:
         SOURCES[context.source.kind].load(db, context.source, TABLE)
         add_derived_columns(db, TABLE, context.columns, name)
         check_columns(list(column_types(db, TABLE)), context.columns, name)
@@ -67,7 +68,7 @@ def open_checked_source(
             db, TABLE, context.columns, context.record_id, context.expectations, more=cells
         )
         counts = {key: value for key, value in figures.items() if key not in cells}
-        changed = find_frequently_changed_columns(db, context)
+        changed = find_frequently_changed_columns(db, context, folder)
         label = summarize_label(db, TABLE, context.columns)
         start_step(Step.VALIDATE)
         summary = expectations.check_profile(
@@ -87,7 +88,7 @@ def open_checked_source(
             "repeated_rows": int(counts[REPEATED]),
             "changes": asdict(count_changes(figures, columns)),
         }
-        yield CheckedSource(db, figures, facts)
+        yield CheckedSource(db, folder, figures, facts)
 
 
 def list_weaker_promises(context: ReleaseContext) -> list[str]:
@@ -132,7 +133,9 @@ def list_label_warnings(label: LabelSummary, policy: Policy) -> list[str]:
     return found
 
 
-def find_frequently_changed_columns(db: Any, context: ReleaseContext) -> dict[str, float]:
+def find_frequently_changed_columns(
+    db: duckdb.DuckDBPyConnection, context: ReleaseContext, folder: Path
+) -> dict[str, float]:
     """Return the columns that changed in nearly every record since the last run, and the share.
 
     An unchanged record keeps its row; one such column makes every release redraw all records.
@@ -140,13 +143,10 @@ def find_frequently_changed_columns(db: Any, context: ReleaseContext) -> dict[st
     if context.record_id is None or not Home(Path(context.home)).database.exists():
         return {}
     with context.open_store().transaction(f"{context.dataset} check") as warehouse:
-        before = read_last_raw(warehouse, context.dataset)
-    if before is None:
-        return {}
-    db.register(EARLIER_TABLE, before)
-    common, changed = count_changed_cells(
-        db, TABLE, EARLIER_TABLE, context.columns, context.record_id
-    )
+        before = folder / EARLIER_FILE
+        if not export_last_raw(warehouse, context.dataset, before):
+            return {}
+    common, changed = count_changed_cells(db, TABLE, before, context.columns, context.record_id)
     if common < MIN_COMMON_RECORDS:
         return {}
     shares = {name: count / common for name, count in changed.items()}

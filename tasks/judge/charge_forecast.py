@@ -11,11 +11,9 @@ from tasks.context import ReleaseContext
 from tasks.home_state import HomeState
 from tasks.judge.ledger_charge import build_scope, list_basis_draws, list_draws
 from tasks.sanitize.next_release import NextRelease
-from warehouse.columns import RESERVED
-from warehouse.database import open_empty_warehouse
-from warehouse.ledger.balance import compute_balance_with
+from warehouse.ledger.balance import compute_balance_with, write_draws
+from warehouse.scratch import open_empty_warehouse, open_scratch_folder
 
-DRAWS = f"{RESERVED}next_draws"
 ANY_RELEASE = "next"  # without ids, any name that no release has gives new draws
 
 
@@ -46,17 +44,16 @@ def forecast_charge(
     basis = list_basis_draws(split.drawn, noise, split.fit.digest) if split.drawn else ()
     has_ids = context.record_id is not None
     name = None if has_ids else ANY_RELEASE
-    draws = list_draws(X, candidate, sanitizer, noise, learned, name, basis).read_all()
+    draws = list_draws(X, candidate, sanitizer, noise, learned, name, basis)
     expected = X.n + (split.drawn.n if split.drawn else 0)
     scope = build_scope(context, release.guarantee)
-    if state.has_key:
-        with context.open_store().transaction(f"{context.dataset} check") as db:
-            db.register(DRAWS, draws)
-            balance = compute_balance_with(db, DRAWS, scope, expected, has_ids=has_ids)
-            db.unregister(DRAWS)
-    else:
-        with open_empty_warehouse() as empty:
-            empty.register(DRAWS, draws)
-            balance = compute_balance_with(empty, DRAWS, scope, expected, has_ids=has_ids)
+    with open_scratch_folder() as folder:
+        stored = write_draws(draws, folder)
+        with (
+            context.open_store().transaction(f"{context.dataset} check")
+            if state.has_key
+            else open_empty_warehouse(folder)
+        ) as db:
+            balance = compute_balance_with(db, stored, scope, expected, has_ids=has_ids)
     found = judge_balance(balance, context.policy, sanitizer.advise())
     return ChargeForecast(balance, tuple(found))

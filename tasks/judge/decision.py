@@ -7,7 +7,7 @@ checks as any release. The note stays in the warehouse.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput, Refused
@@ -102,19 +102,33 @@ def approve(
         verdict = check_review(find_verdict(db, run.release_id), run)
         check_in_time(db, run, review)
         person = find_approver(db, run, key)
-        row = approvals.build_decision(
-            db, run.release_id, verdict, person, "approve", note, shown, key
-        )
-        sealed = [insert_sealed(db, DECISIONS, row)]
-        detail = {"choice": "approve", "by": person.name, SEALED: sealed}
-        append_event(db, run.dataset, run.release_id, "decision", detail)
+        store_decision(db, run, verdict, person, "approve", note, shown, key)
         checkpoint("before commit of a decision")
     checkpoint("after commit of a decision")
 
 
-def check_in_time(db: Transaction, run: Run, review: Review) -> None:
-    """Check that a release can still be approved."""
-    deadline = approvals.find_deadline(db, run.release_id, review)
+def store_decision(
+    db: Transaction,
+    run: Run,
+    verdict: Verdict,
+    person: Person,
+    choice: Choice,
+    note: str,
+    shown: str | None,
+    key: Ed25519PrivateKey | None,
+) -> None:
+    """Insert a decision as a sealed row, with its event."""
+    row = approvals.build_decision(db, run.release_id, verdict, person, choice, note, shown, key)
+    sealed = [insert_sealed(db, DECISIONS, row)]
+    detail = {"choice": choice, "by": person.name, SEALED: sealed}
+    append_event(db, run.dataset, run.release_id, "decision", detail)
+
+
+def check_in_time(
+    db: Transaction, run: Run, review: Review, reached: datetime | None = None
+) -> None:
+    """Check that a release can still be approved; ``reached``: when its verdict was."""
+    deadline = approvals.find_deadline(db, run.release_id, review, reached)
     if deadline is not None and monotonic_now(db) > deadline:
         raise BadInput(
             f"{run.release_id} could be approved until {deadline.astimezone(UTC):%Y-%m-%d %H:%M} "
@@ -201,17 +215,20 @@ def reject(
     """Store a rejection, which any person may make, also without a key, and end the release."""
     with store.advance(run, Stage.REFUSED) as change:
         verdict = check_review(find_verdict(change.db, run.release_id), run)
-        person = (
-            approvals.find_current_user()
-            if key is None
-            else identify_signer(read_reviewers(change.db), key)
-        )
+        person = find_rejecter(change.db, key)
         row = approvals.build_decision(
             change.db, run.release_id, verdict, person, "reject", note, shown, key
         )
         change.insert_sealed(DECISIONS, row)
         change.detail["rejected_by"] = person.name
         store_facts(change.db, run, EndingFacts(rejected_by=person.name))
+
+
+def find_rejecter(db: Transaction, key: Ed25519PrivateKey | None) -> Person:
+    """Return the person who rejects: by key if one is given, else the current user."""
+    if key is None:
+        return approvals.find_current_user()
+    return identify_signer(read_reviewers(db), key)
 
 
 def check_review(verdict: Verdict | None, run: Run) -> Verdict:

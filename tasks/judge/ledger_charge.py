@@ -86,8 +86,9 @@ def list_record_draws(
     places, accounts = [], []
     for block in X.blocks():
         account = name_records(block.key, noise)
-        places.append(block.record)
-        accounts.append(account)
+        if not sanitizer.row_aligned:
+            places.append(block.record)
+            accounts.append(account)
         for part in parts:
             names = noise.name_draws(block.key, part.consumed(block), part.fingerprint)
             yield (account, *split_names(names), np.full(block.n, part.ln_record))

@@ -10,14 +10,14 @@ from ppdm_core.numerics.noise import Noise
 from tasks.context import ReleaseContext
 from warehouse.database import Run, Store
 from warehouse.integrity.dataset_key import dataset_noise
-from warehouse.sinks import SINKS, Delivery, FileSink, ServerSink
+from warehouse.sinks import SINKS, Delivery, FileSink, ServerSink, SinkSettings
 
 TOKEN_DIGITS = 32
 
 
-def list_file_sinks(context: ReleaseContext) -> tuple[str, ...]:
+def list_file_sinks(context: ReleaseContext) -> tuple[SinkSettings, ...]:
     """Return the sinks that are further files of a version."""
-    return tuple(each.kind for each in context.sinks if isinstance(SINKS[each.kind], FileSink))
+    return tuple(each for each in context.sinks if isinstance(SINKS[each.kind], FileSink))
 
 
 def list_deliveries(context: ReleaseContext, run: Run, noise: Noise) -> tuple[Delivery, ...]:

@@ -121,8 +121,10 @@ def build_expected_content(
     ids = [id_column(k) for k in range(len(list_identifiers(context.columns)))]
     order = read_candidate_order(db, run)
     found = read_validated(db, run, [*features, *categorical, *ids])
-    # Validated rows are numbered from 0 without gaps.
-    X = np.column_stack([found[name] for name in features] or [np.zeros((len(order), 0))])[order]
+    # Validated rows are numbered from 0 without gaps. A column is dropped once it is copied.
+    X = np.empty((len(order), len(features)))
+    for j, name in enumerate(features):
+        X[:, j] = found.pop(name)[order]
     codes = [found[name][order].astype(np.int32) for name in categorical]
     return ExpectedContent(
         columns=public.columns,

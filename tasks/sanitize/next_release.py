@@ -1,23 +1,22 @@
-"""The records of the next release in memory, and what its method learns from them."""
+"""The records of the next release, and what its method learns from them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import duckdb
 
 from ppdm_core.model.release import Guarantee
-from ppdm_core.model.rows import ArrayRows, Rows, gather_blocks
+from ppdm_core.model.rows import Rows
 from ppdm_core.numerics.scaling import Scaling
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers._basis import DRAWN
 from tasks.context import ReleaseContext
 from tasks.home_state import HomeState
+from tasks.ingest.source_check import TABLE, CheckedSource
 from tasks.ingest.stored_bounds import mark_bounds_from_data
 from tasks.sanitize.fitting import SplitRecords, split_records
 from tasks.sanitize.inputs import SanitizeInputs
+from warehouse.home import translate_disk_errors
+from warehouse.parquet_parts import write_parts
 from warehouse.sanitized_tables import read_validated_blocks
 from warehouse.validated_table import write_validated
 
@@ -50,9 +49,9 @@ class NextRelease:
 
 @dataclass(frozen=True, eq=False)
 class ValidatedRecords:
-    """The validated records in memory."""
+    """The validated records, in memory or in parts on disk."""
 
-    rows: ArrayRows
+    rows: Rows
     data: str  # digest
 
     def make_inputs(self, sanitizer: Sanitizer, state: HomeState) -> SanitizeInputs:
@@ -67,15 +66,10 @@ class ValidatedRecords:
 
 
 def prepare_release(
-    db: duckdb.DuckDBPyConnection,
-    table: str,
-    context: ReleaseContext,
-    figures: Mapping[str, Any],
-    state: HomeState,
+    source: CheckedSource, context: ReleaseContext, state: HomeState
 ) -> NextRelease:
-    """Validate a table in a scratch database, and fit the method as the release will do."""
-    validated = validate_records(db, table, context, figures, state)
-    return fit_release(context, validated, state)
+    """Validate a source and fit the method as the release will do; valid while it is open."""
+    return fit_release(context, validate_records(source, context, state), state)
 
 
 def fit_release(
@@ -88,24 +82,21 @@ def fit_release(
 
 
 def validate_records(
-    db: duckdb.DuckDBPyConnection,
-    table: str,
-    context: ReleaseContext,
-    figures: Mapping[str, Any],
-    state: HomeState,
+    source: CheckedSource, context: ReleaseContext, state: HomeState
 ) -> ValidatedRecords:
-    """Validate a table in a scratch database, and load the records."""
+    """Validate a source, and write the records to parts in its folder."""
     scope = ("id",) if context.record_id else ("place", str(state.number))
     validated = write_validated(
-        db,
-        table,
+        source.db,
+        TABLE,
         VALIDATED,
         state.columns,
-        figures,
+        source.figures,
         context.record_id,
         lambda ids: state.noise.make_record_keys(ids, *scope),
     )
     schema = mark_bounds_from_data(validated.schema, context.columns)
-    whole = gather_blocks(read_validated_blocks(db, VALIDATED, schema), validated.n)
-    rows = ArrayRows(schema, whole.X, whole.label, whole.key, whole.C, whole.record)
+    blocks = read_validated_blocks(source.db, VALIDATED, schema)
+    with translate_disk_errors(source.folder):
+        rows = write_parts(blocks, schema, source.folder / "validated")
     return ValidatedRecords(rows, validated.digest)

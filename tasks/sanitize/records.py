@@ -44,6 +44,9 @@ def choose_set_aside(rows: Rows, noise: Noise, share: float, drawn: DrawnRecords
     first. If there are fewer of them than wanted, they are enough as long as they are more than the
     columns; otherwise records that were drawn are added.
     """
+    if not len(drawn.names):  # a short way that holds only the chosen ones in memory
+        chosen = [each[ranks < share] for each, ranks in list_ranks(rows, noise)]
+        return np.sort(np.concatenate(chosen))
     found = list(list_ranks(rows, noise))
     names = np.concatenate([each for each, _ in found])
     ranks = np.concatenate([each for _, each in found])

@@ -20,6 +20,7 @@ from warehouse.messages.session import Session
 T = TypeVar("T")
 P = TypeVar("P", bound=Payload)
 FIRST_DELAY, MAX_DELAY = 0.05, 1.0  # seconds between two looks into the shared folder
+ASK_SENDER = "Nothing was published. Ask that party what it sent, and begin a new release."
 JOIN = "Join it first: ppdm site join FILE --help"
 INIT = "Prepare it first: ppdm centre init FILE --help"
 
@@ -38,6 +39,7 @@ class Exchange:
     def __init__(self, entry: Entry, terms: Mapping[str, Any], limit: float) -> None:
         self.entry, self.member, self.terms, self.limit = entry, entry.membership, terms, limit
         self._session: Session | None = None
+        self.kept: list[int] = []  # at the centre of parties with other columns: coefficients
 
     def __repr__(self) -> str:
         return f"Exchange({self.member.name})"

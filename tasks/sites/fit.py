@@ -19,7 +19,7 @@ from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers._basis import list_levels, sum_scores
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
-from tasks.sites.exchange import Exchange
+from tasks.sites.exchange import ASK_SENDER, Exchange
 from warehouse.checkpoints import checkpoint
 from warehouse.home import translate_disk_errors
 from warehouse.integrity.key_files import write_atomically
@@ -60,7 +60,7 @@ def agree_by_bounds(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) ->
     kept = exchange.receive(CENTRE, "selection", Selection).kept
     d = len(rows.schema.numeric)
     if kept != sorted(set(kept)) or not kept or kept[-1] >= d:
-        raise BadInput("The centre selected coefficients that do not exist.")
+        raise BadInput("The centre selected coefficients that do not exist.", remedy=ASK_SENDER)
     return dict(method.share_fit(rows.schema, kept, own.skipped, Noise(key)))
 
 
@@ -110,7 +110,9 @@ def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -
         (ranges[:, 0] <= own.low).all() and (ranges[:, 1] >= own.high).all()
     )
     if fit.loadings != basis.loadings or len(fit.variances) != d or not encloses:
-        raise BadInput("The fit of the centre does not follow from what this site sent.")
+        raise BadInput(
+            "The fit of the centre does not follow from what this site sent.", remedy=ASK_SENDER
+        )
     return {
         "columns": list(schema.names),
         "loadings": fit.loadings,
@@ -136,7 +138,7 @@ def check_basis(basis: Basis, d: int) -> tuple[np.ndarray, np.ndarray]:
     s = loadings.shape[1] if is_sound else 0
     is_sound = is_sound and 1 <= s <= d
     if not is_sound or np.max(np.abs(loadings.T @ loadings - np.eye(s))) > 1e-4:
-        raise BadInput("The centre sent loadings that are not orthonormal.")
+        raise BadInput("The centre sent loadings that are not orthonormal.", remedy=ASK_SENDER)
     return loadings, mean
 
 

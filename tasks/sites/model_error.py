@@ -13,6 +13,7 @@ from ppdm_core.audit.disclosure_rounding import round_up
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.errors import BadInput
 from tasks.context import ReleaseContext
+from tasks.sites.exchange import ASK_SENDER
 from warehouse.messages.payloads import ClassifierModel
 
 MIN_TEST_ROWS = 20  # on fewer, a rounded error says nothing
@@ -60,7 +61,7 @@ def predict(model: ClassifierModel, X: Floats) -> Codes:
     """Return the class with the largest posterior of a naive Bayes model, (n,)."""
     means, variances = np.array(model.means), np.array(model.variances)
     if means.shape != variances.shape or means.shape != (len(model.classes), X.shape[1]):
-        raise BadInput("The centre sent a classifier of other columns.")
+        raise BadInput("The centre sent a classifier of other columns.", remedy=ASK_SENDER)
     squares = (X[:, None, :] - means) ** 2 / variances
     score = np.log(model.priors) - 0.5 * np.sum(squares + np.log(variances), axis=2)
     return np.array(model.classes, dtype=np.int32)[np.argmax(score, axis=1)]

@@ -16,7 +16,6 @@ from ppdm_core.gates import GateInput, decide
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport
 from ppdm_core.model.statement import SITE_VERDICT, sign_statement
-from ppdm_core.model.verdict import Verdict
 from tasks.audit.attack_inputs import AuditInputs, make_job, read_inputs
 from tasks.audit.attack_process import AttackProcess, run_attacks
 from tasks.audit.self_test import SelfTestRun
@@ -26,15 +25,22 @@ from tasks.sites.exchange import Exchange
 from tasks.sites.model_error import measure_model_errors
 from tasks.sites.rows import ReleasedTable, find_own_rows, parse_table
 from warehouse.checkpoints import checkpoint
+from warehouse.clock import now
 from warehouse.messages.payloads import Pool, SiteRows, SiteVerdict
 from warehouse.publishing.manifest import digest_text
-from warehouse.stage_facts import AuditedFacts, SanitizedFacts, ValidatedFacts, read_facts
+from warehouse.stage_facts import (
+    AuditedFacts,
+    PoolFacts,
+    SanitizedFacts,
+    ValidatedFacts,
+    read_facts,
+)
 
 
 def attack_pool(
     context: ReleaseContext, release_id: str, exchange: Exchange, sent: SiteRows, pool: Pool
-) -> SiteVerdict:
-    """Return the signed verdict of this site on the pool.
+) -> PoolFacts:
+    """Return the verdict of this site on the pool, with rounded figures.
 
     The pool is attacked with shadow draws in place of the rows of this site; their records, the
     shadow draws and the halves stay here.
@@ -54,7 +60,8 @@ def attack_pool(
     found = parse_table("centre", pool.data, facts.public.columns, context)
     own = parse_table(exchange.member.name, sent.data, facts.public.columns, context)
     partners = select_partners(found, own, inputs)
-    job = replace(make_job(context, run, inputs), partners=partners, policy=policy)
+    # Earlier versions of this home were for the centre, and its gate judged them.
+    job = replace(make_job(context, run, inputs), partners=partners, policy=policy, earlier=None)
     with AttackProcess(job) as process:
         self_test.check_attacks(process)
         report = run_attacks(job, choose_audits(policy), lambda share: None, process)
@@ -76,7 +83,8 @@ def attack_pool(
     )
     verdict = decide(gate_input, data_digest=found.digest, code_version=run.code_version)
     errors = measure_errors(exchange, context, pool)
-    return sign_verdict(exchange, verdict, report, policy, digest_text(sent.manifest), errors)
+    reached = now().isoformat()
+    return PoolFacts(verdict, tuple(list_figures(report, policy)), tuple(errors), reached)
 
 
 def extend_policy(policy: Policy) -> Policy:
@@ -114,25 +122,25 @@ def measure_errors(exchange: Exchange, context: ReleaseContext, pool: Pool) -> S
 
 
 def sign_verdict(
-    exchange: Exchange,
-    verdict: Verdict,
-    report: AuditReport,
-    policy: Policy,
-    manifest: str,
-    errors: Sequence[float],
+    exchange: Exchange, facts: PoolFacts, sent: SiteRows, approvals: int
 ) -> SiteVerdict:
-    """Return the verdict with rounded figures, signed with the key of this home."""
-    session = exchange.session
+    """Return the verdict with rounded figures, signed with the key of this home.
+
+    ``approvals`` is the number of reviewers of this site who approved a REVIEW of the pool; 0 if
+    they did not, or not enough of them.
+    """
+    session, verdict = exchange.session, facts.verdict
     statement: dict[str, Any] = {
         "dataset": session.roll.dataset,
         "session": session.roll.session,
         "roll": session.roll.digest,
-        "manifest": manifest,
+        "manifest": digest_text(sent.manifest),
         "pool": verdict.data_digest,
         "outcome": verdict.outcome,
+        "approvals": approvals,
         "broken": sorted({each.check for each in verdict.failures}),
-        "figures": list_figures(report, policy),
-        "errors": list(errors),
+        "figures": [dict(each) for each in facts.figures],
+        "errors": list(facts.errors),
         "policy": verdict.policy_digest,
         "code": verdict.code_version,
     }

@@ -20,13 +20,15 @@ from tasks.sanitize.inputs import read_inputs
 from tasks.sanitize.records import select_named
 from tasks.sites.exchange import Exchange, open_exchange
 from tasks.sites.fit import AGREEMENTS, scale_for_fit
-from tasks.sites.pool_audit import attack_pool
+from tasks.sites.pool_audit import attack_pool, sign_verdict
+from tasks.sites.pool_review import RELEASE_FILE, collect_approvals, store_pool_facts
 from tasks.sites.rows import build_rows
 from tasks.sites.terms import check_common_release
 from warehouse.database import find_run
 from warehouse.integrity.key_files import write_atomically
 from warehouse.messages.payloads import End, Pool, SiteVerdict
 from warehouse.messages.roll import CENTRE
+from warehouse.stage_facts import PoolFacts, find_facts
 from warehouse.stages import FINISHED, Stage
 
 
@@ -44,7 +46,7 @@ def enter_release(context: ReleaseContext, wait: float, is_centre: bool) -> Exch
 @redact_errors
 def begin_part(context: ReleaseContext, exchange: Exchange, flow_run_id: str | None) -> str:
     """Return the release of this site in this session: a new one, or the one that was begun."""
-    path = exchange.entry.folder / "release.txt"
+    path = exchange.entry.folder / RELEASE_FILE
     known = path.read_text() if path.exists() else None
     if known is not None:
         with context.open_store().transaction(known) as db:
@@ -129,13 +131,21 @@ def send_rows(context: ReleaseContext, release_id: str, exchange: Exchange) -> N
 @task(name="attack the pool", cache_policy=NO_CACHE)
 @redact_errors
 def judge_pool(context: ReleaseContext, release_id: str, exchange: Exchange) -> None:
-    """Attack the pool of all sites, and send the signed verdict."""
+    """Attack the pool of all sites, and send the signed verdict.
+
+    Raise Undecided, and send nothing, while reviewers of this site have to decide.
+    """
     start_step(Step.WAIT)
     pool = exchange.receive(CENTRE, "pool", Pool)
 
     def judge() -> SiteVerdict:
         sent = build_rows(context, release_id)
-        return attack_pool(context, release_id, exchange, sent, pool)
+        with context.open_store().transaction(release_id) as db:
+            facts = find_facts(db, release_id, PoolFacts)
+        if facts is None:
+            facts = attack_pool(context, release_id, exchange, sent, pool)
+            store_pool_facts(context, release_id, facts)
+        return sign_verdict(exchange, facts, sent, collect_approvals(context, release_id, facts))
 
     exchange.session.send(CENTRE, "verdict", judge)
 

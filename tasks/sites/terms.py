@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers import Sanitizer
+from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tasks.context import ReleaseContext
 from warehouse.columns import Column
+from warehouse.messages.roll import COLUMNS, PARTITION
 
-OWN_PARAMETERS = frozenset({"refit_waiver"})  # each site decides about these itself
+# Each site decides about these itself, or holds other columns than the others.
+OWN_PARAMETERS = frozenset({"refit_waiver", "others"})
 MIN_SITES = 2
 MIN_MOMENT_SITES = 3  # with two sites, each knows the other's part of a sum
 
@@ -20,11 +23,25 @@ def describe_terms(context: ReleaseContext) -> dict[str, Any]:
         name: value for name, value in context.parameters.items() if name not in OWN_PARAMETERS
     }
     released = (column for column in context.columns if column.role in ("feature", "label"))
+    sanitizer = context.make_sanitizer()
+    partition = {} if find_column_method(sanitizer) is None else {PARTITION: COLUMNS}
     return {
+        **partition,
         "method": context.method,
         "parameters": parameters,
         "columns": [describe_column(column) for column in released],
     }
+
+
+def find_column_method(sanitizer: Sanitizer) -> DctFuzzy | None:
+    """Return the method of parties that hold other columns of the same persons, else None."""
+    is_part = isinstance(sanitizer, DctFuzzy) and sanitizer.others is not None
+    return cast(DctFuzzy, sanitizer) if is_part else None
+
+
+def has_other_columns(context: ReleaseContext) -> bool:
+    """Return whether the parties hold different columns of the same persons."""
+    return find_column_method(context.make_sanitizer()) is not None
 
 
 def describe_column(column: Column) -> dict[str, Any]:
@@ -55,6 +72,11 @@ def check_common_release(context: ReleaseContext, sites: int) -> Sanitizer:
                 column=column.name,
                 remedy="Declare 'low' and 'high', the same at all sites.",
             )
+    if find_column_method(sanitizer) is not None and context.record_id is None:
+        raise BadInput(
+            "Parties with other columns of the same persons align them by record_id.",
+            remedy="Set record_id in [dataset].",
+        )
     if sanitizer.common_fit == "moments" and not sanitizer.set_aside:
         raise BadInput(
             "A common basis is fitted on records that every site sets aside.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,14 +42,17 @@ class TuneView:
     notes: tuple[str, ...]
 
 
-def render_page(result: TuneResult, policy: Policy) -> str:
-    """Return the page as HTML without script or outside request."""
+def render_page(result: TuneResult, policy: Policy, file: str = "") -> str:
+    """Return the page as HTML without script or outside request.
+
+    ``file`` is the name of the release file with the proposed setting, if one was written.
+    """
     figures = draw_frontiers(result, dict(policy.limits))
     styles = ("report.css", "tune.css")
-    return render_template("tune.html.j2", styles, view=build_view(result), figures=figures)
+    return render_template("tune.html.j2", styles, view=build_view(result, file), figures=figures)
 
 
-def build_view(result: TuneResult) -> TuneView:
+def build_view(result: TuneResult, file: str = "") -> TuneView:
     """Return what the page shows."""
     tone: Tone = "fail"
     if result.choice is not None:
@@ -64,7 +68,7 @@ def build_view(result: TuneResult) -> TuneView:
             ("use", result.utility.title),
             ("time", format_time(result.seconds)),
         ),
-        steps=tuple(list_steps(result)),
+        steps=tuple(list_steps(result, file)),
         costs=tuple(each.sentence for each in result.trade_offs),
         columns=COLUMNS,
         rows=tuple(build_row(i, trial, result) for i, trial in enumerate(result.trials, start=1)),
@@ -88,11 +92,14 @@ def describe_outcome(result: TuneResult) -> str:
     )
 
 
-def list_steps(result: TuneResult) -> list[Step]:
+def list_steps(result: TuneResult, file: str) -> list[Step]:
     """Return what a person can do now."""
     steps = [Step(each) for each in result.obstacles]
-    if result.choice is not None:
-        steps.append(Step("Release with the file that the tune wrote:", "ppdm release FILE"))
+    if result.choice is not None and file:
+        command = f"ppdm release {shlex.quote(file)}"
+        steps.append(Step("Release with the file that the tune wrote:", command))
+    elif result.choice is not None:
+        steps.append(Step("Put the proposed setting into [sanitizer] of the release file."))
     else:
         steps.append(
             Step(

@@ -13,7 +13,7 @@ import numpy as np
 from ppdm_core.model.arrays import Ints
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import AMPLIFICATION
-from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.rows import ArrayRows, Block, load_rows, select_rows
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import SANITIZERS
 from ppdm_core.sanitizers._sweep import SweepScope
@@ -24,7 +24,7 @@ from ppdm_core.tuning.utility import Utility, check_applies, choose_default, par
 from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.home_state import HomeState, read_home_state
-from tasks.ingest.source_check import TABLE, open_checked_source
+from tasks.ingest.source_check import open_checked_source
 from tasks.sanitize.next_release import ValidatedRecords, validate_records
 from tasks.settings_check import list_kinds
 from warehouse.home import Home
@@ -112,15 +112,15 @@ def make_plan(context: ReleaseContext, options: TuneOptions) -> TunePlan:
     noise, state = read_keys(context)
     name = context.source.name
     with open_checked_source(context, state.columns) as source:
-        records = validate_records(source.db, TABLE, context, source.figures, state)
-    total = records.rows.n
+        records = validate_records(source, context, state)
+        total = records.rows.n
+        sample = draw_sample(records, noise)
     if total < MIN_RECORDS:
         raise BadInput(
             f"A tune needs at least {MIN_RECORDS} records to measure on; {name} has {total}.",
             file=context.source.path or None,
             remedy="Choose the settings without a tune, or add records.",
         )
-    sample = draw_sample(records, noise)
     settings = tuple(list_plan_settings(context, options))
     with context.open_store().transaction(f"{context.dataset} tune") as db:
         digests = [setting.digest for setting in settings]
@@ -144,12 +144,22 @@ def read_keys(context: ReleaseContext) -> tuple[Noise, HomeState]:
 
 def draw_sample(records: ValidatedRecords, noise: Noise) -> ValidatedRecords:
     """Return at most ``MAX_RECORDS`` records in random order."""
-    ranks = noise.ranks(records.rows.whole.key, "sample")
-    return select_records(records, np.argsort(ranks, kind="stable")[:MAX_RECORDS])
+    rows = records.rows
+    ranks = np.concatenate([noise.ranks(block.key, "sample") for block in rows.blocks()])
+    places = np.argsort(ranks, kind="stable")[:MAX_RECORDS]
+    chosen = np.sort(places)
+
+    def select(block: Block) -> Block:
+        low, high = np.searchsorted(chosen, (block.start, block.start + block.n))
+        return select_rows(block, chosen[low:high] - block.start)
+
+    sample = load_rows(map(select, rows.blocks()), rows.schema, len(chosen))
+    return select_records(replace(records, rows=sample), np.searchsorted(chosen, places))
 
 
 def select_records(records: ValidatedRecords, places: Ints) -> ValidatedRecords:
     """Return the records at some places, in that order."""
+    assert isinstance(records.rows, ArrayRows)
     whole, places = records.rows.whole, np.asarray(places)
     rows = ArrayRows(
         records.rows.schema,

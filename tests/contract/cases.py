@@ -151,6 +151,7 @@ METRICS: dict[str, float | str | None] = {
     "hidden_digits": "it looks at digits finer than the noise, and a copy has no noise",
     "recomputed_noise": "it compares noise with generators, and a copy has no noise",
     "repeated_noise": 1.0,
+    "predictable_noise": 1.0,
     "closest_record": 1.0,
     "dapl_held_out": _NO_COPY,
     "dapl_plug_in": _NO_COPY,

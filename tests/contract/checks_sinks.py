@@ -59,17 +59,20 @@ def make_delivery(kind: str, options: dict[str, str], version: str = "0001") -> 
     return Delivery(kind, options, "t", f"t-{version}", version, TOKEN)
 
 
+FILE_OPTIONS = {"parquet": {"partition": "group"}}
+
+
 def check_file_same_rows(sink: FileSink, folder: Path) -> None:
-    digest = write_folder(folder)
-    sink.write(make_table(), folder / sink.file_name)
-    assert sink.read(folder / sink.file_name).schema == make_table().schema
-    assert digest_released_rows(sink.read(folder / sink.file_name)) == digest
+    digest, options = write_folder(folder), FILE_OPTIONS.get(sink.name, {})
+    sink.write(make_table(), folder, options)
+    assert sink.read(folder, options).schema == make_table().schema
+    assert digest_released_rows(sink.read(folder, options)) == digest
 
 
 def check_changed_file_noticed(sink: FileSink, folder: Path) -> None:
-    digest = write_folder(folder)
-    sink.write(make_table().slice(1), folder / sink.file_name)
-    assert digest_released_rows(sink.read(folder / sink.file_name)) != digest
+    digest, options = write_folder(folder), FILE_OPTIONS.get(sink.name, {})
+    sink.write(make_table().slice(1), folder, options)
+    assert digest_released_rows(sink.read(folder, options)) != digest
 
 
 def check_hidden_until_exposed(sink: ServerSink, case: ServerCase, folder: Path) -> None:

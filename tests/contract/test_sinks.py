@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -144,13 +144,13 @@ def test_server_sink_check_passes(
 
 
 class RoundsNumbers(Csv):
-    def write(self, table: pa.Table, path: Path) -> None:
+    def write(self, table: pa.Table, folder: Path, options: Mapping[str, str]) -> None:
         rounded = table["x 1"].cast(pa.float32(), safe=False).cast(pa.float64())
-        super().write(table.set_column(0, "x 1", rounded), path)
+        super().write(table.set_column(0, "x 1", rounded), folder, options)
 
 
 class IgnoresTheFile(Csv):
-    def read(self, path: Path) -> pa.Table:
+    def read(self, folder: Path, options: Mapping[str, str]) -> pa.Table:
         return checks_sinks.make_table()
 
 

@@ -1,16 +1,16 @@
-"""A complete common release of three sites: published, signed, and nothing but messages crosses.
+"""Complete common releases: each party in processes of its own, with a home, keys and a table.
 
-All parties run in one process without Prefect, each with its own home, and begin again from their
-first step whenever a message is missing.
+Every method that sites can release with is published once; one release is killed thirty times.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import random
+import os
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,188 +19,181 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdm_core.model.statement import SITE_VERDICT, Signature, is_signed
-from tests.support.common_release import CommonRelease, make_people
-from warehouse import checkpoints
+from tests.support.forkserver import Result
+from tests.support.party_processes import PartyProcesses
+from tests.support.small_release import Small
+from warehouse.database import Store
+from warehouse.home import Home
 from warehouse.messages.envelope import bind, make_suite, parse_message
 from warehouse.messages.payloads import KINDS, decode_bytes
 from warehouse.messages.roll import CENTRE
 from warehouse.publishing.manifest import digest_text, verify
-from warehouse.stages import Stage
 
-LONG = {"attack asked", "shadows drawn", "attacks run"}
-SITES = {"east": 480, "north": 480, "south": 480}
-
-
-class Killed(BaseException):
-    """A process that is killed at a checkpoint."""
-
-
-class Killer:
-    """Kills a party at random checkpoints, a limited number of times."""
-
-    def __init__(self, times: int) -> None:
-        self.times, self.rng, self.points = times, random.Random(3), set[str]()
-
-    def __call__(self, point: str) -> None:
-        is_long = point in LONG  # tests/e2e/test_kill.py kills a release there
-        if self.times and not is_long and self.rng.random() < 0.3:
-            self.times -= 1
-            self.points.add(point)
-            raise Killed(point)
+pytestmark = pytest.mark.slow
+Maker = Callable[..., Small]
+THREE = {"east": 480, "north": 480, "south": 480}
+TWO = {"east": 480, "north": 480}
+KILLS = 30
+REVIEWER = 1  # a user that every system has
+FIT_KINDS = {
+    "pca_laplace": {"moments", "basis", "scores", "fit"},
+    "kde_resample": set[str](),
+    "dct_fuzzy": {"order", "bounds", "selection"},
+}
+COLUMN_KINDS = {"roster", "blinded", "coefficients"}  # of parties with other columns
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A common release that ended; keys of the session are kept to look into its messages."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.notify.prefect_artifacts.ProgressBar.show", lambda self, share: None)
-        release = CommonRelease(tmp_path_factory.mktemp("sites") / "x", "pca_laplace", SITES)
-        killer = Killer(30)
-        checkpoints.LISTENERS.append(killer)
-        kept: dict[str, bytes] = {}
+@dataclass
+class Finished:
+    """A common release that ended."""
 
-        def keep_keys() -> None:
-            for name in release.contexts:
-                path = Path(release.contexts[name].home) / "private" / "exchanges" / "ward"
-                key = path / "0001" / "exchange.key"
-                if key.exists():
-                    kept[name] = bytes.fromhex(key.read_text().strip())
+    method: str
+    parties: PartyProcesses
+    ended: dict[str, Result]
+    reviews: list[str]  # sites that waited for reviewers, once for each time
 
-        def run(name: str) -> Any:
-            while True:
-                try:
-                    return release.run_centre() if name == CENTRE else release.run_site(name)
-                except Killed:
-                    continue
-                finally:
-                    keep_keys()
-
-        try:
-            ended = release.run_all(run)
-        finally:
-            checkpoints.LISTENERS.remove(killer)
-    return release, ended, kept, killer
+    @property
+    def published(self) -> Path:
+        return self.parties.find_published()
 
 
-def find_published(release: CommonRelease) -> Path:
-    return Path(release.contexts[CENTRE].home) / "published" / "ward" / "0001"
+@pytest.fixture(scope="module", params=["pca_laplace", "kde_resample", "dct_fuzzy"])
+def finished(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, release_in: Maker
+) -> Finished:
+    method = request.param
+    if method == "dct_fuzzy" and os.geteuid() != 0:
+        pytest.skip("needs root, to act for a reviewer")
+    folder = tmp_path_factory.mktemp(method)
+    sites = THREE if method == "pca_laplace" else TWO
+    tests = 60 if method == "kde_resample" else 0
+    parties = PartyProcesses(folder / "x", release_in, method, sites, tests)
+    parties.join()
+    reviews: list[str] = []
+
+    def approve(site: str) -> None:
+        reviews.append(site)
+        found = parties.decide(site, REVIEWER, "--approve")
+        assert found.exit_code == 0, found
+
+    ended = parties.run_all(KILLS if method == "pca_laplace" else 0, approve)
+    return Finished(method, parties, ended, reviews)
 
 
-@pytest.mark.slow
-def test_common_release_killed_thirty_times_is_published(finished: Any):
-    release, ended, _, killer = finished
-    assert ended[CENTRE] == Stage.PUBLISHED, ended
-    assert all(ended[site] is None for site in SITES), ended
-    assert killer.times == 0 and len(killer.points) > 5
-    found = verify(find_published(release))
-    assert found.manifest["rows"] == sum(len(read_part(release, site)) for site in SITES)
-    assert sorted(path.name for path in find_published(release).parent.iterdir()) == [
-        "0001",
-        "latest",
-    ]
+def read_rows(folder: Path) -> np.ndarray:
+    table = pq.read_table(folder / "data.parquet")
+    columns = [name for name in table.column_names if name != "mood"]
+    rows = np.column_stack([table.column(name).to_numpy() for name in columns])
+    return rows[np.lexsort(rows.T)]
 
 
-def read_part(release: CommonRelease, site: str) -> np.ndarray:
-    folder = Path(release.contexts[site].home) / "published" / "ward" / "latest"
-    return pq.read_table(folder / "data.parquet").column("component_1").to_numpy()
+def test_common_release_is_published_with_exactly_the_rows_of_all_sites(finished: Finished):
+    assert {name: each.exit_code for name, each in finished.ended.items()} == dict.fromkeys(
+        finished.parties.parties, 0
+    ), finished.ended
+    assert json.loads(finished.ended[CENTRE].stdout)["outcome"] == "published"
+    parts = [read_rows(finished.parties.find_published(site)) for site in finished.parties.sizes]
+    expected = np.concatenate(parts)
+    assert np.array_equal(read_rows(finished.published), expected[np.lexsort(expected.T)])
+    assert verify(finished.published).manifest["rows"] == len(expected)
+    if finished.method == "pca_laplace":
+        assert finished.parties.deaths >= KILLS
 
 
-@pytest.mark.slow
-def test_common_release_pool_holds_exactly_the_rows_of_all_sites(finished: Any):
-    release = finished[0]
-    pool = pq.read_table(find_published(release) / "data.parquet").column("component_1").to_numpy()
-    parts = np.concatenate([read_part(release, site) for site in SITES])
-    assert np.array_equal(np.sort(pool), np.sort(parts))
-
-
-@pytest.mark.slow
-def test_common_release_manifest_names_each_sites_manifest_and_signed_verdict(finished: Any):
-    release = finished[0]
-    manifest = verify(find_published(release)).manifest
-    sites = manifest["sites"]
-    assert sites["count"] == 3
-    for entry, site in zip(sites["verdicts"], SITES, strict=True):
-        own = Path(release.contexts[site].home) / "published" / "ward" / "latest" / "manifest.json"
+def test_common_release_manifest_names_each_sites_manifest_and_signed_verdict(finished: Finished):
+    manifest = verify(finished.published).manifest
+    sites = finished.parties.sizes
+    assert manifest["sites"]["count"] == len(sites)
+    for entry, site in zip(manifest["sites"]["verdicts"], sites, strict=True):
+        own = finished.parties.find_published(site) / "manifest.json"
         assert entry["manifest"] == digest_text(own.read_text())
-        assert entry["outcome"] == "PASS"
         signed = entry["signed"]
-        signature = Signature(signed["public"], signed["ed25519"])
-        assert is_signed(SITE_VERDICT, signed["statement"], signature)
-        assert signature.key == release.pins[site]
-        assert signed["statement"]["pool"] == manifest["files"]["data.parquet"]["sha256"]
-        names = {figure["name"] for figure in signed["statement"]["figures"]}
-        assert "colluding_sites.rate" in names
-    assert not any(
-        re.search(rf"\b{site}\b", json.dumps(manifest)) for site in SITES
-    )  # recipients read no names
+        statement, signature = signed["statement"], Signature(signed["public"], signed["ed25519"])
+        assert is_signed(SITE_VERDICT, statement, signature)
+        assert signature.key == finished.parties.prints[site]
+        assert statement["pool"] == manifest["files"]["data.parquet"]["sha256"]
+        assert "colluding_sites.rate" in {figure["name"] for figure in statement["figures"]}
+        is_review = site in finished.reviews
+        assert statement["outcome"] == ("REVIEW" if is_review else "PASS")
+        assert statement["approvals"] == int(is_review)
+    text = json.dumps(manifest)
+    assert not any(re.search(rf"\b{site}\b", text) for site in sites)  # recipients read no names
 
 
-@pytest.mark.slow
-def test_common_release_report_has_a_section_per_site_for_the_centre_alone(finished: Any):
+def test_common_release_pool_in_review_waits_for_the_reviewers_of_each_site(finished: Finished):
+    """A site in review waits twice: for its own rows, and for the pool."""
+    assert bool(finished.reviews) == (finished.method == "dct_fuzzy")
+    assert all(finished.reviews.count(site) == 2 for site in finished.reviews)
+
+
+def test_common_release_report_has_a_section_per_site_for_the_centre_alone(finished: Finished):
     from tasks.publish.report.build import build_view
     from tasks.publish.report.facts import read_report_facts
     from tasks.publish.report.render import render_report
 
-    release = finished[0]
-    store = release.contexts[CENTRE].open_store()
+    store = Store(Home(finished.parties.parties[CENTRE].home))
     page = render_report(build_view(read_report_facts(store, "ward-0001"), "steward"))
-    assert all(f"<h3>{site} " in page for site in SITES)
-    public = (find_published(release) / "report.html").read_text()
-    assert "3 sites released together" in public
-    assert not any(re.search(rf"\b{site}\b", public) for site in SITES)
+    sites = finished.parties.sizes
+    assert all(f"<h3>{site} " in page for site in sites)
+    public = (finished.published / "report.html").read_text()
+    assert f"{len(sites)} sites released together" in public
+    assert not any(re.search(rf"\b{site}\b", public) for site in sites)
+    assert ("error on test rows" in public) == (finished.method == "kde_resample")
 
 
-def open_all(release: CommonRelease, keys: dict[str, bytes]) -> list[tuple[str, bytes]]:
+def open_messages(finished: Finished) -> list[tuple[str, bytes]]:
     """Return kind and decrypted content of every message, with the tables inside."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     found = []
-    for path in sorted((release.shared / "ward" / "0001").iterdir()):
+    for path in sorted((finished.parties.shared / "ward" / "0001").iterdir()):
         if path.suffix != ".msg":
             found.append(("public", path.read_bytes()))
             continue
         header, body, _ = parse_message(path.name, path.read_bytes())
-        key = X25519PrivateKey.from_private_bytes(keys[header.receiver])
+        key = X25519PrivateKey.from_private_bytes(finished.parties.keys[header.receiver])
         text = make_suite().decrypt(decode_bytes(body), key, info=bind(header))
         found.append((header.kind, text))
-        data = json.loads(text).get("data")
-        if data:
+        if data := json.loads(text).get("data"):
             table = pq.read_table(io.BytesIO(decode_bytes(data)))
             found.append((header.kind, json.dumps(table.to_pydict()).encode()))
     return found
 
 
-@pytest.mark.slow
-def test_common_release_messages_hold_no_original_value_and_nothing_else_crosses(finished: Any):
-    release, _, keys, _ = finished
-    messages = open_all(release, keys)
-    kinds = {kind for kind, _ in messages}
-    assert kinds == {"public", *KINDS} - {"order", "bounds", "selection"}
+def test_common_release_nothing_but_listed_messages_crosses(finished: Finished):
+    """Ids, notes, numbers and keys of the sites are canaries in the messages of all rounds."""
+    messages = open_messages(finished)
+    always = {"public", "rows", "pool", "verdict", "end"}
+    assert {kind for kind, _ in messages} == always | FIT_KINDS[finished.method]
+    assert always | set().union(*FIT_KINDS.values()) | COLUMN_KINDS == {"public", *KINDS}
     text = b"\n".join(content for _, content in messages)
-    for number, site in enumerate(sorted(SITES)):
-        X, _ = make_people(SITES[site], number)
-        assert not any(f"{site}-{i:05d}".encode() in text for i in range(SITES[site]))
-        assert not any(repr(value).encode() in text for value in X.ravel().tolist())
-    for name, context in release.contexts.items():
-        private = Path(context.home) / "private" / "keys"
-        for path in private.iterdir():
+    for site, n in finished.parties.sizes.items():
+        assert not any(f"{site}-{i:05d}".encode() in text for i in range(n))
+        assert f"canary {site}".encode() not in text
+        X, _ = finished.parties.tables[site]
+        if finished.method != "dct_fuzzy":  # whole numbers are everywhere
+            assert not any(repr(value).encode() in text for value in X.ravel().tolist())
+    for name, party in finished.parties.parties.items():
+        for path in (party.private / "keys").iterdir():
             key = path.read_text().strip()
             assert key.encode() not in text and bytes.fromhex(key) not in text, name
-    raw = b"".join(path.read_bytes() for path in release.shared.rglob("*") if path.is_file())
-    assert hashlib.sha256(raw).digest()  # every file was read
-    assert {path.suffix for path in release.shared.rglob("*") if path.is_file()} == {
-        ".msg",
-        ".json",
-    }
+    suffixes = {path.suffix for path in finished.parties.shared.rglob("*") if path.is_file()}
+    assert suffixes == {".msg", ".json"}
 
 
-@pytest.mark.slow
-def test_common_release_ledgers_stay_with_the_sites(finished: Any):
-    release = finished[0]
-    for name, context in release.contexts.items():
-        with context.open_store().transaction("tests") as db:
-            ((count,),) = db.execute("select count(*) from ledger.entry").fetchall()
-        assert count == 1
-        with context.open_store().transaction("tests") as db:
+def test_common_release_ledgers_stay_with_the_sites(finished: Finished):
+    for name, party in finished.parties.parties.items():
+        with Store(Home(party.home)).transaction("tests") as db:
+            ((entries,),) = db.execute("select count(*) from ledger.entry").fetchall()
             ((charged,),) = db.execute("select count(*) from ledger.charge").fetchall()
-        assert (charged > 0) == (name != CENTRE)
+        assert entries == 1 and (charged > 0) == (name != CENTRE)
+
+
+def test_common_release_rounds_are_tasks_in_prefect(finished: Finished, prefect_api: str):
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        runs: list[Any] = client.read_task_runs(limit=200)
+    names = {re.sub(r"-\w+$", "", run.name) for run in runs}
+    rounds = {"exchange the roll", "agree on a fit", "send rows", "attack the pool", "end part"}
+    assert rounds | {"lead the fit", "collect rows", "pool the rows", "collect verdicts"} <= names

@@ -42,6 +42,7 @@ def query_warehouse(release: Small, query: str) -> list[tuple[Any, ...]]:
         return db.execute(query).fetchall()
 
 
+@pytest.mark.slow
 def test_decide_two_other_users_approve_published(
     waiting: Small, tmp_path: Path, prefect_api: str
 ) -> None:
@@ -145,6 +146,7 @@ def approved_by(release: Small, user: int, point: str = "none") -> Result:
     return release.run(str(user), point, ID, entry="approved_by")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point", [pytest.param("publishing begun", marks=pytest.mark.slow), "folder renamed"]
 )
@@ -189,6 +191,7 @@ def test_release_dry_run_review_needed_none_requested(
     assert (tried.exit_code, parse_output(tried)["release"]["stage"]) == (4, "dry_run_passed")
 
 
+@pytest.mark.slow
 def test_decide_home_shared_by_group_member_approves(waiting: Small) -> None:
     """Two users who are not root: one made it, the other belongs to the group."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # where others may look

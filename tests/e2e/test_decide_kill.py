@@ -43,6 +43,7 @@ def check_end(release: Small) -> None:
     assert (release.published / "latest").is_symlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point",
     [

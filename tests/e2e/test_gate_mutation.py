@@ -21,6 +21,7 @@ from ppdm_core.model.score import AuditReport
 from tests.support import mutants
 from tests.support.forkserver import Result
 from tests.support.kills import orphans
+from tests.support.slow_cases import mark_slow
 from tests.support.small_release import ATTACKS, Small
 from warehouse.database import Store
 from warehouse.home import Home
@@ -40,7 +41,6 @@ FAILURES = {
     "scoreless": "NoScore",
 }
 NORMAL = {
-    ("raising", "transform_inverse"),
     ("hanging", "record_linkage"),
     ("nan", "record_linkage"),
 }
@@ -111,6 +111,7 @@ def test_gate_broken_audit_refused(kind: str, name: str, sanitized: Small, tmp_p
     check_refused(release, result, name, FAILURES[kind])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [ATTACKS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in ATTACKS[1:])]
 )
@@ -221,6 +222,10 @@ VERDICTS = {
 }
 
 
+# The seal of the verdict, the chain of events and the digest of the data; the others are slow.
+NORMAL_EDITS = ("edited outcome", "deleted", "no seal", "a deleted event", "one cell of the data")
+
+
 def prepare_publication(release: Small) -> Any:
     """Return the store, and the request to publish as the pipeline makes it."""
     from tasks.publish.task import build_request
@@ -231,7 +236,7 @@ def prepare_publication(release: Small) -> Any:
         return context.open_store(), build_request(db, context, summarize_run(db, run))
 
 
-@pytest.mark.parametrize("what", VERDICTS)
+@pytest.mark.parametrize("what", mark_slow(VERDICTS, NORMAL_EDITS))
 def test_publish_edited_verdict_refused(what: str, approved: Small, tmp_path: Path) -> None:
     release = approved.copied_to(tmp_path / "copy")
     store, request = prepare_publication(release)
@@ -280,6 +285,7 @@ def test_publish_link_in_home_refused(what: str, approved: Small, tmp_path: Path
         assert db.execute("select * from published.version").fetchall() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["0001", ".0001.tmp", ".0001.old.tmp", "latest", ".latest.tmp"])
 def test_publish_link_in_place_of_version_replaced(
     name: str, approved: Small, tmp_path: Path
@@ -333,6 +339,7 @@ def test_publish_missing_or_other_home_key_bad_input(
     assert release.versions() == ["0001"]
 
 
+@pytest.mark.slow
 def test_publish_interrupted_after_commit_version_remains(
     approved: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,7 +414,7 @@ def agreed(tmp_path_factory: pytest.TempPathFactory, waiting: Small) -> Small:
     return release
 
 
-@pytest.mark.parametrize("what", DECISIONS)
+@pytest.mark.parametrize("what", mark_slow(DECISIONS, ("deleted", "fewer are needed")))
 def test_publish_edited_decisions_refused(what: str, agreed: Small, tmp_path: Path) -> None:
     release = agreed.copied_to(tmp_path / "copy")
     store, request = prepare_publication(release)

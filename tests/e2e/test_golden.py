@@ -109,7 +109,7 @@ def read_words() -> set[str]:
 
 
 # The others are enough to notice that a step changed; these notice what is changed in a method.
-NORMAL = ("pca_laplace", "randomized_response")  # a number and a category
+NORMAL = ("pca_laplace",)
 METHODS = [
     pytest.param(name, marks=() if name in NORMAL else pytest.mark.slow) for name in SETTINGS
 ]

@@ -35,6 +35,7 @@ def list_failures(release: Small) -> list[str]:
     return [each["release_id"] for each in events if each["kind"] == "hook failed"]
 
 
+@pytest.mark.slow
 def test_hooks_release_and_withdrawal_three_facts_no_private_value(
     small: Maker, tmp_path: Path
 ) -> None:

@@ -165,6 +165,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Sm
 QUICK_POINT = "version moved away"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point",
     [

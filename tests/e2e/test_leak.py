@@ -107,6 +107,7 @@ def test_released_values_all_versions_nothing_private(history: History) -> None:
             assert originals.isdisjoint(set(table.column(name).to_pylist()))
 
 
+@pytest.mark.slow
 def test_withdrawal_notice_output_and_views_nothing_private(
     history: History, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_withdrawal_notice_output_and_views_nothing_private(
         assert find_private(path.read_bytes(), history) == [], path.name
 
 
+@pytest.mark.slow
 def test_prefect_database_and_log_nothing_private(history: History, chain: Chain) -> None:
     """The database of the server that all these runs used, its log, and stored results."""
     prefect = Path(os.environ["PREFECT_HOME"])

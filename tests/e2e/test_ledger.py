@@ -43,6 +43,7 @@ def charges(home: Path) -> Counter[tuple[str, int]]:
     return Counter({(release_id, record): count for release_id, record, count in rows})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_ledger_killed_at_verdict_charged_once(tmp_path: Path, when: str) -> None:
     assert start(tmp_path, 0.25, f"{when} commit of refused").wait().exit_code == -9
@@ -65,6 +66,7 @@ def release_at_once(folder: Path, count: int) -> list[list[object]]:
     return results
 
 
+@pytest.mark.slow
 def test_ledger_two_processes_both_charged(tmp_path: Path) -> None:
     assert release_at_once(tmp_path, 2) == [["charged", 1]] * 2
 

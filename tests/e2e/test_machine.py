@@ -56,6 +56,7 @@ SIZES = [0, 0.3, 1, 2, 2.6, 3, 3.2, 3.5, 4, 5, 6, 7, 8, 9, 10]  # megabytes; the
 NORMAL = (3,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "free",
     [size if size in NORMAL else pytest.param(size, marks=pytest.mark.slow) for size in SIZES],

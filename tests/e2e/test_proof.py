@@ -159,6 +159,7 @@ def test_history_verify_edited_event_refused_and_named(history: History, tmp_pat
     assert found["error"]["message"].startswith("Event 4 (history-0001, ")
 
 
+@pytest.mark.slow
 def test_key_backup_home_key_restored(history: History, tmp_path: Path) -> None:
     release = history.release.copied_to(tmp_path / "copy")
     backup, key = tmp_path / "backup", release.private / "keys" / "home-seal.key"

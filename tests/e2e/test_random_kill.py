@@ -88,6 +88,7 @@ def list_side_effects(ready: Ready) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_strike_lines_cover_publish_and_ledger(ready: Ready) -> None:
     verify(ready.whole.published / "latest")
     assert set(charges(ready.whole.home).values()) == {1}

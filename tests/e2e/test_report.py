@@ -98,6 +98,7 @@ def test_report_latest_is_that_of_the_newest_release(history: History) -> None:
     assert json.loads(result.stdout)["release_id"] > max(ENDINGS)  # the run of another file
 
 
+@pytest.mark.slow
 def test_report_columns_on_request_measured_on_the_same_draws(
     waiting: Small, tmp_path: Path
 ) -> None:

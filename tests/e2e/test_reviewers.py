@@ -34,6 +34,7 @@ def query(release: Small, statement: str) -> list[tuple[Any, ...]]:
         return db.execute(statement).fetchall()
 
 
+@pytest.mark.slow
 def test_decide_key_of_reviewer_published_signature_shown_and_checked(
     signed: Small, tmp_path: Path, prefect_api: str
 ) -> None:
@@ -114,6 +115,7 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
 QUICK = ("key of a puppet", "enrolled", "not published")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what", [what if what in QUICK else pytest.param(what, marks=pytest.mark.slow) for what in BAD]
 )
@@ -126,6 +128,7 @@ def test_commands_with_keys_bad_input_one_sentence(signed: Small, what: str) -> 
     assert query(signed, "select * from audit.decision") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "sentence"),
     [
@@ -153,6 +156,7 @@ def test_release_in_home_with_keys_bad_key_nothing_begun(
     assert query(signed, "select count(*) from meta.run") == [(1,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("section", "content"),
     [

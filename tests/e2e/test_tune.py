@@ -115,7 +115,8 @@ def test_tune_killed_and_continued_then_released_with_weaker_promise(small: Make
     assert not progress.exists()
     assert orphans(release) == []
     assert release.versions() == []
-    assert Path(reply["page"]).read_text().startswith("<!DOCTYPE html>")
+    page = Path(reply["page"]).read_text()
+    assert page.startswith("<!DOCTYPE html>") and "ppdm release small_tuned.toml" in page
     assert reply["file"] == str(release.folder / "small_tuned.toml")
     check_tuned_release(release, reply)
 
@@ -154,6 +155,17 @@ def test_tune_after_refusal_does_not_clear_it_and_report_quotes_it(small: Maker)
     page = release.folder / "report.html"
     assert release.ask("report", "small-0001", "--out", str(page)).exit_code == 0
     assert "small tune 1" in page.read_text()
+
+
+@pytest.mark.slow
+def test_tune_no_setting_keeps_the_policy_exit_3_and_no_file(small: Maker) -> None:
+    release = small().strict().write()
+    result = tune(release, "--json")
+    assert result.exit_code == 3, result.stderr
+    reply = read_reply(result)
+    assert (reply["ok"], reply["error"]["kind"], reply["file"]) == (False, "refused", None)
+    assert reply["trade_offs"] and not (release.folder / "small_tuned.toml").exists()
+    assert "ppdm release" not in Path(reply["page"]).read_text()
 
 
 @pytest.mark.slow

@@ -43,6 +43,7 @@ def make_secret(small: Small) -> Small:
     return small
 
 
+@pytest.mark.slow
 def test_release_limits_of_nine_tenths_await_review(small: Maker) -> None:
     weak = make_weak(small())
     code, found = release(weak)

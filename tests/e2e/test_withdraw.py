@@ -39,6 +39,7 @@ def read_mlflow_tags(release: Small, release_id: str) -> dict[str, str]:
     return dict(run.data.tags)
 
 
+@pytest.mark.slow
 def test_withdraw_shown_by_every_command_nothing_refunded(release: Small) -> None:
     assert (release.published / "latest").readlink() == Path("0003")
     before = release.ask("ledger", release.name, "--json").stdout
@@ -68,6 +69,7 @@ def test_withdraw_shown_by_every_command_nothing_refunded(release: Small) -> Non
         assert TOKEN.encode() not in path.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -87,6 +89,7 @@ def test_withdraw_bad_input_one_sentence_nothing_changed(
     assert history.release.versions() == ["0001", "0003"]
 
 
+@pytest.mark.slow
 def test_release_bytes_of_withdrawn_version_refused(small: Callable[..., Small]) -> None:
     release = small().write()
     assert release.run("", entry="prepared").stdout.split() == ["published"]

@@ -56,6 +56,7 @@ def withdraw(store: Store, user: int, release_id: str, group: int = GROUP) -> Re
     return run_cli(given, env=env, entry="tests.support.entries:withdrawn_in_a_group")
 
 
+@pytest.mark.slow
 def test_withdraw_home_shared_by_group_members_withdraw_each_others_versions(
     store: Store,
 ) -> None:

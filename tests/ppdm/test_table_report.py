@@ -27,6 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_audit_report_copy_of_original_explains_refusal(folder: Path) -> None:
     page = folder / "audit.html"
     result = audit_release(

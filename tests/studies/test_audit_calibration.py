@@ -23,6 +23,7 @@ RESULTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["column means", "fitted normal", "strong Laplace noise"])
 def test_audit_case_safe_release_not_refused(kind: str) -> None:
     result = audit_case(Case(kind=kind, **SMALL))

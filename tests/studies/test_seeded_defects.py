@@ -22,6 +22,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "outcome", "test"),
     [

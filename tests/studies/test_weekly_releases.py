@@ -26,6 +26,7 @@ def test_draw_weekly_tables_one_week_a_twentieth_changes(shared_data: Path) -> N
         assert 4 <= (changed > 0).sum() <= 9 and changed.max() == 1
 
 
+@pytest.mark.slow
 def test_measure_weeks_first_weeks_match_picture(
     shared_data: Path, shown: dict[str, list[list[float]]]
 ) -> None:

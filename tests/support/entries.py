@@ -23,6 +23,7 @@ from ppdm_core.model.policy import Policy
 from ppdm_core.model.score import AuditReport
 from warehouse import checkpoints
 
+IN_ATTACKS = frozenset({"attack asked", "shadows drawn", "attacks run"})  # slow to do again
 KEY = hashlib.sha256(b"a key that is only for tests").digest()
 
 
@@ -135,6 +136,26 @@ def kill_at(point: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     checkpoints.LISTENERS.append(strike)
+
+
+def killed_at_random(args: list[str]) -> None:
+    """Dies at checkpoints outside the attacks, by chance from the seed that is the first argument.
+
+    No key is the same in two homes.
+    """
+    import random
+
+    import ppdm.cli.app
+
+    rng = random.Random(args[0])
+
+    def strike(name: str) -> None:
+        if name not in IN_ATTACKS and rng.random() < 0.3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if args[0]:
+        checkpoints.LISTENERS.append(strike)
+    ppdm.cli.app.main(args[1:])
 
 
 def asleep(args: list[str]) -> None:

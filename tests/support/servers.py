@@ -24,6 +24,7 @@ UNPRIVILEGED_ID = 65534  # PostgreSQL refuses to run as root
 START_SECONDS = 60.0
 REQUIRED = "PPDM_REQUIRE_SERVERS"  # set in CI: a server that is missing is a failure there
 PASSWORD = f"CANARYpw{secrets.token_hex(6)}"
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("pginstall18/bin", "pginstall/bin")
 
 
@@ -167,13 +168,18 @@ RIGHTS = {"writer": ["s3:*"], "reader": ["s3:GetObject", "s3:ListBucket"]}
 @contextmanager
 def start_buckets(*, checks_keys: bool = True) -> Iterator[Buckets]:
     """Start an object store; without ``checks_keys`` it lets any person read and write."""
-    program, port = Path(sys.executable).with_name("moto_server"), find_free_port()
-    if not program.exists():
+    port = find_free_port()
+    if importlib.util.find_spec("moto") is None:
         miss("no S3-compatible server is installed")
-    # So many requests are not checked: those that make the two users.
-    unchecked = {"INITIAL_NO_AUTH_ACTION_COUNT": "6"} if checks_keys else {}
+    program = [str(Path(sys.executable).with_name("moto_server")), "-H", "127.0.0.1", "-p"]
+    unchecked = {}
+    if checks_keys:
+        program = [sys.executable, "-m", "tests.support.bucket_server"]
+        # So many requests are not checked: those that make the two users.
+        unchecked = {"INITIAL_NO_AUTH_ACTION_COUNT": "6"}
     process = subprocess.Popen(
-        [program, "-H", "127.0.0.1", "-p", str(port)],
+        [*program, str(port)],
+        cwd=ROOT,
         env={**os.environ, **unchecked},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

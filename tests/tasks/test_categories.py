@@ -166,6 +166,7 @@ def test_randomized_response_release_other_columns_unchanged(
     assert abs(same / N - 0.5) < 4 * math.sqrt(0.25 / N)  # 0.5 = 3 / (3 + 4 - 1)
 
 
+@pytest.mark.slow
 def test_audit_categorical_release_runs_categorical_attacks(
     context: ReleaseContext, quiet: None
 ) -> None:

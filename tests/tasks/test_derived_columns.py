@@ -14,12 +14,12 @@ from tasks.ingest.source_check import check_source
 from tasks.ingest.table_suite import list_table_expectations
 from tests.support.stewards import NUMERIC, Steward
 from warehouse.columns import Column, Derivation
-from warehouse.database import open_scratch_database
 from warehouse.derived_columns import add_derived_columns
 from warehouse.expectations import Expectation
 from warehouse.integrity.home_key import HomeKey
 from warehouse.raw_profile import profile
 from warehouse.same_data.cell_digests import CellDigests
+from warehouse.scratch import open_scratch_database
 from warehouse.stage_facts import SanitizedFacts, read_facts
 
 
@@ -40,6 +40,7 @@ def steward(tmp_path: Path) -> Steward:
     return Steward(tmp_path, rows, (*SOURCE, make_age()))
 
 
+@pytest.mark.slow
 def test_release_derived_column_charged_with_its_record(steward: Steward) -> None:
     assert steward.release()["records"] == 12
     assert steward.release()["records"] == 0
@@ -59,6 +60,7 @@ def read_release(steward: Steward) -> tuple[Guarantee, list[Any]]:
     return facts.guarantee, list(found[0])
 
 
+@pytest.mark.slow
 def test_release_two_columns_of_one_source_share_its_bound(steward: Steward) -> None:
     one, _ = read_release(steward)
     steward.columns = (*SOURCE, make_age(), YEAR)

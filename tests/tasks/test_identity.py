@@ -70,6 +70,7 @@ def data_and_shadow(context: ReleaseContext) -> tuple[Any, Any]:
     return inputs.data_digest, sorted(rows)
 
 
+@pytest.mark.slow
 def test_shadow_draws_unused_columns_changed_same_draws(
     steward: Steward,
 ) -> None:
@@ -123,6 +124,7 @@ def test_judge_deleted_charges_refused(steward: Steward) -> None:
     judge.fn(context, run.release_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "why"),
     [

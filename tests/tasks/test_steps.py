@@ -122,6 +122,7 @@ def test_draw_candidate_integers_stay_integers(context: ReleaseContext, tmp_path
     assert np.count_nonzero(y == np.rint(y)) < 20
 
 
+@pytest.mark.slow
 def test_draw_candidate_unpublished_fit_not_binding(context: ReleaseContext) -> None:
     make_release(context, published=False)
     make_release(replace(context, file_digest="g", parameters={**SAMPLE, "components": 2}))
@@ -134,6 +135,7 @@ def test_draw_candidate_changed_records_fit_reused(context: ReleaseContext, tmp_
     assert again is not None and before is not None and np.array_equal(again, before)
 
 
+@pytest.mark.slow
 def test_draw_candidate_other_method_excludes_records_set_aside(
     context: ReleaseContext,
 ) -> None:

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from warehouse.column_summary import summarize_columns
-from warehouse.database import open_scratch_database
+from warehouse.scratch import open_scratch_database
 from warehouse.sql import ROW
 
 TABLE = "main.source"

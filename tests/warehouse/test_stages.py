@@ -196,6 +196,7 @@ def check(examples: int, steps: int, *, derandomize: bool) -> None:
     )
 
 
+@pytest.mark.slow
 def test_stages_random_steps_follow_rules() -> None:
     check(5, 12, derandomize=True)
 

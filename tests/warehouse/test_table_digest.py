@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.database import open_scratch_database
+from warehouse.scratch import open_scratch_database
 from warehouse.table_digest import content_digest
 
 

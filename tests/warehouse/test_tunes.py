@@ -68,6 +68,7 @@ def test_count_tried_settings_killed_tune_counts_and_equal_settings_once(store: 
         assert count_tried_settings(db, "people", "data", ["c", "d"]) == 4
 
 
+@pytest.mark.slow
 def test_find_last_tune_edited_result_refused(store: Store) -> None:
     begin(store)
     end(store)

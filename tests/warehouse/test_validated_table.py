@@ -16,11 +16,11 @@ from ppdm_core.model.errors import Defect
 from ppdm_core.model.schema import Categorical, Numeric
 from warehouse.column_survey import list_survey_figures
 from warehouse.columns import Column, Source
-from warehouse.database import open_scratch_database
 from warehouse.integrity.home_key import HomeKey
 from warehouse.raw_profile import profile
 from warehouse.same_data.cell_digests import CellDigests
 from warehouse.same_data.row_digests import read_row_digests
+from warehouse.scratch import open_scratch_database
 from warehouse.sources import SOURCES
 from warehouse.validated_table import Validated, write_validated
 
@@ -285,6 +285,7 @@ def test_write_validated_rolled_back_no_table() -> None:
         assert db.execute("select table_name from duckdb_tables()").fetchall() == [("raw",)]
 
 
+@pytest.mark.slow
 def test_write_validated_many_rows_equals_numpy(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(5, 4, size=(150_000, 2))

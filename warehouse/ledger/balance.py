@@ -8,14 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ppdm_core.model.ledger import LedgerBalance
 from warehouse.database import fetch_first
+from warehouse.home import create_private, translate_disk_errors
+from warehouse.sql import literal
 from warehouse.tables import LEDGER_CHARGES, LEDGER_ENTRIES, draws_table
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
     from warehouse.database import Run
 
@@ -131,6 +135,21 @@ def compute_balance(
     if records is None or (records and records != expected):
         return None
     return compute_balance_with(db, draws_table(run), scope, expected, has_ids=records > 0)
+
+
+def write_draws(draws: pa.RecordBatchReader, folder: Path) -> str:
+    """Write draws to a file of a private folder; return them as a table of SQL."""
+    import pyarrow.parquet as pq
+
+    path = folder / "draws.parquet"
+    with (
+        translate_disk_errors(folder),
+        create_private(path) as file,
+        pq.ParquetWriter(file, draws.schema) as writer,
+    ):
+        for batch in draws:
+            writer.write_batch(batch)
+    return f"read_parquet({literal(str(path))})"
 
 
 def compute_balance_with(

@@ -50,6 +50,7 @@ class Membership:
     shared: str  # path of the shared folder
     pins: Mapping[str, str]  # fingerprints of all parties, also its own
     test_file: str = ""  # a site's test rows; "": it has none
+    intersects: bool = False  # parties with other columns find their common persons privately
 
     @property
     def sites(self) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ class Bounds(Payload):
 
     low: list[Share]
     high: list[Share]
+    columns: list[str] = []  # of a party that holds other columns than the others
 
 
 class Selection(Payload):
@@ -63,6 +64,29 @@ class SharedFit(Payload):
     variances: list[float]
     ranges: list[tuple[float, float]]
     dropped_variance: float
+
+
+class Roster(Payload):
+    """The persons of a party with other columns: their number, and a digest of all ids."""
+
+    count: Annotated[int, Field(ge=0)]
+    digest: Hex32  # keyed, of the complete list: it cannot be asked for single ids
+
+
+class BlindedIds(Payload):
+    """Points of ids, raised to secret powers."""
+
+    points: str  # base64, 32 bytes each
+
+
+class Coefficients(Payload):
+    """The coefficients of one party's columns in steps of the grid, modulo 2^64 and masked."""
+
+    outcome: Outcome
+    rows: Annotated[int, Field(ge=0)] = 0
+    values: str = ""  # base64, 8 bytes each, little-endian, row by row
+    energy: str = ""  # base64, 16 bytes: the masked sum of all squares, modulo 2^128
+    label: list[int] = []  # codes of the label, which is released unchanged
 
 
 class SiteRows(Payload):
@@ -152,6 +176,26 @@ KINDS: dict[str, Kind] = {
         "centre",
         "site",
         "loadings, variances and ranges in two digits, which are published with the release",
+    ),
+    "roster": Kind(
+        Roster,
+        "site",
+        "site",
+        "how many persons a party with other columns has, and whether they are the same ones",
+    ),
+    "blinded": Kind(
+        BlindedIds,
+        "site",
+        "site",
+        "how many persons the other party has; with the answer, who is at both",
+    ),
+    "coefficients": Kind(
+        Coefficients,
+        "site",
+        "centre",
+        "nothing alone; with those of all parties the kept coefficients of each person, which are "
+        "published, in a secret order of rows and columns, and the energy of all records together; "
+        "the label, if that party holds it; or only that its gate did not pass its columns",
     ),
     "rows": Kind(
         SiteRows,

@@ -30,6 +30,7 @@ CENTRE = "centre"  # the name of the centre; no site may have it
 HELLO = b"ppdm hello 1\n"
 ROLL = b"ppdm roll 1\n"
 ROLL_NAME = "roll.json"
+PARTITION, COLUMNS = "partition", "columns"  # a term: each party has other columns
 COMPARE = "Compare the fingerprints with all parties by telephone, and join again."
 
 
@@ -217,6 +218,9 @@ def check_terms(found: Mapping[str, Any], own: Mapping[str, Any]) -> None:
             raise refuse(ROLL_NAME, f"has another {part} than the release file", remedy)
     others = {column["name"]: column for column in found["columns"]}
     columns = {column["name"]: column for column in own["columns"]}
+    if own.get(PARTITION) == COLUMNS:  # those of other parties are not known here
+        others = {name: column for name, column in others.items() if name in columns}
+        columns = dict(sorted(columns.items(), key=lambda item: [*others, item[0]].index(item[0])))
     if list(others) != list(columns):
         missing = sorted(set(columns) ^ set(others))
         which = f": '{missing[0]}'" if missing else ""

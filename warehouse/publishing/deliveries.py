@@ -25,7 +25,7 @@ from warehouse.integrity.events import append_event
 from warehouse.integrity.home_key import home_key
 from warehouse.publishing.manifest import file_digest
 from warehouse.row_digest import digest_released_rows
-from warehouse.sinks import SINKS, Delivery, FileSink, ServerSink
+from warehouse.sinks import SINKS, Delivery, FileSink, ServerSink, SinkSettings
 from warehouse.stages import Stage
 from warehouse.tables import EVENTS, VERSIONS
 
@@ -45,15 +45,16 @@ def get_server_sink(kind: str) -> ServerSink:
     return sink
 
 
-def write_file_sinks(kinds: Sequence[str], table: pa.Table, folder: Path, digest: str) -> None:
+def write_file_sinks(
+    sinks: Sequence[SinkSettings], table: pa.Table, folder: Path, digest: str
+) -> None:
     """Write the further files of a version, and read them back."""
-    for kind in kinds:
-        sink = SINKS[kind]
+    for each in sinks:
+        sink = SINKS[each.kind]
         assert isinstance(sink, FileSink)
-        path = folder / sink.file_name
-        sink.write(table, path)
+        sink.write(table, folder, each.options)
         checkpoint("further file written")
-        check_read_back(sink.read(path), digest, kind)
+        check_read_back(sink.read(folder, each.options), digest, each.kind)
 
 
 def check_read_back(table: pa.Table, digest: str, kind: str) -> None:
@@ -76,9 +77,11 @@ def stage_deliveries(
     try:
         for each in deliveries:
             sink = get_server_sink(each.kind)
-            sink.stage(each, folder)
-            checkpoint("rows staged")
-            check_read_back(sink.read_staged(each), digest, each.kind)
+            with describe_incomplete(each, "not published: it could not be written to"):
+                sink.stage(each, folder)
+                checkpoint("rows staged")
+                staged = sink.read_staged(each)
+            check_read_back(staged, digest, each.kind)
         yield
     except BaseException:
         if deliveries and not is_recorded():
@@ -132,7 +135,8 @@ def complete_deliveries(store: Store, dataset: str) -> None:
         ]
     for (each, kind), document in zip(pending, documents, strict=True):
         sink = get_server_sink(each.kind)
-        with describe_incomplete(each, kind):
+        state = "withdrawn, and still in" if kind == REMOVED else "published, and not yet in"
+        with describe_incomplete(each, state):
             (sink.remove if kind == REMOVED else sink.expose)(each, document)
         checkpoint("delivery changed")
         with store.transaction(each.release_id) as db:
@@ -141,14 +145,13 @@ def complete_deliveries(store: Store, dataset: str) -> None:
 
 
 @contextmanager
-def describe_incomplete(delivery: Delivery, kind: str) -> Iterator[None]:
-    """Turn bad input into trouble: what is recorded already must be completed."""
-    state = "withdrawn, and still" if kind == REMOVED else "published, and not yet"
+def describe_incomplete(delivery: Delivery, state: str) -> Iterator[None]:
+    """Turn bad input into trouble: the server could take the delivery when the run began."""
     try:
         yield
     except (BadInput, MachineTrouble) as problem:
         raise MachineTrouble(
-            f"{delivery.release_id} is {state} in its {delivery.kind} sink. {problem.message}",
+            f"{delivery.release_id} is {state} its {delivery.kind} sink. {problem.message}",
             remedy=f"{problem.remedy} Then run the same command again, which completes it.",
         ) from None
 

@@ -50,7 +50,7 @@ from warehouse.publishing.withdraw import find_withdrawn_bytes
 from warehouse.row_digest import digest_released_rows
 from warehouse.runs import CONTINUED
 from warehouse.sanitized_tables import digest_candidate
-from warehouse.sinks import Delivery
+from warehouse.sinks import Delivery, SinkSettings
 from warehouse.stages import Stage
 from warehouse.tables import EVENTS, RUNS, VERDICTS, VERSIONS
 
@@ -78,7 +78,7 @@ class PublishRequest:
     card: str
     report: str  # the recipients' edition, as HTML
     manifest: Mapping[str, Any]  # everything except the files
-    file_sinks: tuple[str, ...] = ()  # keys of SINKS
+    file_sinks: tuple[SinkSettings, ...] = ()
     deliveries: tuple[Delivery, ...] = ()
 
 

@@ -88,8 +88,8 @@ def read_distinct_draws(
 ) -> dict[str, Any]:
     """Return every draw of each record once, with the releases that it was in.
 
-    ``records`` is a table with the keys and the current rows of the records. The result holds the
-    rows, the released columns, ``SEEN`` and ``LAST``.
+    ``records`` is a table, or a selection, with the keys and the current rows of the records. The
+    result holds the rows, the released columns, ``SEEN`` and ``LAST``.
     """
     names = ", ".join(map(quote_name, columns))
     released = " union all ".join(

@@ -26,7 +26,15 @@ from ppdm_core.model.arrays import Bools, Floats
 from warehouse.column_summary import find_kind
 from warehouse.columns import RESERVED, Column
 from warehouse.integrity.home_key import HomeKey
-from warehouse.sql import KEY, ROW, cast_to_number, cast_to_text, column_types, quote_name
+from warehouse.sql import (
+    KEY,
+    ROW,
+    cast_to_number,
+    cast_to_text,
+    column_types,
+    quote_name,
+    register_once,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -111,9 +119,8 @@ class CellDigests:
             digests[str(name)] = digest_cells(
                 numbers, pc.fill_null(texts, 0).to_numpy(), is_text, self.key
             )
-        self.db.register(INCOMING, pa.table(digests))
-        self.db.execute(f"insert into {CELLS} from {INCOMING}").fetchall()
-        self.db.unregister(INCOMING)
+        with register_once(self.db, INCOMING, pa.table(digests)):
+            self.db.execute(f"insert into {CELLS} from {INCOMING}").fetchall()
         self.n += chunk.num_rows
         return chunk.drop_columns(list(self.expressions))
 

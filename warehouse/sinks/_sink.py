@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class SinkSettings:
+    """A sink of a release file."""
+
+    kind: str  # a key of SINKS
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Delivery:
     """One version in one sink on a server; it holds no password."""
 
@@ -46,22 +54,22 @@ class Sink(ABC):
     def check_options(self, options: Mapping[str, str]) -> None:  # noqa: B027
         """Raise BadInput for options that do not fit together."""
 
-    def check_columns(self, columns: Sequence[Column]) -> None:  # noqa: B027
+    def check_columns(  # noqa: B027
+        self, columns: Sequence[Column], options: Mapping[str, str]
+    ) -> None:
         """Raise BadInput for columns that cannot be written."""
 
 
 class FileSink(Sink):
-    """A further file in the folder of the version."""
-
-    file_name: ClassVar[str]
+    """Further files in the folder of the version, which holds `data.parquet` already."""
 
     @abstractmethod
-    def write(self, table: pa.Table, path: Path) -> None:
-        """Write the released table to a new file."""
+    def write(self, table: pa.Table, folder: Path, options: Mapping[str, str]) -> None:
+        """Write the released table to new files."""
 
     @abstractmethod
-    def read(self, path: Path) -> pa.Table:
-        """Return the table that was written, with numbers as doubles and text as strings."""
+    def read(self, folder: Path, options: Mapping[str, str]) -> pa.Table:
+        """Return the rows that were written, in any order; numbers as doubles, text as strings."""
 
 
 class ServerSink(Sink):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from warehouse.columns import Column
 
+FILE = "data.csv"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -21,9 +22,8 @@ class Csv(FileSink):
     """CSV files."""
 
     name = "csv"
-    file_name = "data.csv"
 
-    def check_columns(self, columns: Sequence[Column]) -> None:
+    def check_columns(self, columns: Sequence[Column], options: Mapping[str, str]) -> None:
         """Refuse text that a spreadsheet would run as a formula."""
         errors = ErrorList()
         for column in columns:
@@ -40,17 +40,17 @@ class Csv(FileSink):
                 )
         errors.raise_all()
 
-    def write(self, table: pa.Table, path: Path) -> None:
+    def write(self, table: pa.Table, folder: Path, options: Mapping[str, str]) -> None:
         import pyarrow.csv
 
-        pyarrow.csv.write_csv(table, path)
+        pyarrow.csv.write_csv(table, folder / FILE)
 
-    def read(self, path: Path) -> pa.Table:
+    def read(self, folder: Path, options: Mapping[str, str]) -> pa.Table:
         import pyarrow as pa
         import pyarrow.parquet as pq
         from pyarrow import csv
 
-        schema = pq.read_schema(path.with_name("data.parquet"))
+        schema = pq.read_schema(folder / "data.parquet")
         convert = csv.ConvertOptions(
             column_types={field.name: field.type for field in schema},
             strings_can_be_null=True,
@@ -59,6 +59,6 @@ class Csv(FileSink):
         )
         parse = csv.ParseOptions(newlines_in_values=True)
         try:
-            return csv.read_csv(path, parse_options=parse, convert_options=convert)
+            return csv.read_csv(folder / FILE, parse_options=parse, convert_options=convert)
         except pa.ArrowInvalid:
             return pa.table({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from warehouse.sinks._sink import FileSink
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = "released"
+FILE, ROWS = "data.duckdb", "released"
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -21,18 +22,17 @@ class Duckdb(FileSink):
     """DuckDB files."""
 
     name = "duckdb"
-    file_name = "data.duckdb"
 
-    def write(self, table: pa.Table, path: Path) -> None:
+    def write(self, table: pa.Table, folder: Path, options: Mapping[str, str]) -> None:
         import duckdb
 
-        with duckdb.connect(str(path), config=SETTINGS) as db:
+        with duckdb.connect(str(folder / FILE), config=SETTINGS) as db:
             db.register(ROWS, table)
             db.execute(f"create table data as from {ROWS}")
             db.unregister(ROWS)
 
-    def read(self, path: Path) -> pa.Table:
+    def read(self, folder: Path, options: Mapping[str, str]) -> pa.Table:
         import duckdb
 
-        with duckdb.connect(str(path), read_only=True, config=SETTINGS) as db:
+        with duckdb.connect(str(folder / FILE), read_only=True, config=SETTINGS) as db:
             return db.sql("select * from data").to_arrow_table()

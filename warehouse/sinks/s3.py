@@ -76,11 +76,8 @@ class S3(ServerSink):
                 "still be read there.",
                 remedy=f'Use a bucket without versioning, or accept it: waive = "{VERSIONED}".',
             )
-        if LISTED not in waived and is_listed_publicly(options["url"], options):
-            raise BadInput(
-                f"Any person can list the bucket {bucket}.",
-                remedy=f'Close it, or accept it: waive = "{LISTED}".',
-            )
+        if LISTED not in waived:
+            _check_not_listed(delivery)
 
     def describe_place(self, delivery: Delivery) -> dict[str, Any]:
         bucket = split_url(delivery.options["url"])[0]
@@ -119,6 +116,24 @@ class S3(ServerSink):
             obstore.put(store, f"{_name_folder(delivery)}/{NOTICE_NAME}", notice)
             obstore.delete(store, f"{_name_folder(delivery)}/{NAME}")
             _delete_data(store, delivery)
+
+
+def _check_not_listed(delivery: Delivery) -> None:
+    """Raise BadInput unless the server refuses to list the bucket to a person without keys."""
+    url = delivery.options["url"]
+    bucket = split_url(url)[0]
+    is_listed = is_listed_publicly(url, delivery.options, f"{_name_folder(delivery)}/")
+    if is_listed:
+        raise BadInput(
+            f"Any person can list the bucket {bucket}.",
+            remedy=f'Close it, or accept it: waive = "{LISTED}".',
+        )
+    if is_listed is None:
+        raise BadInput(
+            f"The server does not say whether any person can list the bucket {bucket}: it neither "
+            "accepts nor refuses a listing without keys.",
+            remedy=f'Try again, ask its administrator, or accept it: waive = "{LISTED}".',
+        )
 
 
 def _list_waived(options: Mapping[str, str]) -> set[str]:

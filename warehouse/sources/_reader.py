@@ -47,6 +47,7 @@ class Reader(ABC):
     name: ClassVar[str]  # the 'kind' in [source]
     endings: ClassVar[tuple[str, ...]] = ()  # of file names; a kind without one has no 'path'
     schemes: ClassVar[tuple[str, ...]] = ()  # of URLs, for kinds with the option 'url'
+    table_option: ClassVar[str] = "table"  # the option that chooses one of several tables
     has_header_line: ClassVar[bool] = False  # which may be missing
     options: ClassVar[Mapping[str, Option]] = {}
 
@@ -58,8 +59,12 @@ class Reader(ABC):
         return False
 
     def list_tables(self, source: Source) -> list[str]:
-        """Return what the option 'table' may be, for kinds that have this option."""
+        """Return what ``table_option`` may be, for kinds that have this option."""
         return []
+
+    def guess_options(self, source: Source) -> dict[str, str]:
+        """Return further options for a source of which a draft is made, if it needs some."""
+        return {}
 
     @abstractmethod
     def digest(self, source: Source) -> str:
@@ -136,7 +141,7 @@ class FileReader(Reader):
         check_rows(db, table, source)
 
     def read_names(self, source: Source) -> list[str]:
-        from warehouse.database import open_scratch_database
+        from warehouse.scratch import open_scratch_database
 
         with (
             open_files(source, self.endings, only_first=True) as files,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ROWS = f"{RESERVED}sheet"
 BATCH_ROWS = 10_000
+MAX_TITLE_ROWS = 20  # in which the names are looked for
 NUMBER, DATE, YES_NO, TEXT = "number", "date", "yes or no", "text"
 Row = Sequence[Any]
 
@@ -33,6 +35,18 @@ class Excel(FileReader):
         "sheet": Option("Name of the sheet; needed if there are several.", max_characters=31),
         "header_row": Option("Number of the row with the names, from 1.", max_characters=7),
     }
+
+    table_option = "sheet"
+
+    def guess_options(self, source: Source) -> dict[str, str]:
+        """Return the row of the names if titles are above it, of one local file."""
+        if not os.path.isfile(source.path):
+            return {}
+        try:
+            row = _find_header_row(source)
+        except _reading_errors():
+            raise self.describe_bad_file(source) from None
+        return {} if row in (None, 1) else {"header_row": str(row)}
 
     def check_options(self, path: str, options: Mapping[str, str]) -> None:
         super().check_options(path, options)
@@ -89,8 +103,35 @@ def _choose_sheet(names: Sequence[str], source: Source) -> str:
     raise BadInput(
         f"The source {source.name} {what}.",
         file=source.path,
-        remedy=f"Set 'sheet' in [source] to one of: {', '.join(names)}.",
+        remedy="Set 'sheet' in [source], or --table of `ppdm init`, to one of: "
+        f"{', '.join(names)}.",
     )
+
+
+def _find_header_row(source: Source) -> int | None:
+    """Return the first row with a name for every column that has cells below it, if there is one.
+
+    Names are texts, and a column without any text must be below: so a record is never taken for
+    the names, which a draft shows.
+    """
+    tops: list[Row] = []
+    last: dict[int, int] = {}  # place -> last row with a cell
+    values: dict[int, int] = {}  # place -> last row with a number or date
+    for number, row in enumerate(_read_rows(source), start=1):
+        if number <= MAX_TITLE_ROWS:
+            tops.append(row)
+        for place, cell in enumerate(row):
+            if not _is_empty(cell):
+                last[place] = number
+                if _find_kind(cell) in (NUMBER, DATE):
+                    values[place] = number
+    for number, row in enumerate(tops, start=1):
+        names = {place for place, cell in enumerate(row) if not _is_empty(cell)}
+        needed = {place for place, end in last.items() if end > number}
+        is_text = all(_find_kind(row[place]) == TEXT for place in names)
+        if needed and names >= needed and is_text and max(values.values(), default=0) > number:
+            return number
+    return None
 
 
 def _survey(source: Source) -> tuple[dict[int, str], dict[int, str]]:

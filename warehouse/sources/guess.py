@@ -30,13 +30,14 @@ def guess_source(path: str, table: str | None, choice: str = "with --table") -> 
         path = os.path.abspath(path)
     check_path(path, {})
     source = Source(_guess_kind(path), path)
-    if "table" not in SOURCES[source.kind].options:
-        if table is not None:
-            raise _error(path, "has no tables to choose from.", "Leave --table out.")
-        return source
-    if not SOURCES[source.kind].options["table"].is_required and table is None:
-        return source
-    return replace(source, options={"table": table or _choose(source, choice)})
+    reader = SOURCES[source.kind]
+    option = reader.options.get(reader.table_option)
+    if option is None and table is not None:
+        raise _error(path, "has no tables to choose from.", "Leave --table out.")
+    if table is not None or (option is not None and option.is_required):
+        chosen = {reader.table_option: table or _choose(source, choice)}
+        source = replace(source, options=chosen)
+    return replace(source, options={**source.options, **reader.guess_options(source)})
 
 
 def _error(path: str, what: str, remedy: str) -> BadInput:

@@ -272,7 +272,7 @@ def _write_parts(rows: ServerRows, folder: Path) -> None:
 @contextmanager
 def _scan(source: Source, rows: ServerRows | None) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database in memory in which ``STREAM`` are the rows."""
-    from warehouse.database import open_scratch_database
+    from warehouse.scratch import open_scratch_database
 
     with open_scratch_database() as db:
         db.execute("set timezone = 'UTC'")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.columns import Source
-from warehouse.database import open_scratch_database
+from warehouse.scratch import open_scratch_database
 from warehouse.sources import SOURCES
 from warehouse.sql import ROW, cast_to_number, cast_to_text, column_types, quote_name
 

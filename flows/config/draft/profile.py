@@ -30,9 +30,9 @@ from tasks.progress import Step, start_step
 from warehouse.clock import now
 from warehouse.column_summary import ColumnSummary, is_unique
 from warehouse.columns import Column, Source
-from warehouse.database import open_scratch_database
 from warehouse.derived_columns import add_derived_columns
 from warehouse.raw_profile import profile
+from warehouse.scratch import open_scratch_database
 from warehouse.sources import SOURCES
 from warehouse.sources.missing_words import load_and_summarize
 
@@ -84,7 +84,7 @@ class Draft:
 
 
 def draft_source(source: Source, choices: Choices = NO_CHOICES) -> Draft:
-    """Read the source into memory and draft roles for its columns; store nothing."""
+    """Read the source and draft roles for its columns; store nothing."""
     check_method_name(choices.method)
     start_step(Step.READ)
     with open_scratch_database() as db:

@@ -35,7 +35,7 @@ from ppdm.cli.replies.releases import (
     StatusReply,
 )
 from ppdm.cli.replies.reproductions import ReproduceReply
-from ppdm.cli.replies.sites import PartyReply
+from ppdm.cli.replies.sites import DecideReply, PartyReply
 from ppdm.cli.replies.tunes import TuneReply
 
 REPLIES: Mapping[str, type[Model]] = {
@@ -43,7 +43,7 @@ REPLIES: Mapping[str, type[Model]] = {
     "check": CheckReply,
     "tune": TuneReply,
     "release": ReleaseReply,
-    "decide": ReleaseReply,
+    "decide": DecideReply,
     "withdraw": ReleaseReply,
     "status": StatusReply,
     "show": ReleaseReply,

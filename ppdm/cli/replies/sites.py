@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ppdm.cli.replies.base import Model
+from ppdm.cli.replies.releases import ReleaseReply
 
 
 class MessageBody(Model):
@@ -26,4 +27,20 @@ class PartyReply(Model):
     roll: str | None = None  # digest; None: it is not signed yet
     messages: list[MessageBody] | None = None
     last_outcome: str | None = None  # of the session that ended last
+    in_review: str | None = None  # a site's release, if the pool with it waits for reviewers
     outcome: str | None = None  # of a run: "published" or "awaiting_review"
+
+
+class PoolDecisionBody(Model):
+    """A decision of a site about the pool of a common release."""
+
+    release_id: str  # of the site
+    choice: str
+    approvals: int
+    approvals_missing: int
+
+
+class DecideReply(ReleaseReply):
+    """`decide`: the release, or a decision about the pool that it is a part of."""
+
+    pool: PoolDecisionBody | None = None

@@ -252,6 +252,17 @@ def leak_few_sizes_of_noise(rng: Rng) -> PlantedLeak:
     return make_leak(X, Y, describe_noisy_columns(4, 2.0), label)
 
 
+def leak_recurrent_noise(rng: Rng) -> PlantedLeak:
+    """Add wide noise in which each row follows from the row before it by one formula."""
+    X, label = make_persons(120, rng, 4)
+    noise = np.empty_like(X)
+    state = rng.uniform(0.05, 0.95, 4)
+    for row in noise:
+        state = 3.99 * state * (1.0 - state)
+        row[:] = 12.0 * (state - 0.5)
+    return make_leak(X, X + noise, describe_noisy_columns(4, 3.0), label)
+
+
 def leak_hidden_digits(rng: Rng) -> PlantedLeak:
     """Release noise alone, with the records in the digits after the third decimal."""
     X, label = make_persons(200, rng, 4)
@@ -289,6 +300,7 @@ LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "rearranged values": leak_rearranged_values,
     "curved map": leak_curved_map,
     "few sizes of noise": leak_few_sizes_of_noise,
+    "recurrent noise": leak_recurrent_noise,
     "hidden digits": leak_hidden_digits,
     "guessable seed": leak_guessable_seed,
     "pooled rows": leak_pooled_rows,

@@ -98,6 +98,7 @@ def test_schedule_any_cron_agrees_with_scheduler(cron: str) -> None:
 FIELD_TEXT = st.text("0159*,/-LW#?hRfeb", min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(list(CRON_FIELDS)), FIELD_TEXT)
 @settings(max_examples=1000)
 def test_schedule_any_accepted_field_is_scheduled(name: str, text: str) -> None:

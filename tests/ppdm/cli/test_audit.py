@@ -83,6 +83,7 @@ def test_audit_copy_of_original_fails(folder: Path, capsys: pytest.CaptureFixtur
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_audit_shuffled_rows_passes_with_full_text(folder: Path) -> None:
     """As if independent: row i reveals nothing about record i."""
     shuffled = pd.read_csv("A.csv").iloc[RNG.permutation(N)]
@@ -179,6 +180,7 @@ def test_synthetic_policy_unaligned_rows_all_limits_measurable() -> None:
         assert judge_tables(report, policy)[0] == outcome
 
 
+@pytest.mark.slow
 def test_audit_renamed_columns_and_overlap_are_reported(folder: Path) -> None:
     original, control = (pd.read_csv(name, dtype=str) for name in ("A.csv", "C.csv"))
     original.rename(columns={"a": "f_a", "b": "f_b"}).to_csv("B.csv", index=False)

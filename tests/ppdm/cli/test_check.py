@@ -21,6 +21,7 @@ def small(tmp_path: Path) -> Small:
     return small.write()
 
 
+@pytest.mark.slow
 def test_check_expectations_suite_written(small: Small) -> None:
     out = small.folder / "suite.json"
     result = check_release_file(small.file, out)

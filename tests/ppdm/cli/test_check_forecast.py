@@ -54,6 +54,7 @@ def check_no_cell(result: CommandResult) -> None:
         assert digits not in shown
 
 
+@pytest.mark.slow
 def test_check_changes_foretold_as_counts_without_any_cell(small: Small) -> None:
     spoil(small)
     result = check_release_file(small.write().file)

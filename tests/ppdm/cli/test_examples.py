@@ -39,6 +39,7 @@ def test_example_table_made_again_same_bytes(name: str) -> None:
     assert hashlib.sha256(TABLES[name]()).hexdigest()[:16] == DIGESTS[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

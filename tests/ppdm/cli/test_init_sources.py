@@ -10,6 +10,7 @@ import pytest
 
 from ppdm.cli.init import draft_file, suggest_dataset_name
 from ppdm.cli.release_files import read_release_file
+from ppdm_core.model.errors import BadInput
 from tasks.ingest.source_check import check_source
 from tests.support.drafts import NOISE, draft_table, read_error, write_table
 from warehouse.columns import Source
@@ -158,3 +159,43 @@ def test_init_folder_drafts_file_that_check_accepts(tmp_path: Path) -> None:
     assert 'path = "visits"' in out.read_text()
     _, context = read_release_file(out)
     assert check_source(context)["rows"] == 120
+
+
+def write_sheet(path: Path, header_row: int, *, second: str | None = None) -> None:
+    """Write a sheet as people make them: a merged title, and an empty column."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for column, name in ((1, "patient"), (3, "score"), (4, "relapse")):
+        sheet.cell(header_row, column, name)
+        for i in range(60):
+            cells = {"patient": f"P{i:03d}", "score": 0.5 * i, "relapse": ("no", "yes")[i % 2]}
+            sheet.cell(header_row + 1 + i, column, cells[name])
+    sheet["A1"] = "Relapse study"
+    sheet.merge_cells("A1:D1")  # which empties all but the first cell
+    if second:
+        book.create_sheet(second)
+    book.save(path)
+
+
+def test_draft_file_sheet_with_title_row_of_names_found(tmp_path: Path) -> None:
+    write_sheet(tmp_path / "study.xlsx", 3)
+    draft_file(tmp_path / "study.xlsx", tmp_path / "study.toml", None)
+    text = (tmp_path / "study.toml").read_text()
+    assert 'header_row = "3"' in text and "P001" not in text
+
+
+def test_draft_file_merged_names_one_sentence_without_cells(tmp_path: Path) -> None:
+    write_sheet(tmp_path / "study.xlsx", 1)  # the title is in place of the first name
+    with pytest.raises(BadInput, match="not a header") as caught:
+        draft_file(tmp_path / "study.xlsx", tmp_path / "study.toml", None)
+    assert "P001" not in str(caught.value)
+
+
+def test_draft_file_several_sheets_chosen_as_a_table(tmp_path: Path) -> None:
+    write_sheet(tmp_path / "study.xlsx", 3, second="Notes")
+    with pytest.raises(BadInput, match="several sheets"):
+        draft_file(tmp_path / "study.xlsx", tmp_path / "study.toml", None)
+    draft_file(tmp_path / "study.xlsx", tmp_path / "study.toml", "Sheet")
+    assert 'sheet = "Sheet"' in (tmp_path / "study.toml").read_text()

@@ -17,6 +17,7 @@ def draw(path: Path, **changes: object) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def test_draw_ledger_twice_same_bytes(tmp_path: Path) -> None:
     for suffix in ("svg", "png"):
         one, two = draw(tmp_path / f"a.{suffix}"), draw(tmp_path / f"b.{suffix}")

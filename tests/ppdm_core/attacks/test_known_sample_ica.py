@@ -87,6 +87,7 @@ def test_match_components_hand_worked_columns_expected_order():
     )  # never more than one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     "translated", [pytest.param(False, marks=pytest.mark.slow, id="False"), True]
@@ -135,6 +136,7 @@ def test_known_sample_ica_other_population_no_breach(seed):
         assert breach_rate(X, X_hat) <= breach_rate(X, estimate_mean(X)) + 0.03, name
 
 
+@pytest.mark.slow
 def test_known_sample_ica_normal_parts_low_strength_note():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((1_000, 3))

@@ -58,8 +58,8 @@ def test_grid_posterior_two_values_beats_linear_shrinkage(name):
     grid = np.linspace(0, 60, 60_001)
     size = np.interp(-u, -law.tail_probability(grid), grid)  # by inversion of the tail probability
     z = t + b * size * rng.choice([-1.0, 1.0], 600)
-    got = grid_posterior(z, 0.0, 1.0, KnownNoise(law, np.array([b])))
-    linear = shrink_components(z[:, None], np.array([law.variance * b**2]))[:, 0]
+    got = grid_posterior(z, 0.0, 1.0, KnownNoise(law, np.array([b])))(z)
+    linear = shrink_components(z[:, None], np.array([law.variance * b**2]))(z[:, None])[:, 0]
     assert np.mean((got - t) ** 2) < 0.85 * np.mean((linear - t) ** 2)
     assert got.min() >= 0.0
     assert got.max() <= 1.0

@@ -39,6 +39,7 @@ def test_record_linkage_identity_release_links_all():
         np.testing.assert_array_equal(shuffle[link], np.arange(80))
 
 
+@pytest.mark.slow
 def test_record_linkage_constant_release_links_at_chance():
     rng = np.random.default_rng(2)
     n, X = 20, rng.uniform(0, 1, (20, 2))

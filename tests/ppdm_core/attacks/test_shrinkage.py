@@ -72,8 +72,8 @@ def test_shrink_components_hand_worked_table_expected_factor():
 def test_shrink_components_overwhelming_noise_returns_mean():
     Z = np.array([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]])  # variances 4 and 0
     for filtered in (
-        shrink_components(Z, np.array([9.0, 9.0])),
-        filter_jointly(Z, np.array([9.0, 9.0])),
+        shrink_components(Z, np.array([9.0, 9.0]))(Z),
+        filter_jointly(Z, np.array([9.0, 9.0]))(Z),
     ):
         np.testing.assert_allclose(filtered, np.tile([2.0, 0.0], (3, 1)), atol=1e-12)
 
@@ -85,7 +85,7 @@ def test_filter_jointly_random_table_matches_wiener_filter():
     mean = np.array([1.0, -1.0])
     Z = draw_exact_sample(mean, S + np.diag(noise), 50, rng)
     expected = mean + (S @ np.linalg.inv(S + np.diag(noise)) @ (Z - mean).T).T
-    np.testing.assert_allclose(filter_jointly(Z, noise), expected, atol=1e-10)
+    np.testing.assert_allclose(filter_jointly(Z, noise)(Z), expected, atol=1e-10)
 
 
 def test_filter_with_sample_exact_moments_match_conditional_mean():
@@ -96,7 +96,7 @@ def test_filter_with_sample_exact_moments_match_conditional_mean():
     A, noise = np.linalg.qr(rng.standard_normal((d, d)))[0][:, :s], np.array([0.5, 2.0])
     X = rng.multivariate_normal(mean, S, 20_000)
     Z = (X - centre) @ A + rng.normal(0.0, np.sqrt(noise), (20_000, s))
-    got = filter_with_sample(Z, noise, centre, A, draw_exact_sample(mean, S, p, rng))
+    got = filter_with_sample(noise, centre, A, draw_exact_sample(mean, S, p, rng))(Z)
     # The same by partitioning the precision of (x, z): -K_xx^-1 K_xz (z - E z).
     together = np.block([[S, S @ A], [A.T @ S, A.T @ S @ A + np.diag(noise)]])
     K = np.linalg.inv(together)
@@ -176,7 +176,7 @@ def test_stretch_to_covariance_filtered_rows_covariance_of_signal():
     S, noise = np.array([[3.0, 1.2], [1.2, 2.0]]), np.array([0.5, 0.8])
     Z = draw_exact_sample(np.ones(2), S + np.diag(noise), 60, rng)
     np.testing.assert_allclose(
-        np.cov(stretch_to_covariance(filter_jointly(Z, noise), Z, noise).T), S, atol=1e-9
+        np.cov(stretch_to_covariance(filter_jointly(Z, noise), Z, noise)(Z).T), S, atol=1e-9
     )
 
 
@@ -187,7 +187,7 @@ def test_kernel_prior_full_bandwidth_near_linear_estimate():
     prior = KernelPrior(
         X, X, KnownNoise(find_distribution("normal"), np.sqrt(noise)), bandwidth=0.9999
     )
-    linear = filter_with_sample(Z, noise, np.zeros(2), np.eye(2), X)
+    linear = filter_with_sample(noise, np.zeros(2), np.eye(2), X)(Z)
     np.testing.assert_allclose(prior.posterior_mean(Z), linear, atol=0.02)
 
 

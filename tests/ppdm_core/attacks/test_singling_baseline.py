@@ -63,6 +63,7 @@ def measure_score(X: np.ndarray, Y: np.ndarray, control: np.ndarray, seed: int =
     return found
 
 
+@pytest.mark.slow
 def test_audit_tables_noise_small_control_no_singling_out():
     """Tried on 110 persons in place of 200, 6 of these 12 intervals were above the baseline."""
     above = 0

@@ -56,6 +56,7 @@ def test_trilateration_rotated_and_scaled_rows_recovered(seed, scale):
         assert estimate.claims[name][12:].mean() > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_trilateration_monotone_distortion_ordinal_beats_metric(seed):
     rng = np.random.default_rng(seed)
@@ -122,6 +123,7 @@ def test_add_fixed_point_preserved_origin_added():
     assert breach_rate(X, estimate.candidates["metric"]) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_trilateration_independent_noise_no_breach(seed):
     rng = np.random.default_rng(seed)

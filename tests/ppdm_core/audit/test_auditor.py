@@ -124,6 +124,7 @@ def test_auditor_same_seed_same_scores():
     assert other["known_pairs.breach_rate"] != one["known_pairs.breach_rate"]
 
 
+@pytest.mark.slow
 def test_auditor_reversed_audits_same_scores():
     draws = draw_noisy(1), draw_noisy(2)
     one, two = (make_auditor(*draws, public=LAPLACE) for _ in range(2))
@@ -194,6 +195,7 @@ def test_compute_interval_chosen_figure_only_the_tempting_end_wider(chosen):
     assert found == ((stricter[0], high) if chosen == "highest" else (low, stricter[1]))
 
 
+@pytest.mark.slow
 def test_auditor_best_of_useless_candidates_interval_covers_guessing(monkeypatch):
     """Twelve candidates link at random: the low end of the luckiest must not be above guessing."""
 

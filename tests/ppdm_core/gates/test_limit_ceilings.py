@@ -38,6 +38,7 @@ CEILINGS = {
     "copied_records": 0.2,
     "hidden_digits": 0.2,
     "repeated_noise": 0.2,
+    "predictable_noise": 0.2,
     "recomputed_noise": 0.2,
 }
 

@@ -14,7 +14,13 @@ from ppdm_core.metrics.copied_records import find_copies, find_most_frequent, fi
 from ppdm_core.metrics.hidden_digits import encode_digits
 from ppdm_core.model.release import PublicParameters
 
-NAMES = ("copied_records", "hidden_digits", "repeated_noise", "recomputed_noise")
+NAMES = (
+    "copied_records",
+    "hidden_digits",
+    "repeated_noise",
+    "predictable_noise",
+    "recomputed_noise",
+)
 Release = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
@@ -82,6 +88,14 @@ def draw_python_noise(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return X + np.array([[generator.gauss(0, 2) for _ in row] for row in X])
 
 
+def follow_recurrence(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    Y, state = X.copy(), rng.random(X.shape[1])
+    for row in Y:
+        state = 3.99 * state * (1.0 - state)
+        row += 20.0 * state
+    return Y
+
+
 UNSAFE: dict[str, tuple[Release, str]] = {
     "copies": (copy_some, "copied_records"),
     "near copies": (lambda X, rng: copy_some(X, rng, 1e-3), "copied_records"),
@@ -101,6 +115,15 @@ UNSAFE: dict[str, tuple[Release, str]] = {
         "hidden_digits",
     ),
     "noise on a grid": (lambda X, rng: X + rng.integers(-9, 10, X.shape), "repeated_noise"),
+    "noise by a recurrence": (follow_recurrence, "predictable_noise"),
+    "noise on a curve": (
+        lambda X, rng: X + 8.0 * np.sin(1.7 * np.arange(len(X)))[:, None],
+        "predictable_noise",
+    ),
+    "noise in equal steps": (
+        lambda X, rng: X + 20.0 * (np.outer(np.arange(len(X)), rng.random(X.shape[1])) % 1.0),
+        "predictable_noise",
+    ),
     "seed of numpy": (
         lambda X, rng: X + np.random.default_rng(42).normal(0, 2, X.shape),
         "recomputed_noise",
@@ -139,6 +162,7 @@ def test_metrics_unsafe_release_beyond_chance(name: str) -> None:
     assert metric in find_leaking(X, make(X, rng))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAFE)
 def test_metrics_safe_release_within_chance(name: str) -> None:
     for seed in range(3):
@@ -159,6 +183,16 @@ def test_recomputed_noise_seeds_that_follow_from_the_record_noticed(draw: str) -
     seeds = (1e4 * X.sum(axis=1)).astype(int) % 9973
     noise = [getattr(np.random.default_rng(seed), draw)(size=10) for seed in seeds]
     assert "recomputed_noise" in find_leaking(X, X + 3.0 * np.array(noise))
+
+
+@pytest.mark.parametrize("release", ["means", "noise", "independent and sorted"])
+def test_predictable_noise_order_without_leak_within_chance(release: str) -> None:
+    """An order of the records or of the rows alone makes no noise predictable."""
+    X, rng = draw_table(7)
+    order = np.argsort(X[:, 0])
+    makers = {**SAFE, "independent and sorted": lambda X, rng: np.sort(add_noise(X, rng), axis=0)}
+    X = X if release == "independent and sorted" else X[order]
+    assert "predictable_noise" not in find_leaking(X, makers[release](rng.permutation(X), rng))
 
 
 def test_repeated_noise_opposite_in_two_rows_noticed() -> None:

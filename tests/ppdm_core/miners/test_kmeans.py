@@ -155,6 +155,7 @@ def make_cases(rng: np.random.Generator, n: int) -> dict[str, tuple[Floats, int,
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["touching", "line", "few"])
 def test_kmeans_laplace_noise_closer_to_clean_result(case: str):
     figures = []
@@ -181,6 +182,7 @@ def test_kmeans_each_distribution_closer_to_clean_result(case: str, law: str, nu
     check_closer(np.array(figures))
 
 
+@pytest.mark.slow
 def test_kmeans_inertia_equals_exact_formula():
     """One column, Laplace noise: the clean inertia of our centres, estimated from the rows.
 

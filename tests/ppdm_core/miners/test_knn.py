@@ -101,6 +101,7 @@ def test_knn_cv_many_rows_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(sizes) == 60
 
 
+@pytest.mark.slow
 def test_knn_cv_large_table_k_above_95() -> None:
     Z, label = draw_two_clouds(6_000, 0.3, 7)
     T, true = draw_two_clouds(2_000, 0.3, 9)

@@ -150,6 +150,7 @@ def test_split_classes_cloud_narrower_than_noise_not_split() -> None:
     assert len(split_classes(cloud, label, 8, 0.0)[1]) == 8  # no noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "b", "draw"),
     [("outliers of one class", 0.2, 0), ("rings", 0.2, 0), ("many classes", 0.3, 0)],

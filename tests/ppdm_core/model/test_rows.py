@@ -15,6 +15,7 @@ from ppdm_core.model.rows import (
     Block,
     RowsView,
     add_counts,
+    fold_blocks,
     make_position_keys,
     multiply_padded,
     regroup_blocks,
@@ -72,6 +73,15 @@ def test_regroup_blocks_single_rows_fill_blocks():
     assert np.array_equal(
         np.concatenate([block.X for block in blocks]), make_numbered_block(LARGE).X
     )
+
+
+@pytest.mark.parametrize(
+    ("blocks", "tree"),
+    [(1, "0"), (3, "((01)2)"), (4, "((01)(23))"), (7, "(((01)(23))((45)6))")],
+)
+def test_fold_blocks_any_number_fixed_binary_tree(blocks: int, tree: str):
+    made = regroup_blocks([make_numbered_block(blocks)], 1)
+    assert fold_blocks(made, lambda block: str(block.start), "({}{})".format) == tree
 
 
 def test_reduce_merges_in_block_order():

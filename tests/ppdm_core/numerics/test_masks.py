@@ -15,8 +15,10 @@ from ppdm_core.numerics.masks import (
     add_masks,
     expand_mask,
     hide_flags,
+    mask_array,
     pack_values,
     sum_masked,
+    sum_masked_arrays,
     unpack_values,
 )
 
@@ -90,3 +92,24 @@ def test_hide_flags_sum_shows_only_whether_any_is_true():
     totals = sum_masked(parts)
     assert totals[0] == 0
     assert totals[1] != 0 and totals[2] != 0
+
+
+@pytest.mark.parametrize("parties", [2, 3, 5])
+def test_mask_array_sum_of_all_parties_is_exact(parties: int):
+    sites = tuple("abcde"[:parties])
+    secrets, rng = make_secrets(sites), np.random.default_rng(parties)
+    values = [rng.integers(-(2**60), 2**60, (30, 4)) for _ in sites]
+    masked = [
+        mask_array(own, site, secrets[site], CONTEXT)
+        for site, own in zip(sites, values, strict=True)
+    ]
+    assert np.array_equal(sum_masked_arrays(masked), np.sum(values, axis=0))
+
+
+def test_mask_array_of_one_party_is_uniform():
+    secrets = make_secrets(("a", "b"))
+    masked = mask_array(np.full((4000, 2), 12345), "a", secrets["a"], CONTEXT)
+    bits = (masked[..., None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    assert abs(bits.mean(axis=0) - 0.5).max() < 0.05
+    other = mask_array(np.full((4000, 2), 12345), "a", secrets["a"], ("roll", "another round"))
+    assert not np.any(masked == other)

@@ -127,6 +127,7 @@ def test_earlier_releases_repeated_rows_counted_once(context: ReleaseContext) ->
     np.testing.assert_array_equal(is_unchanged, np.arange(N) >= 20)
 
 
+@pytest.mark.slow
 def test_earlier_releases_other_settings_separate_versions(context: ReleaseContext) -> None:
     make_release(context, make_values(1))
     other = replace(context, file_digest="g", parameters={"b": 4 * B})
@@ -247,6 +248,7 @@ def test_release_averaging_unchanged_records_gains_nothing(context: ReleaseConte
     assert compute_mean_error(job, fresh) < 0.85 * one_draw
 
 
+@pytest.mark.slow
 def test_release_averaging_slightly_changed_records_gains(context: ReleaseContext) -> None:
     values = make_values(1)
     for _ in range(6):
@@ -265,6 +267,7 @@ def number_batches(past: EarlierReleases) -> list[int]:
     return [known.setdefault(each, len(known)) for each in past.arrival_batch.tolist()]
 
 
+@pytest.mark.slow
 def test_earlier_releases_arrivals_and_removals_counted(context: ReleaseContext) -> None:
     """40 records at first; then 10 more, of which 5 change; then 10 leave and 10 arrive."""
     values = make_values(1)

@@ -15,7 +15,7 @@ from tasks.audit.policy_forecast import PolicyForecast, forecast_policy_check
 from tasks.audit.task import attack_shadows
 from tasks.context import ReleaseContext
 from tasks.home_state import read_home_state
-from tasks.ingest.source_check import TABLE, open_checked_source
+from tasks.ingest.source_check import open_checked_source
 from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.sanitize.next_release import prepare_release
 from tasks.sanitize.task import draw_candidate
@@ -47,8 +47,8 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReleaseContext:
 def foretell(context: ReleaseContext) -> PolicyForecast:
     state = read_home_state(context)
     with open_checked_source(context, state.columns) as source:
-        release = prepare_release(source.db, TABLE, context, source.figures, state)
-    return forecast_policy_check(context, release, state)
+        release = prepare_release(source, context, state)
+        return forecast_policy_check(context, release, state)
 
 
 def validate_first(context: ReleaseContext) -> str:
@@ -71,6 +71,7 @@ def test_forecast_policy_check_as_the_release_finds_it(context: ReleaseContext) 
     assert found is not None and found.policy_check == foretold.check
 
 
+@pytest.mark.slow
 def test_forecast_policy_check_weak_limit_the_named_one_refuses(context: ReleaseContext) -> None:
     validate_first(context)
     foretold = foretell(context)

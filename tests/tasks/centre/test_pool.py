@@ -238,6 +238,7 @@ def make_statement(signed_roll: Any, own: str, **changes: Any) -> dict[str, Any]
         "manifest": own,
         "pool": POOL,
         "outcome": "PASS",
+        "approvals": 0,
         "broken": [],
         "figures": [make_figure(0.05)],
         "errors": [],
@@ -286,6 +287,7 @@ BAD_VERDICTS: dict[str, tuple[dict[str, Any], str]] = {
     "rows of another site": ({"manifest": "0" * 64}, "is not about this pool"),
     "another release": ({"session": "0002"}, "is not about this pool"),
     "signed by another site": ({"signer": "south"}, "is not signed by that site"),
+    "approvals below zero": ({"approvals": -1}, "does not have the form of a verdict"),
     "no outcome": ({"outcome": "FINE"}, "does not have the form of a verdict"),
     "a record": ({"records": [[1.0]]}, "does not have the form of a verdict"),
     "not a figure": ({"figures": [{"name": "x"}]}, "does not have the form of a verdict"),
@@ -301,12 +303,23 @@ def test_collect_verdicts_bad_one_refused(exchanged: Exchanged, context: Release
 
 
 @pytest.mark.parametrize(
-    ("outcome", "expected"), [("PASS", "PASS"), ("REVIEW", "FAIL"), ("FAIL", "FAIL")]
+    ("outcome", "approvals", "expected"),
+    [
+        ("PASS", 0, "PASS"),
+        ("REVIEW", 0, "FAIL"),
+        ("REVIEW", 1, "PASS"),
+        ("FAIL", 0, "FAIL"),
+        ("FAIL", 1, "FAIL"),
+    ],
 )
-def test_pool_verdict_passes_only_if_every_site_passes(
-    exchanged: Exchanged, context: ReleaseContext, outcome: str, expected: str
+def test_pool_verdict_passes_only_if_every_site_allows_it(
+    exchanged: Exchanged, context: ReleaseContext, outcome: str, approvals: int, expected: str
 ):
-    changes = {"outcome": outcome, "broken": ["record_linkage.rate"] if outcome != "PASS" else []}
+    changes: dict[str, Any] = {
+        "outcome": outcome,
+        "approvals": approvals,
+        "broken": ["record_linkage.rate"],
+    }
     parts = send_verdicts(exchanged, context, figures=[make_figure(0.1)], **changes)
     sites = judge(exchanged, context, parts)
     run: Any = replace_run()

@@ -84,6 +84,7 @@ def make_verdict(session: Any, rows: SiteRows, pool: Pool, outcome: str) -> Site
         "manifest": digest_text(rows.manifest),
         "pool": hashlib.sha256(base64.b64decode(pool.data)).hexdigest(),
         "outcome": outcome,
+        "approvals": 0,
         "broken": [] if outcome == "PASS" else ["record_linkage.rate"],
         "figures": [figure],
         "errors": [0.1, 0.05, 0.05],
@@ -177,6 +178,7 @@ def test_publish_pool_sites_learn_the_end_and_the_key_is_forgotten(published: Co
     assert not (home / "private" / "exchanges" / "ward" / "0001" / "exchange.key").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", ["FAIL", "REVIEW"])
 def test_publish_pool_one_site_does_not_pass_nothing_is_published(tmp_path: Path, outcome: str):
     release = CommonRelease(tmp_path / "x")

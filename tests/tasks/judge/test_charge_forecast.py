@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.home_state import read_home_state
-from tasks.ingest.source_check import TABLE, open_checked_source
+from tasks.ingest.source_check import open_checked_source
 from tasks.judge.charge_forecast import ChargeForecast, forecast_charge
 from tasks.sanitize.next_release import prepare_release
 from tests.support.stewards import Policy, Steward, limits, numbers
@@ -23,8 +23,8 @@ def foretell(steward: Steward) -> ChargeForecast:
     context = steward.build_context()
     state = read_home_state(context)
     with open_checked_source(context, state.columns) as source:
-        release = prepare_release(source.db, TABLE, context, source.figures, state)
-    return forecast_charge(context, release, state)
+        release = prepare_release(source, context, state)
+        return forecast_charge(context, release, state)
 
 
 def release_as_foretold(steward: Steward) -> ChargeForecast:

@@ -91,6 +91,7 @@ def test_judge_after_other_endings(
     assert judge(home, home.add(PEOPLE, "others").run) == found
 
 
+@pytest.mark.slow
 def test_judge_review_without_new_version_decides_nothing(home: ComparedTables) -> None:
     """The same bytes as before need no decision, and the refusal in between stays."""
     home.end(home.add(PEOPLE).run, "PASS", Stage.APPROVED, Stage.PUBLISHED)
@@ -168,6 +169,7 @@ def release_weekly(home: ComparedTables, weeks: int, refused: int) -> tuple[int,
     return approvals, added
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weeks", [8, pytest.param(52, marks=pytest.mark.slow)])
 def test_judge_weekly_releases_one_refusal_one_approval(home: ComparedTables, weeks: int) -> None:
     approvals, added = release_weekly(home, weeks, refused=3)

@@ -26,6 +26,7 @@ def steward(tmp_path: Path) -> Steward:
 LN = 2 * (1.0 / 0.5)  # two columns of width 1 with Laplace noise of scale 1/2, before the grid
 
 
+@pytest.mark.slow
 def test_ledger_history_equals_recount(steward: Steward) -> None:
     """Repeats are free, a changed record is charged once, another b charges all records."""
     versions: dict[str, set[Any]] = {name: set() for name in steward.rows}
@@ -98,6 +99,7 @@ MIXED = {
 }
 
 
+@pytest.mark.slow
 def test_judge_pipeline_waiver_names_inner_method(steward: Steward) -> None:
     rows = {name: (*row, "a") for name, row in steward.rows.items()}
     open_to_all = {"amplification.record": Limit(1e9, "DPO", "for the test")}
@@ -121,6 +123,7 @@ def test_judge_pipeline_waiver_names_inner_method(steward: Steward) -> None:
     assert (entry["draws"], entry["waived"]) == (1, ["random_rotation"])
 
 
+@pytest.mark.slow
 def test_format_entry_waived_draws_shown_as_unbounded(steward: Steward) -> None:
     lax = replace(steward.policy, limits=limits(1e9, 2, waive=("random_rotation",)))
 

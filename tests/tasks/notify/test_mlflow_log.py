@@ -347,6 +347,7 @@ def log_one(args: list[str]) -> int:
     return 1 if log_to_mlflow(Path(home), replace(ENTRY, release_id=release_id)) is None else 0
 
 
+@pytest.mark.slow
 def test_log_to_mlflow_two_processes_one_database(tmp_path: Path) -> None:
     entry = "tests.tasks.notify.test_mlflow_log:log_one"
     commands = [start_cli([str(tmp_path), f"wdbc-000{n}"], entry=entry) for n in (1, 2)]

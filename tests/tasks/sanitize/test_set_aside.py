@@ -81,6 +81,7 @@ def test_split_records_first_release_strong_promise_no_charge_of_set_aside(
     assert (entry["records"], entry["unbounded"]) == (len(released), 0)
 
 
+@pytest.mark.slow
 def test_split_records_all_drawn_before_weaker_promise_and_charge(steward: Steward) -> None:
     noisy = steward.release(**ADDITIVE)
     assert noisy["kind"] == "charged"  # although the missing attacks made it a FAIL
@@ -101,6 +102,7 @@ def test_split_records_all_drawn_before_weaker_promise_and_charge(steward: Stewa
     assert read_release(steward, again)[1] == released
 
 
+@pytest.mark.slow
 def test_judge_drawn_set_aside_limit_needs_waiver_of_method(steward: Steward) -> None:
     steward.release(**ADDITIVE)
     strict = replace(steward.policy, limits=limits(product=1e9))
@@ -149,6 +151,7 @@ def test_split_records_new_records_taken_in_place_of_drawn_ones(steward: Steward
     assert set(steward.rows) - released == set_aside
 
 
+@pytest.mark.slow
 def test_split_records_few_new_records_filled_up_with_drawn_ones(steward: Steward) -> None:
     steward.release(**ADDITIVE)
     add_records(steward, 2)  # no more than the columns
@@ -159,6 +162,7 @@ def test_split_records_few_new_records_filled_up_with_drawn_ones(steward: Stewar
     assert entry["unbounded"] == facts.drawn_set_aside == facts.set_aside - 2
 
 
+@pytest.mark.slow
 def test_split_records_larger_share_uses_records_in_no_release(steward: Steward) -> None:
     add_records(steward, 60)
     first = steward.release(**PCA)
@@ -210,6 +214,7 @@ def test_split_records_equal_fit_of_other_settings_kept(steward: Steward) -> Non
     assert read_release(steward, steward.release())[0].fitted == facts.fitted
 
 
+@pytest.mark.slow
 def test_audit_inputs_records_are_those_released(steward: Steward) -> None:
     for changes in (PCA, ADDITIVE, PCA):
         entry = steward.release(**changes)

@@ -30,6 +30,7 @@ def enter_all(release: CommonRelease) -> None:
             release.enter(name)
 
 
+@pytest.mark.slow
 def test_pca_pool_rows_are_those_of_one_process_with_the_keys_of_the_sites(tmp_path: Path):
     """Released rows follow from record, common basis and the key of the record's site alone."""
     release = CommonRelease(tmp_path / "x", "pca_laplace")

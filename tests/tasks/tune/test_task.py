@@ -101,11 +101,20 @@ def test_search_settings_nothing_private_in_events_or_page(
     assert "<script" not in page
 
 
+def test_build_view_file_written_command_names_it(tuned: tuple[ReleaseContext, TuneResult]) -> None:
+    _, result = tuned
+    result = replace(result, chosen=result.trials[0].setting.digest)
+    commands = [step.command for step in build_view(result, "my table.toml").steps]
+    assert "ppdm release 'my table.toml'" in commands
+    assert not any("ppdm release" in step.command for step in build_view(result).steps)
+
+
 def test_build_view_every_setting_has_a_row(tuned: tuple[ReleaseContext, TuneResult]) -> None:
     _, result = tuned
     assert len(build_view(result).rows) == 2
 
 
+@pytest.mark.slow
 def test_search_killed_in_the_middle_finished_settings_not_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

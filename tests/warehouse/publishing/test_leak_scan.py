@@ -12,7 +12,6 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.release import Response
 from ppdm_core.model.schema import Categorical
-from warehouse.database import open_scratch_database
 from warehouse.publishing.leak_scan import (
     MAX_RARE_RECORDS,
     ExpectedContent,
@@ -21,6 +20,7 @@ from warehouse.publishing.leak_scan import (
     has_source_order,
     max_by_chance,
 )
+from warehouse.scratch import open_scratch_database
 from warehouse.sinks.parquet import write
 
 N = 200

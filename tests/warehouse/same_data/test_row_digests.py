@@ -10,10 +10,10 @@ import pytest
 
 from tests.support.compared_tables import digest_table
 from warehouse.columns import Column
-from warehouse.database import open_scratch_database
 from warehouse.integrity.home_key import HomeKey
 from warehouse.same_data.cell_digests import CELLS, Places
 from warehouse.same_data.row_digests import RowDigests, name_rows, read_row_digests
+from warehouse.scratch import open_scratch_database
 from warehouse.sql import ROW
 
 KEY = HomeKey(bytes(range(32)))

@@ -152,6 +152,7 @@ UNRELATED: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", keep_first(UNRELATED))
 def test_store_sketch_unrelated_small_integers_other_groups(
     home: ComparedTables, kind: str
@@ -160,6 +161,7 @@ def test_store_sketch_unrelated_small_integers_other_groups(
     assert found == [[number] for number in range(1, 6)]
 
 
+@pytest.mark.slow
 def test_store_sketch_part_of_population_other_group(home: ComparedTables) -> None:
     """A small table beside a large one of the same few values."""
     home.add(draw_integers(1, 4000, 3, 15))

@@ -9,6 +9,7 @@ import pytest
 
 from ppdm_core.model.errors import Refused
 from tests.support.compared_tables import ComparedTables, number_people, open_tables, select_rows
+from tests.support.slow_cases import mark_slow
 from warehouse.integrity.history import CHECKS, check_history
 from warehouse.same_data import sketch_check
 from warehouse.same_data.sketch_check import check_sketches
@@ -66,7 +67,7 @@ EDITS = [
 ]
 
 
-@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("edit", mark_slow(EDITS, EDITS[::4]))
 def test_check_sketches_edited_refused(home: ComparedTables, edit: str) -> None:
     home.add(PEOPLE)
     check_sketches(home.db)

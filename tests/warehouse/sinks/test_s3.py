@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
 import pytest
 
 from ppdm_core.model.errors import BadInput
 from tests.contract.checks_sinks import make_delivery
-from tests.support.servers import Buckets, start_buckets
+from tests.support.servers import Buckets, find_free_port, start_buckets
+from warehouse.buckets import is_listed_publicly
 from warehouse.sinks import SINKS, ServerSink
 from warehouse.sinks.s3 import S3
 
@@ -32,6 +38,54 @@ def test_check_target_public_bucket_refused_unless_waived(
         with pytest.raises(BadInput, match="Any person can list"):
             SINK.check_target(make_delivery("s3", {"url": "s3://open/p"}))
         SINK.check_target(make_delivery("s3", {"url": "s3://open/p", "waive": "listed"}))
+
+
+class Answer(BaseHTTPRequestHandler):
+    """A server that answers a listing without keys with the number in its first name."""
+
+    def do_GET(self) -> None:
+        self.send_response(int(self.path.split("/")[1]))
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def answers() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [(200, True), (403, False), (401, False), (400, None), (404, None), (500, None)],
+)
+def test_is_listed_publicly_private_only_if_refused(
+    answers: str, status: int, expected: bool | None
+) -> None:
+    found = is_listed_publicly("s3://b/p", {"endpoint": f"{answers}/{status}"}, "p/")
+    assert found is expected
+
+
+def test_is_listed_publicly_no_server_not_known() -> None:
+    options = {"endpoint": f"http://127.0.0.1:{find_free_port()}"}
+    assert is_listed_publicly("s3://b/p", options, "p/") is None
+
+
+def test_check_target_listing_not_known_refused_unless_waived(
+    buckets: Buckets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buckets.set_environment(monkeypatch)
+    buckets.client().create_bucket(Bucket="unknown")
+    monkeypatch.setattr("warehouse.sinks.s3.is_listed_publicly", lambda *args: None)
+    with pytest.raises(BadInput, match="does not say whether any person can list"):
+        SINK.check_target(make_delivery("s3", {"url": "s3://unknown/p"}))
+    SINK.check_target(make_delivery("s3", {"url": "s3://unknown/p", "waive": "listed"}))
 
 
 def test_check_target_reader_refused(buckets: Buckets, monkeypatch: pytest.MonkeyPatch) -> None:

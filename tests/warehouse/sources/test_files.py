@@ -40,6 +40,7 @@ def read_error(source: Source) -> BadInput:
     return caught.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_load_folder_of_200_files_in_order(kind: str, tmp_path: Path) -> None:
     source = write_files(tmp_path / "t", kind, 200)

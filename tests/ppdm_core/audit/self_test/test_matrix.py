@@ -43,6 +43,7 @@ PROMISED = {
     "rearranged values": "learned_linkage",
     "curved map": "learned_linkage",
     "few sizes of noise": "repeated_noise",
+    "recurrent noise": "predictable_noise",
     "hidden digits": "hidden_digits",
     "guessable seed": "recomputed_noise",
     "pooled rows": "colluding_sites",

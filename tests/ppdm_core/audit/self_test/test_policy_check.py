@@ -92,6 +92,7 @@ def test_check_policy_loose_limits_refuse_nothing():
     assert "not audited" in finding.why
 
 
+@pytest.mark.slow
 def test_check_policy_limits_that_would_refuse_do_refuse():
     loose = limit_to(link=1.0, breach=1.0)
     check = run_check(loose)
@@ -253,6 +254,7 @@ def test_make_broken_releases_fewer_components_not_nearly_identical():
     assert set(bad) == {"identity", "slight noise"}
 
 
+@pytest.mark.slow
 def test_check_policy_nearly_identical_table_needs_a_limit_that_refuses_it():
     """One column: linkage finds most of a copy, and few in noise of a hundredth of the range."""
     n = 500
@@ -283,6 +285,7 @@ def test_check_policy_label_is_no_reason_to_refuse_noise(size: int):
     assert all(each.refused_by for each in check.bad)
 
 
+@pytest.mark.slow
 def test_check_policy_limit_on_learned_linkage_tries_noise_with_a_hole_and_rearranged_values():
     attacks = ("learned_linkage", "record_linkage")
     limits = {f"{name}.rate": 0.2 for name in attacks}

@@ -1,0 +1,1 @@
+"""Examples of common releases, each by one command: python -m examples.hospitals FOLDER"""

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from ppdm_core.metrics._chance import ChanceMetric
+from ppdm_core.metrics._comparison import ReleaseComparison
+from ppdm_core.metrics._release import check_rows_of_records
+from ppdm_core.model.arrays import Floats
+
+_MAX_ROWS = 2_000  # consecutive ones: the order matters
+_MIN_ROWS = 20
+_LAGS = 6  # how many rows earlier
+_SHIFTS = (-1, 0, 1)  # how many columns further left or right
+_SHUFFLES = 10
+_MAX_DEVIATIONS = 7.0  # of shuffled records from their largest share
+
+
+class PredictableNoise(ChanceMetric):
+    """Share of the noise of a row that follows from the noise of a row before it.
+
+    Noise from a simple recurrence, a curve or a table hides no record: an attacker who knows a few
+    records with their rows computes the noise of the rows that follow. The value is that of the
+    worst column; the baseline is what records that do not belong to the rows reach, or what the
+    order of the records themselves explains.
+    """
+
+    name = "predictable_noise"
+    title = "Noise that follows from earlier rows"
+    describe = "share of the noise of a row that follows from an earlier row"
+    template = (
+        "In the worst column, {value} of the variation of the noise follows from the noise of an "
+        "earlier row; for rows and records that do not belong together it is up to {baseline}."
+    )
+    max_records = _MAX_ROWS
+    must_notice: ClassVar[Mapping[str, float]] = {"recurrent noise": 0.85}
+
+    def compare(self, comparison: ReleaseComparison) -> tuple[float, float]:
+        check_rows_of_records(self.name, comparison)
+        rng = comparison.rng(self.name)
+        Y = comparison.Y[:_MAX_ROWS]
+        X = comparison.X[comparison.records[:_MAX_ROWS]]
+        shares = measure_dependence(Y - X)
+        shuffled = np.array(
+            [measure_dependence(Y - rng.permutation(X)) for _ in range(_SHUFFLES)]
+        )  # (_SHUFFLES, d)
+        chance = shuffled.max(axis=0) + _MAX_DEVIATIONS * shuffled.std(axis=0)
+        # If the records are in an order of their own, what was subtracted from them is, too.
+        varies = X[:, np.ptp(X, axis=0) > 0.0]
+        bound = np.minimum(1.0, np.maximum(chance, measure_dependence(varies).max(initial=0.0)))
+        worst = int(np.lexsort((-bound, shares - bound))[-1])
+        return float(shares[worst]), float(bound[worst])
+
+
+def measure_dependence(E: Floats) -> Floats:
+    """Return for each column how well an earlier row determines it: 0 by chance, 1 exactly; (d,).
+
+    The rows are sorted by the earlier value. The closer the later values of neighbours in this
+    order are, the better they are determined, whatever the shape of the relation is (the ratio of
+    von Neumann, on ranks). The best of several lags and neighbouring columns counts, and a linear
+    function of several earlier rows, which continues waves.
+    """
+    n, d = E.shape
+    if n < _MIN_ROWS:
+        return np.zeros(d)
+    ranks = np.column_stack([rank(column) for column in E.T])
+    best = np.array([fit_linear_recurrence(column) for column in E.T])
+    for lag in range(1, _LAGS + 1):
+        order = np.argsort(E[:-lag], axis=0, kind="stable")  # (n - lag, d)
+        for shift in _SHIFTS:
+            target = np.arange(d) + shift
+            source = np.flatnonzero((target >= 0) & (target < d))
+            later = ranks[order[:, source] + lag, target[source]]
+            best[target[source]] = np.maximum(best[target[source]], compare_neighbours(later))
+    return best
+
+
+def fit_linear_recurrence(values: Floats) -> float:
+    """Return the share of the variance that a linear function of the values before explains."""
+    centred = values - values.mean()
+    if not centred.any():
+        return 1.0
+    windows = np.lib.stride_tricks.sliding_window_view(centred / np.abs(centred).max(), _LAGS + 1)
+    before, later = windows[:, :-1], windows[:, -1]
+    weights = np.linalg.lstsq(before, later, rcond=None)[0]
+    total = float(later @ later)
+    if total == 0.0:
+        return 1.0
+    rest = float(np.sum((later - before @ weights) ** 2)) / total
+    return max(0.0, 1.0 - rest * len(later) / (len(later) - _LAGS))
+
+
+def rank(values: Floats) -> Floats:
+    """Return ranks; equal values have equal ones."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - counts / 2.0)[place]
+    return ranks
+
+
+def compare_neighbours(V: Floats) -> Floats:
+    """Return 1 minus the ratio of von Neumann of each column; a constant column is determined."""
+    variance = V.var(axis=0)
+    steps = np.mean(np.diff(V, axis=0) ** 2, axis=0)
+    return np.where(variance > 0.0, 1.0 - steps / np.maximum(2.0 * variance, 1e-300), 1.0)
