@@ -12,6 +12,7 @@ from ppdm_core.metrics._pairs import choose_pairs, pair_distances
 from ppdm_core.metrics.class_compactness import average_classes
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import KnownRows
+from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.neighbours import find_nearest_rows
 from studies.reproduction.experiments.rotations import correlate_ranks
 from studies.reproduction.registry import Measurement
@@ -144,8 +145,13 @@ def measure_compactness(near: Ints, label: Ints, some: Ints) -> Floats:
 def dimension_sweep(job: Measurement) -> Quantities:
     """Compare accuracy after scaling and after projection over dimensions; figure 8."""
     table, found = load(job.table), Quantities()
-    counts = DIMENSIONS[job.table]
-    layouts = {p: embed(table, p, full=job.is_full, landmarks=500) for p in counts}
+    layouts = {}
+    for p in DIMENSIONS[job.table]:
+        try:
+            layouts[p] = embed(table, p, full=job.is_full, landmarks=500)
+        except BadInput:  # the method refuses layouts in which most records coincide
+            append(found, f"refused layouts/dimensions={p}", 1.0)
+    counts = list(layouts)
     for draw in range(job.draws):
         gains, accuracies = [], []
         for p, made in layouts.items():
