@@ -52,7 +52,7 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
     yield Paragraph(describe_counts(found.findings))
     yield Paragraph(describe_run(plan, found))
     yield Paragraph(
-        "Claims, tolerances and rules were committed before any experiment was written: "
+        "Claims, tolerances and rules were committed before any experiment on this page: "
         "studies/reproduction/README.md explains the fields and rules. A claim does not hold only "
         "if 99 % intervals exclude what the paper says. The scans that we have contain no "
         "pictures, so that for figures without numbers the trend is judged that the text "
