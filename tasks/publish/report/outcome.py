@@ -154,6 +154,9 @@ def list_tune_steps(summary: Summary, tune: TuneResult | None) -> list[Step]:
     elif choice is None:
         text = f"{tune.name} found no setting that keeps every limit; {tune.tried} were tried."
         steps.append(Step(text))
+    else:
+        text = f"{tune.name} was made under other limits. To search under these limits:"
+        steps.append(Step(text, "ppdm tune FILE"))
     return steps
 
 

@@ -42,9 +42,10 @@ def test_refused_release_tuned_broken_limit_and_proposed_setting_quoted():
     assert f"wine tune 3 proposed {TRIALS[0].setting.title}, with best_accuracy 71.0 %" in texts
 
 
-def test_refused_release_other_limit_since_then_not_quoted():
+def test_refused_release_other_limit_since_then_no_figure_quoted():
     texts = " ".join(list_texts(replace(TUNE, limits={**SAME, LINKAGE: 0.04})))
-    assert "wine tune 3" not in texts
+    assert "wine tune 3 was made under other limits" in texts
+    assert TUNE.trade_offs[0].sentence not in texts and "proposed" not in texts
 
 
 def test_refused_release_no_setting_kept_the_policy_said():
