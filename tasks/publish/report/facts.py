@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ppdm_core.model.verdict import Outcome
 from tasks.publish.report.scores import Judgement, build_risks, build_utility, choose_worst
 from tasks.release_summary import Summary, summarize_run
 from tasks.tune.result import TuneResult, load_tune
@@ -13,7 +14,7 @@ from warehouse.database import Store, get_run
 from warehouse.dataset_history import PastRelease, read_events, read_past_releases
 from warehouse.ledger.entries import read_entries
 from warehouse.publishing.released_profile import ReleasedProfile
-from warehouse.stage_facts import ColumnFacts, find_facts
+from warehouse.stage_facts import ColumnFacts, SitesFacts, find_facts
 from warehouse.transaction import Transaction
 
 
@@ -66,4 +67,19 @@ def name_compared_scores(summary: Summary) -> list[str]:
 def build_judgement(summary: Summary) -> Judgement:
     """Return limits and findings of a release, as far as there are any."""
     limits = summary.settings.policy.limits if summary.settings else {}
-    return Judgement.of(limits, summary.verdict.findings if summary.verdict else ())
+    judgement = Judgement.of(limits, summary.verdict.findings if summary.verdict else ())
+    if summary.sites is None:
+        return judgement
+    return replace(judgement, by_sites=combine_sites(summary.sites, limits))
+
+
+def combine_sites(facts: SitesFacts, limits: Iterable[str]) -> dict[str, Outcome]:
+    """Return for each limit the worst outcome that a site states: it judged the pool by all."""
+    order: tuple[Outcome, ...] = ("PASS", "REVIEW", "FAIL")
+    return {
+        name: max(
+            (site.outcome if name in site.broken else "PASS" for site in facts.sites),
+            key=order.index,
+        )
+        for name in limits
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ppdm_core.attacks import ATTACKS
 from ppdm_core.audit.auditor import PART_TITLES, SCENARIO_TITLES
@@ -55,6 +55,7 @@ class Judgement:
 
     limits: Mapping[str, Limit]
     findings: Mapping[str, Finding]
+    by_sites: Mapping[str, Outcome] = field(default_factory=dict)  # of a common release
 
     @classmethod
     def of(cls, limits: Mapping[str, Limit], findings: Iterable[Finding]) -> Judgement:
@@ -62,7 +63,7 @@ class Judgement:
 
     def find_outcome(self, name: str) -> Outcome | None:
         found = self.findings.get(name)
-        return found.outcome if found else None
+        return found.outcome if found else self.by_sites.get(name)
 
     def find_limit(self, score: Score) -> float | None:
         """Return the limit as a value of the score."""

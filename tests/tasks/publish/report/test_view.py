@@ -8,18 +8,21 @@ import pytest
 
 from ppdm_core.audit.auditor import SCENARIO_STORIES
 from ppdm_core.model.schema import Categorical
+from ppdm_core.model.verdict import Outcome
 from tasks.publish.card import format_card
 from tasks.publish.report.build import build_view
 from tasks.publish.report.drawing import shorten
+from tasks.publish.report.facts import combine_sites
 from tasks.publish.report.history_figures import describe_room, forecast_totals
 from tasks.publish.report.past import count_room
 from tasks.publish.report.row_chart import LABELS
-from tasks.publish.report.scores import find_title, format_risk
+from tasks.publish.report.scores import Judgement, find_title, format_risk
 from tasks.publish.report.tiles import build_risk_tile
 from tasks.publish.report.words import choose_base, format_count, format_share
 from tasks.release_summary import Summary
 from tests.support.report_facts import make_facts, make_refused, make_summary, make_waiting
 from warehouse.approvals import Standing
+from warehouse.stage_facts import SiteFacts, SitesFacts
 from warehouse.stages import Stage
 
 
@@ -203,3 +206,16 @@ def test_forecast_totals_ends_beyond_the_limit() -> None:
     assert forecast_totals(history.ledger) == [2.0, 4.0, 6.0, 8.0]
     assert "2 more releases fit" in describe_room(history.ledger)
     assert "No limit" in describe_room(replace(history.ledger, ln_limit=None))
+
+
+@pytest.mark.parametrize("last", ["PASS", "REVIEW", "FAIL"])
+def test_combine_sites_limit_has_worst_outcome_of_a_site(last: Outcome) -> None:
+    def make(name: str, outcome: Outcome, *broken: str) -> SiteFacts:
+        return SiteFacts(name, 9, "", outcome, 0, broken, (), {}, "", "")
+
+    broken = () if last == "PASS" else ("record_linkage.rate",)
+    sites = SitesFacts("", (make("a", "PASS"), make("b", last, *broken)))
+    found = combine_sites(sites, ("record_linkage.rate", "label.rate"))
+    assert found == {"record_linkage.rate": last, "label.rate": "PASS"}
+    judgement = replace(Judgement.of({}, ()), by_sites=found)
+    assert judgement.find_outcome("record_linkage.rate") == last
