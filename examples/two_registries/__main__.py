@@ -4,10 +4,9 @@
 
 The records are invented here: answers from 0 to 3, four of them in each registry. The registries
 agree among themselves on the order of persons and columns; the centre sees sums under masks. The
-gate of each registry judges what the other one can learn of its columns. The answers are so coarse
-that even a copy of them would hardly reveal who is in it: no limit judges membership, and the
-release waits for a reviewer of each registry, who must be another user of the system or hold a
-reviewer's key. Run the command again after the decisions: it continues.
+gate of each registry judges what the other one can learn of its columns. The release is refused:
+cosine coefficients hold no noise, and each registry would recover a third of the records of the
+other one.
 """
 
 from __future__ import annotations
