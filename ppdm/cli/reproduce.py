@@ -134,7 +134,7 @@ def render_findings(found: Reproduction, request: ReproduceRequest) -> Renderabl
     if rows:
         parts += [make_grid(rows, ("", "claim", "", "why"), wrap=(2, 3)), ""]
     parts.append(make_text(f"All claims, with pictures: {shorten_path(found.page)}"))
-    subtitle = f"{found.measured} measurements, {found.kept} kept from earlier runs"
+    subtitle = f"measured: {found.measured}, kept from earlier runs: {found.kept}"
     return make_panel(parts, "REPRODUCED", subtitle, "red" if found.changed else "green")
 
 

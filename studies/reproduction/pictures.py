@@ -16,7 +16,7 @@ from studies.reproduction.results import Quantities
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00")  # told apart by colour-blind eyes
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00")  # for colour-blind readers
 MARKERS = ("o", "s", "^", "D", "v")
 GREY, DARK = "#BDBDBD", "#404040"
 MAX_COLUMNS = 4
