@@ -46,8 +46,12 @@ def test_dct_common_selection_is_the_central_one_and_order_is_shared(tmp_path: P
 
 
 def test_dct_order_changes_with_the_session(tmp_path: Path):
-    one, two = (Agreement(Parties(tmp_path / name), DCT).run_all()["east"] for name in ("a", "b"))
-    assert one["kept"] == two["kept"] and one["order"] != two["order"]
+    """Three columns have six orders: one session in six repeats that of another by chance."""
+    first, *others = (
+        Agreement(Parties(tmp_path / str(i)), DCT).run_all()["east"] for i in range(10)
+    )
+    assert all(each["kept"] == first["kept"] for each in others)
+    assert any(each["order"] != first["order"] for each in others)
 
 
 def change_sums(
