@@ -39,7 +39,9 @@ class Exchange:
     def __init__(self, entry: Entry, terms: Mapping[str, Any], limit: float) -> None:
         self.entry, self.member, self.terms, self.limit = entry, entry.membership, terms, limit
         self._session: Session | None = None
-        self.kept: list[int] = []  # at the centre of parties with other columns: coefficients
+        # At the centre of parties with other columns: kept coefficients, columns of each party.
+        self.kept: list[int] = []
+        self.columns: dict[str, list[str]] = {}
 
     def __repr__(self) -> str:
         return f"Exchange({self.member.name})"

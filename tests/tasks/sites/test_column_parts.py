@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,9 @@ import numpy as np
 import pytest
 
 from ppdm_core.model.errors import BadInput, PpdmError
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Numeric, Schema
+from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._column_parts import ColumnPart, measure_loss, sum_energy
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tasks.centre.column_parts import JoinedRows, join_rows, lead_by_columns
@@ -38,6 +43,10 @@ def make_method(**given: Any) -> DctFuzzy:
 METHOD = make_method()
 
 
+def make_key(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
 class Columns:
     """Parties in one process with some columns each of the same persons."""
 
@@ -58,6 +67,7 @@ class Columns:
         self.X = dict(zip(people, np.clip(level + rng.normal(0, 0.1, (n, M)), 0, 1), strict=True))
         self.ids = ids or {name: rng.permutation(people).tolist() for name in split}
         self.aligned: dict[str, Any] = {}
+        self.parts: dict[str, np.ndarray] = {}
 
     def open(self, name: str) -> Exchange:
         exchange = Exchange(self.parties.enter(name), TERMS, 0.0)
@@ -77,8 +87,15 @@ class Columns:
         X, own = self.read(name)[aligned.places], [NAMES[place] for place in self.split[name]]
         fit = agree_by_columns(exchange, self.method, own, X, aligned.key)
         part = self.make_part(name)
+        schema = Schema(tuple(Numeric(each, 0.0, 1.0) for each in own))
+        others = [each for each in NAMES if each not in own]
+        method = replace(self.method, others=tuple(others))
+        released = method.sanitize(ArrayRows(schema, X), Noise(make_key(name)), fit)
+        self.parts[name] = np.concatenate([block.X for block in released.rows.blocks()])
         exchange.session.send(
-            CENTRE, "coefficients", lambda: mask_part(exchange, part, X, fit["order"])
+            CENTRE,
+            "coefficients",
+            lambda: mask_part(exchange, part, X, self.parts[name], fit["kept"]),
         )
         return fit["kept"]
 
@@ -134,6 +151,46 @@ def test_joined_rows_are_those_of_the_complete_records(tmp_path: Path, split: An
     complete = part.transform.compute_coefficients(X)
     expected = 1 - (complete[:, kept] ** 2).sum() / (complete**2).sum()
     assert found.loss == pytest.approx(expected, abs=1e-6)
+
+
+def test_joined_rows_with_noise_are_sums_of_the_parts(tmp_path: Path):
+    columns = Columns(tmp_path, THREE, method=make_method(noise_scale=0.4), n=400)
+    ended = columns.run_all()
+    found, kept = ended[CENTRE], ended["census"]
+    assert isinstance(found, JoinedRows), ended
+    assert np.array_equal(found.Y, sum(columns.parts.values()))
+    aligned = columns.aligned["census"]
+    people = [columns.ids["census"][place] for place in aligned.places]
+    X = np.array([columns.X[each] for each in people])
+    complete = columns.make_part(CENTRE).transform.compute_coefficients(X)
+    order = order_columns(aligned.key, kept)
+    noise = found.Y - complete[:, order]
+    # Three parties, each with all the noise that it needs: the variance of Laplace is 2 b^2.
+    assert noise.var() == pytest.approx(3 * 2 * 0.4**2, rel=0.15)
+    expected = 1 - (complete[:, kept] ** 2).sum() / (complete**2).sum()
+    assert found.loss == pytest.approx(expected, abs=0.1)
+    local = [
+        measure_loss(float((C[:, kept] ** 2).sum()), float((C**2).sum()))
+        for C in (
+            columns.make_part(name).compute_coefficients(X[:, places])
+            for name, places in THREE.items()
+        )
+    ]
+    assert all(
+        0 <= shown - true <= 0.1 for shown, true in zip(found.losses, local, strict=True)
+    )  # rounded up in two digits
+
+
+def test_part_with_noise_other_parties_subtract_their_own_and_keep_the_noise(tmp_path: Path):
+    """A party that knows its own part and noise is left with the noise of the other one."""
+    columns = Columns(tmp_path, TWO, method=make_method(noise_scale=0.4), n=400)
+    found = columns.run_all()[CENTRE]
+    aligned = columns.aligned["census"]
+    left = found.Y - columns.parts["health"]
+    X = columns.read("census")[aligned.places]
+    clean = columns.make_part("census").compute_coefficients(X)
+    noise = left - clean[:, order_columns(aligned.key, columns.run_site("census"))]
+    assert noise.var() == pytest.approx(2 * 0.4**2, rel=0.15)
 
 
 def test_order_of_persons_is_not_that_of_the_ids(tmp_path: Path):
@@ -248,8 +305,8 @@ def test_measure_loss_can_exceed_every_local_loss():
         for v in (first, second)
     )
     kept = [0, 2, 3, 4, 5, 6, 7]
-    local = [measure_loss(each[:, kept], sum_energy(each)) for each in (one, two)]
-    both = measure_loss((one + two)[:, kept], sum_energy(one) + sum_energy(two))
+    local = [measure_loss(sum_energy(each[:, kept]), sum_energy(each)) for each in (one, two)]
+    both = measure_loss(sum_energy((one + two)[:, kept]), sum_energy(one) + sum_energy(two))
     assert both == pytest.approx(1.0, abs=1e-4) and max(local) < 0.6
     assert both <= 2 * max(local) + 1e-4
 
