@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import BadInput
+from ppdm_core.model.release import PART
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.grid_noise import grid_step
@@ -26,8 +27,6 @@ from ppdm_core.sanitizers._fuzzy_selection import (
     compute_energy_bounds,
 )
 from ppdm_core.sanitizers._mechanism import Mechanism
-
-PART = "part"  # a public fact: numbers of the columns that one party holds
 
 
 @dataclass(frozen=True, eq=False)
