@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.release import Guarantee, PublicParameters
+from ppdm_core.model.release import ENERGY_LOSS, Guarantee, PublicParameters
 from ppdm_core.numerics.masks import sum_masked, sum_masked_arrays, unpack_values
 from ppdm_core.numerics.noise_distributions import CLAMP_SCALES, LAPLACE
 from ppdm_core.numerics.rounding import round_outward
@@ -31,7 +31,6 @@ KNOWN_TO_PARTIES = (
     "Every party knows the order of the columns and its own part of each row, and so the sum of "
     "all other parts."
 )
-ENERGY_LOSS = "energy_loss"  # a public fact: true loss; those of the parties have a number
 WRONG_SUM = "Nothing was released. Begin a new release with all parties."
 
 

@@ -52,6 +52,8 @@ from warehouse.stage_facts import (
 )
 from warehouse.tables import validated_table
 
+ORDER_SCORES = ("order_privacy", "order_guesses")  # for recipients, who do not know the order
+
 
 @dataclass(frozen=True, eq=False)
 class OwnColumns:
@@ -144,7 +146,7 @@ def store_own_verdict(context: ReleaseContext, release_id: str) -> PoolFacts:
         report = read_facts(db, release_id, AuditedFacts).report
     if verdict is None:
         raise Defect(f"{release_id} has no verdict.")
-    figures = list_figures(report, context.policy)
+    figures = list_figures(report, context.policy, ORDER_SCORES)
     facts = PoolFacts(verdict, tuple(figures), (), now().isoformat())
     store_pool_facts(context, release_id, facts)
     return facts

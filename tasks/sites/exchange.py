@@ -9,7 +9,11 @@ from typing import Any, TypeVar
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
 from tasks.context import ReleaseContext
 from tasks.progress import log_progress
-from tasks.sites.terms import check_common_release, describe_terms
+from tasks.sites.terms import (
+    check_common_release,
+    check_other_party_limited,
+    describe_terms,
+)
 from warehouse.integrity.home_key import home_key
 from warehouse.messages.envelope import Message
 from warehouse.messages.membership import Entry, read_membership
@@ -106,6 +110,8 @@ def open_exchange(context: ReleaseContext, limit: float, *, is_centre: bool) -> 
     if is_centre != (member.name == CENTRE):
         raise BadInput(f"This home takes part as '{member.name}'.", remedy=remedy)
     check_common_release(context, len(member.sites))
+    if not is_centre:
+        check_other_party_limited(context)
     with store.transaction("common release") as db:
         signing = home_key(db).signing()
     return Exchange(Entry(store.home, member, signing), describe_terms(context), limit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from ppdm_core.attacks.other_party import OtherParty
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
@@ -15,6 +16,9 @@ from warehouse.messages.roll import COLUMNS, PARTITION
 OWN_PARAMETERS = frozenset({"refit_waiver", "others"})
 MIN_SITES = 2
 MIN_MOMENT_SITES = 3  # with two sites, each knows the other's part of a sum
+
+
+OTHER_PARTY_LIMIT = f"{OtherParty.name}.breach_rate"
 
 
 def describe_terms(context: ReleaseContext) -> dict[str, Any]:
@@ -42,6 +46,16 @@ def find_column_method(sanitizer: Sanitizer) -> DctFuzzy | None:
 def has_other_columns(context: ReleaseContext) -> bool:
     """Return whether the parties hold different columns of the same persons."""
     return find_column_method(context.make_sanitizer()) is not None
+
+
+def check_other_party_limited(context: ReleaseContext) -> None:
+    """Raise BadInput if nothing limits what the other parties learn of this party's columns."""
+    if has_other_columns(context) and OTHER_PARTY_LIMIT not in context.policy.limits:
+        raise BadInput(
+            "No limit judges what the other parties learn of the columns of this party.",
+            remedy=f'Set "{OTHER_PARTY_LIMIT}" in [limits], and require {OtherParty.name} in '
+            "[audit].",
+        )
 
 
 def describe_column(column: Column) -> dict[str, Any]:

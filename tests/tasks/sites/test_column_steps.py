@@ -89,6 +89,7 @@ class ColumnRelease:
             "others": others,
         }
         content["limits"]["amplification.record"] = {"value": 1e9, "waive": ["dct_fuzzy"], **BY}
+        content["limits"]["other_party.breach_rate"] = {"value": 0.1, **BY}
         if not has_label:
             del content["limits"]["label.rate"], content["limits"]["knn_accuracy"]
         if name != CENTRE:
@@ -205,6 +206,9 @@ def test_column_release_manifest_has_the_global_loss_and_signed_verdicts(publish
     manifest = verify(published.published).manifest
     facts = manifest["public"]["facts"]
     assert 0 < facts["energy_loss"] < 1
+    assert all(0 < facts[f"energy_loss_party_{t}"] < 1 for t in (1, 2))
+    page = (published.published / "report.html").read_text()
+    assert "2 parties with different columns" in page and "columns of party 2" in page
     assert manifest["sites"]["count"] == 2
     assert any(
         "Every party knows the order" in each for each in manifest["guarantee"]["assumptions"]
