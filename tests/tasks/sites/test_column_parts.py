@@ -20,6 +20,7 @@ from warehouse.messages.roll import CENTRE
 from warehouse.messages.session import Session
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("split", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("centre", [False, True])
 def test_joined_rows_are_those_of_the_complete_records(tmp_path: Path, split: Any, centre: bool):
@@ -192,6 +193,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", BAD)
 def test_alignment_bad_input_refused(tmp_path: Path, case: str):
     given, words = BAD[case]
@@ -242,6 +244,7 @@ def test_measure_loss_can_exceed_every_local_loss():
     assert both <= 2 * max(local) + 1e-4
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("split", "words"),
     [
