@@ -15,6 +15,8 @@ import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from ppdm_core.metrics.order_guesses import OrderGuesses
+from ppdm_core.metrics.order_privacy import OrderPrivacy
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.rows import ArrayRows
@@ -52,7 +54,8 @@ from warehouse.stage_facts import (
 )
 from warehouse.tables import validated_table
 
-ORDER_SCORES = ("order_privacy", "order_guesses")  # for recipients, who do not know the order
+# For recipients, who do not know the order.
+ORDER_SCORES = (OrderPrivacy.name, OrderGuesses.name)
 
 
 @dataclass(frozen=True, eq=False)

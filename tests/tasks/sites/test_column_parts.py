@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ppdm_core.sanitizers._column_parts import measure_loss, sum_energy
 from tasks.centre.column_parts import JoinedRows
 from tasks.sites import column_parts
 from tasks.sites.column_parts import order_columns
-from tasks.sites.exchange import EndedByCentre
+from tasks.sites.exchange import EndedByCentre, StillWaiting
 from tests.support.column_parties import METHOD, NAMES, THREE, TWO, Columns, M, make_method
 from warehouse.messages.payloads import Coefficients, Payload, decode_bytes
 from warehouse.messages.roll import CENTRE
@@ -256,3 +257,15 @@ def test_columns_that_are_no_partition_refused(tmp_path: Path, split: Any, words
     ended = Columns(tmp_path, split).run_all()
     assert words in str(ended[CENTRE])
     assert all(isinstance(ended[name], EndedByCentre) for name in split)
+
+
+def test_rounds_in_another_order_refused(tmp_path: Path):
+    """A party that sends its coefficients before its bounds is refused."""
+    columns = Columns(tmp_path, TWO)
+    for name in (CENTRE, *TWO, CENTRE):  # hellos, then the roll
+        with suppress(StillWaiting):
+            columns.open(name)
+    early = columns.open("census").session
+    early.send(CENTRE, "coefficients", lambda: Coefficients(outcome="FAIL"))
+    with pytest.raises(BadInput, match="census"):
+        columns.run_centre()
