@@ -6,8 +6,9 @@
 
 Each table gets a draft by `ppdm init`, with owner, audience and who set the limits filled in, then
 `ppdm tune` of 12 settings, and `ppdm release` of the file that the tune proposes, in a home of its
-own. The folder keeps homes and replies: a stopped run continues, also within a tune. PPDM_DATA
-names the folder of the tables.
+own. All commands use one Prefect server. The folder keeps homes and replies: a stopped run
+continues, also within a tune, and a command that failed is run again. PPDM_DATA names the folder of
+the tables.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ppdm.services.prefect_server import use_prefect_server
 from studies.public_table_audit import get_data_folder
+from warehouse.home import Home
 
 TABLES = {  # name in the documentation -> file, the smallest first
     "iris": "iris.csv",
@@ -39,6 +42,7 @@ TABLES = {  # name in the documentation -> file, the smallest first
 }
 SETTINGS = 12
 DECIDED = ("--owner", "registry", "--audience", "partners", "--set-by", "DPO", "--label", "label")
+DECIDED_CODES = (0, 3, 4)  # published or proposed, refused, in review
 USE = "best_accuracy"
 WITHIN = 0.10  # of the original, or of the best setting tried
 COLUMNS = (
@@ -62,6 +66,8 @@ def run(folder: Path, name: str, *arguments: str) -> dict[str, Any]:
         before = count_cpu_seconds()
         with (folder / f"{name}.log").open("w") as log:
             done = subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=log)
+        if done.returncode not in DECIDED_CODES:
+            raise SystemExit(f"ppdm {arguments[0]} of {folder.name} failed: {folder / name}.log")
         reply = {**json.loads(done.stdout), "cpu_seconds": count_cpu_seconds() - before}
         stored.write_text(json.dumps(reply))
     found: dict[str, Any] = json.loads(stored.read_text())
@@ -177,8 +183,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", default=list(TABLES))
     parser.add_argument("--summary", action="store_true")
     given = parser.parse_args(arguments)
-    for name in () if given.summary else given.names:
-        measure(given.folder / name, name)
+    if not given.summary:
+        server = Home(given.folder.absolute() / "server")
+        server.create()
+        with use_prefect_server(server.root, print):
+            for name in given.names:
+                measure(given.folder / name, name)
     print(summarize(given.folder, list(TABLES)))
     return 0
 
