@@ -15,6 +15,8 @@ import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from ppdm_core.attacks.other_party import OtherParty
+from ppdm_core.metrics.interval_privacy import IntervalPrivacy
 from ppdm_core.metrics.order_guesses import OrderGuesses
 from ppdm_core.metrics.order_privacy import OrderPrivacy
 from ppdm_core.model.arrays import Codes, Floats
@@ -54,8 +56,9 @@ from warehouse.stage_facts import (
 )
 from warehouse.tables import validated_table
 
-# For recipients, who do not know the order.
-ORDER_SCORES = (OrderPrivacy.name, OrderGuesses.name)
+# What the order of columns is worth: error of who knows it, of who guesses it, orders to try.
+KNOWN_ORDER = f"{OtherParty.name}.{IntervalPrivacy.name}"
+ORDER_SCORES = (KNOWN_ORDER, OrderPrivacy.name, OrderGuesses.name)
 
 
 @dataclass(frozen=True, eq=False)
