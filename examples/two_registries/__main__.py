@@ -7,8 +7,8 @@ agree among themselves on the order of persons and columns; the centre sees sums
 gate of each registry judges what the other one can learn of its columns. Each registry adds noise
 to its own part: as little as the limit on amplification allows, in two digits.
 
-Without noise the release is refused: cosine coefficients alone let each registry recover a third of
-the records of the other one.
+Without noise the release is refused: cosine coefficients alone let each registry recover two thirds
+of the records of the other one.
 """
 
 from __future__ import annotations
