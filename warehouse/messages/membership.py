@@ -69,7 +69,7 @@ def check_pins(pins: list[tuple[str, str]]) -> dict[str, str]:
         if not re.fullmatch(FINGERPRINT, fingerprint):
             raise BadInput(
                 f"The fingerprint of '{name}' does not have 32 hexadecimal digits.",
-                remedy="Ask for what `ppdm key public` prints at that party.",
+                remedy="Ask for what `ppdm site status FILE` prints at that party.",
             )
         if name in found:
             raise BadInput(f"The site '{name}' is given twice.", remedy="Name each site once.")

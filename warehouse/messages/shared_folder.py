@@ -34,9 +34,14 @@ class SharedFolder:
         draft = self.folder / f".{name}.{os.getpid()}.tmp"
         with translate_disk_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(raw)
-            sync(draft)
-            draft.rename(self.folder / name)
+            for leftover in self.folder.glob(f".{name}.*.tmp"):  # of a killed process
+                leftover.unlink(missing_ok=True)
+            try:
+                draft.write_bytes(raw)
+                sync(draft)
+                draft.rename(self.folder / name)
+            finally:
+                draft.unlink(missing_ok=True)  # a part of it would take the place on a full disk
             sync(self.folder)
 
     def find(self, name: str) -> bytes | None:
@@ -76,4 +81,4 @@ def check_new_root(root: Path) -> Path:
             file=str(root),
             remedy="Name a folder that the centre and all sites can read and write: --folder DIR",
         )
-    return root.absolute()
+    return root.resolve()
