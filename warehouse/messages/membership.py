@@ -156,6 +156,8 @@ class Entry:
                     member.dataset, self.session, member.name, exchange, self.signing
                 )
                 write_atomically(path, encode_hello(hello).decode())
+        if (self.folder / ROLL_NAME).exists():
+            self.shared.check_begun()
         raw = path.read_bytes()
         self.shared.put(path.name, raw)
         return parse_hello(path.name, raw)

@@ -10,6 +10,8 @@ from ppdm_core.model.errors import BadInput, MachineTrouble
 from warehouse.home import sync, translate_disk_errors
 from warehouse.messages.envelope import MAX_MESSAGE_BYTES, refuse
 
+MOUNT = "Mount it, and run the same command again: it continues."
+
 
 @dataclass(frozen=True)
 class SharedFolder:
@@ -69,7 +71,20 @@ class SharedFolder:
             raise MachineTrouble(
                 f"The shared folder {self.root} is not there.",
                 file=str(self.root),
-                remedy="Mount it, and run the same command again: it continues.",
+                remedy=MOUNT,
+            )
+
+    def check_begun(self) -> None:
+        """Raise MachineTrouble if the files of a release that was begun are gone.
+
+        The folder below which another one is mounted is empty without it.
+        """
+        self.check()
+        if not self.folder.is_dir():
+            raise MachineTrouble(
+                f"The shared folder {self.root} lacks the files of release {self.session}.",
+                file=str(self.folder),
+                remedy=MOUNT,
             )
 
 
