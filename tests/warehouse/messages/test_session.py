@@ -119,6 +119,7 @@ BAD_HEADERS = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", BAD_HEADERS)
 def test_receive_signed_message_with_another_header_refused(
     parties: Parties, sessions: dict[str, Session], case: str
@@ -163,6 +164,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", CHANGED)
 def test_receive_changed_bytes_refused(parties: Parties, sessions: dict[str, Session], case: str):
     sessions["north"].send(CENTRE, "bounds", lambda: BOUNDS)
