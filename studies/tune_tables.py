@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from studies.public_table_audit import get_data_folder
+from studies.public_tables import get_data_folder
 
 TABLES = {  # name in the documentation -> file, the smallest first
     "iris": "iris.csv",

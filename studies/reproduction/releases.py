@@ -21,7 +21,7 @@ from ppdm_core.numerics.neighbours import find_nearest_rows
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import make_sanitizer
-from studies.public_table_audit import load_into_memory
+from studies.public_tables import load_into_memory
 
 Quantities = dict[str, list[float]]
 EPSILON = 0.1  # of views whose attack does not use it

@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
+from studies.reproduction.code_version import compute_version
 from studies.reproduction.decision import Finding
 from studies.reproduction.registry import NO_TABLE, Measurement
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("ppdm_core", "studies/reproduction/experiments")
-SHARED_SOURCES = (
-    "studies/reproduction/releases.py",
-    "studies/reproduction/tables.py",
-    "studies/classifier_accuracy.py",
-    "studies/pooled_sites.py",
-)
 Quantities = Mapping[str, Sequence[float]]
-
-
-@lru_cache(maxsize=1)
-def compute_experiment_version(root: Path = ROOT) -> str:
-    """Return a digest of the code that a result depends on."""
-    paths = [path for folder in SOURCES for path in (root / folder).rglob("*.py")]
-    digest = hashlib.sha256()
-    for path in sorted([*paths, *(root / name for name in SHARED_SOURCES)]):
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def find_result(folder: Path, job: Measurement) -> Path:
     """Return the file of a result of the present code."""
-    digest = job.compute_digest(compute_experiment_version())
+    from studies.reproduction.experiments import EXPERIMENTS
+
+    module = EXPERIMENTS[job.experiment].__module__
+    digest = job.compute_digest(compute_version(module))
     return folder / f"{job.experiment}-{job.table or 'generated'}-{digest}.parquet"
 
 
