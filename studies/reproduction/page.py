@@ -21,7 +21,6 @@ from studies.reproduction.page_text import (
 )
 from studies.reproduction.pictures import PICTURES, Results, draw_picture
 from studies.reproduction.registry import FOLDER, Paper, read_registry
-from studies.reproduction.results import find_result, read_result
 from studies.reproduction.tables import list_files
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ PICTURES_FOLDER = "pictures/reproduction"
 
 def write_reproduction(plan: Plan, found: Reproduction) -> None:
     """Write the pages, with all pictures for which there are results."""
-    drawn = draw_pictures(plan, found.page.parent / PICTURES_FOLDER)
+    drawn = draw_pictures(plan, found, found.page.parent / PICTURES_FOLDER)
     blocks = list(build_page(plan, found, drawn))
     found.page.parent.mkdir(parents=True, exist_ok=True)
     found.page.write_text("\n".join(render_markdown(blocks)), encoding="utf-8")
@@ -219,12 +218,11 @@ def read_sentences(name: str) -> dict[str, str]:
     return found
 
 
-def draw_pictures(plan: Plan, folder: Path) -> dict[str, str]:
+def draw_pictures(plan: Plan, found: Reproduction, folder: Path) -> dict[str, str]:
     """Draw all pictures; return their paths, relative to the page, by name."""
-    results: dict[str, dict[str, dict[str, list[float]]]] = {}
-    for job in plan.jobs:
-        found = read_result(find_result(plan.folder, job))[0]
-        results.setdefault(job.experiment, {}).setdefault(job.table, {}).update(found)
+    results: dict[str, dict[str, dict[str, Sequence[float]]]] = {}
+    for job, result in found.results.items():
+        results.setdefault(job.experiment, {}).setdefault(job.table, {}).update(result.quantities)
     drawn = {}
     for picture in PICTURES:
         own = [claim for claim in plan.claims if claim.experiment == picture.experiment]

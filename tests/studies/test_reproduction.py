@@ -177,8 +177,10 @@ def test_write_result_then_read_gives_the_same_quantities(tmp_path: Path) -> Non
     job = Measurement("salary_example", "", "{}", 1, False)
     path = find_result(tmp_path, job)
     found, seconds = measure(job)
-    write_result(path, found, seconds)
-    assert read_result(path)[0] == found
+    write_result(path, job, found, seconds)
+    read = read_result(path)
+    assert read.quantities == found
+    assert read.is_current(job)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
