@@ -50,6 +50,7 @@ class Release:
     draws: int = 2
     splits: int = 3
     effort: Effort = "standard"  # "quick": run only the named attacks, without others to build on
+    max_rows: int = MAX_ROWS
 
     @property
     def sanitizer(self) -> Sanitizer:
@@ -68,7 +69,7 @@ def audit_release(
 def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> Auditor:
     """Draw a release of a public table as the pipeline does, and return its auditor."""
     sanitizer = release.sanitizer
-    rows = load_table(folder, release.table, sanitizer.accepts)
+    rows = load_table(folder, release.table, sanitizer.accepts, release.max_rows)
     # The pipeline chooses these records with the key; a study takes every fifth.
     in_basis = np.arange(rows.n) % 5 == 2 if sanitizer.set_aside else np.zeros(rows.n, dtype=bool)
     basis_rows, released = (
@@ -100,11 +101,13 @@ def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> A
     return Auditor(inputs.original, inputs.draws, policy, b"risk", inputs.halves)
 
 
-def load_table(folder: Path, name: str, kinds: frozenset[str]) -> ArrayRows:
-    """Return at most MAX_ROWS random records with the kinds of columns that a method accepts."""
+def load_table(
+    folder: Path, name: str, kinds: frozenset[str], max_rows: int = MAX_ROWS
+) -> ArrayRows:
+    """Return some random records with the kinds of columns that a method accepts."""
     columns = read_columns(folder, name)
     n = len(columns["label"])
-    some = np.sort(np.random.default_rng(0).permutation(n)[:MAX_ROWS])
+    some = np.sort(np.random.default_rng(0).permutation(n)[:max_rows])
     columns = {head: cells[some] for head, cells in columns.items()}
     label = columns.pop("label")
     columns = {head: cells for head, cells in columns.items() if len(set(cells.tolist())) > 1}

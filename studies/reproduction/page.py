@@ -19,15 +19,17 @@ from studies.reproduction.page_text import (
     render_html,
     render_markdown,
 )
-from studies.reproduction.pictures import PICTURES, Results, draw_picture
+from studies.reproduction.picture_list import PICTURES
+from studies.reproduction.pictures import Results, draw_picture
 from studies.reproduction.registry import FOLDER, Paper, read_registry
-from studies.reproduction.tables import list_files
+from studies.reproduction.tables import is_large, list_files
 
 if TYPE_CHECKING:
     from tasks.reproduce.plan import Plan, Reproduction
 
 TITLE = "The five papers, claim by claim"
 HEADINGS = ("claim", "the paper says", "ours, 99 % interval, draws", "verdict", "why", "erratum")
+MARKS = {Verdict.HOLDS: "✓", Verdict.PART: "~", Verdict.FAILS: "✗", Verdict.OPEN: "?"}
 PICTURES_FOLDER = "pictures/reproduction"
 
 
@@ -73,6 +75,8 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
         for picture in PICTURES:
             if picture.name in drawn and picture.paper == paper.id:
                 yield Image(drawn[picture.name], f"{picture.place}: {picture.title}")
+    if plan.is_whole:
+        yield from build_map(found.page.parent)
     yield Heading(2, "Known errors of the papers")
     used = {number for each in found.findings for number in each.claim.erratum}
     errata = read_sentences("errata.toml")
@@ -87,6 +91,34 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
     files = list_files(table for each in found.findings for table in each.claim.data)
     cells = [(f.file, f"{f.rows:,}", f.origin, f"{f.sha256}…") for f in files.values()]
     yield Grid(("file", "records", "origin", "SHA-256"), cells)
+
+
+def build_map(folder: Path) -> Iterator[Block]:
+    """Yield what the map of methods shows, once it is complete."""
+    from studies.reproduction import draw_map
+    from studies.reproduction.map_text import describe_map
+    from studies.reproduction.method_map import SETTINGS, TABLES, read_map
+
+    audits = read_map()
+    if len(draw_map.choose_common(audits)) < len(TABLES) * len(SETTINGS):
+        return
+    yield Heading(2, "Beyond the papers: which method to use today")
+    yield Paragraph(" ".join(describe_map(audits)))
+    for name, draw, title in (
+        (
+            "frontier",
+            draw_map.draw_frontier,
+            "Largest risk above its baseline against accuracy; filled: at the common utility",
+        ),
+        (
+            "map",
+            draw_map.draw_heat_map,
+            "Points of each attack above its baseline at the common utility; empty: does not apply",
+        ),
+    ):
+        path = f"{PICTURES_FOLDER}/{name}.svg"
+        draw(audits, folder / path)
+        yield Image(path, title)
 
 
 def describe_counts(findings: Sequence[Finding]) -> str:
@@ -128,7 +160,7 @@ def format_finding(finding: Finding) -> tuple[str, ...]:
         f"**{claim.id}** ({claim.place}) {claim.claim}{reading}",
         claim.figure,
         format_values(finding.decided),
-        f"**{finding.verdict}**",
+        f"**{MARKS[finding.verdict]} {finding.verdict}**",
         explain(finding),
         ", ".join(claim.erratum),
     )
@@ -220,9 +252,12 @@ def read_sentences(name: str) -> dict[str, str]:
 
 def draw_pictures(plan: Plan, found: Reproduction, folder: Path) -> dict[str, str]:
     """Draw all pictures; return their paths, relative to the page, by name."""
+    large = frozenset(table for each in plan.claims for table in each.data if is_large(table))
     results: dict[str, dict[str, dict[str, Sequence[float]]]] = {}
-    for job, result in found.results.items():
-        results.setdefault(job.experiment, {}).setdefault(job.table, {}).update(result.quantities)
+    for claim in (each for each in plan.claims if not each.variant_of):
+        for job in claim.list_measurements(large, full=plan.is_full):
+            tables_of = results.setdefault(job.experiment, {})
+            tables_of.setdefault(job.table, {}).update(found.results[job].quantities)
     drawn = {}
     for picture in PICTURES:
         own = [claim for claim in plan.claims if claim.experiment == picture.experiment]

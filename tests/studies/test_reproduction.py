@@ -15,7 +15,7 @@ from ppdm_core.numerics.grid_noise import GridNoise
 from studies.reproduction.decision import Verdict, compute_interval, decide_claim, judge
 from studies.reproduction.experiments import EXPERIMENTS
 from studies.reproduction.page import read_sentences
-from studies.reproduction.pictures import PICTURES
+from studies.reproduction.picture_list import PICTURES
 from studies.reproduction.registry import (
     PAPERS,
     Claim,
