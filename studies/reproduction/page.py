@@ -53,8 +53,9 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
     yield Paragraph(describe_counts(found.findings))
     yield Paragraph(describe_run(plan, found))
     yield Paragraph(
-        "Claims, tolerances and rules were committed before any experiment on this page: "
-        "studies/reproduction/README.md explains the fields and rules. A claim does not hold only "
+        "Claims, tolerances and rules were committed before any experiment on this page, except "
+        "where a row says that it was corrected: studies/reproduction/README.md explains fields "
+        "and rules. A claim does not hold only "
         "if 99 % intervals exclude what the paper says. The scans that we have contain no "
         "pictures, so that for figures without numbers the trend is judged that the text "
         "describes. Grey bars in our pictures are ranges that the paper claims. Rows with a "
@@ -155,9 +156,10 @@ def count_paper(paper: Paper, findings: Sequence[Finding]) -> tuple[str, ...]:
 def format_finding(finding: Finding) -> tuple[str, ...]:
     """Return the cells of a claim."""
     claim = finding.claim
-    reading = f" Reading: {claim.reading}" if claim.reading else ""
+    notes = f" Reading: {claim.reading}" if claim.reading else ""
+    notes += f" Corrected: {claim.corrected}" if claim.corrected else ""
     return (
-        f"**{claim.id}** ({claim.place}) {claim.claim}{reading}",
+        f"**{claim.id}** ({claim.place}) {claim.claim}{notes}",
         claim.figure,
         format_values(finding.decided),
         f"**{MARKS[finding.verdict]} {finding.verdict}**",

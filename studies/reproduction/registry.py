@@ -88,6 +88,7 @@ class Claim:
     part: float = 0.5
     erratum: Sequence[str] = ()
     reading: str = ""
+    corrected: str = ""  # what was wrong in an earlier version of the claim
     variant_of: str = ""
 
     @property
