@@ -15,7 +15,8 @@ from pathlib import Path
 
 from studies.reproduction.code_version import compute_version
 from studies.reproduction.decision import Finding
-from studies.reproduction.registry import FOLDER, NO_TABLE, Measurement
+from studies.reproduction.measurement import NO_TABLE, Measurement
+from studies.reproduction.registry import FOLDER
 
 Quantities = Mapping[str, Sequence[float]]
 COMMITTED = FOLDER / "results.parquet"

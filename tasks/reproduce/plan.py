@@ -11,7 +11,8 @@ from ppdm_core.model.errors import BadInput
 
 if TYPE_CHECKING:
     from studies.reproduction.decision import Finding
-    from studies.reproduction.registry import Claim, Measurement
+    from studies.reproduction.measurement import Measurement
+    from studies.reproduction.registry import Claim
     from studies.reproduction.results import Result
 
 

@@ -16,7 +16,7 @@ from tasks.reproduce.plan import Plan, Reproduction, judge_claims
 from warehouse.clock import now
 
 if TYPE_CHECKING:
-    from studies.reproduction.registry import Measurement
+    from studies.reproduction.measurement import Measurement
 
 
 @task(name="measure", task_run_name="{title}", cache_policy=NO_CACHE)

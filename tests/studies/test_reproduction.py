@@ -14,12 +14,12 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.grid_noise import GridNoise
 from studies.reproduction.decision import Verdict, compute_interval, decide_claim, judge
 from studies.reproduction.experiments import EXPERIMENTS
+from studies.reproduction.measurement import Measurement
 from studies.reproduction.page import read_sentences
 from studies.reproduction.picture_list import PICTURES
 from studies.reproduction.registry import (
     PAPERS,
     Claim,
-    Measurement,
     Statement,
     parse_claim,
     read_registry,
