@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studies.reproduction.decision import Decided, Finding, Verdict
+from studies.reproduction.measurement import Measurement
 from studies.reproduction.page_text import (
     Block,
     Grid,
@@ -20,8 +21,8 @@ from studies.reproduction.page_text import (
     render_markdown,
 )
 from studies.reproduction.picture_list import PICTURES
-from studies.reproduction.pictures import Results, draw_picture
-from studies.reproduction.registry import FOLDER, Paper, read_registry
+from studies.reproduction.pictures import draw_picture
+from studies.reproduction.registry import FOLDER, Claim, Paper, read_registry
 from studies.reproduction.tables import is_large, list_files
 
 if TYPE_CHECKING:
@@ -139,9 +140,15 @@ def describe_run(plan: Plan, found: Reproduction) -> str:
     if plan.unmeasured:
         words += " --measured"
         missing = f" {plan.unmeasured} further claims are not measured yet, and not on this page."
+    minutes = found.cpu_seconds / 60
+    older = sum(
+        not all(job in found.results and found.results[job].is_current(job) for job in jobs)
+        for jobs in (list_jobs(plan, claim) for claim in plan.claims)
+    )
+    earlier = f" {older} rows rest on a run of an earlier version of the code." if older else ""
     return (
-        f"Made by `{words}`: {len(plan.jobs)} measurements, "
-        f"{found.cpu_seconds / 60:.0f} minutes of processor time.{missing}"
+        f"Made by `{words}`: {len(found.results)} measurements, {minutes:.1f} minutes of processor "
+        f"time, so about {math.ceil(minutes / 2)} on two cores.{earlier}{missing}"
     )
 
 
@@ -201,24 +208,22 @@ def format_number(value: float) -> str:
 
 
 def explain(finding: Finding) -> str:
-    """Return why the verdict is what it is, in one sentence."""
-    notes = read_sentences("why.toml")
-    written = notes.get(finding.claim.id, "")
+    """Return why the verdict is what it is: the decisive figure, and the cause if it is known."""
     true, false, still_open = finding.counts
     total = len(finding.decided)
     if finding.verdict is Verdict.HOLDS:
-        counted = "The interval is within the claimed range"
-        if total > 1:
-            counted = f"{true} of {total} intervals are within the claimed range"
-        return f"{counted}. {written}".strip()
+        if total == 1:
+            return "The interval is within the claimed range."
+        return f"{true} of {total} intervals are within the claimed range."
     worst = find_worst(finding)
     place = f"{worst.quantity} is {format_value(worst)}, claimed {format_range(worst.claimed)}"
     counted = f"{true} of {total} true, {false} false, {still_open} open; " if total > 1 else ""
-    return f"{counted}{place}. {written}".strip()
+    cause = read_sentences("why.toml").get(finding.claim.id, "")
+    return f"{counted}{place}. {cause}".strip()
 
 
 def find_worst(finding: Finding) -> Decided:
-    """Return the statement that is farthest from its claimed range, relative to its interval."""
+    """Return the statement whose interval is farthest from its claimed range."""
 
     def measure_gap(each: Decided) -> float:
         first, last = each.claimed
@@ -253,18 +258,30 @@ def read_sentences(name: str) -> dict[str, str]:
 
 
 def draw_pictures(plan: Plan, found: Reproduction, folder: Path) -> dict[str, str]:
-    """Draw all pictures; return their paths, relative to the page, by name."""
-    large = frozenset(table for each in plan.claims for table in each.data if is_large(table))
+    """Draw all pictures; return their paths, relative to the page, by name.
+
+    A committed picture stays as it is if a result is missing that it shows.
+    """
     results: dict[str, dict[str, dict[str, Sequence[float]]]] = {}
+    incomplete = set()
     for claim in (each for each in plan.claims if not each.variant_of):
-        for job in claim.list_measurements(large, full=plan.is_full):
-            tables_of = results.setdefault(job.experiment, {})
-            tables_of.setdefault(job.table, {}).update(found.results[job].quantities)
+        for job in list_jobs(plan, claim):
+            tables = results.setdefault(job.experiment, {})
+            if job in found.results:
+                tables.setdefault(job.table, {}).update(found.results[job].quantities)
+            else:
+                incomplete.add(job.experiment)
     drawn = {}
     for picture in PICTURES:
-        own = [claim for claim in plan.claims if claim.experiment == picture.experiment]
-        tables: Results = results.get(picture.experiment, {})
         path = folder / f"{picture.name}.svg"
-        if draw_picture(picture, tables, own, path):
+        own = [claim for claim in plan.claims if claim.experiment == picture.experiment]
+        is_kept = plan.is_whole and picture.experiment in incomplete and path.exists()
+        if is_kept or draw_picture(picture, results.get(picture.experiment, {}), own, path):
             drawn[picture.name] = f"{PICTURES_FOLDER}/{path.name}"
     return drawn
+
+
+def list_jobs(plan: Plan, claim: Claim) -> list[Measurement]:
+    """Return the measurements of a claim."""
+    large = frozenset(table for table in claim.data if is_large(table))
+    return list(claim.list_measurements(large, full=plan.is_full))

@@ -61,8 +61,9 @@ def check_checkout() -> Path:
 
 
 def keep_measured(plan: Plan) -> Plan:
-    """Return the plan without the claims that lack a result."""
+    """Return the plan without claims that were measured neither here nor in the committed run."""
     from studies.reproduction.results import find_known
+    from studies.reproduction.sampling import read_committed_statements
     from studies.reproduction.tables import is_large
 
     large = frozenset(table for each in plan.claims for table in each.data if is_large(table))
@@ -70,7 +71,12 @@ def keep_measured(plan: Plan) -> Plan:
         claim.id: list(claim.list_measurements(large, full=plan.is_full)) for claim in plan.claims
     }
     done = find_known(plan.folder, plan.jobs).keys()
-    claims = tuple(each for each in plan.claims if done >= set(jobs_of[each.id]))
+    before = read_committed_statements()
+    claims = tuple(
+        each
+        for each in plan.claims
+        if done >= set(jobs_of[each.id]) or (each.id in before and not plan.is_full)
+    )
     if not claims:
         raise BadInput("None of these claims is measured yet.", remedy="Leave out '--measured'.")
     needed = {job for claim in claims for job in jobs_of[claim.id]}
@@ -78,7 +84,7 @@ def keep_measured(plan: Plan) -> Plan:
     return replace(
         plan,
         claims=claims,
-        jobs=tuple(job for job in plan.jobs if job in needed),
+        jobs=tuple(job for job in plan.jobs if job in needed and job in done),
         unmeasured=counts[0] - counts[1],
     )
 
@@ -115,16 +121,24 @@ def make_plan(home: Path, paper: str | None, claim: str | None, *, full: bool, c
 
 
 def judge_claims(plan: Plan, results: Mapping[Measurement, Result]) -> tuple[Finding, ...]:
-    """Return the verdicts on all claims of a plan."""
-    from studies.reproduction.decision import decide_claim
+    """Return the verdicts on all claims of a plan.
+
+    A claim without all results is judged by the intervals of the committed run.
+    """
+    from studies.reproduction.decision import decide_again, decide_claim
     from studies.reproduction.results import name_quantities
+    from studies.reproduction.sampling import read_committed_statements
     from studies.reproduction.tables import is_large
 
     large = frozenset(table for each in plan.claims for table in each.data if is_large(table))
-    findings = []
+    findings, before = [], read_committed_statements()
     for claim in plan.claims:
+        jobs = list(claim.list_measurements(large, full=plan.is_full))
+        if not results.keys() >= set(jobs):
+            findings.append(decide_again(claim, before[claim.id]))
+            continue
         quantities: dict[str, Sequence[float]] = {}
-        for job in claim.list_measurements(large, full=plan.is_full):
+        for job in jobs:
             quantities |= name_quantities(job, results[job].quantities)
         findings.append(decide_claim(claim, quantities))
     return tuple(findings)
