@@ -21,7 +21,7 @@ from studies.reproduction.decision import (
 )
 from studies.reproduction.experiments import EXPERIMENTS
 from studies.reproduction.measurement import Measurement
-from studies.reproduction.page import read_sentences
+from studies.reproduction.page_cells import read_sentences
 from studies.reproduction.picture_list import PICTURES
 from studies.reproduction.registry import (
     PAPERS,
