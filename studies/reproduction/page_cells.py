@@ -75,12 +75,17 @@ def explain(finding: Finding) -> str:
 
 
 def find_worst(finding: Finding) -> Decided:
-    """Return the statement whose interval is farthest from its claimed range."""
+    """Return the statement that speaks most against the claim.
 
-    def measure_gap(each: Decided) -> float:
+    These are false ones, by the distance of their interval from the claimed range, then open ones,
+    by the share of their interval that is outside.
+    """
+
+    def measure_gap(each: Decided) -> tuple[bool, float]:
         first, last = each.claimed
-        gap = max(first - each.high, each.low - last, 0.0)
-        return gap if each.is_true is False else -1.0 if each.is_true else 0.0
+        if each.is_true is False:
+            return True, max(first - each.high, each.low - last)
+        return False, max(first - each.low, each.high - last) / max(each.high - each.low, 1e-300)
 
     return max(finding.decided, key=measure_gap)
 

@@ -11,13 +11,16 @@ import pytest
 from ppdm_core.model.score import Score
 from studies.reproduction import results
 from studies.reproduction.code_version import compute_version, find_needed
+from studies.reproduction.decision import Decided, decide_again
 from studies.reproduction.draw_map import draw_frontier, draw_heat_map
 from studies.reproduction.map_text import describe_map
 from studies.reproduction.measurement import Measurement
 from studies.reproduction.method_map import SETTINGS, Audited, MapFile, list_risks
+from studies.reproduction.page_cells import find_worst
 from studies.reproduction.page_text import Grid, Paragraph, render_block, render_html
 from studies.reproduction.picture_list import Picture
 from studies.reproduction.pictures import draw_picture
+from studies.reproduction.registry import select_claims
 from studies.reproduction.releases import filter_privacy, measure_privacy
 
 JOB = Measurement("salary_example", "", "{}", 1, False)
@@ -98,6 +101,16 @@ def test_render_html_of_a_wide_table_has_headings_in_its_cells(tmp_path: Path) -
     assert "prefers-color-scheme: dark" in page
     assert "width=device-width" in page
     assert render_block(Paragraph("a & b"), tmp_path) == "<p>a &amp; b</p>"
+
+
+def test_find_worst_of_open_statements_takes_the_one_that_is_mostly_outside() -> None:
+    (claim,) = select_claims(id="P0.C12")
+    near, far = (
+        Decided(f"measured gamma/b=0.3/{table}", 26.0, low, high, 5, (0.0, 0.0), None)
+        for table, low, high in (("wine", 25.1, 29.0), ("iris", 24.6, 25.8))
+    )
+    for order in ((near, far), (far, near)):
+        assert find_worst(decide_again(claim, order)).quantity.endswith("iris")
 
 
 def make_score(name: str, value: float, better: str = "down") -> Score:
