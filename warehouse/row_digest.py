@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEME = b"ppdm rows 1\n"
-RUN_BYTES = 64_000_000  # of encoded rows that are sorted in memory
+RUN_BYTES = 16_000_000  # of encoded rows that are sorted in memory
 SortedRows: TypeAlias = NDArray[np.bytes_]
 
 
@@ -88,14 +88,13 @@ def encode_rows(table: pa.Table) -> SortedRows:
 def collect_runs(tables: Iterable[pa.Table], run_bytes: int) -> Iterator[SortedRows]:
     """Yield the rows in sorted runs of about ``run_bytes``."""
     held: list[SortedRows] = []
-    for table in tables:
-        if table.num_rows:
+    for table in chain(tables, [None]):
+        if table is not None and table.num_rows:
             held.append(encode_rows(table))
-        if sum(each.nbytes for each in held) >= run_bytes:
-            yield np.sort(np.concatenate(held))
-            held = []
-    if held:
-        yield np.sort(np.concatenate(held))
+        if held and (table is None or sum(each.nbytes for each in held) >= run_bytes):
+            rows, held = np.concatenate(held), []
+            rows.sort()
+            yield rows
 
 
 def store_runs(runs: Iterator[SortedRows], stack: ExitStack) -> list[SortedRows]:

@@ -47,15 +47,24 @@ def choose_set_aside(rows: Rows, noise: Noise, share: float, drawn: DrawnRecords
     if not len(drawn.names):  # a short way that holds only the chosen ones in memory
         chosen = [each[ranks < share] for each, ranks in list_ranks(rows, noise)]
         return np.sort(np.concatenate(chosen))
-    found = list(list_ranks(rows, noise))
-    names = np.concatenate([each for each, _ in found])
-    ranks = np.concatenate([each for _, each in found])
-    is_drawn = drawn.find(names)
-    wanted = int(np.count_nonzero(ranks < share))
-    free = int(np.count_nonzero(~is_drawn))
+    wanted = free = 0
+    for names, ranks in list_ranks(rows, noise):
+        wanted += int(np.count_nonzero(ranks < share))
+        free += int(np.count_nonzero(~drawn.find(names)))
     if free > min(wanted - 1, len(rows.schema.numeric)):
         wanted = min(wanted, free)
-    return np.sort(names[np.lexsort((ranks, is_drawn))[:wanted]])
+    return np.sort(take_first(rows, noise, drawn, wanted))
+
+
+def take_first(rows: Rows, noise: Noise, drawn: DrawnRecords, wanted: int) -> Names:
+    """Return the names of the records that come first; about as many are in memory."""
+    held, held_ranks = np.zeros(0, dtype=np.uint64), np.zeros(0)
+    for names, ranks in list_ranks(rows, noise):
+        held, held_ranks = np.append(held, names), np.append(held_ranks, ranks)
+        if len(held) > 2 * wanted:
+            first = np.sort(np.lexsort((held_ranks, drawn.find(held)))[:wanted])
+            held, held_ranks = held[first], held_ranks[first]
+    return held[np.lexsort((held_ranks, drawn.find(held)))[:wanted]]
 
 
 def list_ranks(rows: Rows, noise: Noise) -> Iterator[tuple[Names, Floats]]:
