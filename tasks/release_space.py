@@ -21,7 +21,7 @@ DISK_BYTES_PER_CODE = 2.0
 DISK_BYTES_PER_ROW = 28.0  # key, place and label
 DISK_BYTES_PER_DRAW = 60.0  # with the ledger, for each record
 NEW_HOME_DISK_BYTES = 11e6  # the databases of warehouse and views
-FIXED_DISK_BYTES = 3e6  # report, card and views of one release
+FIXED_DISK_BYTES = 1.5e6  # report, card and views of one release
 FitsCheck = Callable[[int, Policy], bool]  # whether so many records fit under a policy
 MEMORY_LIMITS = (  # of a container, for either version of control groups
     Path("/sys/fs/cgroup/memory.max"),
