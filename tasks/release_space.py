@@ -104,7 +104,8 @@ def check_space(shape: ReleaseShape, policy: Policy, folder: Path, *, is_new_hom
     raise BadInput(
         f"The release of {shape.rows:,} records takes about {format_size(size)} of {what} "
         f"{format_size(there)}.",
-        remedy=suggest_fit(shape.rows, policy, fits),
+        remedy=f"{suggest_fit(shape.rows, policy, fits)}, or "
+        + ("use a machine with more memory." if is_memory else "free space on the disk."),
     )
 
 
@@ -113,15 +114,13 @@ def suggest_fit(rows: int, policy: Policy, fits: FitsCheck) -> str:
     for draws, splits in list_fewer_draws(policy):
         if fits(rows, replace(policy, shadow_draws=draws, splits=splits)):
             return (
-                f"Set shadow_draws = {draws} and splits = {splits} in [audit], with which it fits, "
-                "or use a larger machine."
+                f"Set shadow_draws = {draws} and splits = {splits} in [audit], with which it fits"
             )
     low, high = 0, rows  # the largest number of records that fits, by bisection
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle, policy) else (low, middle)
-    few = f"Release at most {low:,} records at a time" if low else "Free space"
-    return f"{few}, or use a larger machine."
+    return f"Release at most {low:,} records at a time" if low else "Release fewer columns"
 
 
 def list_fewer_draws(policy: Policy) -> list[tuple[int, int]]:

@@ -73,7 +73,7 @@ def test_check_space_little_memory_refused(monkeypatch: pytest.MonkeyPatch) -> N
     limit(monkeypatch, memory=1e8)
     with pytest.raises(BadInput, match="of memory, and this machine has 100 MB") as caught:
         check()
-    assert "larger machine" in caught.value.remedy
+    assert "more memory" in caught.value.remedy
 
 
 def test_read_space_of_this_machine_positive(tmp_path: Path) -> None:
