@@ -50,7 +50,7 @@ def digest_row_blocks(tables: Iterable[pa.Table], run_bytes: int = RUN_BYTES) ->
     if not kinds:
         return digest.hexdigest()
     for rows in sort_runs(collect_runs(chain([first], rest), run_bytes), run_bytes):
-        digest.update(rows.view(np.uint8))
+        digest.update(rows.tobytes())
     return digest.hexdigest()
 
 
