@@ -139,8 +139,9 @@ class SanitizeStep:
         rows = stream_released_rows(candidate, self.inputs.noise, label, undo, content)
         create_table(db, candidate_table(self.run), rows)
         columns = public.names + ((label.name,) if label else ())
-        path = self.store.home.candidate(self.run.release_id)
-        return write_candidate(db, self.run, columns, path)
+        home, release_id = self.store.home, self.run.release_id
+        path, work = home.candidate(release_id), home.work(release_id)
+        return write_candidate(db, self.run, columns, path, work)
 
 
 def check_column_names(columns: Sequence[Column], public: PublicParameters) -> None:
