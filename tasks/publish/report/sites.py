@@ -6,6 +6,10 @@ from ppdm_core.audit.disclosure_rounding import format_band
 from tasks.publish.report.view import Edition, SiteLine, SitesSection
 from warehouse.stage_facts import SiteFacts, SitesFacts
 
+LEDGERS = (
+    "Every site adds up all releases of its records in its own ledger; the centre has no ledger."
+)
+
 
 def build_sites(sites: SitesFacts | None, edition: Edition) -> SitesSection | None:
     """Return the section on the sites; recipients read how many there are, and rounded errors."""
