@@ -37,6 +37,7 @@ def list_kinds(release: Small) -> list[str]:
         return [kind for kind, _ in list_tune_events(db, release.name)]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("args", "words"),
     [

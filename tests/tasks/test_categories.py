@@ -149,6 +149,7 @@ def test_publish_mixed_table_categories_as_text(context: ReleaseContext, quiet: 
     assert "Categories are random answers" in card
 
 
+@pytest.mark.extended
 def test_randomized_response_release_other_columns_unchanged(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_check_settings_no_amplification_limit_bad_input(context: ReleaseContext
         check_settings(replace(context, policy=replace(SMALL, limits=limits)))
 
 
+@pytest.mark.extended
 def test_draw_candidate_category_named_like_component_bad_input(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
@@ -206,6 +208,7 @@ def test_draw_candidate_category_named_like_component_bad_input(
         run(replace(context, columns=columns), load_raw, validate, draw_candidate)
 
 
+@pytest.mark.extended
 def test_draw_candidate_basis_file_used_for_numeric_part(
     context: ReleaseContext, tmp_path: Path
 ) -> None:

@@ -184,6 +184,7 @@ def install_mutant(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PPDM_TESTS_MUTANT", f"{kind} {NAME}")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
@@ -205,6 +206,7 @@ def test_check_attacks_broken_attack_reported_as_failed(
     assert explain_unproven(result, NAME) == f"{NAME} failed on a planted leak ({why})."
 
 
+@pytest.mark.extended
 def test_self_test_command_working_attack_prints_counts() -> None:
     answer = run_self_test([NAME])
     assert answer.exit_code == 0

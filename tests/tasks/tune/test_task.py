@@ -148,6 +148,7 @@ def test_search_killed_in_the_middle_finished_settings_not_measured_again(
         assert [kind for kind, _ in list_tune_events(db, "small")] == [BEGUN, ENDED]
 
 
+@pytest.mark.extended
 def test_make_plan_keys_are_not_those_of_a_verdict(tmp_path: Path) -> None:
     context = read_context(make_small(tmp_path))
     with context.open_store().transaction("tests") as db:
@@ -188,6 +189,7 @@ def test_make_plan_too_few_records_one_sentence(tmp_path: Path) -> None:
     assert error.value.remedy
 
 
+@pytest.mark.extended
 def test_search_settings_utility_of_no_setting_one_sentence(tmp_path: Path) -> None:
     context = read_context(make_small(tmp_path, rows=80))
     with pytest.raises(BadInput, match="does not apply to these settings"):
