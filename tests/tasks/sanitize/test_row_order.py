@@ -30,7 +30,8 @@ from warehouse.clock import now
 from warehouse.columns import Column
 from warehouse.database import Run
 from warehouse.ledger.entries import store_draws
-from warehouse.sanitized_tables import ORDER, create_table, write_candidate
+from warehouse.ordered_parts import ORDER
+from warehouse.sanitized_tables import create_table, write_candidate
 from warehouse.sql import KEY, ROW
 from warehouse.stage_facts import SanitizedFacts, read_facts
 from warehouse.tables import candidate_table
