@@ -10,6 +10,7 @@ from prefect.cache_policies import NO_CACHE
 from ppdm_core.audit.runner import choose_audits
 from tasks.audit.attack_inputs import make_job, read_inputs
 from tasks.audit.attack_process import AttackProcess, run_attacks
+from tasks.audit.attack_step import run_on_workers
 from tasks.audit.column_question import MAX_TIME_SHARE, ask_columns
 from tasks.audit.leak_scan_check import ReleasePolicyQuestion
 from tasks.audit.self_test import SelfTestRun
@@ -53,7 +54,9 @@ def attack_shadows(context: ReleaseContext, release_id: str) -> None:
         question = ReleasePolicyQuestion(facts.atom, facts.same_columns)
         with AttackProcess(job) as process:
             self_test.check_attacks(process)
-            report = run_attacks(job, choose_audits(context.policy), show_share, process)
+            names = choose_audits(context.policy)
+            answers = run_on_workers(job, names, engine) if engine.runs_attacks else None
+            report = run_attacks(job, names, show_share, process, answers)
             report = self_test.check_policy(process, question, report)
             columns = ask_columns(process, MAX_TIME_SHARE * (time.monotonic() - start))
     checkpoint("attacks run")

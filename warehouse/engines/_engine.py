@@ -45,6 +45,7 @@ class Engine(ABC):
 
     name: ClassVar[str]
     keeps_parts: ClassVar[bool] = False  # parts of a run that failed are used by the next one
+    runs_attacks: ClassVar[bool] = False  # one process attacks a release else
 
     def __init__(self, settings: EngineSettings, report: Report | None = None) -> None:
         self.settings = settings
@@ -77,6 +78,10 @@ class Engine(ABC):
     @abstractmethod
     def check_folder(self, folder: Path) -> None:
         """Raise BadInput if a worker does not see a folder, which exists."""
+
+    @abstractmethod
+    def run_everywhere(self, step: Callable[[None], None]) -> None:
+        """Run a step on every worker, as far as workers answer."""
 
     def choose_part_blocks(self, blocks: int) -> int:
         """Return how many blocks a part of a table has; no result depends on it."""

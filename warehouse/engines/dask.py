@@ -7,6 +7,7 @@ import secrets
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -41,6 +42,7 @@ class Dask(Engine):
 
     name = "dask"
     keeps_parts = True
+    runs_attacks = True
 
     def __init__(self, settings: EngineSettings, report: Report | None = None) -> None:
         super().__init__(settings, report)
@@ -98,6 +100,10 @@ class Dask(Engine):
         finally:
             path.unlink(missing_ok=True)
 
+    def run_everywhere(self, step: Callable[[None], None]) -> None:
+        with suppress(PpdmError):  # workers that are gone have nothing left
+            self.ask_all(step, None)
+
     def list_workers(self) -> dict[str, str]:
         """Return the names of the workers that are there, with their addresses."""
         assert self.client is not None
@@ -145,8 +151,11 @@ class Dask(Engine):
         assert self.client is not None
         while True:
             finished: Sequence[Handle] = ()
-            with suppress(TimeoutError), self.client.as_current():
-                finished = wait(list(handles), POLL_SECONDS, "FIRST_COMPLETED").done
+            try:
+                with suppress(TimeoutError), self.client.as_current():
+                    finished = wait(list(handles), POLL_SECONDS, "FIRST_COMPLETED").done
+            except (CancelledError, OSError):  # all messages end with the scheduler
+                raise lost_scheduler(self.settings) from None
             found = [(each, self.fetch(each)) for each in finished]
             ready = [(each, data) for each, data in found if data is not None]
             if ready:
@@ -160,9 +169,12 @@ class Dask(Engine):
             raise translate_error(handle.exception(timeout=CONNECT_SECONDS), worker)
         if handle.status in ("cancelled", "lost"):
             raise lost_scheduler(self.settings)
-        with suppress(TimeoutError):  # dask runs the message again
+        try:
             return unseal(self.key, handle.result(timeout=CONNECT_SECONDS))
-        return None
+        except TimeoutError:  # dask runs the message again
+            return None
+        except (CancelledError, OSError):
+            raise lost_scheduler(self.settings) from None
 
     def check_alive(self) -> None:
         """Raise MachineTrouble if the scheduler is gone, or all workers for some time."""

@@ -34,6 +34,9 @@ class Local(Engine):
     def check_folder(self, folder: Path) -> None:
         """Every process of this machine sees what this one sees."""
 
+    def run_everywhere(self, step: Callable[[None], None]) -> None:
+        step(None)
+
     def choose_part_blocks(self, blocks: int) -> int:
         if self.settings.part_blocks is None and (self.workers == 1 or blocks < MIN_BLOCKS):
             return max(1, blocks)
