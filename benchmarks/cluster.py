@@ -66,7 +66,7 @@ def measure(name: str, rows: Rows, others: list[psutil.Process]) -> None:
 
     def sum_times() -> float:
         times = [each.cpu_times() for each in (psutil.Process(), *others)]
-        return sum(each.user + each.system for each in times)
+        return float(sum(each.user + each.system for each in times))
 
     before, start = sum_times(), time.perf_counter()
     digest = release(rows)

@@ -66,6 +66,22 @@ def check_errors_without_values(engine: Engine, folder: Path) -> None:
     assert CANARY not in f"{error} {error.__cause__} {error.__context__}"
 
 
+def check_trial_errors_without_values(engine: Engine, folder: Path) -> None:
+    """A step with noise is tried on one row before it is sent; its errors are no others."""
+    noise = Noise(KEY)
+
+    class Failing:
+        def __call__(self, part: int) -> bytes:
+            raise ValueError(f"cannot use {CANARY} {noise!r}")
+
+        def try_first_row(self) -> None:
+            self(0)
+
+    error = find_error(engine, Failing())
+    assert isinstance(error, Defect)
+    assert CANARY not in f"{error} {error.__cause__} {error.__context__}"
+
+
 def check_bad_input_passed_on(engine: Engine, folder: Path) -> None:
     def refuse(part: int) -> int:
         raise BadInput("The column is empty.", column="age")
@@ -120,5 +136,6 @@ def iterate_checks() -> Iterator[Callable[[Engine, Path], None]]:
     yield check_order_kept
     yield check_captured_values_sent
     yield check_errors_without_values
+    yield check_trial_errors_without_values
     yield check_bad_input_passed_on
     yield check_same_bytes

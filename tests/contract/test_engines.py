@@ -60,6 +60,7 @@ BUGS = [
     (checks_engines.check_captured_values_sent, broken_engines.SendsNamesOnly),
     (checks_engines.check_errors_without_values, broken_engines.QuotesErrors),
     (checks_engines.check_errors_without_values, broken_engines.HidesErrors),
+    (checks_engines.check_trial_errors_without_values, broken_engines.QuotesErrors),
     (checks_engines.check_bad_input_passed_on, broken_engines.HidesErrors),
     (checks_engines.check_same_bytes, broken_engines.ReplacesTheKey),
     (checks_engines.check_same_bytes, broken_engines.MergesInAnyOrder),

@@ -151,11 +151,14 @@ class StepMessage(Generic[P, S]):
         is_tried = False
         while not is_tried:
             step = pickle.loads(self.data)
-            try:
+            with ReplyToError() as caught:
                 step.try_first_row()
-                is_tried = True
-            except MissingSubkey as missing:
-                self.grant(missing)
+            reply = caught.reply or Reply()
+            if reply.error is not None:
+                raise reply.error
+            is_tried = reply.missing is None
+            if reply.missing is not None:
+                self.grant(reply.missing)
 
     def grant(self, missing: MissingSubkey) -> None:
         """Add a subkey to the following messages."""

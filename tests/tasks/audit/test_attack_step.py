@@ -30,11 +30,9 @@ def test_run_on_workers_same_as_one_process(job):
 @pytest.mark.extended
 def test_attack_step_hang_killed_at_limit(job):
     step = AttackStep(job)
-    start = time.monotonic()
     try:
         assert step(("distance_loss", 0.01)).error == "TimeLimit"
-        assert time.monotonic() - start < 60
-        assert not psutil.Process().children()
+        assert [each.process for each in PROCESSES.values()] == [None]  # it was killed
     finally:
         end_processes()
 
