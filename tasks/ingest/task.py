@@ -12,7 +12,6 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput
-from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.ingest import expectations
 from tasks.ingest.dead_runs import end_dead_runs
@@ -26,6 +25,7 @@ from tasks.redaction import redact_errors
 from tasks.release_space import ReleaseShape, check_space, count_released
 from tasks.signing_key import AUTHOR_KEY
 from warehouse.checkpoints import checkpoint
+from warehouse.code_version import compute_code_version
 from warehouse.column_survey import is_numeric_feature, list_survey_figures
 from warehouse.columns import Column
 from warehouse.database import Run

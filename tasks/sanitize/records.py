@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,21 +10,34 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Names
 from ppdm_core.model.rows import Block, Rows, select_rows
-from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise
 from tasks.judge.ledger_charge import name_records
 from warehouse.database import Run
+from warehouse.engines import Engine
+from warehouse.engines.engine_rows import EngineRows, identify
 from warehouse.ledger.drawn_records import DrawnRecords, find_names
 from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.sanitized_tables import read_validated_blocks
+from warehouse.stage_facts import ValidatedFacts
 from warehouse.tables import validated_table
 from warehouse.transaction import Transaction
 
 
-def export_records(db: Transaction, run: Run, schema: Schema, work: Path) -> PartRows:
-    """Copy the validated records to Parquet parts: long passes must not hold the warehouse."""
-    blocks = read_validated_blocks(db, validated_table(run), schema)
-    return write_parts(blocks, schema, work / "validated")
+def export_records(
+    db: Transaction, run: Run, facts: ValidatedFacts, work: Path, engine: Engine | None = None
+) -> PartRows:
+    """Copy the validated records to Parquet parts: long passes must not hold the warehouse.
+
+    Parts that an earlier process of the same run left are used.
+    """
+    schema, folder = facts.schema, work / "validated"
+    rows = PartRows(schema, folder)
+    if not rows.parts():
+        shutil.rmtree(folder, ignore_errors=True)
+        rows = write_parts(read_validated_blocks(db, validated_table(run), schema), schema, folder)
+    if engine is None:
+        return rows
+    return EngineRows(schema, folder, engine, identify(run.code_version, facts.data, schema))
 
 
 def select_named(rows: Rows, noise: Noise, names: Names, *, others: bool = False) -> Rows:
