@@ -8,6 +8,7 @@ import numpy as np
 
 from ppdm_core.metrics._chance import ChanceMetric
 from ppdm_core.metrics._comparison import ReleaseComparison
+from ppdm_core.metrics._equal_parts import find_equal_parts
 from ppdm_core.metrics._release import check_comparison, sample_indices
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
@@ -29,7 +30,7 @@ _LEAST_SHARE, _LEAST_NORMAL = 0.02, 0.0251  # quantile of absolute normal number
 _MANTISSA_BITS = (*range(4, 45, 4), 23, 31, 33)
 _MAX_DEVIATIONS = 15.0  # of a chi-square statistic by chance; the normal law exceeds 7 once in 1e12
 _RELATIVE = "decimal below the noise"  # the same parts, where columns have units of their own
-_MIN_ROW_CELLS = 5  # of a row, to compare its digits with its record
+_MIN_ROW_CELLS = 5  # of a row, to correlate its digits with its record
 _SHIFTS = (1, 2, 3, 5, 8)  # rows compared with records of other rows: what chance gives
 _MAX_CHANCE_ROWS = 2  # that follow their record; values on a common grid repeat digits
 _CHANCE_MARGIN = 15.0  # beyond what chance gives, as a logarithm of probability
@@ -118,7 +119,7 @@ def compute_share_of_following_rows(X: Floats, units: Sequence[Mapping[int, Floa
 
     The parts of one unit are correlated with the record's places in the range, and in the order,
     of each column. A correlation counts where it is far less probable by chance than any between
-    rows and records of other rows.
+    rows and records of other rows. Parts that equal the place in the range count in any column.
     """
     following = np.zeros(len(X), bool)
     spread = np.ptp(X, axis=0)
@@ -126,9 +127,13 @@ def compute_share_of_following_rows(X: Floats, units: Sequence[Mapping[int, Floa
     in_order = compute_ranks(X)
     for columns in units:
         chosen = [j for j in columns if spread[j] > 0]
+        if not chosen:
+            continue
+        parts = np.column_stack([columns[j] for j in chosen])
+        following |= find_equal_parts(parts, in_range[:, chosen], _SHIFTS)
         if len(chosen) < _MIN_ROW_CELLS:
             continue
-        U = scale_lines(np.column_stack([columns[j] for j in chosen]))
+        U = scale_lines(parts)
         for places in (in_range, in_order):
             V = scale_lines(places[:, chosen])
             by_chance = [score_correlation(U, np.roll(V, k, axis=0)).max() for k in _SHIFTS]

@@ -165,9 +165,7 @@ def measure_chance(
     if not weights.any():
         return math.inf
     rng = np.random.default_rng(len(R))
-    sums = [
-        float((weights * correlate(rng.permutation(R), S)).sum()) for _ in range(SHUFFLES)
-    ]
+    sums = [float((weights * correlate(rng.permutation(R), S)).sum()) for _ in range(SHUFFLES)]
     return math.sqrt(float(np.sum(np.square(sums))) / (SHUFFLES - 2))
 
 
