@@ -10,6 +10,7 @@ from ppdm_core.model.arrays import Bools, Floats
 
 _MAX_GAP = 1e-6  # of a column's deviation: values with a larger gap are not the same
 _SHUFFLES = 5
+_MIN_COLUMNS = 2  # that vary: one value is no record
 _MIN_ROWS = 3  # that must be found: a single one may be a coincidence of rounded values
 _MIN_FACTOR = 5  # how many times as many as by chance
 
@@ -26,7 +27,8 @@ def find_mirrored(everyone: Floats, X: Floats, Y: Floats) -> Bools:
     """Return the rows ``Y`` that are their record ``X``, mirrored in the mean of all records."""
     gaps = np.abs(2.0 * everyone.mean(axis=0) - Y - X)
     found: Bools = (gaps <= _MAX_GAP * everyone.std(axis=0)).all(axis=1)
-    return found if found.sum() >= _MIN_ROWS else np.zeros_like(found)
+    is_enough = X.shape[1] >= _MIN_COLUMNS and found.sum() >= _MIN_ROWS
+    return found if is_enough else np.zeros_like(found)
 
 
 def find_combined(everyone: Floats, X: Floats, Y: Floats, rng: np.random.Generator) -> Bools:
@@ -34,8 +36,10 @@ def find_combined(everyone: Floats, X: Floats, Y: Floats, rng: np.random.Generat
 
     Rows are also combined with the records of other rows: values on a grid meet by chance.
     """
-    lookup = RecordLookup(everyone, rng)
     found = np.zeros(len(Y), dtype=np.bool_)
+    if X.shape[1] < _MIN_COLUMNS:
+        return found
+    lookup = RecordLookup(everyone, rng)
     for remove in _REMAINDERS.values():
         own = lookup.find(remove(X, Y))
         least = _MIN_ROWS

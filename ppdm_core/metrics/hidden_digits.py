@@ -130,7 +130,7 @@ def compute_share_of_following_rows(X: Floats, units: Sequence[Mapping[int, Floa
         if not chosen:
             continue
         parts = np.column_stack([columns[j] for j in chosen])
-        following |= find_equal_parts(parts, in_range[:, chosen], _SHIFTS)
+        following |= find_equal_parts(parts, in_range[:, chosen])
         if len(chosen) < _MIN_ROW_CELLS:
             continue
         U = scale_lines(parts)

@@ -90,7 +90,7 @@ class TableComparison:
                 "Values depend on the position of their row, so that the order of the rows may "
                 "place persons. Shuffle the rows before handing them out."
             )
-        elif self.has_uncertain_order:
+        elif self.has_uncertain_order and self.is_common:
             found.append(UNCERTAIN_ORDER)
         return tuple(found)
 
@@ -184,6 +184,10 @@ def add_row_order(
         in_order = tuple(find_sorted_columns(original, label))
         if in_order:
             return replace(comparison, sorted_columns=in_order)
+    names = {name: comparison.matched.get(name, name) for name in released.columns}
+    if len(set(names.values())) == len(names):
+        columns = {names[name]: cells for name, cells in released.columns.items()}
+        released = replace(released, columns=columns)
     orders = tuple(find_revealed_orders(original, released, label))
     is_uncertain = not comparison.is_declared_aligned and not is_order_certain(
         original, released, label

@@ -12,6 +12,7 @@ from ppdm_core.two_tables.row_order import (
     correlate_columns,
     list_complete_columns,
     measure_chance,
+    standardise,
     standardise_ranks,
     weigh_pairs,
 )
@@ -41,12 +42,14 @@ def is_order_certain(original: Table, released: Table, label: str | None) -> boo
     rows = np.arange(released.n)[:: -(-released.n // MAX_COMPARED_ROWS)]
     place = np.minimum(rows * original.n // released.n, original.n - 1)
     R, rng = standardise_ranks(X)[place], np.random.default_rng(len(rows))
-    kept = weights.max(axis=0)  # spread of the original by that of the release
+    # The column with the most noise counts: others may hold nothing of the records.
+    kept = weights.max(axis=0)[weights.any(axis=0)].min()  # spread of the original by the release's
     source = weights.argmax(axis=0)
     found, chance = [], 0.0
     for _ in range(TRIALS):
-        noise = rng.permuted(Y, axis=0)[rows] - Y.mean(axis=0)
-        S = standardise_ranks(X[place][:, source] + np.sqrt(1.0 - kept**2) * noise)
+        noise = standardise(rng.permuted(Y, axis=0)[rows])
+        signal = standardise(X[place])[:, source]
+        S = standardise_ranks(kept * signal + np.sqrt(1.0 - kept**2) * noise)
         found.append(float((weights * correlate_columns(R, S)).sum()))
         chance = chance or measure_chance(R, S, correlate_columns, weights)
     return float(np.mean(found)) >= (MAX_ARRANGED_DEVIATIONS + MIN_POWER_DEVIATIONS) * chance
