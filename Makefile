@@ -28,8 +28,8 @@ help: ## this list
 demo: .venv/run ## one table, two releases: the first published, the second refused
 	$(BIN)/ppdm demo
 
-test: .venv/dev ## all tests but the slow ones
-	$(TEST)
+test: .venv/dev ## the tests to run while you work; without the extended and the slow ones
+	$(TEST) -m "not slow and not extended"
 
 lowest: .venv/uv ## all tests but the slow ones, with the oldest versions that pyproject.toml allows
 	$(BIN)/uv pip compile -q pyproject.toml --extra dev --resolution lowest-direct \
@@ -43,7 +43,7 @@ lowest: .venv/uv ## all tests but the slow ones, with the oldest versions that p
 slow: .venv/dev ## the slow tests
 	$(TEST) -m slow -rs
 
-check: .venv/dev ## what CI runs: ruff, mypy, the tests
+check: .venv/dev ## what CI runs: ruff, mypy, all tests but the slow ones
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy ppdm_core warehouse tasks flows ppdm benchmarks

@@ -69,6 +69,7 @@ def test_shown_check_untouched_release_accepted(copy: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "every byte is as it was signed\n"), done.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", CHANGES)
 def test_shown_check_changed_copy_refused(copy: Path, what: str) -> None:
     change, why = CHANGES[what]

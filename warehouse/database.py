@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SCHEMA_FILES = Path(__file__).parent / "migrations"
 SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 MEMORY_LIMIT = (
-    "512MB"  # of the warehouse's engine; what needs more is spilled to its private folder
+    "256MB"  # of the warehouse's engine; what needs more is spilled to its private folder
 )
 LOCK_LIMIT = 300.0  # seconds
 ATTACH, DETACH = "attach ? as warehouse", "detach warehouse"

@@ -16,9 +16,10 @@ from ppdm_core.model.schema import Schema
 from warehouse.columns import RESERVED
 from warehouse.database import Run
 from warehouse.home import create_private, sync, translate_disk_errors
+from warehouse.ordered_parts import ORDER, order_rows
 from warehouse.parquet_parts import to_block
 from warehouse.sinks import parquet
-from warehouse.sql import KEY, LABEL, ROW, quote_name
+from warehouse.sql import KEY, LABEL, ROW, count_rows, quote_name
 from warehouse.table_digest import content_digest
 from warehouse.tables import candidate_table, validated_table
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-ORDER = f"{RESERVED}order"  # random ranks that follow from the content, in which rows are published
 INCOMING = f"{RESERVED}incoming"
 CHOSEN = f"{RESERVED}chosen"
+RANGE_ROWS = 8 * BLOCK  # of a table that are read at a time
 
 
 def create_table(
@@ -45,18 +46,34 @@ def read_validated_blocks(
 ) -> Iterator[Block]:
     """Yield the records of a validated table in blocks, in row order."""
     features = [*schema.names, *(column.name for column in schema.categorical)]
-    names = ", ".join([*map(quote_name, features), LABEL, ROW, KEY])
-    query = f"select {names} from {table} order by {ROW}"
-    for batch in db.sql(query).to_arrow_reader(BLOCK):
-        yield to_block(with_fixed_size_keys(batch), schema)
+    for rows in read_ranges(db, table, (*features, LABEL, ROW, KEY)):
+        for batch in with_fixed_size_keys(rows).to_batches(BLOCK):
+            yield to_block(batch, schema)
 
 
-def with_fixed_size_keys(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch with its last column, the keys, as values of 16 bytes."""
+def read_ranges(
+    db: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]
+) -> Iterator[pa.Table]:
+    """Yield columns of a table in ranges of ``RANGE_ROWS`` source rows, in the order of these.
+
+    Tables are written in that order, so that a range is found by the statistics of their blocks.
+    """
+    names = ", ".join(map(quote_name, columns))
+    (last,) = db.execute(f"select coalesce(max({ROW}), -1) from {table}").fetchall()[0]
+    for start in range(0, last + 1, RANGE_ROWS):
+        query = (
+            f"select {names} from {table} "
+            f"where {ROW} >= {start} and {ROW} < {start + RANGE_ROWS} order by {ROW}"
+        )
+        yield db.sql(query).to_arrow_table().combine_chunks()
+
+
+def with_fixed_size_keys(rows: pa.Table) -> pa.Table:
+    """Return rows with their last column, the keys, as values of 16 bytes."""
     import pyarrow as pa
 
-    last = batch.num_columns - 1
-    return batch.set_column(last, "key", batch.column(last).cast(pa.binary(16)))
+    last = rows.num_columns - 1
+    return rows.set_column(last, KEY, rows.column(last).cast(pa.binary(16)))
 
 
 def read_candidate(
@@ -79,21 +96,22 @@ def select_source_rows(db: duckdb.DuckDBPyConnection, table: str, rows: Ints) ->
     return f"(select * from {table} where {ROW} in (select {ROW} from {CHOSEN}))"
 
 
-def read_candidate_order(db: duckdb.DuckDBPyConnection, run: Run) -> Ints:
-    """Return the source row of each row of the candidate, in the order of publication."""
-    query = f"select {ROW} from {candidate_table(run)} order by {ORDER}, {KEY}"
-    return np.asarray(db.execute(query).fetchnumpy()[ROW])
-
-
 def write_candidate(
     db: duckdb.DuckDBPyConnection, run: Run, columns: tuple[str, ...], path: Path
 ) -> str:
     """Write the candidate to a private file in its random order; return the digest of the file."""
-    names = ", ".join(map(quote_name, columns))
-    query = f"select {names} from {candidate_table(run)} order by {ORDER}, {KEY}"
-    with translate_disk_errors(path), create_private(path) as file:
+    table = candidate_table(run)
+    n, names = count_rows(db, table), ", ".join(map(quote_name, (*columns, ORDER, KEY)))
+    # On the caller's own connection: a cursor would not see what its transaction wrote.
+    rows = db.sql(f"select {names} from {table}").to_arrow_reader(RANGE_ROWS)
+    folder = path.with_name(f"{path.name}.order")
+    with (
+        order_rows(rows, n, folder) as ordered,
+        translate_disk_errors(path),
+        create_private(path) as file,
+    ):
         digesting = DigestingFile(file)
-        parquet.write(db, query, digesting)
+        parquet.write((each.select(columns) for each in ordered.tables()), digesting)
     sync(path)
     return digesting.hexdigest()
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppdm.cli.console import format_home_of
+from ppdm.cli.ctrl_c import is_interruption
 from ppdm.cli.result import CommandResult
-from ppdm_core.model.errors import Defect, MachineTrouble, PpdmError, Refused, Undecided
+from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
+from ppdm_core.model.errors import (
+    Defect,
+    Interrupted,
+    MachineTrouble,
+    PpdmError,
+    Refused,
+    Undecided,
+)
 from tasks.defect_report import write_defect_report
-from tasks.progress import log_progress
+from tasks.progress import Step, log_progress, start_step
 from tasks.redaction import Redaction
+from warehouse.home import Home
 from warehouse.stages import Stage
 
 if TYPE_CHECKING:
@@ -53,6 +63,36 @@ def disable_heartbeats() -> Iterator[None]:
 
     with temporary_settings(set_defaults={PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
         yield
+
+
+def run_to_end(
+    home: Path,
+    run: Callable[[], State[Any]],
+    interrupted: Interrupted,
+    meanwhile: Callable[[], None] = preload_imports,
+) -> State[Any]:
+    """Run a flow against a Prefect server, and return its completed state.
+
+    Raise the error that ended it, or ``interrupted`` after Ctrl-C. ``meanwhile`` runs while the
+    server starts.
+    """
+    Home(home).create()
+    stop_orphaned_server(home)
+    start_step(Step.START)
+    try:
+        with (
+            write_defect_reports(home),
+            use_prefect_server(home, log_progress, meanwhile=meanwhile),
+            disable_heartbeats(),
+        ):
+            state = run()
+    except (KeyboardInterrupt, PpdmError) as error:
+        if not is_interruption(error):
+            raise
+        raise interrupted from None
+    if not state.is_completed():
+        raise find_error(state)
+    return state
 
 
 def find_error(state: State[Any]) -> PpdmError:

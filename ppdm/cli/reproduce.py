@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ppdm.cli.console import make_grid, make_panel, make_text, shorten_path
-from ppdm.cli.ctrl_c import is_interruption
-from ppdm.cli.flow_runs import disable_heartbeats, find_error, write_defect_reports
+from ppdm.cli.flow_runs import run_to_end
 from ppdm.cli.replies.reproductions import ClaimBody, ReproduceReply, StatementBody
 from ppdm.cli.result import CommandResult
-from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
 from ppdm_core.model.errors import BadInput, Interrupted, PpdmError, Refused
 from tasks.environment import choose_home
-from tasks.progress import Step, log_progress, start_step
+from tasks.progress import log_progress
 from tasks.reproduce.plan import Reproduction, check_checkout, keep_measured, make_plan
-from warehouse.home import Home
 
 if TYPE_CHECKING:
+    from prefect import State
     from rich.console import RenderableType
 
     from studies.reproduction.decision import Finding
@@ -74,36 +72,26 @@ def reproduce_claims(home: Path | None, request: ReproduceRequest) -> CommandRes
 
 def run_reproduction(home: Path, request: ReproduceRequest) -> Reproduction:
     """Run the flow against a Prefect server, and return what it found."""
-    Home(home).create()
-    stop_orphaned_server(home)
-    start_step(Step.START)
-    try:
-        with (
-            write_defect_reports(home),
-            use_prefect_server(home, log_progress, meanwhile=preload_flow),
-            disable_heartbeats(),
-        ):
-            from flows.reproduce import reproduce
 
-            state = reproduce(
-                home,
-                paper=request.paper,
-                claim=request.claim,
-                full=request.full,
-                check=request.check,
-                measured=request.measured,
-                processes=request.processes,
-                return_state=True,
-            )
-    except (KeyboardInterrupt, PpdmError) as error:
-        if not is_interruption(error):
-            raise
-        raise Interrupted(
-            "The reproduction was interrupted; finished measurements are kept.",
-            remedy="To continue, run the same command.",
-        ) from None
-    if not state.is_completed():
-        raise find_error(state)
+    def run() -> State[Any]:
+        from flows.reproduce import reproduce
+
+        return reproduce(
+            home,
+            paper=request.paper,
+            claim=request.claim,
+            full=request.full,
+            check=request.check,
+            measured=request.measured,
+            processes=request.processes,
+            return_state=True,
+        )
+
+    interrupted = Interrupted(
+        "The reproduction was interrupted; finished measurements are kept.",
+        remedy="To continue, run the same command.",
+    )
+    state = run_to_end(home, run, interrupted, meanwhile=preload_flow)
     found = state.result()
     assert isinstance(found, Reproduction)
     return found

@@ -6,26 +6,19 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ppdm.cli.ctrl_c import is_interruption
-from ppdm.cli.flow_runs import (
-    disable_heartbeats,
-    find_error,
-    preload_imports,
-    write_defect_reports,
-)
+from ppdm.cli.flow_runs import run_to_end
 from ppdm.cli.home import check_new_file
 from ppdm.cli.release_files import read_release_file
 from ppdm.cli.report import check_report_file
 from ppdm.cli.result import CommandResult
-from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
-from ppdm_core.model.errors import BadInput, Interrupted, PpdmError, Refused
+from ppdm_core.model.errors import BadInput, Interrupted, Refused
 from tasks.context import ReleaseContext
-from tasks.progress import Step, log_progress, start_step
-from warehouse.home import Home
 
 if TYPE_CHECKING:
+    from prefect import State
+
     from flows.config.release_file import ReleaseFile
     from tasks.tune.result import TuneResult
 
@@ -91,34 +84,23 @@ def run_tune(
     path: Path, file: ReleaseFile, context: ReleaseContext, request: TuneRequest
 ) -> TuneResult:
     """Run the flow against a Prefect server, and return what it stored."""
-    home = Path(context.home)
-    Home(home).create()
-    stop_orphaned_server(home)
-    start_step(Step.START)
-    try:
-        with (
-            write_defect_reports(home),
-            use_prefect_server(home, log_progress, meanwhile=preload_imports),
-            disable_heartbeats(),
-        ):
-            from flows.tune import tune
 
-            state = tune(
-                file,
-                utility=list(request.utilities),
-                methods=list(request.methods),
-                settings=request.settings,
-                return_state=True,
-            )
-    except (KeyboardInterrupt, PpdmError) as error:
-        if not is_interruption(error):
-            raise
-        raise Interrupted(
-            f"The tune of {context.dataset} was interrupted; finished settings are kept.",
-            remedy=f"To continue: ppdm tune {shlex.quote(str(path))}",
-        ) from None
-    if not state.is_completed():
-        raise find_error(state)
+    def run() -> State[Any]:
+        from flows.tune import tune
+
+        return tune(
+            file,
+            utility=list(request.utilities),
+            methods=list(request.methods),
+            settings=request.settings,
+            return_state=True,
+        )
+
+    interrupted = Interrupted(
+        f"The tune of {context.dataset} was interrupted; finished settings are kept.",
+        remedy=f"To continue: ppdm tune {shlex.quote(str(path))}",
+    )
+    run_to_end(Path(context.home), run, interrupted)
     return read_result(context)
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from ppdm.cli.console import MARKS, make_grid, make_panel, make_text, shorten_path
 from ppdm.cli.panels import render_steps
-from ppdm.cli.replies.tunes import RiskBody, SettingBody, TradeOffBody, TuneReply, UtilityBody
+from ppdm.cli.replies.tunes import (
+    OfferBody,
+    RiskBody,
+    SettingBody,
+    TradeOffBody,
+    TuneReply,
+    UtilityBody,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -87,11 +94,14 @@ def build_tune_reply(result: TuneResult, written: Path | None, page: Path) -> Tu
         obstacles=list(result.obstacles),
         trade_offs=[
             TradeOffBody(
-                checks=list(each.checks),
-                limits=list(each.limits),
+                check=each.check,
+                limit=each.limit,
                 utility=each.utility,
-                needed=list(each.needed),
-                gained=each.gained,
+                is_alone=each.is_alone,
+                offers=[
+                    OfferBody(needed=one.needed, gained=one.gained, others=list(one.others))
+                    for one in each.offers
+                ],
                 sentence=each.sentence,
             )
             for each in result.trade_offs

@@ -129,10 +129,14 @@ class AttackRuns:
                 self._best.setdefault(attack.name, self._find_best_candidate(outcomes))
         return self._last[1]
 
+    def build_view(self, attack: Attack, trial: AttackTrial) -> AttackerView:
+        """Return what an attack sees of a draw."""
+        return trial.build_view(self.policy.attacker.epsilon, self.policy.effort)
+
     def _run_trial(
         self, attack: Attack, number: int, trial: AttackTrial, on_halves: bool
     ) -> TrialOutcome:
-        view = trial.build_view(self.policy.attacker.epsilon, self.policy.effort)
+        view = self.build_view(attack, trial)
         if self.is_label_column and EVALUATORS[attack.goal].hides_control_labels:
             view = trial.hide_control_labels(view)
         if attack.needs & {"earlier_releases", "arrival_batches"}:

@@ -51,6 +51,11 @@ class ReleaseComparison:
         found: T = self._cache[name]
         return found
 
+    def share_cache(self, known: dict[str, Any]) -> None:
+        """Use and fill a cache of a comparison of the same tables, with the same generators."""
+        known.update(self._cache)
+        object.__setattr__(self, "_cache", known)
+
     @cached_property
     def original(self) -> ReleaseComparison:
         if self.table is not None:

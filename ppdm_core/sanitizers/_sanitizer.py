@@ -150,7 +150,7 @@ class Sanitizer(ABC):
 
     @classmethod
     def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
-        """Return what a tune varies: parameter changes by axis, from little to much noise.
+        """Return what a tune varies: parameter changes by axis, the most promising first.
 
         ``given`` are the present parameters, which stay where no axis changes them.
         """

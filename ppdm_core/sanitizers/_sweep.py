@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-# Changes of parameters by axis, from little to much noise; a value of None removes a parameter.
+# Changes of parameters by axis, the most promising first: a tune of few settings tries the first
+# ones. A value of None removes a parameter.
 Axes = Mapping[str, Sequence[Mapping[str, Any]]]
 
-NOISE_FACTORS = (0.6, 1.0, 1.5, 2.25, 3.4, 5.0)  # of the noise that the limit on gamma asks for
+NOISE_FACTORS = (1.0, 2.25, 0.6, 1.5, 3.4, 5.0)  # of the noise that the limit on gamma asks for
 COUNTS = (1, 2, 3, 5, 8, 12, 20, 30, 50)  # of components or dimensions
 MIN_LN_GAMMA = 0.1
 
@@ -34,7 +35,7 @@ class SweepScope:
 
 
 def list_gammas(scope: SweepScope, present: float | None) -> list[float]:
-    """Return gammas of a record, the largest first: the limit, and those of more noise.
+    """Return gammas of a record: the limit first, then those of more noise.
 
     One is above the limit, to learn what the limit costs. Noise is inversely proportional to the
     logarithm of gamma for most distributions. Without a limit, ``present`` takes its place.
@@ -47,7 +48,7 @@ def list_gammas(scope: SweepScope, present: float | None) -> list[float]:
 
 
 def list_noise_scales(present: float) -> list[float]:
-    """Return scales of noise around the present one, the smallest first."""
+    """Return scales of noise around the present one, which is the first."""
     return [round_up(present * factor) for factor in NOISE_FACTORS]
 
 

@@ -31,7 +31,7 @@ from ppdm_core.sanitizers._fuzzy_selection import (
 from ppdm_core.sanitizers._sanitizer import CommonFit, Direction, Fitted, Sanitizer
 from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
-ENERGY_SHARES = ((0.05, 0.1), (0.1, 0.2), (0.2, 0.3), (0.3, 0.5), (0.5, 0.5))  # that a tune tries
+ENERGY_SHARES = ((0.2, 0.3), (0.5, 0.5), (0.05, 0.1), (0.3, 0.5), (0.1, 0.2))  # that a tune tries
 ORDER = "order"  # key of a fit: the coefficient of each released column, agreed among sites
 RESOLUTION = 2.0**-36  # share of the largest possible value; far coarser than rounding errors
 

@@ -30,7 +30,7 @@ from ppdm_core.sanitizers._sanitizer import (
 )
 from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
-FLOORS = (0.02, 0.05, 0.1, 0.2, 0.4)  # that a tune tries
+FLOORS = (0.1, 0.4, 0.2, 0.05, 0.02)  # that a tune tries
 MAX_ROWS_PER_RECORD = 10  # more released rows per record reveal its position
 
 
@@ -85,7 +85,7 @@ class KdeResample(Sanitizer):
     @classmethod
     def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
         floors = [{"bandwidth": "floor", "floor": floor} for floor in FLOORS]
-        return {"bandwidth": [{"bandwidth": "corrected", "floor": None}, *floors]}
+        return {"bandwidth": [*floors, {"bandwidth": "corrected", "floor": None}]}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -100,7 +100,7 @@ class NonmetricMds(Sanitizer):
 
     @classmethod
     def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
-        counts = reversed(list_counts(scope.numeric - 1))
+        counts = list_counts(scope.numeric - 1)
         return {"dimensions": [{"dimensions": count} for count in counts]}
 
     def __post_init__(self) -> None:

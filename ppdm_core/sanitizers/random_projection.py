@@ -61,7 +61,7 @@ class RandomProjection(Sanitizer):
 
     @classmethod
     def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
-        counts = reversed(list_counts(scope.numeric))
+        counts = list_counts(scope.numeric)
         return {"components": [{"components": count} for count in counts]}
 
     def __post_init__(self) -> None:

@@ -14,8 +14,8 @@ from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.tuning.trial import Trial, compute_room
 from ppdm_core.tuning.utility import Utility
 
-MAX_RECORDS = 5_000  # of the sample; the audit looks for 2,000 persons at most
-FIRST_RECORDS = 1_000
+MAX_RECORDS = 3_000  # of the sample; the audit looks for 2,000 persons at most
+FIRST_RECORDS = 500
 KEEP_SHARE = 1 / 3  # of the settings go to the next round
 FINALISTS = 3
 MAX_FINALISTS = 6  # if the first ones do not keep the policy

@@ -46,8 +46,7 @@ def list_settings(
 ) -> list[Setting]:
     """Return at most ``most`` settings, the present one first.
 
-    Methods share the number evenly. Each varies what it declares in ``list_axes``, from little to
-    much noise.
+    Methods share the number evenly. Each varies what it declares in ``list_axes``.
     """
     found = {present.digest: present}
     for place, method in enumerate(methods):
@@ -98,13 +97,13 @@ def merge_changes(given: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]
 def thin_axes(axes: Axes, most: int) -> Axes:
     """Return the axes with so few values that at most ``most`` combinations are left.
 
-    The longest axis loses values first; its first and last value stay as long as possible.
+    The longest axis loses values first, the least promising one first.
     """
     counts = {name: len(values) for name, values in axes.items()}
     while count_product(counts.values()) > max(1, most):
         longest = max(counts, key=lambda name: counts[name])
         counts[longest] -= 1
-    return {name: pick_evenly(values, counts[name]) for name, values in axes.items()}
+    return {name: values[: counts[name]] for name, values in axes.items()}
 
 
 def count_product(counts: Any) -> int:
@@ -113,12 +112,3 @@ def count_product(counts: Any) -> int:
     for each in counts:
         product *= each
     return product
-
-
-def pick_evenly(values: Sequence[Any], count: int) -> list[Any]:
-    """Return ``count`` values at equal steps, with the first and the last one."""
-    if count >= len(values):
-        return list(values)
-    if count == 1:
-        return [values[len(values) // 2]]
-    return [values[round(i * (len(values) - 1) / (count - 1))] for i in range(count)]

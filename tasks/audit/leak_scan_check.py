@@ -15,12 +15,13 @@ from ppdm_core.audit.self_test.matrix import LEAK_SCAN, REPETITIONS
 from ppdm_core.audit.self_test.policy_check import MAX_RECORDS, check_policy
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.self_test import NOISE, LeakTest, PolicyCheck, ReleaseTest
-from warehouse.publishing.leak_scan import (
+from warehouse.publishing.expected_content import (
+    ArrayOriginals,
     ExpectedContent,
-    ReleasedCategory,
-    find_category_leaks,
-    find_number_leaks,
+    OriginalRows,
+    hold_numbers,
 )
+from warehouse.publishing.leak_scan import find_content_leaks
 
 if TYPE_CHECKING:
     from ppdm_core.audit.auditor import Auditor
@@ -90,13 +91,14 @@ def stops_words(truth: OriginalTable, draw: ReleaseDraw, rng: np.random.Generato
 
     rows = rng.permutation(len(truth.X))[:MAX_RECORDS]
     codes = select_true_codes(truth, draw.public)[rows]
-    categorical, columns = [], {}
+    columns = {}
     for response, column in zip(draw.public.responses, codes.T, strict=True):
         words = [*response.column.categories, None]  # -1 is none
         cells = [words[code] for code in column.tolist()]
         columns[response.column.name] = pa.array(cells, pa.string())
-        categorical.append(ReleasedCategory(response, column))
-    return any(find_category_leaks(pa.table(columns), tuple(categorical)))
+    records = ArrayOriginals(OriginalRows((), codes, np.zeros(len(codes))))
+    expected = replace(expect_rows(0, records), responses=tuple(draw.public.responses))
+    return any(find_content_leaks(lambda: [pa.table(columns)], expected))
 
 
 def stops_clear(
@@ -136,19 +138,27 @@ def stops(Y: Floats, X: Floats, atom: float, draws: int, *, same: bool) -> bool:
     """Return whether the scan stops the rows Y of the records X."""
     import pyarrow as pa
 
-    names = tuple(f"c{j}" for j in range(Y.shape[1]))
-    expected = ExpectedContent(
-        columns=names,
-        label=None,
-        categories=(),
-        rows=len(Y),
+    expected = replace(
+        expect_rows(Y.shape[1], hold_numbers(X)),
         atom=atom,
         draws=draws,
+        same_columns=same,
+    )
+    table = pa.table(dict(zip(expected.columns, Y.T, strict=True)))
+    return any(find_content_leaks(lambda: [table], expected))
+
+
+def expect_rows(columns: int, originals: ArrayOriginals) -> ExpectedContent:
+    """Return what the scan compares rows with, without a label and without a grid."""
+    return ExpectedContent(
+        columns=tuple(f"c{j}" for j in range(columns)),
+        label=None,
+        categories=(),
+        rows=originals.rows.n,
+        atom=1.0,
+        draws=columns,
         grid=None,
         forbidden=frozenset(),
-        originals=(X,),
-        others=(),
-        same_columns=same,
-        source_order=np.zeros(len(Y)),
+        originals=originals,
+        same_columns=False,
     )
-    return any(find_number_leaks(pa.table(dict(zip(names, Y.T, strict=True))), expected))

@@ -46,7 +46,7 @@ class ReleaseJob(AttackJob):
     def draws(self) -> int:
         return len(self.shadows.shadows) + len(self.shadows.halves)
 
-    def make_auditor(self) -> Auditor:
+    def make_auditor(self, kind: type[Auditor] | None = None) -> Auditor:
         from ppdm_core.audit.auditor import Auditor
 
         rows = self.scaling.apply(self.records)
@@ -57,7 +57,8 @@ class ReleaseJob(AttackJob):
             [replace(draw, partners=self.partners) for draw in each]
             for each in (inputs.draws, inputs.halves)
         )
-        return Auditor(original, draws, self.policy, self.seed, halves, self.earlier)
+        make = kind or Auditor
+        return make(original, draws, self.policy, self.seed, halves, self.earlier)
 
 
 def find_groups(original: OriginalTable, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:

@@ -21,8 +21,9 @@ from tasks.sanitize.release_writer import decode
 from warehouse.database import Run, Store
 from warehouse.ledger.entries import store_draws
 from warehouse.messages.payloads import ClassifierModel
+from warehouse.ordered_parts import ORDER
 from warehouse.parquet_parts import encode_keys
-from warehouse.sanitized_tables import ORDER, create_table, digest_candidate, write_candidate
+from warehouse.sanitized_tables import create_table, digest_candidate, write_candidate
 from warehouse.sql import KEY, ROW
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, store_facts
 from warehouse.stages import Stage

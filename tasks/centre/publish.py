@@ -16,7 +16,7 @@ from tasks.publish.report.facts import ReportFacts
 from tasks.publish.report.render import render_report
 from tasks.release_summary import Summary
 from warehouse.integrity.dataset_key import dataset_noise
-from warehouse.publishing.leak_scan import ExpectedContent
+from warehouse.publishing.expected_content import ExpectedContent, hold_numbers
 from warehouse.publishing.publish import PublishRequest
 from warehouse.publishing.released_profile import read_released_profile
 from warehouse.stage_facts import SanitizedFacts, SitesFacts
@@ -62,10 +62,8 @@ def expect_pool(context: ReleaseContext, sanitized: SanitizedFacts) -> ExpectedC
         draws=len(public.columns),
         grid=None,
         forbidden=frozenset(c.name for c in context.columns if c.role in ("identifier", "exclude")),
-        originals=(nothing,),
-        others=(),
+        originals=hold_numbers(nothing),
         same_columns=False,
-        source_order=np.zeros(sanitized.released),
     )
 
 

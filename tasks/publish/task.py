@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
@@ -21,8 +20,9 @@ from tasks.redaction import redact_errors
 from tasks.release_summary import Summary, summarize_run
 from warehouse.database import Run, Store
 from warehouse.integrity.dataset_key import dataset_noise
-from warehouse.publishing.leak_scan import ExpectedContent, ReleasedCategory
+from warehouse.publishing.expected_content import ExpectedContent
 from warehouse.publishing.manifest import file_digest, verify
+from warehouse.publishing.originals import store_originals
 from warehouse.publishing.publish import (
     PublishedVersion,
     PublishRequest,
@@ -30,7 +30,6 @@ from warehouse.publishing.publish import (
     publish_release,
 )
 from warehouse.publishing.released_profile import read_released_profile
-from warehouse.sanitized_tables import read_candidate_order, read_validated
 from warehouse.stage_facts import EndingFacts, SanitizedFacts, store_facts
 from warehouse.stages import FINISHED, Stage
 from warehouse.transaction import Transaction
@@ -43,6 +42,17 @@ def publish_candidate(context: ReleaseContext, release_id: str, dry_run: bool) -
     """Publish a release if its verdict allows it; return the stage that the release ends in."""
     start_step(Step.PUBLISH)
     store = context.open_store()
+    store.home.clear_work(release_id)
+    try:
+        return publish_if_allowed(store, context, release_id, dry_run)
+    finally:
+        store.home.clear_work(release_id)
+
+
+def publish_if_allowed(
+    store: Store, context: ReleaseContext, release_id: str, dry_run: bool
+) -> Stage:
+    """Publish a release, or end it without a new version; return its stage."""
     with context.open_run(release_id) as (db, run):
         if run.stage in FINISHED:
             return run.stage
@@ -119,13 +129,7 @@ def build_expected_content(
     features = sanitized.schema.names
     categorical = tuple(response.column.name for response in public.responses)
     ids = [id_column(k) for k in range(len(list_identifiers(context.columns)))]
-    order = read_candidate_order(db, run)
-    found = read_validated(db, run, [*features, *categorical, *ids])
-    # Validated rows are numbered from 0 without gaps. A column is dropped once it is copied.
-    X = np.empty((len(order), len(features)))
-    for j, name in enumerate(features):
-        X[:, j] = found.pop(name)[order]
-    codes = [found[name][order].astype(np.int32) for name in categorical]
+    work = db.home.work(run.release_id)
     return ExpectedContent(
         columns=public.columns,
         label=label.name if label else None,
@@ -135,9 +139,7 @@ def build_expected_content(
         draws=len(public.columns) if public.scales is None else len(public.scales),
         grid=public.grid if public.space != "original" else None,
         forbidden=frozenset(c.name for c in context.columns if c.role in ("identifier", "exclude")),
-        originals=(X, (X - scaling.offset) / scaling.unit),
-        others=tuple(found[name][np.isfinite(found[name])] for name in ids),
+        originals=store_originals(db, run, features, categorical, ids, scaling, work),
         same_columns=sanitized.same_columns,
-        source_order=np.asarray(order, dtype=np.float64),
-        categorical=tuple(map(ReleasedCategory, public.responses, codes)),
+        responses=tuple(public.responses),
     )

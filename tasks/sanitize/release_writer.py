@@ -14,8 +14,8 @@ from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import Scaling
 from tasks.sanitize.row_order import rank_rows
 from warehouse.columns import Column
+from warehouse.ordered_parts import ORDER
 from warehouse.parquet_parts import encode_keys
-from warehouse.sanitized_tables import ORDER
 from warehouse.sql import KEY, ROW
 
 if TYPE_CHECKING:

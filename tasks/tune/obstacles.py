@@ -32,13 +32,7 @@ def list_obstacles(plan: TunePlan, result: TuneResult) -> Iterator[str]:
             f"{refused} did not pass: a reviewer decides about the next release of the same "
             "data, whatever its settings are. A tune does not change that."
         )
-    smallest = compute_smallest_limits(plan.context.policy, plan.total)
-    for name, value in smallest.items():
-        if plan.context.policy.limits[name].value < value:
-            yield (
-                f"{name}: {plan.total:,} records certify {100 * value:.2g} % at best, even if the "
-                "attack gets nothing, so a reviewer decides about every release."
-            )
+    yield from list_uncertifiable(plan)
     if choice is None:
         return
     setting = choice.setting
@@ -51,6 +45,24 @@ def list_obstacles(plan: TunePlan, result: TuneResult) -> Iterator[str]:
     if charge.is_refused:
         failed = next(each for each in charge.findings if each.outcome == "FAIL")
         yield f"The ledger will refuse the release. {failed.text}"
+
+
+def list_uncertifiable(plan: TunePlan) -> Iterator[str]:
+    """Yield the limits that so few records cannot certify after so many settings were tried."""
+    policy = plan.rounds[-1].policy  # as the release after this tune is judged
+    before = compute_smallest_limits(plan.context.policy, plan.total)
+    for name, value in compute_smallest_limits(policy, plan.total).items():
+        limit = plan.context.policy.limits[name].value
+        if limit >= value:
+            continue
+        why = "even if the attack gets nothing"
+        if before[name] <= limit:
+            share = f"{100 * before[name]:.2g} % before"
+            why += f", once {len(plan.settings)} settings were tried ({share})"
+        yield (
+            f"{name}: {plan.total:,} records certify {100 * value:.2g} % at best, {why}, so a "
+            "reviewer decides about every release."
+        )
 
 
 def find_last_refusal(db: Transaction, dataset: str) -> str:

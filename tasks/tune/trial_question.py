@@ -50,6 +50,7 @@ class TrialQuestion:
     def measure(self) -> Measured:
         from ppdm_core.audit.runner import run_audit
         from ppdm_core.gates import GateInput, judge_settings
+        from ppdm_core.tuning.trial_auditor import TrialAuditor
         from tasks.audit.sample_job import make_sample_job
         from tasks.sanitize.next_release import fit_release
 
@@ -57,7 +58,7 @@ class TrialQuestion:
         records = release.split.released
         job = make_sample_job(self.context, release, records, self.noise, self.policy, self.scope)
         report = run_audit(
-            job.make_auditor().run_one, list_trial_audits(self.policy, self.utilities)
+            job.make_auditor(TrialAuditor).run_one, list_trial_audits(self.policy, self.utilities)
         )
         guarantee = release.guarantee
         gate_input = GateInput(

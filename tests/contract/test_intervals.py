@@ -23,6 +23,7 @@ def test_metric_mean_has_one_value_for_each_person(key: str):
     checks_intervals.check_mean_of_each(METRICS[key])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("key", [key for key in JUDGED if not needs_training(METRICS[key])])
 def test_metric_interval_covers(key: str):
     if METRICS[key].interval_method == "none":

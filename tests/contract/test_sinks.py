@@ -133,6 +133,7 @@ def test_file_sink_check_passes(key: str, check: Callable[..., None], tmp_path: 
     check(SINKS[key], tmp_path)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("check", SERVER_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("key", SERVERS)
 def test_server_sink_check_passes(
@@ -189,6 +190,7 @@ BUGS: list[tuple[ServerCheck, ServerSink]] = [
 ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("key", ["postgresql"])
 @pytest.mark.parametrize(("check", "bug"), BUGS, ids=lambda each: getattr(each, "__name__", None))
 def test_server_sink_check_planted_bug_found(

@@ -204,6 +204,7 @@ def test_check_bad_input_reported_nothing_written(what: str, small: Maker) -> No
     assert not release.private.exists() and not release.published.exists()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", THROUGH_RELEASE)
 def test_release_bad_input_reported_nothing_left(what: str, small: Maker) -> None:
     spoil, column, words = BAD[what]
@@ -284,6 +285,7 @@ def test_cli_wrong_command_line_bad_input(small: Maker) -> None:
     check_complaint(release.ask("show"), "ID", None)
 
 
+@pytest.mark.extended
 def test_check_unspoiled_table_passes(small: Maker) -> None:
     """The control: what the cases spoil is right to begin with."""
     release = small().write()

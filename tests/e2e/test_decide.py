@@ -105,6 +105,7 @@ def test_decide_author_in_user_namespace_refused(waiting: Small, tmp_path: Path)
     assert query_warehouse(release, "select * from audit.decision") == []
 
 
+@pytest.mark.extended
 def test_decide_rejection_refused(waiting: Small, tmp_path: Path, prefect_api: str) -> None:
     release = waiting.copied_to(tmp_path / "copy")
     rejected = decide(release, OTHER, "--reject", "--note", "Too close.")
@@ -134,6 +135,7 @@ BAD = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", BAD)
 def test_decide_invalid_decision_bad_input(what: str, waiting: Small, tmp_path: Path) -> None:
     release = waiting.copied_to(tmp_path / "copy")

@@ -23,6 +23,7 @@ def read_diff(history: History, *names: str) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.extended
 def test_diff_other_method_settings_records_and_figures_of_both(history: History) -> None:
     found = read_diff(history, PUBLISHED, REFUSED)
     shown = json.loads(history.release.ask("show", REFUSED, "--json").stdout)["release"]
@@ -66,6 +67,7 @@ def test_diff_table_fits_80_columns_without_private_value(history: History, othe
     assert TOKEN not in out.getvalue()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [

@@ -121,6 +121,7 @@ def test_gate_audit_not_requested_refused(name: str, sanitized: Small, tmp_path:
     check_refused(release, result, name, "not asked")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("what", "check"),
     [
@@ -152,6 +153,7 @@ def test_gate_printing_attack_published(sanitized: Small, tmp_path: Path) -> Non
     assert release.versions() == ["0001"]
 
 
+@pytest.mark.extended
 def test_release_file_edited_in_the_middle_first_settings_hold(
     sanitized: Small, tmp_path: Path
 ) -> None:
@@ -246,6 +248,7 @@ def test_publish_edited_verdict_refused(what: str, approved: Small, tmp_path: Pa
     check_not_published(release)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", ["one byte", "gone", "of another release"])
 def test_publish_edited_file_refused(what: str, approved: Small, tmp_path: Path) -> None:
     release = approved.copied_to(tmp_path / "copy")
@@ -322,6 +325,7 @@ def test_publish_forged_digest_refused(approved: Small, tmp_path: Path) -> None:
     check_not_published(release)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", ["missing", "another"])
 def test_publish_missing_or_other_home_key_bad_input(
     what: str, approved: Small, tmp_path: Path
@@ -375,6 +379,7 @@ def test_publish_clock_moved_back_machine_trouble(
     check_not_published(release)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", ["policy_digest", "code_version"])
 def test_publish_other_policy_or_code_refused(what: str, approved: Small, tmp_path: Path) -> None:
     release = approved.copied_to(tmp_path / "copy")
@@ -414,6 +419,7 @@ def agreed(tmp_path_factory: pytest.TempPathFactory, waiting: Small) -> Small:
     return release
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", mark_slow(DECISIONS, ("deleted", "fewer are needed")))
 def test_publish_edited_decisions_refused(what: str, agreed: Small, tmp_path: Path) -> None:
     release = agreed.copied_to(tmp_path / "copy")
@@ -424,6 +430,7 @@ def test_publish_edited_decisions_refused(what: str, agreed: Small, tmp_path: Pa
     check_not_published(release, "awaiting_review")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("days", "error"),
     [(13, None), (15, Undecided), (-1, MachineTrouble)],
@@ -458,6 +465,7 @@ def check_not_published(release: Small, stage: str = "approved") -> None:
         assert db.execute("select stage from meta.run").fetchall() == [(stage,)]
 
 
+@pytest.mark.extended
 def test_judge_other_code_version_new_verdict(approved: Small, tmp_path: Path) -> None:
     release = approved.copied_to(tmp_path / "copy")
     assert release.run("judge", entry="other_code").exit_code == 0

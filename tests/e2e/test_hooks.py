@@ -54,6 +54,7 @@ def test_hooks_release_and_withdrawal_three_facts_no_private_value(
     assert release.ask("history", "--verify").exit_code == 0
 
 
+@pytest.mark.extended
 def test_release_hooks_of_other_mode_refused_before_it_begins(small: Maker, tmp_path: Path) -> None:
     release, touched = small("hooked").write(), tmp_path / "touched"
     write_hooks(release, ["/usr/bin/touch", str(touched)], mode=0o644)
@@ -68,6 +69,7 @@ def test_release_hooks_of_other_mode_refused_before_it_begins(small: Maker, tmp_
     assert [each["text"] for each in hooks] == [error["message"]]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("section", ["hook", "hooks", "notify"])
 def test_release_file_with_a_command_refused(small: Maker, section: str) -> None:
     release = small("hooked")

@@ -87,6 +87,7 @@ def test_output_all_commands_nothing_private(history: History, chain: Chain) -> 
         assert find_private((result.stdout + result.stderr).encode(), history) == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("part", ["published", "views"])
 def test_shared_folders_all_files_nothing_private(
     history: History, chain: Chain, part: str

@@ -102,6 +102,7 @@ def test_ledger_release_killed_often_charged_once(chain: Chain, history: History
     assert entries(chain.release)[1][2] == 0
 
 
+@pytest.mark.extended
 def test_ledger_command_history_text_plot_and_json(history: History, tmp_path: Path) -> None:
     picture = tmp_path / "ledger.svg"
     shown = history.release.ask("ledger", "history", "--plot", str(picture))

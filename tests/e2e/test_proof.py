@@ -140,6 +140,7 @@ def test_published_files_scores_only_in_bands(history: History) -> None:
         assert "`record_linkage.rate` | at most 0." in card  # it is reported, in bands
 
 
+@pytest.mark.extended
 def test_history_verify_after_all_runs_passes(history: History, chain: Chain) -> None:
     for release, versions in ((history.release, 2), (chain.release, 1)):
         code, found = ask_json(release, "history", "--verify")

@@ -117,6 +117,7 @@ def test_release_defect_reported_without_traceback(history: History) -> None:
     assert any(place.startswith("tasks/ingest/task.py:") for place in places)
 
 
+@pytest.mark.extended
 def test_status_show_history_list_stages_and_findings(history: History) -> None:
     status = history.release.ask("status", "--json")
     stages = {each["release_id"]: each["stage"] for each in parse_output(status)["runs"]}
@@ -253,6 +254,7 @@ def copy_release(history: History, folder: Path) -> Small:
     return release.write()
 
 
+@pytest.mark.extended
 def test_key_backup_dataset_key_restored(history: History, tmp_path: Path) -> None:
     release = copy_release(history, tmp_path / "copy")
     key, backup = release.private / "keys" / "history.key", tmp_path / "backup"
@@ -271,6 +273,7 @@ def test_key_backup_dataset_key_restored(history: History, tmp_path: Path) -> No
     assert key.read_text() == content
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "what", ["missing", "another", pytest.param("damaged", marks=pytest.mark.slow)]
 )

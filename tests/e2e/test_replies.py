@@ -37,6 +37,7 @@ def test_release_reply_matches_schema_figures_are_numbers(history: History, what
     assert {score["metric"] for score in found["scores"]} >= {"rate", "breach_rate"}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

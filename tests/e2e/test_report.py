@@ -38,6 +38,7 @@ def pages(history: History, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return found
 
 
+@pytest.mark.extended
 def test_report_every_ending_names_its_outcome(pages: dict[str, str]) -> None:
     for release_id, outcome in NOW.items():
         assert f"<title>{release_id}: {outcome}</title>" in pages[release_id]

@@ -133,6 +133,7 @@ def test_warehouse_published_rows_stored_with_record_keys(history: History) -> N
     assert {tuple(row) for _, *row in second} == numbers
 
 
+@pytest.mark.extended
 def test_audit_edited_stored_rows_refused(history: History, tmp_path: Path) -> None:
     release = history.release.copied_to(tmp_path / "copy")
     release.rows[6] = {**release.rows[6], "iron": "5.0"}

@@ -37,6 +37,7 @@ def list_kinds(release: Small) -> list[str]:
         return [kind for kind, _ in list_tune_events(db, release.name)]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -165,6 +166,13 @@ def test_tune_no_setting_keeps_the_policy_exit_3_and_no_file(small: Maker) -> No
     reply = read_reply(result)
     assert (reply["ok"], reply["error"]["kind"], reply["file"]) == (False, "refused", None)
     assert not (release.folder / "small_tuned.toml").exists()
+    named = {each["check"]: each for each in reply["trade_offs"]}
+    broken = set.intersection(*(set(each["did_not_pass"]) for each in reply["settings"]))
+    assert {"amplification.record", "known_pairs.breach_rate"} <= broken <= set(named)
+    for check in broken:
+        assert named[check]["sentence"].startswith(f"No setting tried keeps {check} ")
+    offer = named["amplification.record"]["offers"][0]
+    assert offer["needed"] == "with a waiver for random_rotation (no bound)"
     assert "ppdm release" not in Path(reply["page"]).read_text()
 
 

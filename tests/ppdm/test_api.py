@@ -90,6 +90,7 @@ def test_public_names_all_found() -> None:
     assert not hasattr(ppdm, "publish")
 
 
+@pytest.mark.extended
 def test_audit_files_same_scores_as_command(folder: Path, original: pd.DataFrame) -> None:
     noisy = original + np.random.default_rng(6).normal(0.0, 0.5, original.shape)
     original.to_csv("A.csv", index=False)
@@ -221,6 +222,7 @@ def test_make_miner_unknown_or_not_applicable_raises(folder: Path) -> None:
     assert release.make_miner("kmeans", 2, random_state=0).fit(release.rows).n_clusters == 2
 
 
+@pytest.mark.extended
 def test_release_bad_file_error_of_command(tmp_path: Path) -> None:
     file = tmp_path / "none.toml"
     with pytest.raises(ppdm.BadInput, match="does not exist") as error:

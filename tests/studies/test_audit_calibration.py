@@ -36,6 +36,7 @@ def test_audit_case_safe_release_of_500_records_passes(table: str) -> None:
     assert audit_case(Case(table, "fitted normal", 500, 1, 20)).verdict == "PASS"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "kind",
     [
@@ -62,6 +63,7 @@ def test_spread_kinds_each_table_meets_other_kinds_all_equally_often() -> None:
         assert sorted(case.kind for case in cases if case.table == table) == kinds
 
 
+@pytest.mark.extended
 def test_main_second_run_skips_what_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,7 +37,8 @@ from warehouse.columns import Column
 from warehouse.home import Home
 from warehouse.integrity.key_files import write_key
 from warehouse.json_codec import from_json, to_json
-from warehouse.publishing.leak_scan import ExpectedContent, check_bytes
+from warehouse.publishing.expected_content import ExpectedContent
+from warehouse.publishing.leak_scan import check_bytes
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KEY = bytes(range(32))  # fixed, because estimates are compared with their standard errors
@@ -149,6 +150,7 @@ def test_publish_mixed_table_categories_as_text(context: ReleaseContext, quiet: 
     assert "Categories are random answers" in card
 
 
+@pytest.mark.extended
 def test_randomized_response_release_other_columns_unchanged(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
@@ -156,11 +158,10 @@ def test_randomized_response_release_other_columns_unchanged(
     wanted = expect_content(exclude_numeric(context), summary)
     assert wanted.names == ("colour", "group")
     table = pq.read_table(check_candidate(exclude_numeric(context), summary))
-    place = wanted.source_order.astype(int).tolist()
+    (records,) = wanted.originals.blocks()
+    place = records.position.astype(int).tolist()
     truth = [COLOURS[i % 3] if i % 5 else None for i in place]
-    assert [COLOURS.index(t) if t else -1 for t in truth] == wanted.categorical[
-        0
-    ].originals.tolist()
+    assert [COLOURS.index(t) if t else -1 for t in truth] == records.codes[:, 0].tolist()
     assert table.column("group").to_pylist() == ["ab"[i % 2] for i in place]
     same = sum(a == b for a, b in zip(table.column("colour").to_pylist(), truth, strict=True))
     assert abs(same / N - 0.5) < 4 * math.sqrt(0.25 / N)  # 0.5 = 3 / (3 + 4 - 1)
@@ -193,6 +194,7 @@ def test_check_settings_no_amplification_limit_bad_input(context: ReleaseContext
         check_settings(replace(context, policy=replace(SMALL, limits=limits)))
 
 
+@pytest.mark.extended
 def test_draw_candidate_category_named_like_component_bad_input(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
@@ -206,6 +208,7 @@ def test_draw_candidate_category_named_like_component_bad_input(
         run(replace(context, columns=columns), load_raw, validate, draw_candidate)
 
 
+@pytest.mark.extended
 def test_draw_candidate_basis_file_used_for_numeric_part(
     context: ReleaseContext, tmp_path: Path
 ) -> None:

@@ -83,6 +83,7 @@ def test_shadow_draws_unused_columns_changed_same_draws(
     assert data_and_shadow(steward.build_context()) != first
 
 
+@pytest.mark.extended
 def test_validate_other_record_id_bad_input(steward: Steward) -> None:
     steward.release()
     with pytest.raises(BadInput, match="knew records by 'id', not by 'other_id'"):
@@ -92,6 +93,7 @@ def test_validate_other_record_id_bad_input(steward: Steward) -> None:
         steward.release(record_id="other_id")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("changes", [{"file_digest": "another"}, {"dataset": "others"}])
 def test_judge_run_of_another_file_refused(steward: Steward, changes: dict[str, str]) -> None:
     context = steward.build_context()
@@ -102,6 +104,7 @@ def test_judge_run_of_another_file_refused(steward: Steward, changes: dict[str, 
         assert db.execute("select * from ledger.entry").fetchall() == []
 
 
+@pytest.mark.extended
 def test_judge_edited_draws_refused(steward: Steward) -> None:
     steward.policy = replace(steward.policy, limits=limits(product=2.0))
     context = steward.build_context()
@@ -111,6 +114,7 @@ def test_judge_edited_draws_refused(steward: Steward) -> None:
         judge.fn(context, run.release_id)
 
 
+@pytest.mark.extended
 def test_judge_deleted_charges_refused(steward: Steward) -> None:
     steward.release()
     steward.parameters = {"b": 0.6}

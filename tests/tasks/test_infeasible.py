@@ -197,6 +197,7 @@ def release(context: ReleaseContext, X: np.ndarray) -> None:
         step.fn(context, release_id)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "what", [pytest.param(each, marks=[pytest.mark.slow] * (each not in SOON)) for each in BY_DATA]
 )

@@ -45,6 +45,7 @@ def test_redaction_own_errors_pass() -> None:
     assert caught.value is given
 
 
+@pytest.mark.extended
 def test_redaction_clears_frames() -> None:
     class Rows:
         pass

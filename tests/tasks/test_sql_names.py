@@ -27,6 +27,7 @@ NAMES = (
 )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", NAMES)
 def test_steps_statement_as_column_name_is_a_name(name: str, tmp_path: Path) -> None:
     categories = (name, "other")

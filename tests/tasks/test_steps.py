@@ -68,6 +68,7 @@ def make_release(context: ReleaseContext, *, published: bool = True) -> Drawn:
     return Drawn(validated, sanitized, {place for (place,) in rows})
 
 
+@pytest.mark.extended
 def test_draw_candidate_second_fit_needs_waiver(context: ReleaseContext) -> None:
     make_release(context)
     two = {**SAMPLE, "components": 2}
@@ -77,6 +78,7 @@ def test_draw_candidate_second_fit_needs_waiver(context: ReleaseContext) -> None
     make_release(replace(context, file_digest="h", parameters={**two, "refit_waiver": "the DPO"}))
 
 
+@pytest.mark.extended
 def test_draw_candidate_identifier_named_like_component_bad_input(
     context: ReleaseContext, tmp_path: Path
 ) -> None:
@@ -87,6 +89,7 @@ def test_draw_candidate_identifier_named_like_component_bad_input(
         make_release(replace(context, columns=columns, record_id="Component_1"))
 
 
+@pytest.mark.extended
 def test_draw_candidate_resampled_rows_shuffled_with_records(context: ReleaseContext) -> None:
     first = make_release(context)  # sets records aside, which must not be drawn later either
     parameters = {"rows": 300, "bandwidth": "paper", "refit_waiver": "the DPO"}
@@ -104,6 +107,7 @@ def test_draw_candidate_resampled_rows_shuffled_with_records(context: ReleaseCon
     assert abs(np.corrcoef(place, np.arange(300))[0, 1]) < 0.3
 
 
+@pytest.mark.extended
 def test_draw_candidate_integers_stay_integers(context: ReleaseContext, tmp_path: Path) -> None:
     """With these bounds, scaling there and back changes the last bit."""
     counts = np.random.default_rng(3).integers(0, 50, (60, 2)).astype(np.float64)
@@ -128,6 +132,7 @@ def test_draw_candidate_unpublished_fit_not_binding(context: ReleaseContext) -> 
     make_release(replace(context, file_digest="g", parameters={**SAMPLE, "components": 2}))
 
 
+@pytest.mark.extended
 def test_draw_candidate_changed_records_fit_reused(context: ReleaseContext, tmp_path: Path) -> None:
     first = make_release(context)
     write(tmp_path / "t.csv", np.random.default_rng(2).random((60, 2)))
@@ -147,6 +152,7 @@ def test_draw_candidate_other_method_excludes_records_set_aside(
     assert rotated.places == first.places
 
 
+@pytest.mark.extended
 def test_validate_bounds_from_data_taken_once_in_two_digits(
     context: ReleaseContext, tmp_path: Path
 ) -> None:

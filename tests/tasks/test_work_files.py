@@ -34,6 +34,7 @@ def listening(seen: dict[str, list[str]], private: Path) -> Iterator[None]:
         LISTENERS.remove(look)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("method", ["additive_noise", "kde_resample"])
 def test_steps_work_files_are_parquet(method: str, tmp_path: Path) -> None:
     policy = Policy((), {}, shadow_draws=2, splits=1)

@@ -40,6 +40,7 @@ def test_summarize_columns_one_missing_cell_of_many_is_counted(
     assert (summary.least, summary.most, summary.is_whole) == (0, 99_999, True)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("cell", "field"),
     [

@@ -94,6 +94,7 @@ def test_advance_failed_step_rolled_back(store: Store) -> None:
         assert tables.fetchall() == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("stage", ["validated", "approved", "published", "created"])
 def test_advance_skipped_stage_defect(store: Store, stage: str) -> None:
     run = begin(store)
@@ -108,6 +109,7 @@ def test_advance_skipped_stage_defect(store: Store, stage: str) -> None:
         assert tables.fetchall() == []
 
 
+@pytest.mark.extended
 def test_advance_finished_run_defect(store: Store) -> None:
     run = begin(store)
     walk(store, run, "raw", "validated", "sanitized", "audited", "refused")
@@ -126,6 +128,7 @@ def test_begin_same_release_continues(store: Store) -> None:
     assert events(store)[-1] == "continued"
 
 
+@pytest.mark.extended
 def test_begin_other_data_or_code_old_run_abandoned(store: Store) -> None:
     begin(store)
     other = begin(store, source="s2")
@@ -156,6 +159,7 @@ def clean_up(store: Store) -> None:
     remove_files(store.home, "wine", ended)
 
 
+@pytest.mark.extended
 def test_drop_old_tables_dropped_facts_stay(store: Store) -> None:
     for source in ("s1", "s2"):
         run = begin(store, source=source)
@@ -198,6 +202,7 @@ def test_transaction_other_schema_files_refused(
         assert caught.value.file == str(store.home.database)
 
 
+@pytest.mark.extended
 def test_status_home_of_other_version_one_sentence(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.create()

@@ -53,6 +53,7 @@ def test_year_and_month_text_dates_and_empty_cells() -> None:
     assert compute(derive_column("month"), cells) == [2, None, 12, 7, 7]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "type_name",
     ["date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz"],
@@ -167,6 +168,7 @@ NUMBERS = st.one_of(st.none(), st.floats(-1e6, 1e6))
 DATES = st.one_of(st.none(), st.dates(datetime.date(1900, 1, 1), datetime.date(2199, 12, 31)))
 
 
+@pytest.mark.extended
 @settings(deadline=None, max_examples=10)
 @given(st.lists(DATES, min_size=1, max_size=15))
 def test_date_functions_any_dates_agree_with_pandas(dates: list[datetime.date | None]) -> None:
@@ -180,6 +182,7 @@ def test_date_functions_any_dates_agree_with_pandas(dates: list[datetime.date | 
         assert_equal(since, (pd.Timestamp("2026-01-01") - series).dt.days / 365.2425)
 
 
+@pytest.mark.extended
 @settings(deadline=None, max_examples=10)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=15))
 def test_number_functions_any_numbers_agree_with_pandas(

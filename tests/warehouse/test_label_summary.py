@@ -59,11 +59,13 @@ NOT_TOLD: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", TOLD)
 def test_summarize_label_rounded_secret_column_named(name: str) -> None:
     assert set(summarize(round_salary(), {"salary": TOLD[name]()}).told) == {"salary"}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", NOT_TOLD)
 def test_summarize_label_other_column_not_named(name: str) -> None:
     assert summarize(round_salary(), {"other": NOT_TOLD[name]()}).told == {}

@@ -85,6 +85,7 @@ def test_hold_held_lock_times_out_and_names_holder(tmp_path: Path) -> None:
     assert trouble.value.exit_code == 5
 
 
+@pytest.mark.extended
 def test_hold_waiting_process_reports_once_then_gets_lock(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     said: list[str] = []

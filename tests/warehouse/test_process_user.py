@@ -82,6 +82,7 @@ MOUNTS = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", MOUNTS)
 def test_read_process_uid_mounted_over_proc_refused(what: str, tmp_path: Path) -> None:
     skip_without_namespaces()

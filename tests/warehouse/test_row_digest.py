@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppdm_core.model.errors import Refused
-from warehouse.row_digest import digest_released_rows
+from warehouse.row_digest import digest_released_rows, digest_row_blocks
 
 ROWS = st.lists(
     st.tuples(
@@ -58,3 +58,14 @@ def test_digest_negative_zero_and_chunks_do_not_count() -> None:
 def test_digest_other_type_refused() -> None:
     with pytest.raises(Refused):
         digest_released_rows(pa.table({"x": [1, 2]}))
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_digest_row_blocks_several_runs_same_digest(size: int) -> None:
+    """Also of rows that are sorted already, or mostly equal: no run is a sample of all rows."""
+    rng = np.random.default_rng(1)
+    numbers = np.concatenate([np.full(400, 0.5), np.arange(600.0), rng.normal(size=500)])
+    table = pa.table({"x": numbers, "y": [f"w{i % 11}" for i in range(len(numbers))]})
+    blocks = [table.slice(start, size) for start in range(0, len(numbers), size)]
+    assert digest_row_blocks(blocks, run_bytes=2_000) == digest_released_rows(table)
+    assert digest_row_blocks(blocks[:-1], run_bytes=2_000) != digest_released_rows(table)

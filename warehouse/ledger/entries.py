@@ -13,6 +13,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ppdm_core.model.ledger import LedgerBalance
 from warehouse.database import fetch_first
 from warehouse.integrity.seals import (
@@ -33,6 +35,16 @@ if TYPE_CHECKING:
     from warehouse.database import Change, Run
     from warehouse.transaction import Transaction
 
+BATCH_CHARGES = 65_536  # in memory at a time
+CHARGE = np.dtype(  # a line in the digest of an entry
+    [
+        ("record", "<u8"),
+        ("draw_high", "<u8"),
+        ("draw_low", "<u8"),
+        ("ln_gamma", "<f8"),
+        ("is_first", "u1"),
+    ]
+)
 INSERT_CHARGES = f"""
 insert into {LEDGER_CHARGES}
 with known as (
@@ -125,18 +137,18 @@ def next_entry_number(db: duckdb.DuckDBPyConnection) -> int:
 
 def recount_charges(db: duckdb.DuckDBPyConnection, number: int) -> dict[str, Any]:
     """Return what an entry says of its charges, computed from the charges."""
-    found = db.execute(
+    reader = db.sql(
         f"select record, draw_high, draw_low, ln_gamma, is_first from {LEDGER_CHARGES} "
-        "where entry = ? order by draw_high, draw_low, record",
-        [number],
-    ).fetchnumpy()
-    digest = hashlib.sha256()
-    for name, kind in (("record", "<u8"), ("draw_high", "<u8"), ("draw_low", "<u8")):
-        digest.update(found[name].astype(kind).tobytes())
-    digest.update(found["ln_gamma"].astype("<f8").tobytes())
-    digest.update(found["is_first"].astype("u1").tobytes())
-    count = len(found["record"])
-    unbounded = int((found["ln_gamma"] == math.inf).sum())
+        f"where entry = {number:d} order by draw_high, draw_low, record"
+    ).to_arrow_reader(BATCH_CHARGES)
+    digest, count, unbounded = hashlib.sha256(), 0, 0
+    for batch in reader:
+        lines = np.empty(batch.num_rows, dtype=CHARGE)
+        for name, column in zip(CHARGE.names or (), batch.columns, strict=True):
+            lines[name] = column.to_numpy(zero_copy_only=False)
+        digest.update(lines.tobytes())
+        count += batch.num_rows
+        unbounded += int(np.count_nonzero(lines["ln_gamma"] == math.inf))
     return {"charges": count, "unbounded": unbounded, "digest": digest.hexdigest()}
 
 

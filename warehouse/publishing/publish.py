@@ -36,7 +36,8 @@ from warehouse.publishing.deliveries import (
     store_deliveries,
     write_file_sinks,
 )
-from warehouse.publishing.leak_scan import ExpectedContent, check_bytes
+from warehouse.publishing.expected_content import ExpectedContent
+from warehouse.publishing.leak_scan import check_bytes, read_tables
 from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.published_rows import store_published_rows
 from warehouse.publishing.version_folders import (
@@ -47,7 +48,7 @@ from warehouse.publishing.version_folders import (
     version_folder,
 )
 from warehouse.publishing.withdraw import find_withdrawn_bytes
-from warehouse.row_digest import digest_released_rows
+from warehouse.row_digest import digest_row_blocks
 from warehouse.runs import CONTINUED
 from warehouse.sanitized_tables import digest_candidate
 from warehouse.sinks import Delivery, SinkSettings
@@ -207,9 +208,9 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
         if file_digest(draft / DATA) != request.data_digest:  # it may not even be a Parquet file
             raise build_refusal(run, "its data file was changed.")
         check_bytes(draft / DATA, request.expected)
-        table = pq.read_table(draft / DATA)
-        digest = digest_released_rows(table)
-        write_file_sinks(request.file_sinks, table, draft, digest)
+        digest = digest_row_blocks(read_tables(draft / DATA))
+        if request.file_sinks:
+            write_file_sinks(request.file_sinks, pq.read_table(draft / DATA), draft, digest)
         files = describe_files(draft)
         checkpoint("data written")
         with stage_deliveries(request.deliveries, draft, digest, lambda: is_recorded(store, run)):

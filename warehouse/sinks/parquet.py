@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import RawIOBase
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
@@ -16,7 +17,6 @@ from warehouse.sinks._sink import FileSink
 from warehouse.sources import Option
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
     from warehouse.columns import Column
@@ -86,21 +86,21 @@ def _name_file(column: str, value: str | None) -> str:
     return f"data.{quote(column, safe='')}{value_part}.parquet"
 
 
-def write(db: duckdb.DuckDBPyConnection, query: str, file: RawIOBase) -> None:
-    """Write the result of a query to an open file."""
+def write(tables: Iterable[pa.Table], file: RawIOBase) -> None:
+    """Write rows to an open file; the bytes do not depend on how the tables divide them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # On the caller's own connection: a cursor would not see what its transaction wrote.
-    reader = db.sql(query).to_arrow_reader(ROW_GROUP_ROWS)
-    fields = [pa.field(field.name, field.type) for field in reader.schema]
+    rest = iter(tables)
+    first = next(rest)
+    fields = [pa.field(field.name, field.type) for field in first.schema]
     with pq.ParquetWriter(file, pa.schema(fields), **ONLY_CELLS) as writer:
-        held: list[pa.RecordBatch] = []
-        for batch in reader:
-            held.append(batch)
-            if sum(part.num_rows for part in held) >= ROW_GROUP_ROWS:
-                table = pa.Table.from_batches(held)
-                writer.write_table(table.slice(0, ROW_GROUP_ROWS), row_group_size=ROW_GROUP_ROWS)
-                held = table.slice(ROW_GROUP_ROWS).to_batches()
-        if held:
-            writer.write_table(pa.Table.from_batches(held), row_group_size=ROW_GROUP_ROWS)
+        held = first
+        for table in chain(rest, [first.slice(0, 0)]):
+            while held.num_rows >= ROW_GROUP_ROWS:
+                group = held.slice(0, ROW_GROUP_ROWS).combine_chunks()
+                writer.write_table(group, row_group_size=ROW_GROUP_ROWS)
+                held = held.slice(ROW_GROUP_ROWS)
+            held = pa.concat_tables([held, table])
+        if held.num_rows:
+            writer.write_table(held.combine_chunks(), row_group_size=ROW_GROUP_ROWS)

@@ -41,14 +41,22 @@ class SettingBody(Model):
     scores: list[RiskBody]
 
 
-class TradeOffBody(Model):
-    """What a limit costs, or several together."""
+class OfferBody(Model):
+    """A setting that a limit does not allow, and what would allow it."""
 
-    checks: list[str]
-    limits: list[str]
-    utility: str  # "": no setting keeps all limits
-    needed: list[str]
-    gained: str
+    needed: str  # the value of the limit, or a waiver
+    gained: str  # the utility of the setting
+    others: list[str]  # what would have to change besides
+
+
+class TradeOffBody(Model):
+    """What a limit costs, or a check that no setting passes."""
+
+    check: str
+    limit: str  # "": the check is no limit
+    utility: str  # the best that was tried under the limit; "": no setting keeps it
+    is_alone: bool  # that setting breaks other limits
+    offers: list[OfferBody]
     sentence: str
 
 

@@ -144,7 +144,7 @@ def list_tune_steps(summary: Summary, tune: TuneResult | None) -> list[Step]:
     steps = [
         Step(f"{tune.name} ({tune.tried} settings tried): {each.sentence}")
         for each in tune.trade_offs
-        if set(each.checks) & failed and set(each.checks) <= same
+        if each.check in failed and (each.check in same or not each.limit)
     ]
     choice = tune.choice
     if choice is not None and same == set(limits) == set(tune.limits):

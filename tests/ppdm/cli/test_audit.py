@@ -68,6 +68,7 @@ def run_audit_command(
 FILES = ("--original", "A.csv", "--released", "B.parquet")
 
 
+@pytest.mark.extended
 def test_audit_copy_of_original_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(folder.iterdir())
     code, found = run_audit_command(*FILES, "--policy", "quick.toml", capsys=capsys)
@@ -100,6 +101,7 @@ def test_audit_shuffled_rows_passes_with_full_text(folder: Path) -> None:
     assert "Left out: town. No numbers." in lines
 
 
+@pytest.mark.extended
 def test_audit_short_text_verdict_and_risks_first(folder: Path) -> None:
     pd.read_csv("A.csv").to_csv("B.csv", index=False)
     result = audit_release(Path("A.csv"), Path("B.csv"), policy=Path("quick.toml"))
@@ -285,6 +287,7 @@ def test_audit_label_large_classes_pass(folder: Path) -> None:
     assert "That finds 0.8 % of them; picking rows at random finds 0.4 %." in score.sentence
 
 
+@pytest.mark.extended
 def test_audit_label_secret_in_small_classes_refused(folder: Path) -> None:
     """Classes of three: the label finds a third of the persons, and so does linkage by it."""
     paths, policy = write_labelled(folder, 240, 3), write_label_policy(folder, 0.05)

@@ -50,6 +50,7 @@ def test_check_expectations_folder_missing_reported(small: Small) -> None:
         check_release_file(small.file, small.folder / "no" / "suite.json")
 
 
+@pytest.mark.extended
 def test_check_expectation_not_met_nothing_written(small: Small) -> None:
     small.content["expectations"] = [{**ROWS, "min_value": 1000}]
     small.write()
@@ -63,6 +64,7 @@ def test_check_expectation_not_met_nothing_written(small: Small) -> None:
     assert not out.exists()
 
 
+@pytest.mark.extended
 def test_check_weaker_promises_named(small: Small) -> None:
     plain = check_release_file(small.file)
     assert "Weaker promise" not in plain.text and plain.payload["weaker_promises"] == []

@@ -85,6 +85,7 @@ def test_render_entries_bar_is_full_at_the_limit() -> None:
     assert "a_rather_long_name-0002  2026-03-02  pca_laplace" in full
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("columns", [90, 120])
 def test_render_entries_terminal_only_bar_shrinks(columns: int) -> None:
     _, *lines = ESCAPE.sub("", run_on_terminal(LEDGER, columns=columns)).splitlines()

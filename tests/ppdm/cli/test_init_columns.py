@@ -58,6 +58,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReleaseFile, Command
     return draft_table(write_table(tmp_path_factory.mktemp("many"), cells))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", COLUMNS)
 def test_draft_column_of_each_kind_gets_its_role(
     many: tuple[ReleaseFile, CommandResult, str], name: str

@@ -24,6 +24,7 @@ def record_id(folder: Path, columns: dict[str, Cell], rows: int = ROWS) -> tuple
     return file.dataset.record_id, parameters["basis"], parameters["components"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
@@ -82,6 +83,7 @@ def write_numbers(folder: Path) -> Path:
     return write_table(folder, {"key": lambda i: f"k{i}", "other": lambda i: NOISE[-i - 1]})
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", SANITIZERS)
 def test_draft_method_named_has_settings_attacks_and_limits(tmp_path: Path, name: str) -> None:
     """The draft of every method passes all checks that need no data, or is refused at once."""

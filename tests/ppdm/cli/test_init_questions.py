@@ -42,6 +42,7 @@ def answer(command: TerminalCommand, question: str, text: str) -> None:
     os.write(command.main, f"{text}\n".encode())
 
 
+@pytest.mark.extended
 def test_init_ask_answers_written(source: Path) -> None:
     command = start(source)
     answer(command, "author [decide later]: ", "registry")

@@ -16,6 +16,7 @@ from tests.support.drafts import NOISE, draft_table, read_error, write_table
 from warehouse.columns import Source
 
 
+@pytest.mark.extended
 def test_draft_every_kind_of_source_gives_the_same(tmp_path: Path) -> None:
     source = write_table(tmp_path, {"x": lambda i: str(i % 7)})
     text = source.read_bytes()
@@ -149,6 +150,7 @@ def test_suggest_dataset_name_folder_and_table_named(source: Source, expected: s
     assert suggest_dataset_name(source) == expected
 
 
+@pytest.mark.extended
 def test_init_folder_drafts_file_that_check_accepts(tmp_path: Path) -> None:
     (tmp_path / "visits").mkdir()
     for part in range(3):

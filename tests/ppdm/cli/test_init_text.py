@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,6 +108,7 @@ def test_draft_decisions_given_written_and_no_longer_listed(tmp_path: Path) -> N
     assert not any("owner" in each or "set_by" in each for each in result.payload["decisions"])
 
 
+@pytest.mark.extended
 def test_init_command_imports_nothing_slow(tmp_path: Path) -> None:
     source = write_table(tmp_path, {"class": lambda i: "ab"[i % 2]})
     code = (

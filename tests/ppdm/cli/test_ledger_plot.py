@@ -32,6 +32,7 @@ def test_draw_ledger_svg_names_what_it_shows(tmp_path: Path) -> None:
         assert word in words
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "changes", [{"ln_total": None}, {"terms": {}}, {"ln_total": None, "kind": "refused"}]
 )

@@ -36,6 +36,7 @@ def test_replies_every_command_has_a_schema() -> None:
     assert set(REPLIES) == commands | groups
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", REPLIES)
 def test_schema_valid_versioned_and_printed(name: str) -> None:
     document = build_schema(name)

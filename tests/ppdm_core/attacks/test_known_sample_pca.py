@@ -140,6 +140,7 @@ def test_known_sample_pca_four_records_quarter_turn_recovered():
     assert estimate.notes["agreement"] == 1.0
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("translated", [False, True])
 def test_known_sample_pca_sample_of_population_recovers_rotation(seed, translated):
@@ -273,6 +274,7 @@ def test_known_sample_pca_fewer_released_columns_leading_axes():
     assert mean_error(X, estimate.candidates["overlay"]) < limit + 0.1
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("Y", "sample"),
     [
@@ -318,6 +320,7 @@ def test_known_sample_pca_unsuitable_view_not_applicable():
             run_attack(other)
 
 
+@pytest.mark.extended
 def test_known_sample_pca_shuffled_rows_and_same_seed_same_estimates():
     rng = np.random.default_rng(10)
     X, sample = (

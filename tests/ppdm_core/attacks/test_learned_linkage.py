@@ -95,6 +95,7 @@ UNSAFE = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", UNSAFE)
 def test_attack_release_that_keeps_something_finds_persons(name: str) -> None:
     rng = np.random.default_rng(7)

@@ -197,6 +197,7 @@ def draw_clusters(n: int, rng: np.random.Generator):
     return centres[rng.integers(0, 12, n)] + rng.normal(0, 0.02, (n, 12))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("law", ["laplace", "student_t"])
 def test_shrinkage_grouped_records_wide_noise_recovered(law, seed):

@@ -44,6 +44,7 @@ def test_locate_points_hand_worked_point_found():
     np.testing.assert_allclose(X_hat, [[3.0, 4.0]], atol=1e-6)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("scale", [1.0, 0.2])
 @pytest.mark.parametrize("seed", range(3))
 def test_trilateration_rotated_and_scaled_rows_recovered(seed, scale):

@@ -116,6 +116,7 @@ def test_auditor_more_limits_only_the_end_that_breaks_a_limit_wider():
         assert many[name].value == score.value
 
 
+@pytest.mark.extended
 def test_auditor_same_seed_same_scores():
     draws = draw_noisy(1), draw_noisy(2)
     one, two = (run_all(make_auditor(*draws, public=LAPLACE)) for _ in range(2))
@@ -287,6 +288,7 @@ def test_choose_audits_quick_required_and_limited_only():
     assert choose_audits(replace(quick, effort="standard")) == list_audits()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("known", [2, 3])
 def test_known_pairs_expected_rate_near_measured(known):
     """With fewer known records than columns the computed probability is near the measured rate."""

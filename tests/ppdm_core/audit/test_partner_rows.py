@@ -120,6 +120,7 @@ def test_every_kind_of_attack_runs_or_does_not_apply(attack):
     assert result.error is None
 
 
+@pytest.mark.extended
 def test_partner_rows_every_attack_of_a_standard_audit_runs_or_does_not_apply():
     """No attack fails on a pool; those that need earlier releases do not apply to one."""
     auditor = make_auditor(0.3, partners=60, halves=True)

@@ -54,6 +54,7 @@ def find_shift(value: float, t: int) -> float:
     return float(norm.isf(max(0.01, 5 / t)) - norm.isf(value))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("t", "value"), [(46, 0.25)])
 def test_true_positive_rate_interval_few_misses(t, value):
     """The jackknife puts 8 low ends of 300 too high, where 0.75 are expected."""

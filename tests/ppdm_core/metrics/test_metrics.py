@@ -81,6 +81,7 @@ def test_reconstruct_metrics_copy_worst_bound(metric):
     assert guess > worst if metric.better == "up" else guess < worst
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("metric", RECONSTRUCT, ids=lambda m: m.name)
 @settings(max_examples=30, deadline=None)
 @given(

@@ -155,6 +155,7 @@ def draw_table(seed: int) -> tuple[np.ndarray, np.random.Generator]:
     return rng.gamma(2.0, size=(300, 5)), rng
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", UNSAFE)
 def test_metrics_unsafe_release_beyond_chance(name: str) -> None:
     make, metric = UNSAFE[name]
@@ -177,6 +178,7 @@ def test_metrics_integers_with_wide_noise_within_chance() -> None:
     assert find_leaking(X, Y) == set()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("draw", ["normal", "laplace"])
 def test_recomputed_noise_seeds_that_follow_from_the_record_noticed(draw: str) -> None:
     X = np.random.default_rng([6, 2**90]).gamma(2.0, size=(300, 10))

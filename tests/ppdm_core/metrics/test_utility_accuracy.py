@@ -224,6 +224,7 @@ def test_run_accuracy_also_returns_deterioration():
     assert same.value == 0.0 and same.low < 0 < same.high
 
 
+@pytest.mark.extended
 def test_best_accuracy_equals_best_classifier_with_wider_interval():
     one = make_auditor(
         draw_noisy(1, b=0.3), draw_noisy(2, b=0.3), public=replace(LAPLACE, facts=MOMENTS)

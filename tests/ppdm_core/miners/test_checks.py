@@ -36,6 +36,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@pytest.mark.extended
 @parametrize_with_checks([KNN(), RadiusKNN(), NaiveBayes()])
 def test_classifier_scikit_learn_check_passes(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -117,6 +118,7 @@ def test_fit_bad_parameter_named_in_error(model: Any, named: str) -> None:
         model.fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 1, 1])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "kmeans"])
 def test_predict_missing_value_one_sentence_with_row(name: str, bad: float) -> None:
@@ -136,6 +138,7 @@ def test_predict_missing_value_one_sentence_with_row(name: str, bad: float) -> N
         MINERS[name]().fit(X, label)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=["None", "NaN", "NA"])
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "kmeans"])
 def test_predict_missing_cell_of_data_frame_column_named(name: str, missing: Any) -> None:

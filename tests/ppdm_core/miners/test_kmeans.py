@@ -25,6 +25,7 @@ PAIR = [[0.3, 0.3], [0.7, 0.6]]
 TRIANGLE = [[0.0, 0.0], [1.0, 0.0], [0.5, 1.0]]
 
 
+@pytest.mark.extended
 @parametrize_with_checks([KMeans()])
 def test_kmeans_scikit_learn_check_passes(estimator: Any, check: Any):
     check(estimator)
@@ -226,6 +227,7 @@ def make_release(method: str, **parameters: Any) -> tuple[Floats, PublicParamete
     return np.concatenate([block.X for block in made.rows.blocks()]), made.public
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("law", "nu"), [("laplace", None), ("student_t", 4.0)])
 def test_from_public_published_noise_closer_than_plain(law: str, nu: float | None):
     Y, public = make_release("additive_noise", b=0.2, law=law, nu=nu)

@@ -171,6 +171,7 @@ def draw_rings(n: int, b: float) -> tuple[np.ndarray, np.ndarray]:
     return Z, corner % 2
 
 
+@pytest.mark.extended
 def test_noise_aware_separated_clouds_several_groups() -> None:
     clear = NoiseAware(noise_variance=[0.02, 0.02]).fit(*draw_rings(800, 0.1))
     assert clear.setting_.groups >= 2
@@ -180,6 +181,7 @@ def test_noise_aware_separated_clouds_several_groups() -> None:
     assert NoiseAware(noise_variance=[2.0, 2.0]).fit(Z, label).setting_.groups == 1
 
 
+@pytest.mark.extended
 def test_noise_aware_other_units_same_probabilities() -> None:
     Z, label, T, _ = draw_release(500, 0.3, 1.0, 6)
     factor, shift = np.array([1000.0, 0.01]), np.array([5.0, -3.0])

@@ -78,6 +78,7 @@ def test_escape_markdown_hostile_text_shown_as_text(what: str) -> None:
     check_shown_as_text(HOSTILE[what])
 
 
+@pytest.mark.extended
 @given(MARKS)
 @example("\\")
 @example("_a_b_")

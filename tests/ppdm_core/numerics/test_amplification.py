@@ -66,6 +66,7 @@ def make_corners(widths: np.ndarray) -> np.ndarray:
     return np.array(list(itertools.product(*[(-w / 2, w / 2) for w in widths])))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("clipped", [False, True], ids=["box", "clipped"])
 @pytest.mark.parametrize(("d", "s"), [(1, 1), (2, 1), (2, 2), (3, 2), (4, 3), (6, 1), (6, 3)])
 def test_ln_gammas_match_brute_force(d, s, clipped):

@@ -121,6 +121,7 @@ def exact_output_probabilities(
     return [up_to(bottom - score), *inner, tail[top - score - 1]]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("width", [1, 40])
 @pytest.mark.parametrize("distribution", [Logistic(), StudentT(1.0), StudentT(4.5)], ids=str)
 def test_grid_noise_clamped_ln_gamma_matches_exact_arithmetic(distribution, width):

@@ -103,6 +103,7 @@ def test_grid_noise_unbounded_is_not_clamped():
         assert Z.tolist() == [low, high]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("distribution", [LAPLACE, StudentT(1.0), Uniform()], ids=str)
 @pytest.mark.parametrize("width", [1.0, 59.0, 70.0])
 def test_atom_is_probability_of_likeliest_output(distribution, width):

@@ -48,6 +48,7 @@ def test_mean_interval_equals_simulated_quantiles():
     assert mean_interval(values, 0.95) == pytest.approx(expected, abs=1e-3)
 
 
+@pytest.mark.extended
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30),
@@ -106,6 +107,7 @@ def find_miss_rates(n: int, low: float, high: float, tail: float) -> np.ndarray:
 PAIRS = ((0.0, 1.0), (0.0, 0.5), (0.0, 0.1), (0.3, 1.0), (0.05, 0.4), (0.01, 0.9))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("n", [1, 2, 5, 20, 60])
 def test_mean_limit_two_values_never_misses_more_than_stated(n, tail):

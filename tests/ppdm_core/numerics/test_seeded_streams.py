@@ -34,6 +34,7 @@ LIBRARIES: dict[str, Callable[[int], np.ndarray | list[float]]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_draw_stream_equals_the_library(name: str) -> None:
     found = draw_stream(name, TRIED_SEEDS, LENGTH)

@@ -43,6 +43,7 @@ def choose_by_brute_force(low: np.ndarray, spread: np.ndarray, b: float, p: floa
     return max((float(level), int(count), float(loss)) for level, count, loss in found)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("m", range(2, 11))
 @pytest.mark.parametrize("parties", [2, 3])
 def test_choose_jointly_is_optimal(m: int, parties: int):
@@ -61,6 +62,7 @@ def test_choose_jointly_is_optimal(m: int, parties: int):
         assert figures == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("m", [3, 5, 8])
 def test_choose_jointly_sums_that_meet_the_budget_exactly_is_optimal(m: int):
     rng = np.random.default_rng(m)
@@ -105,6 +107,7 @@ def test_choose_jointly_not_proven_in_time_refused():
         choose_jointly(make_programme(shares, 0.1, 0.2, time_limit=1e-9))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("seed", range(4))
 def test_problem_1_is_optimal(seed: int):
     """Every record is a constraint of its own."""

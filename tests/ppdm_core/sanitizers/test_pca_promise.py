@@ -38,6 +38,7 @@ LAWS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("d", "s"), [(1, 1), (2, 1), (2, 2), (4, 3), (6, 1), (6, 4), (6, 6)])

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.tuning.choice import choose_setting, find_dominated
 from ppdm_core.tuning.halving import FINALISTS, plan_rounds, rank_trials
-from ppdm_core.tuning.trade_offs import list_trade_offs
 from ppdm_core.tuning.trial import MARGIN, compute_room, compute_slack
 from tests.ppdm_core.tuning.trials import (
     ACCURACY,
@@ -107,45 +106,6 @@ def test_plan_rounds_any_count_last_round_as_the_release(count: int):
     assert [each.number for each in rounds] == list(range(1, len(rounds) + 1))
     assert all(a.records <= b.records for a, b in pairwise(rounds))
     assert all(a.settings >= b.settings for a, b in pairwise(rounds))
-
-
-def test_list_trade_offs_golden_sentence():
-    trials = [make_trial(0.01, 0.71), make_trial(0.07, 0.8), make_trial(0.4, 0.88)]
-    (found,) = list_trade_offs(trials, ACCURACY, LIMITS)
-    assert found.sentence == (
-        "With record_linkage.rate at most 5 % above the baseline, the best tried is best_accuracy "
-        "71.0 %; at 8 % it would be best_accuracy 80.0 %."
-    )
-
-
-def test_list_trade_offs_no_setting_left():
-    (found,) = list_trade_offs([make_trial(0.4, 0.88)], ACCURACY, LIMITS)
-    assert found.sentence == (
-        "With record_linkage.rate at most 5 % above the baseline, no setting tried is left; at "
-        "41 % it would be best_accuracy 88.0 %."
-    )
-
-
-def test_list_trade_offs_limits_broken_together_named_together():
-    limits = {**LIMITS, "amplification.record": Limit(100.0, "a", "b")}
-    trial = make_trial(0.4, 0.88, more=[fail("amplification.record")])
-    (found,) = list_trade_offs([trial], ACCURACY, limits)
-    assert found.sentence == (
-        "With record_linkage.rate at most 5 % above the baseline and amplification.record at most "
-        "100, no setting tried is left; at 41 % and 404 it would be best_accuracy 88.0 %."
-    )
-
-
-def test_list_trade_offs_other_check_broken_too_not_named():
-    trials = [make_trial(0.4, 0.88, more=[fail("required.x")])]
-    assert list_trade_offs(trials, ACCURACY, LIMITS) == ()
-
-
-def test_list_trade_offs_amplification_names_gamma():
-    limits = {"amplification.record": Limit(100.0, "a", "b")}
-    trial = make_trial(0.0, 0.8, more=[fail("amplification.record")])
-    (found,) = list_trade_offs([trial], ACCURACY, limits)
-    assert found.needed == ("404",)  # exp(6) = 403.4
 
 
 POINTS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12)

@@ -10,7 +10,6 @@ from ppdm_core.tuning.setting import (
     Setting,
     list_settings,
     merge_changes,
-    pick_evenly,
     thin_axes,
 )
 
@@ -85,10 +84,18 @@ def test_thin_axes_any_axes_at_most_so_many(lengths: list[int], most: int):
     assert product <= most
 
 
-def test_pick_evenly_keeps_first_and_last():
-    assert pick_evenly(range(9), 3) == [0, 4, 8]
-    assert pick_evenly([1, 2], 5) == [1, 2]
-    assert pick_evenly([1, 2, 3], 1) == [2]
+def test_thin_axes_first_values_stay():
+    axes = {"a": [{"x": 0}, {"x": 1}, {"x": 2}], "b": [{"y": 0}, {"y": 1}]}
+    assert thin_axes(axes, 2) == {"a": [{"x": 0}], "b": [{"y": 0}, {"y": 1}]}
+
+
+@pytest.mark.parametrize("most", [4, 12, 24])
+def test_list_settings_few_the_limit_on_gamma_and_few_components_are_tried(most: int):
+    scope = SweepScope(numeric=20, categorical=0, gamma=1100.0)
+    found = list_settings(PRESENT, ["pca_laplace"], scope, most)[1:]
+    tried = {(each.parameters["components"], each.parameters["gamma"]["record"]) for each in found}
+    assert (1, 1100.0) in tried
+    assert max(components for components, _ in tried) <= 5
 
 
 @given(st.floats(1.001, 1e12))

@@ -115,6 +115,7 @@ def test_compare_tables_missing_cell_in_other_column_unread():
     assert comparison.is_common and comparison.unread == ("extra",)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "released",
     [np.ones((N, D)), np.zeros((N, D)), np.full((N, D), 1e-200), RNG.normal(size=X.shape) * 1e-200],

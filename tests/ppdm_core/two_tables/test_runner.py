@@ -103,6 +103,7 @@ def test_compare_tables_values_in_units_of_original_range():
         assert np.allclose(gap[::2], 0.5 * (np.arange(D) == column))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "before",
     [

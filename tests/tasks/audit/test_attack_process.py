@@ -29,6 +29,7 @@ def job(tmp_path: Path) -> ReleaseJob:
     return ReleaseJob(policy, bytes(32), rows, scaling, shadows, row_aligned=True)
 
 
+@pytest.mark.extended
 def test_attack_process_first_message_uses_spare_process(job: ReleaseJob) -> None:
     with start_spare_process():
         (spare,) = SPARE_PROCESSES

@@ -55,6 +55,7 @@ def test_column_question_enough_time_all_columns(seconds: float | None) -> None:
     assert found == measure_columns(make_noisy_auditor()) and len(found.columns) == D
 
 
+@pytest.mark.extended
 def test_ask_columns_copy_found_without_any_column(job: ReleaseJob) -> None:
     with AttackProcess(job) as process:
         facts = ask_columns(process, 600.0)

@@ -92,6 +92,7 @@ def test_earlier_releases_first_release_no_versions(context: ReleaseContext) -> 
     assert compute_mean_error(job) == pytest.approx(one_draw)
 
 
+@pytest.mark.extended
 def test_earlier_releases_unchanged_table_same_rows(context: ReleaseContext) -> None:
     make_release(context, make_values(1))
     past = read_past(make_release(context, make_values(1)))
@@ -102,6 +103,7 @@ def test_earlier_releases_unchanged_table_same_rows(context: ReleaseContext) -> 
     assert 0 < np.abs(version.Y - make_values(1) / 10).mean() < 3 * B
 
 
+@pytest.mark.extended
 def test_earlier_releases_changed_records_only_these_redrawn(context: ReleaseContext) -> None:
     one, two = make_values(1), make_values(1)
     two[:20] += 0.5
@@ -155,6 +157,7 @@ def test_earlier_releases_other_bounds_rescaled_values(context: ReleaseContext) 
     np.testing.assert_allclose((x - public.centre) @ public.loadings, [[0.0, 0.1]], atol=1e-9)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "changed",
     [{"record_id": None}, {"method": "kde_resample", "parameters": {"rows": N}}],
@@ -216,6 +219,7 @@ def test_find_same_draws_other_space_same_draw(context: ReleaseContext) -> None:
     assert np.isfinite(past.unchanged_rows).all()
 
 
+@pytest.mark.extended
 def test_earlier_releases_release_without_keys_counted_as_unmatched(
     context: ReleaseContext,
 ) -> None:
@@ -236,6 +240,7 @@ def compute_mean_error(job: ReleaseJob, past: EarlierReleases | None = None) -> 
     return float(np.abs(played.candidates["likeliest"] - truth.X).mean())
 
 
+@pytest.mark.extended
 def test_release_averaging_unchanged_records_gains_nothing(context: ReleaseContext) -> None:
     values = np.random.default_rng(1).uniform(2.0, 8.0, (600, 2))  # enough for a stable mean
     make_release(context, values)

@@ -184,6 +184,7 @@ def install_mutant(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PPDM_TESTS_MUTANT", f"{kind} {NAME}")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
@@ -205,6 +206,7 @@ def test_check_attacks_broken_attack_reported_as_failed(
     assert explain_unproven(result, NAME) == f"{NAME} failed on a planted leak ({why})."
 
 
+@pytest.mark.extended
 def test_self_test_command_working_attack_prints_counts() -> None:
     answer = run_self_test([NAME])
     assert answer.exit_code == 0
@@ -232,11 +234,11 @@ def test_check_leak_scan_blind_or_strict_scan_unproven(monkeypatch: pytest.Monke
         LeakTest("leak_scan", "verbatim rows", 20, 20),
         LeakTest("leak_scan", "noise", 0, 20),
     )
-    monkeypatch.setattr(leak_scan_check, "find_number_leaks", lambda table, expected: iter(()))
+    monkeypatch.setattr(leak_scan_check, "find_content_leaks", lambda read, expected: iter(()))
     blind = leak_scan_check.check_leak_scan()
     assert explain_unproven(SelfTestResult("c", "p", blind), "leak_scan") is not None
     monkeypatch.setattr(
-        leak_scan_check, "find_number_leaks", lambda table, expected: iter(("no.",))
+        leak_scan_check, "find_content_leaks", lambda read, expected: iter(("no.",))
     )
     strict = leak_scan_check.check_leak_scan()
     why = explain_unproven(SelfTestResult("c", "p", strict), "leak_scan")

@@ -175,6 +175,7 @@ BAD_ROWS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", BAD_ROWS)
 def test_collect_parts_bad_rows_refused(exchanged: Exchanged, context: ReleaseContext, case: str):
     changes, words = BAD_ROWS[case]
@@ -294,6 +295,7 @@ BAD_VERDICTS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", BAD_VERDICTS)
 def test_collect_verdicts_bad_one_refused(exchanged: Exchanged, context: ReleaseContext, case: str):
     changes, words = BAD_VERDICTS[case]
@@ -302,6 +304,7 @@ def test_collect_verdicts_bad_one_refused(exchanged: Exchanged, context: Release
         judge(exchanged, context, parts)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("outcome", "approvals", "expected"),
     [

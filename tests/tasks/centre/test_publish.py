@@ -137,6 +137,7 @@ def find_folder(release: CommonRelease) -> Path:
     return Path(release.contexts[CENTRE].home) / "published" / "ward"
 
 
+@pytest.mark.extended
 def test_publish_pool_all_sites_pass_folder_is_complete(published: CommonRelease):
     found = verify(find_folder(published) / "0001")
     assert found.manifest["rows"] == 3 * N

@@ -82,6 +82,7 @@ BAD_CELLS = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", BAD_CELLS)
 def test_check_profile_bad_cell_column_named(tmp_path: Path, case: str) -> None:
     line, column, words = BAD_CELLS[case]
@@ -344,6 +345,7 @@ def read_profile(folder: Path, expectations: Sequence[Expectation] = ()) -> dict
         return profile(db, "raw", PLANTS, "id", expectations)
 
 
+@pytest.mark.extended
 def test_check_profile_each_figure_out_of_bounds_refused(tmp_path: Path) -> None:
     good = read_profile(tmp_path)
     check_profile(good, PLANTS, record_id="id", file=FILE)
@@ -360,6 +362,7 @@ def test_check_profile_each_figure_out_of_bounds_refused(tmp_path: Path) -> None
         assert caught.value.remedy == check.remedy
 
 
+@pytest.mark.extended
 def test_profile_expectations_never_a_cell(tmp_path: Path) -> None:
     """A quantile is a value of some record; the profile only counts values outside its range."""
     quantiles = tuple(QuantileRange(level, 90.0, 91.0) for level in (0.0, 0.5, 1.0))

@@ -33,6 +33,7 @@ def test_check_source_first_release_no_restless_columns(steward: Steward) -> Non
     assert not warehouse.exists()
 
 
+@pytest.mark.extended
 def test_check_source_column_changed_everywhere_reported(steward: Steward) -> None:
     steward.release()
     assert find_restless(steward) == {}
@@ -46,6 +47,7 @@ def test_check_source_column_changed_everywhere_reported(steward: Steward) -> No
     assert find_restless(steward) == {}
 
 
+@pytest.mark.extended
 def test_check_source_few_common_records_not_reported(steward: Steward) -> None:
     steward.release()
     few = list(steward.rows)[: MIN_COMMON_RECORDS - 1]
@@ -53,6 +55,7 @@ def test_check_source_few_common_records_not_reported(steward: Steward) -> None:
     assert find_restless(steward) == {}
 
 
+@pytest.mark.extended
 def test_check_source_without_ids_not_reported(steward: Steward) -> None:
     steward.record_id = None
     steward.release()
@@ -60,6 +63,7 @@ def test_check_source_without_ids_not_reported(steward: Steward) -> None:
     assert find_restless(steward) == {}
 
 
+@pytest.mark.extended
 def test_format_check_restless_column_named_with_remedy(steward: Steward) -> None:
     steward.release()
     steward.rows = {name: (x / 2, y) for name, (x, y) in steward.rows.items()}

@@ -133,6 +133,7 @@ BAD_ROWS = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", BAD_ROWS)
 def test_suite_bad_row_same_verdict(tmp_path: Path, case: str) -> None:
     line, type_name, column = BAD_ROWS[case]
@@ -259,6 +260,7 @@ QUANTILES = tuple(name for name, (each, _) in ADDED.items() if each.quantile_ran
 ONE_BY_ONE = ("mostly more", "more rows", "same as a built-in one", *QUANTILES)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", ONE_BY_ONE)
 def test_suite_added_expectation_same_verdict(tmp_path: Path, case: str) -> None:
     expectation, passes = ADDED[case]
@@ -346,6 +348,7 @@ def make_random_case(
     return lines, columns, rng.sample(added, rng.randint(0, 2))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("seed", "count"),
     [(3, 6), *(pytest.param(seed, 15, marks=pytest.mark.slow) for seed in range(3))],

@@ -63,6 +63,7 @@ RULES: dict[str, tuple[str, dict[str, Any], str | None]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("rule", RULES)
 def test_guarantee_rule_of_a_column_named_where_it_is_active(
     context: ReleaseContext, rule: str
@@ -78,6 +79,7 @@ def test_guarantee_rule_of_a_column_named_where_it_is_active(
     assert set(found) <= set(format_guarantee(guarantee)["assumptions"])
 
 
+@pytest.mark.extended
 def test_guarantee_filled_cells_and_dropped_rows_not_counted(context: ReleaseContext) -> None:
     context = change(context, "x", missing="median")
     context = change(context, "note", missing="drop_row")
@@ -88,6 +90,7 @@ def test_guarantee_filled_cells_and_dropped_rows_not_counted(context: ReleaseCon
     assert len(list_weaker_promises(context)) == 2
 
 
+@pytest.mark.extended
 def test_validate_median_makes_a_row_depend_on_other_records(context: ReleaseContext) -> None:
     """Why it is a weaker promise: another record changes the row of p17."""
     context = change(context, "x", missing="median")

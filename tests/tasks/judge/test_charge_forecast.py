@@ -41,6 +41,7 @@ def release_as_foretold(steward: Steward) -> ChargeForecast:
     return foretold
 
 
+@pytest.mark.extended
 def test_forecast_charge_with_ids_same_draw_charged_once(steward: Steward) -> None:
     first, second = release_as_foretold(steward), release_as_foretold(steward)
     assert first.is_charged and first.balance.records == 40
@@ -55,6 +56,7 @@ def test_forecast_charge_some_records_changed_only_they_are_charged(steward: Ste
     assert release_as_foretold(steward).balance.records == 2
 
 
+@pytest.mark.extended
 def test_forecast_charge_without_ids_every_run_charged(steward: Steward) -> None:
     steward.record_id = None
     first, second = release_as_foretold(steward), release_as_foretold(steward)

@@ -284,6 +284,7 @@ EDITS = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", EDITS)
 def test_check_approved_edited_row_refused(office: Office, what: str) -> None:
     from warehouse.integrity.history import check_history

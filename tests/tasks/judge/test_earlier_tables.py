@@ -38,6 +38,7 @@ def judge(home: ComparedTables, run: Run, data: str = "") -> str:
     return "".join(found.outcome for found in judge_earlier_refusals(home.db, run, data))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("dataset", ["people", "others"])
 def test_judge_same_data_after_refusal_review(home: ComparedTables, dataset: str) -> None:
     home.end(home.add(PEOPLE).run, *REFUSED)
@@ -60,6 +61,7 @@ def test_judge_other_data_after_refusal_no_finding(home: ComparedTables) -> None
     assert judge(home, home.add(number_people(40, columns=4, seed=2)).run) == ""
 
 
+@pytest.mark.extended
 def test_judge_audit_without_verdict_review(home: ComparedTables) -> None:
     """Its scores could be read already, whether or not the run was abandoned."""
     run = home.add(PEOPLE).run
@@ -103,6 +105,7 @@ def test_judge_review_without_new_version_decides_nothing(home: ComparedTables) 
     assert judge(home, home.add(PEOPLE).run) == "REVIEW"
 
 
+@pytest.mark.extended
 def test_judge_approval_of_other_data_clears_nothing(home: ComparedTables) -> None:
     home.end(home.add(PEOPLE).run, *REFUSED)
     other = number_people(40, columns=4, seed=2)
@@ -110,6 +113,7 @@ def test_judge_approval_of_other_data_clears_nothing(home: ComparedTables) -> No
     assert judge(home, home.add(append_rows(PEOPLE, other), "both").run) == "REVIEW"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("changes", "outcome"),
     [
@@ -177,6 +181,7 @@ def test_judge_weekly_releases_one_refusal_one_approval(home: ComparedTables, we
     assert max(added[1:]) < added[0] / 8  # what changed, not the table again
 
 
+@pytest.mark.extended
 def test_judge_record_ids_renumbered_review(home: ComparedTables) -> None:
     home.add(PEOPLE)
     run = home.add(PEOPLE | {ID: [f"q{i}" for i in range(40)]}).run
@@ -185,6 +190,7 @@ def test_judge_record_ids_renumbered_review(home: ComparedTables) -> None:
     assert "100 %" in finding.why and "the id that it had" in finding.why
 
 
+@pytest.mark.extended
 def test_judge_record_ids_two_renumbered_no_finding(home: ComparedTables) -> None:
     """They may be coincidences."""
     home.add(PEOPLE)

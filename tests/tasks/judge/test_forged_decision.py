@@ -78,6 +78,7 @@ def decided(signed_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 LONG = ("choice", "name", "shown name", "policy", "verdict", "salt", "time", "release", "key")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "what",
     [
@@ -128,6 +129,7 @@ def test_check_history_resealed_unchanged_passes(decided: SignedOffice) -> None:
         assert trouble(db) == ""
 
 
+@pytest.mark.extended
 def test_check_history_signature_of_other_home_refused(
     decided: SignedOffice, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def test_ledger_history_equals_recount(steward: Steward) -> None:
         check_ledger(db, [])
 
 
+@pytest.mark.extended
 def test_judge_over_ledger_limit_refused_without_charge(
     steward: Steward,
 ) -> None:
@@ -77,6 +78,7 @@ def test_judge_over_ledger_limit_refused_without_charge(
     assert steward.release()["kind"] == "charged"  # no record is redrawn
 
 
+@pytest.mark.extended
 def test_judge_unbounded_method_needs_named_waiver(steward: Steward) -> None:
     strict = replace(steward.policy, limits=limits(product=1e9))
     lax = replace(steward.policy, limits=limits(1e9, 1, waive=("random_rotation",)))

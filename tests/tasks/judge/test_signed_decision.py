@@ -73,6 +73,7 @@ def test_approve_key_that_may_not_bad_input(office: SignedOffice, name: str) -> 
     assert office.standing().counted == ()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", REFUSED_KEYS)
 def test_count_approvals_key_that_may_not_recorded_anyway_not_counted(
     office: SignedOffice, name: str, monkeypatch: pytest.MonkeyPatch
@@ -183,6 +184,7 @@ def test_begin_run_signed_in_home_without_keys_bad_input(tmp_path: Path) -> None
         office.begin("sam")
 
 
+@pytest.mark.extended
 def test_approve_by_second_author_bad_input(tmp_path: Path) -> None:
     made = SignedOffice(tmp_path, Review(approvals=1))
     with staffed(made) as office:

@@ -81,6 +81,7 @@ def test_hook_payload_id_dataset_outcome_nothing_else(
     assert "qzxcanary" not in seen.read_text()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o660, 0o400, 0o700, 0o4600])
 def test_hooks_other_mode_refused_not_run(store: Store, tmp_path: Path, mode: int) -> None:
     touched = tmp_path / "touched"
@@ -114,6 +115,7 @@ def test_hooks_of_another_user_not_run_release_not_refused(
     assert "another user" in failure["why"] and not touched.exists()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

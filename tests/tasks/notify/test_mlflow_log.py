@@ -307,6 +307,7 @@ def test_log_to_mlflow_infinite_values_logged_as_text(home: Path) -> None:
     assert "prefect_flow_run_id" not in run.data.tags
 
 
+@pytest.mark.extended
 def test_log_to_mlflow_logged_again_run_replaced(home: Path) -> None:
     first = log_to_mlflow(home, ENTRY)
     other = log_to_mlflow(home, release(2))
@@ -319,6 +320,7 @@ def test_log_to_mlflow_logged_again_run_replaced(home: Path) -> None:
     assert runs[second.run_id].data.tags["verdict"] == "FAIL"
 
 
+@pytest.mark.extended
 def test_log_to_mlflow_two_datasets_own_experiments_also_if_deleted(home: Path) -> None:
     log_to_mlflow(home, ENTRY)
     log_to_mlflow(home, replace(ENTRY, dataset="iris", release_id="iris-0001"))
@@ -422,6 +424,7 @@ def run_the_query(args: list[str]) -> int:
     return 0
 
 
+@pytest.mark.extended
 def test_documented_query_lists_risk_and_accuracy(home: Path) -> None:
     weeks = range(1, 7)
     for n in weeks:

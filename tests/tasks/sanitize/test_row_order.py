@@ -30,7 +30,8 @@ from warehouse.clock import now
 from warehouse.columns import Column
 from warehouse.database import Run
 from warehouse.ledger.entries import store_draws
-from warehouse.sanitized_tables import ORDER, create_table, write_candidate
+from warehouse.ordered_parts import ORDER
+from warehouse.sanitized_tables import create_table, write_candidate
 from warehouse.sql import KEY, ROW
 from warehouse.stage_facts import SanitizedFacts, read_facts
 from warehouse.tables import candidate_table
@@ -74,6 +75,7 @@ def select(rows: ArrayRows, order: Any) -> ArrayRows:
     return ArrayRows(rows.schema, whole.X[order], whole.label[order], whole.key[order])
 
 
+@pytest.mark.extended
 @settings(max_examples=10, deadline=None)
 @given(
     n=st.integers(4, 40),
@@ -92,6 +94,7 @@ def test_release_permuted_source_same_bytes(
     assert one == two
 
 
+@pytest.mark.extended
 @settings(max_examples=10, deadline=None)
 @given(
     n=st.integers(4, 40),
@@ -192,6 +195,7 @@ def link_by_neighbours(old: np.ndarray, new: np.ndarray) -> dict[int, int]:
     return {place: after[row] for row, place in before.items() if row in after}
 
 
+@pytest.mark.extended
 def test_draw_candidate_changed_records_not_linked_by_order(context: ReleaseContext) -> None:
     rng = np.random.default_rng(1)
     X = rng.random((N, 2))
@@ -208,6 +212,7 @@ def test_draw_candidate_changed_records_not_linked_by_order(context: ReleaseCont
     assert abs(np.corrcoef(places[0][changed], places[1][changed])[0, 1]) < 5 / np.sqrt(CHANGED)
 
 
+@pytest.mark.extended
 def test_draw_candidate_same_records_in_another_order_same_file(context: ReleaseContext) -> None:
     X = np.random.default_rng(1).random((N, 2))
     (_, (_, first)), (_, (_, again)) = draw(context, X), draw(replace(context, file_digest="g"), X)
@@ -215,6 +220,7 @@ def test_draw_candidate_same_records_in_another_order_same_file(context: Release
     assert first == again == permuted
 
 
+@pytest.mark.extended
 def test_draw_candidate_without_ids_every_release_shuffled_anew(context: ReleaseContext) -> None:
     X = np.random.default_rng(1).random((N, 2))
     context = replace(context, record_id=None)

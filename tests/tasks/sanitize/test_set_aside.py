@@ -71,6 +71,7 @@ def is_weaker(facts: SanitizedFacts) -> bool:
     return is_stated
 
 
+@pytest.mark.extended
 def test_split_records_first_release_strong_promise_no_charge_of_set_aside(
     steward: Steward,
 ) -> None:
@@ -115,6 +116,7 @@ def test_judge_drawn_set_aside_limit_needs_waiver_of_method(steward: Steward) ->
     assert (entry["kind"], entry["draws"]) == ("charged", 1)
 
 
+@pytest.mark.extended
 def test_judge_pipeline_drawn_set_aside_waiver_names_inner_method(steward: Steward) -> None:
     word = Column("word", "feature", "categorical", categories=("a", "b"))
     steward.rows = {name: (*row, "a") for name, row in steward.rows.items()}
@@ -189,12 +191,14 @@ def test_split_records_unpublished_fit_drawn_since_weaker_promise(steward: Stewa
     assert free.fitted != strong.fitted
 
 
+@pytest.mark.extended
 def test_split_records_release_without_ids_before_weaker_promise(steward: Steward) -> None:
     steward.release(**ADDITIVE, record_id=None)
     facts, _ = read_release(steward, steward.release(**PCA, record_id="id"))
     assert is_weaker(facts)
 
 
+@pytest.mark.extended
 def test_split_records_without_id_after_set_aside_bad_input(steward: Steward) -> None:
     publish(steward, steward.release(**PCA))
     with pytest.raises(BadInput, match="without a record_id they cannot be recognised"):
@@ -229,6 +233,7 @@ def test_audit_inputs_records_are_those_released(steward: Steward) -> None:
         store.home.clear_work(run.release_id)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("statement", "why"),
     [

@@ -22,6 +22,7 @@ from warehouse.messages.payloads import MaskedSums, SharedFit, decode_bytes, enc
 from warehouse.messages.roll import CENTRE
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("sites", [("east", "north", "south"), ("a", "b", "c", "d", "e")])
 def test_pca_common_basis_has_the_bytes_of_the_central_one(tmp_path: Path, sites):
     agreement = Agreement(Parties(tmp_path, sites), PCA)
@@ -45,6 +46,7 @@ def test_dct_common_selection_is_the_central_one_and_order_is_shared(tmp_path: P
     assert kinds == {"bounds", "selection"}
 
 
+@pytest.mark.extended
 def test_dct_order_changes_with_the_session(tmp_path: Path):
     """Three columns have six orders: one session in six repeats that of another by chance."""
     first, *others = (
@@ -71,6 +73,7 @@ def change_sums(
     monkeypatch.setattr(site_fit, "mask", cheat)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("kind", "place", "added"),
     [
@@ -131,6 +134,7 @@ def test_pca_fit_that_does_not_enclose_own_scores_refused(
     assert all("does not follow" in str(ended[site]) for site in agreement.parties.sites)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("loading", [9.0, 0.0])
 def test_pca_loadings_that_are_no_basis_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loading: float
@@ -153,6 +157,7 @@ def test_dct_bounds_of_other_columns_refused(tmp_path: Path, monkeypatch: pytest
     assert "do not fit the 5 columns" in str(ended[CENTRE])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("kept", [[], [0, 0], [3, 1], [1, 7]])
 def test_dct_impossible_selection_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: list[int]
@@ -173,6 +178,7 @@ def begin_again(parties: Parties, sites: tuple[str, ...]) -> Parties:
     return Parties(parties.folder, sites, keys=keys)
 
 
+@pytest.mark.extended
 def test_pca_second_round_refused_unless_waived(tmp_path: Path):
     parties = Parties(tmp_path)
     Agreement(parties, PCA).run_all()
@@ -183,6 +189,7 @@ def test_pca_second_round_refused_unless_waived(tmp_path: Path):
         assert "refit_waiver" in str(ended[site].remedy)
 
 
+@pytest.mark.extended
 def test_pca_waived_second_round_completes(tmp_path: Path):
     parties = Parties(tmp_path)
     first = Agreement(parties, PCA).run_all()
@@ -191,6 +198,7 @@ def test_pca_waived_second_round_completes(tmp_path: Path):
     assert second["east"] == first["east"]
 
 
+@pytest.mark.extended
 def test_pca_waived_round_without_an_earlier_site_refused(tmp_path: Path):
     """The difference of two sums would be the moments of the site that is left out."""
     parties = Parties(tmp_path, ("east", "north", "south", "west"))

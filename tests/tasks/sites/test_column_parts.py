@@ -111,6 +111,7 @@ TWO = {"census": [0, 2, 3, 6], "health": [1, 4, 5, 7]}
 THREE = {"census": [0, 5], "health": [1, 2, 3], "tax": [4, 6, 7]}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("split", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("centre", [False, True])
 def test_joined_rows_are_those_of_the_complete_records(tmp_path: Path, split: Any, centre: bool):
@@ -204,6 +205,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", BAD)
 def test_alignment_bad_input_refused(tmp_path: Path, case: str):
     given, words = BAD[case]
@@ -254,6 +256,7 @@ def test_measure_loss_can_exceed_every_local_loss():
     assert both <= 2 * max(local) + 1e-4
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("split", "words"),
     [

@@ -73,6 +73,7 @@ class Waiting:
             return find_open_pool(db, self.release_id) is not None
 
 
+@pytest.mark.extended
 def test_pool_review_waits_and_names_the_command(tmp_path: Path):
     waiting = Waiting(tmp_path)
     with pytest.raises(Undecided, match="ppdm decide ward-0001 --approve") as error:
@@ -81,6 +82,7 @@ def test_pool_review_waits_and_names_the_command(tmp_path: Path):
     assert waiting.is_open()
 
 
+@pytest.mark.extended
 def test_pool_review_author_cannot_approve(tmp_path: Path):
     waiting = Waiting(tmp_path)
     with pytest.raises(Refused, match="an author cannot approve"):
@@ -88,6 +90,7 @@ def test_pool_review_author_cannot_approve(tmp_path: Path):
     assert waiting.is_open()
 
 
+@pytest.mark.extended
 def test_pool_review_approved_by_another_person_is_sent_as_such(tmp_path: Path, monkeypatch: Any):
     waiting = Waiting(tmp_path)
     monkeypatch.setattr(approvals, "current_user", lambda: Person(4321, "rita"))
@@ -98,6 +101,7 @@ def test_pool_review_approved_by_another_person_is_sent_as_such(tmp_path: Path, 
     assert "rita" not in str(statement) and NOTE not in str(statement)
 
 
+@pytest.mark.extended
 def test_pool_review_two_approvals_needed_one_is_not_enough(tmp_path: Path, monkeypatch: Any):
     waiting = Waiting(tmp_path, review=Review(approvals=2))
     monkeypatch.setattr(approvals, "current_user", lambda: Person(4321, "rita"))
@@ -110,6 +114,7 @@ def test_pool_review_two_approvals_needed_one_is_not_enough(tmp_path: Path, monk
     assert waiting.collect() == 2
 
 
+@pytest.mark.extended
 def test_pool_review_rejected_counts_no_approval_and_is_closed(tmp_path: Path):
     waiting = Waiting(tmp_path)
     waiting.decide("reject")  # any person may, also the author
@@ -118,6 +123,7 @@ def test_pool_review_rejected_counts_no_approval_and_is_closed(tmp_path: Path):
         waiting.decide("approve")
 
 
+@pytest.mark.extended
 def test_pool_review_too_late_refused(tmp_path: Path, monkeypatch: Any):
     waiting = Waiting(tmp_path, review=Review(decide_within=3600.0))
     monkeypatch.setattr(approvals, "current_user", lambda: Person(4321, "rita"))
@@ -127,6 +133,7 @@ def test_pool_review_too_late_refused(tmp_path: Path, monkeypatch: Any):
         waiting.decide("approve")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("outcome", ["PASS", "FAIL"])
 def test_pool_verdict_that_decides_leaves_nothing_to_reviewers(tmp_path: Path, outcome: Outcome):
     waiting = Waiting(tmp_path, outcome)
@@ -135,6 +142,7 @@ def test_pool_verdict_that_decides_leaves_nothing_to_reviewers(tmp_path: Path, o
         waiting.decide("approve")
 
 
+@pytest.mark.extended
 def test_pool_approval_does_not_change_how_the_own_release_was_approved(
     tmp_path: Path, monkeypatch: Any
 ):

@@ -58,6 +58,7 @@ def unscale_schema(facts: SanitizedFacts) -> Schema:
     return replace(facts.schema, numeric=numeric)
 
 
+@pytest.mark.extended
 def test_site_without_a_class_of_the_roll_refused(tmp_path: Path):
     release = CommonRelease(tmp_path / "x")
     X, _ = make_people(60, 1)
@@ -90,6 +91,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", REFUSED)
 def test_enter_release_that_cannot_be_common_refused(tmp_path: Path, case: str):
     given, words = REFUSED[case]
@@ -99,6 +101,7 @@ def test_enter_release_that_cannot_be_common_refused(tmp_path: Path, case: str):
             release.enter(name)
 
 
+@pytest.mark.extended
 def test_enter_bounds_from_data_refused(tmp_path: Path):
     release = CommonRelease(tmp_path / "x")
     columns = release.contexts["east"].columns
@@ -109,6 +112,7 @@ def test_enter_bounds_from_data_refused(tmp_path: Path):
     assert error.value.column == "iron"
 
 
+@pytest.mark.extended
 def test_enter_other_bounds_than_the_roll_refused(tmp_path: Path):
     release = CommonRelease(tmp_path / "x")
     columns = release.contexts["east"].columns
@@ -120,6 +124,7 @@ def test_enter_other_bounds_than_the_roll_refused(tmp_path: Path):
         release.enter("east")
 
 
+@pytest.mark.extended
 def test_source_changed_during_a_session_refused(tmp_path: Path):
     release = CommonRelease(tmp_path / "x", "dct_fuzzy")
     enter_all(release)

@@ -115,6 +115,19 @@ def test_build_view_every_setting_has_a_row(tuned: tuple[ReleaseContext, TuneRes
 
 
 @pytest.mark.slow
+def test_search_settings_rotation_every_broken_limit_named(tmp_path: Path) -> None:
+    context = read_context(make_small(tmp_path).strict())
+    result = search_settings.fn(context, FEW)
+    assert result.choice is None
+    named = {each.check: each.sentence for each in result.trade_offs}
+    broken = set.intersection(*(set(trial.broken) for trial in result.trials))
+    assert {"amplification.record", "known_pairs.breach_rate"} <= broken <= set(named)
+    assert all(named[check].startswith(f"No setting tried keeps {check} ") for check in broken)
+    assert "with a waiver for random_rotation (no bound)" in named["amplification.record"]
+    assert all(sentence in render_page(result, context.policy) for sentence in named.values())
+
+
+@pytest.mark.slow
 def test_search_killed_in_the_middle_finished_settings_not_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +161,7 @@ def test_search_killed_in_the_middle_finished_settings_not_measured_again(
         assert [kind for kind, _ in list_tune_events(db, "small")] == [BEGUN, ENDED]
 
 
+@pytest.mark.extended
 def test_make_plan_keys_are_not_those_of_a_verdict(tmp_path: Path) -> None:
     context = read_context(make_small(tmp_path))
     with context.open_store().transaction("tests") as db:
@@ -188,6 +202,7 @@ def test_make_plan_too_few_records_one_sentence(tmp_path: Path) -> None:
     assert error.value.remedy
 
 
+@pytest.mark.extended
 def test_search_settings_utility_of_no_setting_one_sentence(tmp_path: Path) -> None:
     context = read_context(make_small(tmp_path, rows=80))
     with pytest.raises(BadInput, match="does not apply to these settings"):

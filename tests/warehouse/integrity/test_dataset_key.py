@@ -62,6 +62,7 @@ def test_dataset_noise_missing_key_bad_input(store: Store) -> None:
     assert not path.exists()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("content", ["00" * 32, "00" * 31, "no key", ""])
 def test_dataset_noise_other_or_damaged_key_bad_input(store: Store, content: str) -> None:
     read_noise(store, "wine")
@@ -133,6 +134,7 @@ def test_export_public_key_holds_no_secret(store: Store) -> None:
     assert export_public_key(store) == pem
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", ["../../x", "home-seal", "/tmp/x", "x\n", "X", "a b", "x" * 41])
 def test_key_commands_path_as_dataset_bad_input(store: Store, tmp_path: Path, name: str) -> None:
     """A name could lead out of the folder of keys, or to the key of the home."""

@@ -69,6 +69,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", DAMAGES)
 def test_check_history_damaged_refused_also_after_new_event(template: Store, what: str) -> None:
     with damaged(template, *DAMAGES[what]) as db:
@@ -97,6 +98,7 @@ HEADS: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", HEADS)
 def test_check_history_forged_head_refused(judged: Store, what: str) -> None:
     HEADS[what](judged.home.head)

@@ -42,6 +42,7 @@ def point(link: Path, target: str) -> None:
     link.symlink_to(target)
 
 
+@pytest.mark.extended
 def test_check_published_untouched_folders_counted(store: Store) -> None:
     check(store)
     assert count_published(store) == 4
@@ -60,6 +61,7 @@ LINKS: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", LINKS)
 def test_check_published_moved_latest_refused(store: Store, what: str) -> None:
     move, found = LINKS[what]
@@ -82,6 +84,7 @@ def test_check_published_withdrawn_version_passes(store: Store) -> None:
     assert count_published(store) == 1
 
 
+@pytest.mark.extended
 def test_check_published_ten_thousandth_version_is_newest(store: Store) -> None:
     with store.transaction("tests") as db:
         db.execute("update meta.run set number = 9999 where release_id = 'wine-0003'")
@@ -129,6 +132,7 @@ def test_check_published_other_manifest_refused(
         count_published(store)
 
 
+@pytest.mark.extended
 def test_check_history_folder_of_killed_run_passes(store: Store) -> None:
     publish(store, is_recorded=False)
     check(store)
@@ -146,6 +150,7 @@ def go_back(store: Store, work: Callable[[], Any]) -> None:
     saved.rename(store.home.private)
 
 
+@pytest.mark.extended
 def test_begin_run_older_private_folder_refused(store: Store) -> None:
     go_back(store, lambda: publish(store))
     wine = store.home.published / "wine"
@@ -159,6 +164,7 @@ def test_begin_run_older_private_folder_refused(store: Store) -> None:
         check(store)
 
 
+@pytest.mark.extended
 def test_check_history_number_used_again_after_going_back_refused(store: Store) -> None:
     """The number of the lost version belongs to a run again, but not its manifest."""
     kept = store.home.root / "kept"

@@ -105,6 +105,7 @@ def test_check_history_any_edited_field_refused(template: Store, table: str) -> 
         assert trouble(db) == ""
 
 
+@pytest.mark.extended
 def test_check_history_old_row_replacing_new_refused(judged: Store) -> None:
     judge(judged, begin(judged, "beer"))
     check(judged)

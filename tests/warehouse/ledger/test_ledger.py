@@ -290,6 +290,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("how", TAMPERED)
 def test_check_ledger_edited_refused(db, how: str) -> None:
     release(db, [(1, 11, LN_2), (2, 21, LN_3)], TERMS)

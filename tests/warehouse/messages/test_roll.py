@@ -148,6 +148,7 @@ def test_accept_roll_another_version_refused(parties: Parties):
         parties.enter("north").accept_roll(TERMS)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("raw", [b"", b"{}\n", b"[]\n", b'{"parties":[]}\n', b"\xff"])
 def test_accept_roll_not_a_roll_refused(parties: Parties, raw: bytes):
     parties.find_file(ROLL_NAME).write_bytes(raw)
@@ -179,6 +180,7 @@ OTHER_TERMS = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", OTHER_TERMS)
 def test_accept_roll_other_terms_refused(parties: Parties, case: str):
     path, value, words = OTHER_TERMS[case]

@@ -117,6 +117,7 @@ BAD_HEADERS = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", BAD_HEADERS)
 def test_receive_signed_message_with_another_header_refused(
     parties: Parties, sessions: dict[str, Session], case: str
@@ -161,6 +162,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", CHANGED)
 def test_receive_changed_bytes_refused(parties: Parties, sessions: dict[str, Session], case: str):
     sessions["north"].send(CENTRE, "bounds", lambda: BOUNDS)

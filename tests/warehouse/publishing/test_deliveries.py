@@ -107,6 +107,7 @@ def test_complete_killed_after_the_server_done_once(
     assert list_steps(store) == ["published", "delivered", "withdrawn", "removed"]
 
 
+@pytest.mark.extended
 def test_complete_server_gone_trouble_then_completed(
     store: Store,
     staged: tuple[Delivery, Path, str],
@@ -125,6 +126,7 @@ def test_complete_server_gone_trouble_then_completed(
     assert can_read(postgresql, delivery)
 
 
+@pytest.mark.extended
 def test_complete_changed_manifest_not_delivered(
     store: Store, staged: tuple[Delivery, Path, str], postgresql: Postgresql
 ) -> None:
@@ -136,6 +138,7 @@ def test_complete_changed_manifest_not_delivered(
     assert not can_read(postgresql, delivery)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("is_recorded", [False, True])
 def test_stage_failed_block_discards_unless_recorded(
     is_recorded: bool, staged: tuple[Delivery, Path, str]
@@ -155,6 +158,7 @@ def test_stage_failed_block_discards_unless_recorded(
             SINK.read_staged(delivery)
 
 
+@pytest.mark.extended
 def test_stage_other_rows_refused(staged: tuple[Delivery, Path, str]) -> None:
     delivery, folder, _ = staged
     with (
@@ -166,6 +170,7 @@ def test_stage_other_rows_refused(staged: tuple[Delivery, Path, str]) -> None:
         SINK.read_staged(delivery)
 
 
+@pytest.mark.extended
 def test_stage_unreachable_server_nothing_done(staged: tuple[Delivery, Path, str]) -> None:
     delivery, folder, digest = staged
     url = f"postgresql://writer@127.0.0.1:{find_free_port()}/d"

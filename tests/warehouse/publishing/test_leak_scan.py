@@ -12,15 +12,9 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.release import Response
 from ppdm_core.model.schema import Categorical
-from warehouse.publishing.leak_scan import (
-    MAX_RARE_RECORDS,
-    ExpectedContent,
-    ReleasedCategory,
-    check_bytes,
-    has_source_order,
-    max_by_chance,
-)
-from warehouse.scratch import open_scratch_database
+from warehouse.publishing.expected_content import ArrayOriginals, ExpectedContent, OriginalRows
+from warehouse.publishing.leak_scan import check_bytes, has_source_order
+from warehouse.publishing.number_scan import MAX_RARE_RECORDS, max_by_chance
 from warehouse.sinks.parquet import write
 
 N = 200
@@ -38,7 +32,15 @@ def save(
     return path
 
 
-def expected(**changes: object) -> ExpectedContent:
+def expected(
+    originals: tuple[Floats, ...] = (X,),
+    others: tuple[Floats, ...] = (),
+    source_order: Floats | None = None,
+    categorical: tuple[tuple[Response, np.ndarray], ...] = (),
+    **changes: object,
+) -> ExpectedContent:
+    position = rng.permutation(N).astype(np.float64) if source_order is None else source_order
+    codes = np.column_stack([np.zeros((N, 0), np.int32), *(each for _, each in categorical)])
     base = ExpectedContent(
         columns=("x", "y"),
         label="label",
@@ -48,10 +50,9 @@ def expected(**changes: object) -> ExpectedContent:
         draws=2,
         grid=np.full(2, 2.0**-30),
         forbidden=frozenset({"id"}),
-        originals=(X,),
-        others=(),
+        originals=ArrayOriginals(OriginalRows(originals, codes, position), others),
         same_columns=True,
-        source_order=rng.permutation(N).astype(np.float64),
+        responses=tuple(response for response, _ in categorical),
     )
     return replace(base, **changes)  # type: ignore[arg-type]
 
@@ -163,11 +164,9 @@ WORDS = ("red", "green", "blue")
 TRUE = rng.integers(0, 3, size=(N, 2), dtype=np.int32)
 
 
-def categorical(gamma: float, missing: bool = False) -> tuple[ReleasedCategory, ...]:
+def categorical(gamma: float, missing: bool = False) -> tuple[tuple[Response, np.ndarray], ...]:
     columns = (Categorical(name, WORDS, missing) for name in ("c", "d"))
-    return tuple(
-        ReleasedCategory(Response(c, gamma), T) for c, T in zip(columns, TRUE.T, strict=True)
-    )
+    return tuple((Response(c, gamma), T) for c, T in zip(columns, TRUE.T, strict=True))
 
 
 def save_words(path: Path, codes: np.ndarray, odd: str | None = "red") -> Path:
@@ -179,7 +178,7 @@ def save_words(path: Path, codes: np.ndarray, odd: str | None = "red") -> Path:
     return path
 
 
-def check_words(path: Path, given: tuple[ReleasedCategory, ...]) -> None:
+def check_words(path: Path, given: tuple[tuple[Response, np.ndarray], ...]) -> None:
     check_bytes(path, expected(columns=(), grid=None, originals=(X[:, :0],), categorical=given))
 
 
@@ -247,11 +246,12 @@ def test_check_bytes_footer_metadata_refused(
 
 
 def test_parquet_sink_no_metadata_same_bytes(tmp_path: Path) -> None:
-    query = "select i * 0.5 as x, i::double as y, 'a' as label from range(200000) t(i) order by i"
+    y = np.arange(200_000.0)
+    rows = pa.table({"x": y * 0.5, "y": y, "label": ["a"] * len(y)})
     paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
-    for path in paths:
-        with open_scratch_database() as db:
-            write(db, query, path)
+    for path, size in zip(paths, (200_000, 70_001), strict=True):
+        with path.open("wb") as file:
+            write((rows.slice(start, size) for start in range(0, len(y), size)), file)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     table = pq.read_table(paths[0])
     assert table.num_rows == 200_000

@@ -109,6 +109,7 @@ def test_verify_any_changed_byte_refused(folder: Path, name: str, key: Any) -> N
     verify(folder, key)
 
 
+@pytest.mark.extended
 def test_verify_changed_byte_of_large_file_refused(folder: Path) -> None:
     path, rng, size = folder / "data.parquet", random.Random(2), 3_000_001
     path.write_bytes(rng.randbytes(size))

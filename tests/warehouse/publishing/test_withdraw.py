@@ -64,6 +64,7 @@ def check_home(store: Store) -> None:
         check_published(db)
 
 
+@pytest.mark.extended
 def test_withdraw_newest_version_notice_in_its_place_latest_steps_back(store: Store) -> None:
     before = read_tree(store)
     withdraw_version(store, "wine-0002", REASON)
@@ -85,6 +86,7 @@ def test_withdraw_older_version_latest_stays(store: Store) -> None:
     check_home(store)
 
 
+@pytest.mark.extended
 def test_withdraw_all_versions_latest_removed_next_version_is_latest(store: Store) -> None:
     withdraw_version(store, "wine-0002", REASON)
     withdraw_version(store, "wine-0001", REASON)
@@ -135,6 +137,7 @@ CHANGES: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("change", CHANGES)
 def test_verify_changed_notice_refused(store: Store, change: str) -> None:
     withdraw_version(store, "wine-0002", REASON)
@@ -145,6 +148,7 @@ def test_verify_changed_notice_refused(store: Store, change: str) -> None:
         verify(folder)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("change", ["reason", "file added"])
 def test_check_published_changed_notice_refused(store: Store, change: str) -> None:
     withdraw_version(store, "wine-0002", REASON)
@@ -251,6 +255,7 @@ def list_points(store: Store) -> list[str]:
     return points
 
 
+@pytest.mark.extended
 def test_withdraw_stopped_at_every_point_completed_or_nothing_happened(
     store: Store, cellar: Path, tmp_path: Path
 ) -> None:

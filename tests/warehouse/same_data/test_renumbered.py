@@ -30,6 +30,7 @@ def test_count_renumbered_first_table_none(home: ComparedTables) -> None:
     assert (found.unknown, found.renumbered) == (60, 0)
 
 
+@pytest.mark.extended
 def test_count_renumbered_stable_ids_none(home: ComparedTables) -> None:
     """Also in another order, with changed, deleted and added records."""
     home.add(PEOPLE)
@@ -40,6 +41,7 @@ def test_count_renumbered_stable_ids_none(home: ComparedTables) -> None:
     assert (found.unknown, found.renumbered) == (7, 0)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("count", [10, 60])
 def test_count_renumbered_other_ids_counted(home: ComparedTables, count: int) -> None:
     home.add(PEOPLE)
@@ -47,6 +49,7 @@ def test_count_renumbered_other_ids_counted(home: ComparedTables, count: int) ->
     assert (found.unknown, found.renumbered) == (count, count)
 
 
+@pytest.mark.extended
 def test_count_renumbered_ids_of_an_earlier_table_counted(home: ComparedTables) -> None:
     """Another table of the dataset lies between."""
     home.add(PEOPLE)
@@ -55,12 +58,14 @@ def test_count_renumbered_ids_of_an_earlier_table_counted(home: ComparedTables) 
     assert (found.unknown, found.renumbered) == (60, 60)
 
 
+@pytest.mark.extended
 def test_count_renumbered_new_values_no_evidence(home: ComparedTables) -> None:
     home.add(PEOPLE)
     found = home.add(with_ids(number_people(60, seed=2), 0, 60, "q"))
     assert (found.unknown, found.renumbered) == (60, 0)
 
 
+@pytest.mark.extended
 def test_count_renumbered_other_dataset_none(home: ComparedTables) -> None:
     """Its ledger has other accounts, and the ids are not compared."""
     home.add(PEOPLE)
@@ -68,6 +73,7 @@ def test_count_renumbered_other_dataset_none(home: ComparedTables) -> None:
     assert (found.unknown, found.renumbered) == (60, 0)
 
 
+@pytest.mark.extended
 def test_count_renumbered_record_comes_again_beside_itself_none(home: ComparedTables) -> None:
     """New visits of known patients, whose earlier visits are still in the table."""
     home.add(PEOPLE)
@@ -76,6 +82,7 @@ def test_count_renumbered_record_comes_again_beside_itself_none(home: ComparedTa
     assert (found.unknown, found.renumbered) == (20, 0)
 
 
+@pytest.mark.extended
 def test_count_renumbered_ids_known_after_that_none(home: ComparedTables) -> None:
     home.add(PEOPLE)
     home.add(with_ids(PEOPLE, 0, 60, "q"))
@@ -91,6 +98,7 @@ def test_count_renumbered_copies_of_each_row_counted(home: ComparedTables) -> No
     assert (found.unknown, found.renumbered) == (120, 120)
 
 
+@pytest.mark.extended
 def test_count_renumbered_cohorts_of_few_values_none(home: ComparedTables) -> None:
     """New people every time, with values that others had."""
     for cohort in range(4):
@@ -101,6 +109,7 @@ def test_count_renumbered_cohorts_of_few_values_none(home: ComparedTables) -> No
         assert found.renumbered == 0
 
 
+@pytest.mark.extended
 def test_count_renumbered_turnover_of_few_values_few(home: ComparedTables) -> None:
     """A third of the people is replaced every time, by people with values that others had."""
     rng = np.random.default_rng(1)
@@ -115,6 +124,7 @@ def test_count_renumbered_turnover_of_few_values_few(home: ComparedTables) -> No
         ids[gone] = np.arange(100) + 1000 * (week + 1)
 
 
+@pytest.mark.extended
 def test_count_renumbered_sampled_table_estimated(
     home: ComparedTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:

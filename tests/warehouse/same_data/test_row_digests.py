@@ -32,6 +32,7 @@ def feature(name: str, **given: Any) -> Column:
     return Column(name, "feature", "numeric", **given)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "cell",
     ["'1.5'", "' 1.50 '", "'15e-1'", "1.5::float", "1.5::double", "1.5::decimal(9, 4)"],
@@ -96,6 +97,7 @@ SEQUENCES = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("kind", SEQUENCES)
 def test_read_row_digests_sequence_left_out(kind: str) -> None:
     cell, is_left_out = SEQUENCES[kind]

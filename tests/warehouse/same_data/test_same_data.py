@@ -71,6 +71,7 @@ def keep_first(names: Iterable[str]) -> list[Any]:
     return [first, *(pytest.param(name, marks=pytest.mark.slow) for name in others)]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
     "table", [PEOPLE, pytest.param(COARSE, marks=pytest.mark.slow)], ids=["people", "coarse"]
@@ -87,6 +88,7 @@ def test_store_sketch_other_format_same_group(home: ComparedTables) -> None:
     assert home.add(write_otherwise(PEOPLE), "other name").groups == [1]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("table", [PEOPLE, COARSE], ids=["people", "coarse"])
 def test_store_sketch_fewer_than_half_other_group(
     home: ComparedTables, table: dict[str, Any]
@@ -96,6 +98,7 @@ def test_store_sketch_fewer_than_half_other_group(
     assert 1 in home.add(replace_rows(dict(table), 0.4)).groups
 
 
+@pytest.mark.extended
 def test_store_sketch_records_recognised_by_other_columns_in_turn(home: ComparedTables) -> None:
     """Three of the columns come again with new ones, then the new ones alone."""
     old, new = number_people(80, columns=6), number_people(80, columns=12, seed=3)
@@ -117,6 +120,7 @@ def test_store_sketch_same_source_same_group(home: ComparedTables) -> None:
     assert home.add(table, "third", source="file").groups == [1]
 
 
+@pytest.mark.extended
 def test_store_sketch_two_groups_member_of_both(home: ComparedTables) -> None:
     home.add(PEOPLE)
     other = number_people(80, seed=2)
@@ -175,6 +179,7 @@ def samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_digests, "MAX_RECORDS", 500)
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("samples")
 @pytest.mark.parametrize(
     "change", keep_first(["one row deleted", "columns renamed", "one column dropped"])
@@ -187,6 +192,7 @@ def test_store_sketch_sampled_table_same_group(home: ComparedTables, change: str
     assert home.add(number_people(3000, seed=2)).groups == [3]
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("samples")
 def test_store_sketch_sampled_table_of_few_values_same_group(home: ComparedTables) -> None:
     table = draw_integers(1, 3000, 6, 5)
@@ -195,6 +201,7 @@ def test_store_sketch_sampled_table_of_few_values_same_group(home: ComparedTable
     assert home.add(draw_integers(2, 3000, 6, 5)).groups == [3]
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("samples")
 def test_store_sketch_part_of_sampled_table_same_group(home: ComparedTables) -> None:
     table = number_people(3000)
@@ -224,6 +231,7 @@ SAMPLED: dict[str, Callable[[int, int], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("samples")
 @pytest.mark.parametrize("kind", keep_first(SAMPLED))
 def test_store_sketch_sampled_unrelated_tables_other_groups(
@@ -254,6 +262,7 @@ SAMPLED_CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("samples")
 @pytest.mark.parametrize("change", SAMPLED_CHANGES)
 def test_store_sketch_sampled_table_without_rare_values_changed_same_group(

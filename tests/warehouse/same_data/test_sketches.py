@@ -17,6 +17,7 @@ from warehouse.same_data.sketch_check import check_sketches
 PEOPLE = number_people(30)
 
 
+@pytest.mark.extended
 def test_store_sketch_same_records_adds_nothing(home: ComparedTables) -> None:
     first = home.add(PEOPLE)
     assert first.records == 30 and first.values == 6 * 30
@@ -26,6 +27,7 @@ def test_store_sketch_same_records_adds_nothing(home: ComparedTables) -> None:
     assert (other.records, other.values) == (30, 0)
 
 
+@pytest.mark.extended
 def test_store_sketch_changed_cells_adds_little(home: ComparedTables) -> None:
     home.add(PEOPLE)
     changed = home.add(PEOPLE | {"c0": list(np.linspace(1.5, 3.3, 30))})
@@ -67,6 +69,7 @@ EDITS = [
 ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("edit", mark_slow(EDITS, EDITS[::4]))
 def test_check_sketches_edited_refused(home: ComparedTables, edit: str) -> None:
     home.add(PEOPLE)
@@ -92,6 +95,7 @@ def test_check_history_checks_sketches() -> None:
     assert check_sketches in CHECKS
 
 
+@pytest.mark.extended
 def test_check_sketches_batches_checked_all(
     home: ComparedTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:

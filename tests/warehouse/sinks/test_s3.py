@@ -17,6 +17,7 @@ from warehouse.sinks.s3 import S3
 SINK = S3()
 
 
+@pytest.mark.extended
 def test_check_target_versioned_bucket_refused_unless_waived(
     buckets: Buckets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -29,6 +30,7 @@ def test_check_target_versioned_bucket_refused_unless_waived(
     SINK.check_target(make_delivery("s3", {"url": "s3://keeps-all/p", "waive": "versioned"}))
 
 
+@pytest.mark.extended
 def test_check_target_public_bucket_refused_unless_waived(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -61,6 +63,7 @@ def answers() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("status", "expected"),
     [(200, True), (403, False), (401, False), (400, None), (404, None), (500, None)],

@@ -48,6 +48,7 @@ def read_error(source: Source) -> BadInput:
     return caught.value
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize(
     ("key", "files"), [("a/part-1.csv", 1), ("a/", 2), ("*/part-*.csv", 4), ("**/part-0.csv", 2)]

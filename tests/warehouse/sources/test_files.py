@@ -50,6 +50,7 @@ def test_load_folder_of_200_files_in_order(kind: str, tmp_path: Path) -> None:
     assert SOURCES[kind].read_names(source) == ["place", "c"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_copy_pattern_same_rows_and_digest(kind: str, tmp_path: Path) -> None:
     for name in ("a", "b"):

@@ -83,6 +83,7 @@ def test_digest_query_text_counts(make: Make, visits: str, tmp_path: Path) -> No
     assert len(digests) == 2
 
 
+@pytest.mark.extended
 def test_read_rows_one_transaction_and_read_only(
     make: Make, visits: str, postgresql: Postgresql, tmp_path: Path
 ) -> None:
@@ -111,6 +112,7 @@ def test_load_without_right_refused(make: Make, visits: str, postgresql: Postgre
     assert "no right" in error.message
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("column", "words"),
     [("j json", "type json"), ("k int[]", "type _int4"), ("l bytea", "type bytea")],
@@ -157,6 +159,7 @@ def test_load_password_of_file_used(
     assert len(load(make(table=visits, credentials=str(file)))) == 1001
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("way", ["load", "copy", "digest"])
 def test_read_server_gone_in_the_middle_is_trouble(
     way: str, make: Make, postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -126,6 +126,7 @@ BAD_FILES = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", BAD_FILES)
 def test_csv_bad_file_refused(tmp_path: Path, read: Read, case: str) -> None:
     content, words = BAD_FILES[case]
@@ -206,6 +207,7 @@ def test_digest_file_equals_sha256_of_bytes(tmp_path: Path) -> None:
     assert SOURCES["csv"].digest(source) == hashlib.sha256(b"a,b\n1,2\n").hexdigest()
 
 
+@pytest.mark.extended
 def test_digest_table_depends_on_content_only(tmp_path: Path) -> None:
     def digest(statement: str, *more: str) -> str:
         path = tmp_path / "o.duckdb"

@@ -75,6 +75,7 @@ def test_run_leak_tests_every_attack_proven(name: str):
     assert explain_unproven(SelfTestResult("c", "p", tuple(run_leak_tests(name))), name) is None
 
 
+@pytest.mark.extended
 def test_known_answers_question_repeated_same_counts():
     first, second = (KnownAnswersQuestion("correlation_filter").answer() for _ in range(2))
     assert first == second
@@ -108,6 +109,7 @@ class Ignorant:
         return Estimate({"guess": guess}, {"guess": np.full((m, 1), 0.5)})
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", ATTACKS)
 def test_run_leak_tests_blind_attack_unproven(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(ATTACKS, name, Ignorant(ATTACKS[name]))  # type: ignore[arg-type]

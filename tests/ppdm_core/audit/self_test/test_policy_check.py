@@ -210,6 +210,7 @@ def test_required_audits_powerless_attack_review():
     assert (finding.outcome, "record_linkage" in finding.why.split("power")[1]) == ("PASS", True)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("known", [0, 20])
 def test_check_policy_repeated_same_result(known: int):
     one, two = (run_check(replace(STRICT, attacker=Attacker(known))) for _ in range(2))

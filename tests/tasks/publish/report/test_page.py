@@ -84,6 +84,7 @@ def test_render_report_policy_allows_its_style_only() -> None:
     assert "default-src 'none'" in policy and "unsafe" not in policy
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("what", HOSTILE)
 def test_render_report_hostile_text_adds_no_element(what: str) -> None:
     def make(text: str) -> str:

@@ -65,6 +65,7 @@ def test_recipients_page_text_holds_no_exact_figure() -> None:
     assert checked > 50
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "private",
     ["wine-0002", "random_rotation", "REFUSED", "What to do now", "most isolated", "mood=calm",
